@@ -1,0 +1,645 @@
+/* SPDX-License-Identifier: MIT */
+
+/* The physical limit that a load generator is compared with: raw epoll, level triggered, one
+ * thread, one outstanding request a connection. In order:
+ *
+ *   ramp      connect all sockets, 16 at a time                        -> connect_seconds
+ *   probe     one request on one connection: the reply's status must be 200; learn its length
+ *   warm-up   -w seconds of load that are not counted
+ *   measure   -d seconds, or until each socket has had its -n replies  -> requests, seconds, ...
+ *
+ * After the probe a reply is counted by its length only. A connection that is refused, reset or
+ * closed, or whose reply is too long, is one error and is not replaced. cpu_user and cpu_sys are
+ * this process's CPU seconds within the measured time. */
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+    RAMP         = 16,
+    EVENTS_MAX   = 512,
+    REPLY_MAX    = 65536,
+    SOCKETS_MAX  = 1000000,
+    TICK_MS      = 100,
+    STALL_MS     = 10000,
+    BUCKETS_SUB  = 64,                    /* a bucket is at most 1/64 of its value wide */
+    BUCKETS      = 28 * BUCKETS_SUB
+};
+
+struct options {
+    struct sockaddr_in address;
+    char               ip[INET_ADDRSTRLEN];
+    uint32_t           sockets;
+    uint64_t           queries;           /* per socket; 0: run for .seconds */
+    double             seconds;
+    double             warmup;            /* < 0: not given */
+};
+
+struct connection {
+    int      fd;
+    bool     connected;
+    size_t   missing;                     /* bytes of the reply that have not come yet */
+    uint64_t left;                        /* replies that still count, with -n */
+    uint64_t sent_ns;
+};
+
+struct client {
+    struct options     options;
+    struct connection *connections;
+    int                epoll_fd;
+    char               request[128];
+    size_t             request_len;
+    size_t             reply_len;
+    bool               measuring;
+    uint32_t           opened;            /* sockets created so far */
+    uint32_t           connecting;
+    uint32_t           connects;
+    uint32_t           busy;              /* connections with an outstanding request */
+    uint64_t           requests;
+    uint64_t           errors;
+    uint64_t           now_ns;
+    uint64_t           progress_ns;
+    double             connect_seconds;
+    double             seconds;
+    double             cpu_user;
+    double             cpu_sys;
+    uint32_t           latencies[BUCKETS];
+};
+
+static char reply[REPLY_MAX];
+
+static _Noreturn void
+usage(const char *complaint, const char *value)
+{
+    fprintf(stderr, "limit-client: %s%s%s\n"
+                    "usage: limit-client [-i ip] [-p port] [-c sockets]\n"
+                    "                    [-n queries-per-socket | -d seconds] [-w warmup-seconds]\n"
+                    "  -i ip       IPv4 address to connect to (127.0.0.1)\n"
+                    "  -p port     1 to 65535 (8080)\n"
+                    "  -c sockets  connections, all open at the same time (64)\n"
+                    "  -n queries  stop when each socket has had so many replies\n"
+                    "  -d seconds  stop after so many seconds of measuring (1)\n"
+                    "  -w seconds  load that is not counted comes first (0.3 with -d, 0 with -n)\n",
+            complaint, value[0] == '\0' ? "" : ": ", value);
+    exit(2);
+}
+
+static _Noreturn void
+die(const char *what, const char *why)
+{
+    fprintf(stderr, "limit-client: %s: %s\n", what, why);
+    exit(1);
+}
+
+static uint64_t
+number(const char *text, uint64_t max, const char *complaint)
+{
+    char              *end;
+    unsigned long long value;
+
+    errno = 0;
+    value = strtoull(text, &end, 10);
+
+    if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0 || value < 1 || value > max) {
+        usage(complaint, text);
+    }
+
+    return value;
+}
+
+static double
+duration(const char *text)
+{
+    char  *end;
+    double value = strtod(text, &end);
+
+    if (end == text || *end != '\0' || !(value >= 0.0 && value <= 86400.0)) {
+        usage("not a number of seconds", text);
+    }
+
+    return value;
+}
+
+static void
+apply_option(struct options *options, int letter, const char *value)
+{
+    switch (letter) {
+    case 'i':
+        if (inet_pton(AF_INET, value, &options->address.sin_addr) != 1) {
+            usage("not an IPv4 address", value);
+        }
+        break;
+    case 'p':
+        options->address.sin_port = htons((uint16_t)number(value, 65535, "not a port"));
+        break;
+    case 'c':
+        options->sockets = (uint32_t)number(value, SOCKETS_MAX, "not a number of sockets");
+        break;
+    case 'n':
+        options->queries = number(value, UINT32_MAX, "not a number of queries");
+        break;
+    case 'd':
+        options->seconds = duration(value);
+        break;
+    case 'w':
+        options->warmup = duration(value);
+        break;
+    default:
+        usage("unknown option, or an option without its value", "");
+    }
+}
+
+static struct options
+parse_options(int argc, char **argv)
+{
+    struct options options = { .address = { .sin_family = AF_INET }, .sockets = 64, .seconds = -1,
+                               .warmup = -1 };
+    int            letter;
+
+    options.address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    options.address.sin_port        = htons(8080);
+
+    while ((letter = getopt(argc, argv, "i:p:c:n:d:w:")) != -1) {
+        apply_option(&options, letter, optarg);
+    }
+
+    if (optind < argc) {
+        usage("unexpected argument", argv[optind]);
+    }
+
+    if (options.queries > 0 && options.seconds >= 0) {
+        usage("-n and -d exclude each other", "");
+    }
+
+    if (options.seconds < 0) {
+        options.seconds = 1;
+    }
+
+    if (options.warmup < 0) {
+        options.warmup = options.queries > 0 ? 0 : 0.3;
+    }
+
+    inet_ntop(AF_INET, &options.address.sin_addr, options.ip, sizeof(options.ip));
+    return options;
+}
+
+static void
+raise_descriptor_limit(void)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0) {
+        die("getrlimit", strerror(errno));
+    }
+
+    limit.rlim_cur = limit.rlim_max;
+
+    if (setrlimit(RLIMIT_NOFILE, &limit) != 0) {
+        die("setrlimit", strerror(errno));
+    }
+}
+
+static uint64_t
+clock_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static double
+seconds_of(struct timeval time)
+{
+    return (double)time.tv_sec + (double)time.tv_usec / 1e6;
+}
+
+static void
+record_latency(struct client *client, uint64_t ns)
+{
+    uint64_t us    = ns / 1000 < UINT32_MAX ? ns / 1000 : UINT32_MAX;
+    unsigned shift = us < 2 * BUCKETS_SUB ? 0 : 57u - (unsigned)__builtin_clzll(us);
+
+    client->latencies[shift * BUCKETS_SUB + (us >> shift)]++;
+}
+
+static uint64_t
+latency_us(const struct client *client, double quantile)
+{
+    uint64_t rank = (uint64_t)((double)client->requests * quantile);
+    uint64_t seen = 0;
+
+    for (unsigned i = 0; i < BUCKETS; i++) {
+        unsigned shift = i < 2 * BUCKETS_SUB ? 0 : i / BUCKETS_SUB - 1;
+
+        seen += client->latencies[i];
+
+        if (seen > rank) {
+            return (uint64_t)(i - shift * BUCKETS_SUB) << shift;
+        }
+    }
+
+    return 0;
+}
+
+/* True when nothing has happened for so long that waiting on is pointless. */
+static bool
+stalled(const struct client *client)
+{
+    return client->now_ns - client->progress_ns > STALL_MS * UINT64_C(1000000);
+}
+
+static void
+fail(struct client *client, struct connection *connection, const char *why)
+{
+    if (client->errors++ == 0) {
+        fprintf(stderr, "limit-client: first error: %s\n", why);
+    }
+
+    if (connection->fd >= 0) {
+        close(connection->fd);
+    }
+
+    connection->fd        = -1;
+    connection->connected = false;
+}
+
+static void
+watch(struct client *client, struct connection *connection, int operation, uint32_t events)
+{
+    struct epoll_event event = { .events = events, .data = { .ptr = connection } };
+
+    if (epoll_ctl(client->epoll_fd, operation, connection->fd, &event) != 0) {
+        die("epoll_ctl", strerror(errno));
+    }
+}
+
+static void
+start_connect(struct client *client, struct connection *connection)
+{
+    static const struct linger reset = { .l_onoff = 1, .l_linger = 0 };
+
+    connection->fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+
+    if (connection->fd < 0) {
+        die("socket", strerror(errno));
+    }
+
+    /* A reset leaves no TIME_WAIT, so that the next run finds its ports free. */
+    if (setsockopt(connection->fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset)) != 0) {
+        die("setsockopt", strerror(errno));
+    }
+
+    if (connect(connection->fd, (const struct sockaddr *)&client->options.address,
+                sizeof(client->options.address)) != 0 && errno != EINPROGRESS) {
+        fail(client, connection, strerror(errno));
+        return;
+    }
+
+    watch(client, connection, EPOLL_CTL_ADD, EPOLLOUT);
+    client->connecting++;
+}
+
+static void
+finish_connect(struct client *client, struct connection *connection, uint32_t events)
+{
+    int       error     = 0;
+    socklen_t error_len = sizeof(error);
+
+    client->connecting--;
+
+    if (events & (EPOLLERR | EPOLLHUP)) {
+        getsockopt(connection->fd, SOL_SOCKET, SO_ERROR, &error, &error_len);
+        fail(client, connection, strerror(error));
+        return;
+    }
+
+    watch(client, connection, EPOLL_CTL_MOD, EPOLLIN);
+    connection->connected = true;
+    client->connects++;
+}
+
+/* One wait of the ramp or of the load; the count of events, 0 also when a signal came. */
+static int
+wait_events(struct client *client, struct epoll_event *events)
+{
+    int count = epoll_wait(client->epoll_fd, events, EVENTS_MAX, TICK_MS);
+
+    if (count < 0 && errno != EINTR) {
+        die("epoll_wait", strerror(errno));
+    }
+
+    client->now_ns = clock_ns();
+
+    if (count > 0) {
+        client->progress_ns = client->now_ns;
+    }
+
+    return count < 0 ? 0 : count;
+}
+
+static void
+ramp(struct client *client)
+{
+    struct epoll_event events[EVENTS_MAX];
+    uint64_t           start_ns = clock_ns();
+
+    client->now_ns = client->progress_ns = start_ns;
+
+    for (;;) {
+        while (client->connecting < RAMP && client->opened < client->options.sockets) {
+            start_connect(client, &client->connections[client->opened++]);
+        }
+
+        if (client->connecting == 0 || stalled(client)) {
+            break;
+        }
+
+        int count = wait_events(client, events);
+
+        for (int i = 0; i < count; i++) {
+            struct connection *connection = events[i].data.ptr;
+
+            if (connection->connected) {
+                fail(client, connection, "closed by the server before the first request");
+            } else {
+                finish_connect(client, connection, events[i].events);
+            }
+        }
+    }
+
+    client->connect_seconds = (double)(clock_ns() - start_ns) / 1e9;
+
+    if (client->connects == 0) {
+        die("no connection", stalled(client) ? "10 seconds without progress" : "all refused");
+    }
+}
+
+/* The length of the head that starts at reply, checked; 0 when more is needed. */
+static size_t
+probe_head(size_t *body_len)
+{
+    const char *end   = strstr(reply, "\r\n\r\n");
+    const char *field = strcasestr(reply, "\r\nContent-Length:");
+
+    if (end == NULL) {
+        return 0;
+    }
+
+    if (strncmp(reply, "HTTP/1.1 200", 12) != 0) {
+        reply[strcspn(reply, "\r\n")] = '\0';
+        die("the first reply's status is not 200", reply);
+    }
+
+    if (field == NULL || field > end) {
+        die("the first reply", "has no Content-Length");
+    }
+
+    *body_len = strtoul(field + sizeof("\r\nContent-Length:") - 1, NULL, 10);
+    return (size_t)(end - reply) + 4;
+}
+
+static size_t
+probe_read(int fd, char *bytes, size_t size)
+{
+    struct pollfd ready = { .fd = fd, .events = POLLIN };
+    ssize_t       got;
+
+    if (poll(&ready, 1, STALL_MS) != 1) {
+        die("the first reply", "10 seconds without progress");
+    }
+
+    got = read(fd, bytes, size);
+
+    if (got <= 0) {
+        die("the first reply", got == 0 ? "the server closed the connection" : strerror(errno));
+    }
+
+    return (size_t)got;
+}
+
+static void
+probe(struct client *client)
+{
+    struct connection *connection = client->connections;
+    size_t             body_len   = 0;
+    size_t             head_len   = 0;
+    size_t             got        = 0;
+
+    while (!connection->connected) {
+        if (++connection == client->connections + client->opened) {
+            die("no connection", "all closed by the server");
+        }
+    }
+
+    if (write(connection->fd, client->request, client->request_len) < 0) {
+        die("the first request", strerror(errno));
+    }
+
+    while (head_len == 0) {
+        if (got == sizeof(reply) - 1) {
+            die("the first reply", "its head is too long");
+        }
+
+        got += probe_read(connection->fd, &reply[got], sizeof(reply) - 1 - got);
+        reply[got] = '\0';
+        head_len   = probe_head(&body_len);
+    }
+
+    client->reply_len = head_len + body_len;
+
+    while (got < client->reply_len) {
+        got += probe_read(connection->fd, reply, sizeof(reply));
+    }
+
+    if (got > client->reply_len) {
+        die("the first reply", "is longer than its Content-Length");
+    }
+}
+
+static void
+send_request(struct client *client, struct connection *connection)
+{
+    ssize_t sent = write(connection->fd, client->request, client->request_len);
+
+    if (sent != (ssize_t)client->request_len) {
+        client->busy--;
+        fail(client, connection, sent < 0 ? strerror(errno) : "short write of a request");
+        return;
+    }
+
+    connection->missing = client->reply_len;
+    connection->sent_ns = client->now_ns;
+}
+
+static void
+count_reply(struct client *client, struct connection *connection)
+{
+    client->now_ns = clock_ns();
+
+    if (client->measuring) {
+        client->requests++;
+        record_latency(client, client->now_ns - connection->sent_ns);
+
+        if (client->options.queries > 0 && --connection->left == 0) {
+            client->busy--;
+            return;
+        }
+    }
+
+    send_request(client, connection);
+}
+
+static void
+readable(struct client *client, struct connection *connection)
+{
+    ssize_t got = read(connection->fd, reply, sizeof(reply));
+
+    if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
+        return;
+    }
+
+    if (got > 0 && (size_t)got < connection->missing) {
+        connection->missing -= (size_t)got;
+    } else if (got > 0 && (size_t)got == connection->missing) {
+        connection->missing = 0;
+        count_reply(client, connection);
+    } else {
+        /* With -n a connection that has had all its replies is no longer busy, yet may close. */
+        client->busy -= connection->left > 0;
+        fail(client, connection, got < 0 ? strerror(errno) : got == 0 ? "closed by the server"
+                                         : "a reply is longer than the first one");
+    }
+}
+
+/* Keep the load up until end_ns or until no connection is busy. False when nothing moves. */
+static bool
+load(struct client *client, uint64_t end_ns)
+{
+    struct epoll_event events[EVENTS_MAX];
+
+    while (client->busy > 0 && client->now_ns < end_ns) {
+        int count = wait_events(client, events);
+
+        for (int i = 0; i < count; i++) {
+            readable(client, events[i].data.ptr);
+        }
+
+        if (stalled(client)) {
+            return false;
+        }
+    }
+
+    return true;
+}
+
+static void
+start_load(struct client *client)
+{
+    client->now_ns = client->progress_ns = clock_ns();
+
+    for (uint32_t i = 0; i < client->opened; i++) {
+        struct connection *connection = &client->connections[i];
+
+        if (connection->connected) {
+            connection->left = client->options.queries > 0 ? client->options.queries : 1;
+            client->now_ns   = clock_ns();
+            client->busy++;
+            send_request(client, connection);
+        }
+    }
+}
+
+static bool
+measure(struct client *client)
+{
+    struct rusage before;
+    struct rusage after;
+    uint64_t      start_ns;
+    uint64_t      warm_ns = (uint64_t)(client->options.warmup * 1e9);
+    uint64_t      end_ns  = UINT64_MAX;
+    bool          moving  = true;
+
+    client->measuring = warm_ns == 0;
+    getrusage(RUSAGE_SELF, &before);
+    start_ns = clock_ns();
+    start_load(client);
+
+    if (warm_ns > 0) {
+        moving            = load(client, start_ns + warm_ns);
+        client->measuring = true;
+        getrusage(RUSAGE_SELF, &before);
+        start_ns = clock_ns();
+    }
+
+    if (client->options.queries == 0) {
+        end_ns = start_ns + (uint64_t)(client->options.seconds * 1e9);
+    }
+
+    moving = moving && load(client, end_ns);
+    getrusage(RUSAGE_SELF, &after);
+    client->seconds  = (double)(clock_ns() - start_ns) / 1e9;
+    client->cpu_user = seconds_of(after.ru_utime) - seconds_of(before.ru_utime);
+    client->cpu_sys  = seconds_of(after.ru_stime) - seconds_of(before.ru_stime);
+    return moving;
+}
+
+static void
+print_results(const struct client *client)
+{
+    printf("{\"connects\":%u,\"connect_seconds\":%.6f,\"requests\":%llu,\"seconds\":%.6f,"
+           "\"errors\":%llu,\"p50_us\":%llu,\"p99_us\":%llu,\"cpu_user\":%.6f,\"cpu_sys\":%.6f}\n",
+           client->connects, client->connect_seconds, (unsigned long long)client->requests,
+           client->seconds, (unsigned long long)client->errors,
+           (unsigned long long)latency_us(client, 0.50),
+           (unsigned long long)latency_us(client, 0.99), client->cpu_user, client->cpu_sys);
+}
+
+int
+main(int argc, char **argv)
+{
+    static struct client client;
+    bool                 moving = true;
+
+    client.options     = parse_options(argc, argv);
+    client.connections = calloc(client.options.sockets, sizeof(*client.connections));
+    client.epoll_fd    = epoll_create1(EPOLL_CLOEXEC);
+    client.request_len = (size_t)snprintf(client.request, sizeof(client.request),
+                                          "GET / HTTP/1.1\r\nHost: %s:%u\r\n\r\n",
+                                          client.options.ip,
+                                          (unsigned)ntohs(client.options.address.sin_port));
+
+    if (client.connections == NULL || client.epoll_fd < 0) {
+        die("start", strerror(errno));
+    }
+
+    signal(SIGPIPE, SIG_IGN);
+    raise_descriptor_limit();
+    ramp(&client);
+    moving = !stalled(&client);
+
+    if (moving) {
+        probe(&client);
+        moving = measure(&client);
+    }
+
+    if (!moving) {
+        fprintf(stderr, "limit-client: stopped after 10 seconds without progress\n");
+    }
+
+    print_results(&client);
+    return moving && client.errors == 0 ? 0 : 1;
+}

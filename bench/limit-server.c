@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: MIT */
+
+/* The physical limit that a web server is compared with: raw epoll, level triggered, one thread,
+ * one read and one write a request, and nothing else. It does not parse: whatever one read brings
+ * counts as one request, so a client must keep at most one outstanding on a connection. */
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum {
+    BACKLOG      = 4096,
+    ACCEPT_BATCH = 64,
+    EVENTS_MAX   = 512,
+    REQUEST_MAX  = 65536,
+    BODY_MAX     = 1048576
+};
+
+struct options {
+    struct sockaddr_in address;
+    size_t             body_len;
+};
+
+struct server {
+    int    epoll_fd;
+    int    listen_fd;
+    bool   accepting;
+    char  *reply;
+    size_t reply_len;
+};
+
+static char request[REQUEST_MAX];
+
+static _Noreturn void
+usage(const char *complaint, const char *value)
+{
+    fprintf(stderr, "limit-server: %s%s%s\n"
+                    "usage: limit-server [-i ip] [-p port] [-l reply-bytes]\n"
+                    "  -i ip           IPv4 address to listen on (127.0.0.1)\n"
+                    "  -p port         0 to 65535, 0 lets the kernel choose (8080)\n"
+                    "  -l reply-bytes  length of the reply's body, 0 to %d (13)\n",
+            complaint, value[0] == '\0' ? "" : ": ", value, BODY_MAX);
+    exit(2);
+}
+
+static _Noreturn void
+die(const char *call)
+{
+    fprintf(stderr, "limit-server: %s: %s\n", call, strerror(errno));
+    exit(1);
+}
+
+static unsigned long
+number(const char *text, unsigned long max, const char *complaint)
+{
+    char         *end;
+    unsigned long value;
+
+    errno = 0;
+    value = strtoul(text, &end, 10);
+
+    if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0 || value > max) {
+        usage(complaint, text);
+    }
+
+    return value;
+}
+
+static struct options
+parse_options(int argc, char **argv)
+{
+    struct options options = { .address = { .sin_family = AF_INET }, .body_len = 13 };
+    int            letter;
+
+    options.address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    options.address.sin_port        = htons(8080);
+
+    while ((letter = getopt(argc, argv, "i:p:l:")) != -1) {
+        switch (letter) {
+        case 'i':
+            if (inet_pton(AF_INET, optarg, &options.address.sin_addr) != 1) {
+                usage("not an IPv4 address", optarg);
+            }
+            break;
+        case 'p':
+            options.address.sin_port = htons((uint16_t)number(optarg, 65535, "not a port"));
+            break;
+        case 'l':
+            options.body_len = number(optarg, BODY_MAX, "not a reply length");
+            break;
+        default:
+            usage("unknown option, or an option without its value", "");
+        }
+    }
+
+    if (optind < argc) {
+        usage("unexpected argument", argv[optind]);
+    }
+
+    return options;
+}
+
+static void
+raise_descriptor_limit(void)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0) {
+        die("getrlimit");
+    }
+
+    limit.rlim_cur = limit.rlim_max;
+
+    if (setrlimit(RLIMIT_NOFILE, &limit) != 0) {
+        die("setrlimit");
+    }
+}
+
+static void
+build_reply(struct server *server, size_t body_len)
+{
+    static const char hello[] = "Hello, World!";
+    char              head[128];
+    int               head_len;
+
+    head_len = snprintf(head, sizeof(head), "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n"
+                        "Content-Length: %zu\r\n\r\n", body_len);
+    server->reply_len = (size_t)head_len + body_len;
+    server->reply     = malloc(server->reply_len);
+
+    if (server->reply == NULL) {
+        die("malloc");
+    }
+
+    memcpy(server->reply, head, (size_t)head_len);
+
+    for (size_t i = 0; i < body_len; i++) {
+        server->reply[(size_t)head_len + i] = hello[i % (sizeof(hello) - 1)];
+    }
+}
+
+static int
+listen_on(const struct sockaddr_in *wanted)
+{
+    struct sockaddr_in actual;
+    socklen_t          actual_len = sizeof(actual);
+    char               ip[INET_ADDRSTRLEN];
+    int                on = 1;
+    int                fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+
+    if (fd < 0) {
+        die("socket");
+    }
+
+    /* Accepted sockets inherit TCP_NODELAY, which saves a system call for each of them. */
+    if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) != 0
+     || setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) != 0) {
+        die("setsockopt");
+    }
+
+    if (bind(fd, (const struct sockaddr *)wanted, sizeof(*wanted)) != 0) {
+        die("bind");
+    }
+
+    if (listen(fd, BACKLOG) != 0) {
+        die("listen");
+    }
+
+    if (getsockname(fd, (struct sockaddr *)&actual, &actual_len) != 0) {
+        die("getsockname");
+    }
+
+    inet_ntop(AF_INET, &actual.sin_addr, ip, sizeof(ip));
+    printf("listening on %s:%u\n", ip, (unsigned)ntohs(actual.sin_port));
+    fflush(stdout);
+    return fd;
+}
+
+static int
+watch(const struct server *server, int fd)
+{
+    struct epoll_event event = { .events = EPOLLIN, .data = { .fd = fd } };
+
+    return epoll_ctl(server->epoll_fd, EPOLL_CTL_ADD, fd, &event);
+}
+
+static void
+start_accepting(struct server *server)
+{
+    if (watch(server, server->listen_fd) != 0) {
+        die("epoll_ctl");
+    }
+
+    server->accepting = true;
+}
+
+static void
+stop_accepting(struct server *server)
+{
+    if (epoll_ctl(server->epoll_fd, EPOLL_CTL_DEL, server->listen_fd, NULL) != 0) {
+        die("epoll_ctl");
+    }
+
+    server->accepting = false;
+}
+
+static void
+drop(struct server *server, int fd)
+{
+    close(fd);
+
+    if (!server->accepting) {
+        start_accepting(server);
+    }
+}
+
+static void
+accept_batch(struct server *server)
+{
+    for (int i = 0; i < ACCEPT_BATCH; i++) {
+        int fd = accept4(server->listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+
+        if (fd >= 0 && watch(server, fd) != 0) {
+            close(fd);
+        } else if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOMEM)) {
+            /* Level triggered, a connection that cannot be accepted would be reported for ever. */
+            stop_accepting(server);
+            return;
+        } else if (fd < 0 && errno != ECONNABORTED && errno != EINTR) {
+            return;
+        }
+    }
+}
+
+static void
+answer(struct server *server, int fd)
+{
+    ssize_t got = read(fd, request, sizeof(request));
+
+    if (got > 0) {
+        /* A reply that the socket cannot take whole is an error: keeping the rest is no limit. */
+        if (write(fd, server->reply, server->reply_len) != (ssize_t)server->reply_len) {
+            drop(server, fd);
+        }
+    } else if (got == 0 || (errno != EAGAIN && errno != EINTR)) {
+        drop(server, fd);
+    }
+}
+
+static _Noreturn void
+serve(struct server *server)
+{
+    struct epoll_event events[EVENTS_MAX];
+
+    for (;;) {
+        int count = epoll_wait(server->epoll_fd, events, EVENTS_MAX, -1);
+
+        if (count < 0 && errno != EINTR) {
+            die("epoll_wait");
+        }
+
+        for (int i = 0; i < count; i++) {
+            if (events[i].data.fd == server->listen_fd) {
+                accept_batch(server);
+            } else {
+                answer(server, events[i].data.fd);
+            }
+        }
+    }
+}
+
+int
+main(int argc, char **argv)
+{
+    struct options options = parse_options(argc, argv);
+    struct server  server  = { .epoll_fd = epoll_create1(EPOLL_CLOEXEC) };
+
+    if (server.epoll_fd < 0) {
+        die("epoll_create1");
+    }
+
+    signal(SIGPIPE, SIG_IGN);
+    raise_descriptor_limit();
+    build_reply(&server, options.body_len);
+    server.listen_fd = listen_on(&options.address);
+    start_accepting(&server);
+    serve(&server);
+}

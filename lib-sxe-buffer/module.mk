@@ -1,0 +1,1 @@
+sxe-buffer.needs := sxe-log

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: byte buffers in chunks of one size, borrowed from a set that is allocated once. An idle owner
+ * holds no chunk; running out of room or of chunks is a result, never a surprise.
+ *
+ * Place: lib-sxe keeps unread input and unsent output in it; programs use it for text. Uses sxe-log.
+ * One thread at a time.
+ *
+ * Shape: a chunk is 4 zero bytes, then `size` bytes. A buffer looks at one chunk, or at any memory:
+ *
+ *         0000 taken-bytes|unread ........ bytes|room .....
+ *         base            base+taken            base+used   base+size       taken <= used <= size
+ *
+ *     chunks:  free -> 5 -> 2 -> 9    links are indexes; the last chunk given back is the first taken,
+ *                                     so that few pages are ever touched
+ *
+ * Limits: sizes are 32 bits. Freed chunks and room are poisoned under the address sanitizer.
+ *
+ * Example:
+ *     struct sxe_chunks *chunks = sxe_chunks_new("lines", 100, 4096);
+ *     struct sxe_buffer  line = SXE_BUFFER_EMPTY;
+ *     if (sxe_buffer_borrow(&line, chunks) == 0) {
+ *         if (sxe_buffer_printf(&line, "hello %s\n", name) < 0) ...     too long: nothing was added
+ *         write(1, sxe_buffer_data(&line), sxe_buffer_length(&line));
+ *         sxe_buffer_give_back(&line, chunks);
+ *     }
+ *     sxe_chunks_delete(chunks);
+ */
+#ifndef SXE_BUFFER_H
+#define SXE_BUFFER_H
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sxe-util.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define SXE_CHUNK_FRONT 4 /* zero bytes in front of every chunk's data */
+
+/* ---- Chunks ---- */
+
+struct sxe_chunks;
+
+/* number chunks of size bytes each (their front comes on top). Memory is reserved, and touched only
+ * when used. NULL with errno EINVAL (0, or more than 2^32-2 in number) or ENOMEM. Owns: delete it. */
+SXE_PUBLIC SXE_MUST_USE struct sxe_chunks *sxe_chunks_new(const char *name, uint32_t number,
+                                                          uint32_t size);
+SXE_PUBLIC void sxe_chunks_delete(struct sxe_chunks *chunks); /* NULL is allowed */
+
+/* Bytes that new would reserve; 0 when impossible. */
+SXE_PUBLIC size_t sxe_chunks_reserved(uint32_t number, uint32_t size);
+
+/* Take a chunk out, or SXE_NONE; give it back. Giving one back twice stops the program. */
+SXE_PUBLIC SXE_MUST_USE uint32_t sxe_chunks_take(struct sxe_chunks *chunks);
+SXE_PUBLIC void sxe_chunks_give(struct sxe_chunks *chunks, uint32_t chunk);
+
+/* The chunk's first byte; the 4 before it are zero. */
+SXE_PUBLIC char *sxe_chunks_data(const struct sxe_chunks *chunks, uint32_t chunk);
+
+/* A word kept for the owner while the chunk is out: the next chunk of a chain. SXE_NONE at first. */
+SXE_PUBLIC uint32_t *sxe_chunks_link(struct sxe_chunks *chunks, uint32_t chunk);
+
+SXE_PUBLIC uint32_t sxe_chunks_size(const struct sxe_chunks *chunks);   /* bytes in a chunk */
+SXE_PUBLIC uint32_t sxe_chunks_number(const struct sxe_chunks *chunks); /* of all chunks */
+SXE_PUBLIC uint32_t sxe_chunks_free(const struct sxe_chunks *chunks);   /* of those not out */
+
+/* ---- Buffers ---- */
+
+struct sxe_buffer {
+    char    *base;  /* ro */
+    uint32_t taken; /* ro: bytes consumed */
+    uint32_t used;  /* ro: bytes added */
+    uint32_t size;  /* ro: 0: looks at nothing */
+    uint32_t chunk; /* ro: the chunk it borrowed, or SXE_NONE */
+};
+
+#define SXE_BUFFER_EMPTY {NULL, 0, 0, 0, SXE_NONE}
+
+/* Look at memory of the caller's: used bytes are there to be read, size - used are room. */
+SXE_PUBLIC void sxe_buffer_wrap(struct sxe_buffer *buffer, char *memory, uint32_t used, uint32_t size);
+
+/* Borrow a chunk for an empty-handed buffer: 0, or -ENOBUFS when none is free. */
+SXE_PUBLIC SXE_MUST_USE int sxe_buffer_borrow(struct sxe_buffer *buffer, struct sxe_chunks *chunks);
+
+/* Forget the contents and give the chunk back, if there is one. */
+SXE_PUBLIC void sxe_buffer_give_back(struct sxe_buffer *buffer, struct sxe_chunks *chunks);
+
+/* The unread bytes, contiguous. Valid until the next call that adds, compacts or gives back. */
+static inline char *
+sxe_buffer_data(const struct sxe_buffer *buffer)
+{
+    return buffer->base + buffer->taken;
+}
+
+static inline uint32_t
+sxe_buffer_length(const struct sxe_buffer *buffer)
+{
+    return buffer->used - buffer->taken;
+}
+
+/* Bytes that can be added, those before taken included: adding moves the unread bytes when it must. */
+static inline uint32_t
+sxe_buffer_room(const struct sxe_buffer *buffer)
+{
+    return buffer->size - sxe_buffer_length(buffer);
+}
+
+/* Append: all or nothing. 0, or -ENOBUFS when room is short. Copies. */
+SXE_PUBLIC SXE_MUST_USE int sxe_buffer_add(struct sxe_buffer *buffer, const void *data, size_t length);
+
+/* Append formatted text without its final zero: its length, or -ENOBUFS and nothing is added
+ * (-EINVAL when the format itself fails). */
+SXE_PUBLIC SXE_MUST_USE int sxe_buffer_printf(struct sxe_buffer *buffer, const char *format, ...)
+    SXE_PRINTF(2, 3);
+SXE_PUBLIC SXE_MUST_USE int sxe_buffer_vprintf(struct sxe_buffer *buffer, const char *format,
+                                               va_list arguments) SXE_PRINTF(2, 0);
+
+/* For reading straight into it: all the room, contiguous (the unread bytes move to the front), then
+ * say how much of it was filled. NULL with *room 0 when full. */
+SXE_PUBLIC char *sxe_buffer_reserve(struct sxe_buffer *buffer, uint32_t *room);
+SXE_PUBLIC void  sxe_buffer_commit(struct sxe_buffer *buffer, uint32_t length);
+
+/* Consume length of the unread bytes; more than there are stops the program. */
+SXE_PUBLIC void sxe_buffer_take(struct sxe_buffer *buffer, uint32_t length);
+
+/* Consume all. */
+SXE_PUBLIC void sxe_buffer_clear(struct sxe_buffer *buffer);
+
+/* Find bytes among the unread: pointer to the first match, or NULL. An empty needle is found at once.
+ * The second ignores the case of ASCII letters. NULs are bytes like any other. */
+SXE_PUBLIC char *sxe_buffer_find(const struct sxe_buffer *buffer, const void *needle, size_t length);
+SXE_PUBLIC char *sxe_buffer_find_nocase(const struct sxe_buffer *buffer, const void *needle,
+                                        size_t length);
+
+/* The same over any memory; sxe_find_nocase is what memmem would be. */
+SXE_PUBLIC void *sxe_find(const void *hay, size_t hay_length, const void *needle, size_t length);
+SXE_PUBLIC void *sxe_find_nocase(const void *hay, size_t hay_length, const void *needle, size_t length);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

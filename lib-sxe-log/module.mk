@@ -1,0 +1,1 @@
+sxe-log.needs :=

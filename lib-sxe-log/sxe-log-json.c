@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: from an event to a line of JSON. The keys that follow the message are made first, because
+ * the message gets the room that they leave.
+ */
+#include "sxe-log-private.h"
+
+#include <string.h>
+#include <unistd.h>
+
+enum { FILE_MAX = 200, TAIL_MAX = FILE_MAX + 100 };
+
+/* The length of the UTF-8 character at in (RFC 3629), 0 if it is none. */
+static size_t
+decode(uint32_t *character, const unsigned char *in, size_t left)
+{
+    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+    size_t length = in[0] >= 0xf0 ? 4 : in[0] >= 0xe0 ? 3 : 2;
+
+    if (in[0] < 0xc0 || in[0] > 0xf7 || length > left)
+        return 0;
+    *character = in[0] & (0x7fu >> length);
+    for (size_t i = 1; i < length; i++) {
+        if ((in[i] & 0xc0) != 0x80)
+            return 0;
+        *character = *character << 6 | (in[i] & 0x3fu);
+    }
+    if (*character < least[length] || *character > 0x10ffff)
+        return 0;
+    return *character >= 0xd800 && *character <= 0xdfff ? 0 : length;
+}
+
+static size_t
+put_unicode(char *item, unsigned unit)
+{
+    char escape[8];
+
+    snprintf(escape, sizeof(escape), "\\u%04x", unit & 0xffff);
+    memcpy(item, escape, 6);
+    return 6;
+}
+
+static size_t
+encode_json(char *item, size_t *item_length, const unsigned char *in, size_t left)
+{
+    static const char named[] = "\nn\rr\tt\\\\\"\"";
+    uint32_t character = *in;
+    size_t taken = 1;
+
+    for (const char *name = named; *name != '\0'; name += 2) {
+        if ((char)*in == *name) {
+            item[0] = '\\';
+            item[1] = name[1];
+            *item_length = 2;
+            return 1;
+        }
+    }
+    if (*in >= 0x80 && (taken = decode(&character, in, left)) == 0) {
+        character = 0xfffd;
+        taken = 1;
+    }
+    if (character < 0x10000) {
+        *item_length = put_unicode(item, character);
+    } else {
+        *item_length = put_unicode(item, 0xd800 + ((character - 0x10000) >> 10));
+        *item_length += put_unicode(item + 6, 0xdc00 + (character & 0x3ff));
+    }
+    return taken;
+}
+
+static size_t
+make_tail(char tail[TAIL_MAX], const struct sxe__log_event *event)
+{
+    const char *file = sxe__log_basename(event->site->file);
+    char id[32] = "";
+
+    if (event->id != SXE_NO_ID)
+        snprintf(id, sizeof(id), "\"id\":%u,", event->id);
+    int length = snprintf(tail, TAIL_MAX, "\",\"pid\":%d,%s\"file\":\"", (int)getpid(), id);
+    char *end = tail + length;
+    end = sxe__log_append(end, end + FILE_MAX, file, strlen(file), encode_json);
+    length = snprintf(end, (size_t)(tail + TAIL_MAX - end), "\",\"line\":%d}\n", event->site->line);
+    return (size_t)(end + length - tail);
+}
+
+size_t
+sxe__log_json(char line[SXE_LOG_LINE_MAX], const struct sxe__log_event *event)
+{
+    static const char *const levels[] = {"",      "fatal", "error", "warning", "information",
+                                         "debug", "trace", "dump"};
+    struct sxe__log_stamp stamp;
+    char tail[TAIL_MAX];
+    size_t tail_length = make_tail(tail, event);
+    const char *limit = line + SXE_LOG_LINE_MAX - tail_length;
+    const char *digits = stamp.digits;
+    bool is_marked = event->mark[0] != '-';
+
+    sxe__log_stamp(&stamp);
+    int head = snprintf(line, SXE_LOG_LINE_MAX,
+                        "{\"ts\":\"%.4s-%.2s-%.2sT%.2s:%.2s:%.2s.%.3sZ\",\"level\":\"%s\",\"msg\":"
+                        "\"%.2s",
+                        digits, digits + 4, digits + 6, digits + 8, digits + 10, digits + 12,
+                        stamp.ms, levels[event->site->level], is_marked ? event->mark : "");
+    char *end = sxe__log_append(line + head, limit, event->text, event->length, encode_json);
+    memcpy(end, tail, tail_length);
+    return (size_t)(end - line) + tail_length;
+}

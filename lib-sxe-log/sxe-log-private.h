@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: what the files of lib-sxe-log share: an event on its way to being a line.
+ * Place: included by lib-sxe-log/sxe-log*.c and by tests that look inside.
+ *
+ * Shape, in the order of the way:
+ *
+ *     sxe-log-level.c   is it shown?                        controls, settings, the environment
+ *     sxe-log-trace.c   how far is it indented?             the calls that this thread is in
+ *     sxe-log.c         what the macros call                makes the text of events
+ *     sxe-log-text.c    event -> line                       stamps, escapes, the cut
+ *     sxe-log-json.c    event -> line, the other format
+ *     sxe-log-sink.c    line -> fd, function or syslog      and how many were lost
+ */
+#ifndef SXE_LOG_PRIVATE_H
+#define SXE_LOG_PRIVATE_H
+
+#define SXE_LOG_CONTROL sxe__log_control
+
+#include <stdbool.h>
+
+#include "sxe-log.h"
+
+/* For what every line touches. Other thread-locals leave the little room there is for this model
+ * in a library that is loaded late (dlopen) to whom needs it more. */
+#define SXE__HOT_TLS _Thread_local __attribute__((tls_model("initial-exec")))
+
+extern struct sxe_log_control sxe__log_control;
+
+struct sxe__log_event {
+    const struct sxe_log_site *site;
+    const char *mark; /* "- ", "+ ", "{ " or "} " */
+    const char *text; /* any bytes */
+    size_t length;
+    uint32_t id;
+    unsigned indent; /* visible calls around it */
+    bool is_row;     /* of a dump: its text is printable as it is */
+};
+
+/* ---- sxe-log-trace.c ---- */
+
+/* Forget calls that are over, as seen from a function with this frame. */
+void sxe__trace_forget(uintptr_t frame);
+
+/* Calls that are shown. */
+unsigned sxe__trace_indent(void);
+
+/* Note a call, or its return; answers the indentation of its "+", or of its "}". */
+unsigned sxe__trace_enter(const struct sxe_log_site *site, uintptr_t frame, uint32_t id);
+unsigned sxe__trace_leave(const struct sxe_log_site *site, uintptr_t frame);
+
+/* The nth call, 0 being the innermost one remembered; false where there is none. */
+bool sxe__trace_call(unsigned nth, const struct sxe_log_site **site, uint32_t *id);
+
+/* Calls deeper than those remembered. */
+unsigned sxe__trace_deeper(void);
+
+/* ---- sxe-log-text.c ---- */
+
+struct sxe__log_stamp {
+    char digits[14]; /* YYYYMMDDHHMMSS, UTC */
+    char ms[3];
+};
+
+void sxe__log_date(char digits[14], int64_t second);
+void sxe__log_stamp(struct sxe__log_stamp *stamp);
+
+/* Make item (at most 12 bytes) of the bytes at in; returns how many of the left bytes it took. */
+typedef size_t sxe__log_encoder(char *item, size_t *item_length, const unsigned char *in,
+                                size_t left);
+
+/* Append text with all but plain bytes encoded, up to the limit, or with ".." where it does not
+ * fit; an encoded item is never cut. Returns the new end. */
+char *sxe__log_append(char *end, const char *limit, const char *text, size_t length,
+                      sxe__log_encoder *encode);
+
+/* Write the line with its newline, returns its length. */
+size_t sxe__log_text(char line[SXE_LOG_LINE_MAX], const struct sxe__log_event *event);
+
+#define SXE__LOG_TEXT_HEAD 30 /* bytes of date and pid, which syslog writes itself */
+
+const char *sxe__log_basename(const char *file);
+
+/* ---- sxe-log-json.c ---- */
+
+size_t sxe__log_json(char line[SXE_LOG_LINE_MAX], const struct sxe__log_event *event);
+
+/* ---- sxe-log-sink.c ---- */
+
+void sxe__log_emit(const struct sxe__log_event *event);
+
+#endif

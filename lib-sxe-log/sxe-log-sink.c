@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: where lines go, and the count of those that got lost.
+ */
+#include "sxe-log-private.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdatomic.h>
+#include <syslog.h>
+#include <unistd.h>
+
+static enum { TO_FD, TO_FUNCTION, TO_SYSLOG } sink = TO_FD;
+static int sink_fd = STDERR_FILENO;
+static sxe_log_sink sink_function;
+static void *sink_user;
+static enum sxe_log_format format = SXE_LOG_TEXT;
+static _Atomic uint64_t dropped;
+
+void
+sxe_log_to_fd(int fd)
+{
+    sink_fd = fd;
+    sink = TO_FD;
+}
+
+void
+sxe_log_to_function(sxe_log_sink function, void *user)
+{
+    sink_function = function;
+    sink_user = user;
+    sink = TO_FUNCTION;
+}
+
+void
+sxe_log_to_syslog(const char *ident, int facility)
+{
+    openlog(ident, LOG_PID, facility);
+    sink = TO_SYSLOG;
+}
+
+void
+sxe_log_set_format(enum sxe_log_format new_format)
+{
+    format = new_format;
+}
+
+uint64_t
+sxe_log_dropped(void)
+{
+    return atomic_load_explicit(&dropped, memory_order_relaxed);
+}
+
+/* Asked before each write: a descriptor that others share with us may block, and is not ours to
+ * change; one whose reader is gone would kill us with SIGPIPE. */
+static bool
+takes_bytes(int fd)
+{
+    struct pollfd asked = {.fd = fd, .events = POLLOUT};
+    int answers = poll(&asked, 1, 0);
+
+    return answers < 0 || (answers == 1 && asked.revents == POLLOUT);
+}
+
+static bool
+write_whole(int fd, const char *line, size_t length)
+{
+    while (length > 0) {
+        ssize_t written = takes_bytes(fd) ? write(fd, line, length) : 0;
+
+        if (written == 0 || (written < 0 && errno != EINTR))
+            return false;
+        if (written > 0) {
+            line += written;
+            length -= (size_t)written;
+        }
+    }
+    return true;
+}
+
+static void
+write_syslog(int level, const char *line, size_t length)
+{
+    static const int priorities[] = {LOG_CRIT, LOG_CRIT,  LOG_ERR,   LOG_WARNING,
+                                     LOG_INFO, LOG_DEBUG, LOG_DEBUG, LOG_DEBUG};
+    size_t head = format == SXE_LOG_TEXT ? SXE__LOG_TEXT_HEAD : 0;
+
+    syslog(priorities[level], "%.*s", (int)(length - head - 1), line + head);
+}
+
+void
+sxe__log_emit(const struct sxe__log_event *event)
+{
+    char line[SXE_LOG_LINE_MAX];
+    int level = event->site->level;
+    size_t length =
+        format == SXE_LOG_TEXT ? sxe__log_text(line, event) : sxe__log_json(line, event);
+
+    switch (sink) {
+    case TO_FD:
+        if (!write_whole(sink_fd, line, length))
+            atomic_fetch_add_explicit(&dropped, 1, memory_order_relaxed);
+        break;
+    case TO_FUNCTION:
+        sink_function(sink_user, level, line, length);
+        break;
+    case TO_SYSLOG:
+        write_syslog(level, line, length);
+        break;
+    }
+}

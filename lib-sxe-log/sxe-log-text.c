@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: from an event to the line of 2010. Written by hand where a library function would cost a
+ * lock (localtime) or most of the line's time (printf).
+ */
+#include "sxe-log-private.h"
+
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { PID_DIGITS = 8, ID_WIDTH = 6, ID_DIGITS_MAX = 10 };
+
+static const char hex_digits[] = "0123456789abcdef";
+
+static char *
+put(char *end, const char *bytes, size_t length)
+{
+    memcpy(end, bytes, length);
+    return end + length;
+}
+
+static char *
+put_digits(char *end, unsigned value, unsigned width)
+{
+    for (unsigned i = width; i > 0; i--, value /= 10)
+        end[i - 1] = (char)('0' + value % 10);
+    return end + width;
+}
+
+/* ---- When ---- */
+
+/* Days since 1970 to a date: years begin in March here, so that the odd day of February ends one,
+ * and all months of the 400 years that repeat have lengths that a linear formula gives. */
+void
+sxe__log_date(char digits[14], int64_t second)
+{
+    int64_t day = second / 86400 - (second % 86400 < 0);
+    unsigned of_day = (unsigned)(second - day * 86400);
+    int64_t from_march_0 = day + 719468;
+    int64_t era = from_march_0 / 146097 - (from_march_0 % 146097 < 0);
+    unsigned of_era = (unsigned)(from_march_0 - era * 146097);
+    unsigned year = (of_era - of_era / 1460 + of_era / 36524 - of_era / 146096) / 365;
+    unsigned of_year = of_era - (365 * year + year / 4 - year / 100);
+    unsigned month = (5 * of_year + 2) / 153;
+    bool is_next_year = month >= 10;
+
+    year = (unsigned)((era % 25 + 25) * 400 % 10000) + year + is_next_year;
+    digits = put_digits(digits, year, 4);
+    digits = put_digits(digits, is_next_year ? month - 9 : month + 3, 2);
+    digits = put_digits(digits, of_year - (153 * month + 2) / 5 + 1, 2);
+    digits = put_digits(digits, of_day / 3600, 2);
+    digits = put_digits(digits, of_day / 60 % 60, 2);
+    put_digits(digits, of_day % 60, 2);
+}
+
+void
+sxe__log_stamp(struct sxe__log_stamp *stamp)
+{
+    static SXE__HOT_TLS char cached[sizeof(stamp->digits)];
+    static SXE__HOT_TLS int64_t cached_second = INT64_MIN;
+    struct timespec now = {0};
+
+    clock_gettime(CLOCK_REALTIME, &now);
+    if (now.tv_sec != cached_second) {
+        sxe__log_date(cached, now.tv_sec);
+        cached_second = now.tv_sec;
+    }
+    memcpy(stamp->digits, cached, sizeof(cached));
+    put_digits(stamp->ms, (unsigned)(now.tv_nsec / 1000000), sizeof(stamp->ms));
+}
+
+/* ---- What ---- */
+
+static bool
+is_plain(unsigned char byte)
+{
+    return byte >= ' ' && byte <= '~' && byte != '"' && byte != '\\';
+}
+
+char *
+sxe__log_append(char *end, const char *limit, const char *text, size_t length,
+                sxe__log_encoder *encode)
+{
+    const unsigned char *in = (const unsigned char *)text;
+    char *cut = end; /* where ".." goes if what follows does not fit */
+
+    while (length > 0) {
+        char item[12];
+        size_t item_length = 1;
+        size_t taken = 1;
+
+        item[0] = (char)*in;
+        if (!is_plain(*in))
+            taken = encode(item, &item_length, in, length);
+        if (item_length > (size_t)(limit - end))
+            return put(cut, "..", 2);
+        end = put(end, item, item_length);
+        if (limit - end >= 2)
+            cut = end;
+        in += taken;
+        length -= taken;
+    }
+    return end;
+}
+
+static size_t
+encode_text(char *item, size_t *item_length, const unsigned char *in, size_t left)
+{
+    static const char named[] = "\nn\rr\tt\\\\";
+    (void)left;
+
+    if (*in == '"')
+        return 1;
+    item[0] = '\\';
+    for (const char *name = named; *name != '\0'; name += 2) {
+        if ((char)*in == *name) {
+            item[1] = name[1];
+            *item_length = 2;
+            return 1;
+        }
+    }
+    item[1] = 'x';
+    item[2] = hex_digits[*in >> 4];
+    item[3] = hex_digits[*in & 15];
+    *item_length = 4;
+    return 1;
+}
+
+/* ---- The line ---- */
+
+static char *
+put_head(char *end)
+{
+    struct sxe__log_stamp stamp;
+    unsigned pid = (unsigned)getpid();
+
+    sxe__log_stamp(&stamp);
+    end = put(end, stamp.digits, 8);
+    *end++ = ' ';
+    end = put(end, stamp.digits + 8, 6);
+    *end++ = '.';
+    end = put(end, stamp.ms, sizeof(stamp.ms));
+    end = put(end, " P", 2);
+    for (unsigned i = PID_DIGITS; i > 0; i--, pid /= 16)
+        end[i - 1] = hex_digits[pid % 16];
+    end[PID_DIGITS] = ' ';
+    return end + PID_DIGITS + 1;
+}
+
+static char *
+put_id(char *end, uint32_t id)
+{
+    char digits[ID_DIGITS_MAX];
+    unsigned first = ID_DIGITS_MAX - 1;
+
+    if (id == SXE_NO_ID)
+        return put(end, "------ ", ID_WIDTH + 1);
+    memset(digits, ' ', sizeof(digits));
+    put_digits(digits + first, id, 1);
+    while ((id /= 10) > 0)
+        put_digits(digits + --first, id, 1);
+    if (first > ID_DIGITS_MAX - ID_WIDTH)
+        first = ID_DIGITS_MAX - ID_WIDTH;
+    end = put(end, digits + first, ID_DIGITS_MAX - first);
+    *end++ = ' ';
+    return end;
+}
+
+size_t
+sxe__log_text(char line[SXE_LOG_LINE_MAX], const struct sxe__log_event *event)
+{
+    const char *limit = line + SXE_LOG_LINE_MAX - 1;
+    char *end = put_id(put_head(line), event->id);
+
+    *end++ = (char)('0' + event->site->level);
+    *end++ = ' ';
+    memset(end, ' ', 2 * (size_t)event->indent);
+    end = put(end + 2 * (size_t)event->indent, event->mark, 2);
+    if (event->is_row)
+        end = put(end, event->text, event->length);
+    else
+        end = sxe__log_append(end, limit, event->text, event->length, encode_text);
+    *end++ = '\n';
+    return (size_t)(end - line);
+}
+
+const char *
+sxe__log_basename(const char *file)
+{
+    const char *slash = strrchr(file, '/');
+
+    return slash == NULL ? file : slash + 1;
+}

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: one line of text an event, with a level and the id of what it is about; call traces and hex
+ * dumps in checked builds; assertions that say what was wrong. Made to be left on in production.
+ *
+ * Place: the lowest library. Called by everything, from any thread, also in a forked child; calls
+ * write(2) once a line and never allocates. errno is the same after a call as before it.
+ *
+ * Shape: the exact line of 2010, UTC:
+ *
+ *     20101002 181142.290 P00006a5f    999 1 - connected: 1000
+ *     date     time.ms    pid (hex) id     level, 2 spaces a visible call, mark, text
+ *
+ *     marks: "- " a line, a row of a dump, a return's text    "+ f()" a call's entry
+ *            "{ // file:line" after the entry, one deeper     "} // file:line" after the return
+ *
+ * Levels: 1 fatal 2 error 3 warning 4 information 5 debug are in every build; 6 trace and 7 dump
+ * only where SXE_CHECKED is 1: elsewhere they compile to nothing and their arguments are not
+ * evaluated. A line is shown when its level is at most its library's. The most specific wins:
+ *
+ *     sxe_log_set_library_level() > SXE_LOG_LEVEL_<LIB> > sxe_log_set_level() > SXE_LOG_LEVEL > 4
+ *
+ * <LIB> is the library's name in capitals with _ for -: SXE_LOG_LEVEL_SXE_POOL=5. Values are digits
+ * or names (fatal error warning information debug trace dump); a bad one is reported and ignored.
+ * A hidden line costs one branch and its arguments are not evaluated.
+ *
+ * Limits: a line is at most SXE_LOG_LINE_MAX bytes with its newline; a longer one ends in "..".
+ * Bytes that are not printable ASCII are escaped (\n \r \t \\ \xHH), so text from a peer cannot
+ * forge a line. What the sink refuses (a full disk, a blocked or closed pipe) is dropped and
+ * counted, never waited for. Not for signal handlers.
+ *
+ * Example:
+ *     SXE_INFO("listening on %s:%u", ip, port);
+ *     SXE_WARN_ID(connection_id, "peer sent %zu bytes of rubbish", length);
+ *     SXE_ASSERT(used <= size, "used %u of %u", used, size);
+ */
+#ifndef SXE_LOG_H
+#define SXE_LOG_H
+
+#include <stdio.h>
+
+#include "sxe-time.h"
+#include "sxe-util.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define SXE_LOG_LINE_MAX  1024
+#define SXE_LOG_TRACE_MAX 128 /* calls a thread's trace remembers; deeper ones are only counted */
+#define SXE_NO_ID         UINT32_MAX
+
+enum sxe_log_level {
+    SXE_LOG_NONE = 0,
+    SXE_LOG_FATAL = 1,
+    SXE_LOG_ERROR = 2,
+    SXE_LOG_WARNING = 3,
+    SXE_LOG_INFORMATION = 4,
+    SXE_LOG_DEBUG = 5,
+    SXE_LOG_TRACE = 6,
+    SXE_LOG_DUMP = 7
+};
+
+/* A library's own level. Each library defines one and names it to its sources by defining
+ * SXE_LOG_CONTROL before this header is included; a program uses sxe_log_program. */
+struct sxe_log_control {
+    int level;                    /* private, atomic: SXE_LOG_UNSET until first asked */
+    int environment;              /* private, atomic: what SXE_LOG_LEVEL_<LIB> says */
+    const char *library;          /* ro: "sxe-pool"; "" is the program */
+    struct sxe_log_control *next; /* private, atomic */
+};
+#define SXE_LOG_UNSET 127
+#define SXE_LOG_CONTROL_INIT(library_name)               \
+    {                                                    \
+        SXE_LOG_UNSET, SXE_LOG_UNSET, library_name, NULL \
+    }
+
+SXE_PUBLIC extern struct sxe_log_control sxe_log_program;
+#ifndef SXE_LOG_CONTROL
+#    define SXE_LOG_CONTROL sxe_log_program
+#endif
+
+/* Where a line comes from; the macros make one for each, that lives for ever. */
+struct sxe_log_site {
+    struct sxe_log_control *control;
+    const char *file;
+    const char *function;
+    int line;
+    int level;
+};
+
+/* ---- Lines ---- */
+
+#define SXE_ERROR(...) SXE_LOG_LINE(SXE_LOG_ERROR, SXE_NO_ID, __VA_ARGS__)
+#define SXE_WARN(...)  SXE_LOG_LINE(SXE_LOG_WARNING, SXE_NO_ID, __VA_ARGS__)
+#define SXE_INFO(...)  SXE_LOG_LINE(SXE_LOG_INFORMATION, SXE_NO_ID, __VA_ARGS__)
+#define SXE_DEBUG(...) SXE_LOG_LINE(SXE_LOG_DEBUG, SXE_NO_ID, __VA_ARGS__)
+#define SXE_TRACE(...) SXE_LOG_LINE(SXE_LOG_TRACE, SXE_NO_ID, __VA_ARGS__)
+
+/* The same about something that has an id: a connection, an element of a pool. */
+#define SXE_ERROR_ID(id, ...) SXE_LOG_LINE(SXE_LOG_ERROR, id, __VA_ARGS__)
+#define SXE_WARN_ID(id, ...)  SXE_LOG_LINE(SXE_LOG_WARNING, id, __VA_ARGS__)
+#define SXE_INFO_ID(id, ...)  SXE_LOG_LINE(SXE_LOG_INFORMATION, id, __VA_ARGS__)
+#define SXE_DEBUG_ID(id, ...) SXE_LOG_LINE(SXE_LOG_DEBUG, id, __VA_ARGS__)
+#define SXE_TRACE_ID(id, ...) SXE_LOG_LINE(SXE_LOG_TRACE, id, __VA_ARGS__)
+
+/* Rows of 16 bytes: address, hex, text. */
+#define SXE_DUMP(data, length)        SXE_LOG_DUMP_AT(SXE_LOG_DUMP, SXE_NO_ID, data, length)
+#define SXE_DUMP_ID(id, data, length) SXE_LOG_DUMP_AT(SXE_LOG_DUMP, id, data, length)
+
+/* ---- Call traces (checked builds) ----
+ * The first and the last statement of a function worth seeing: SXE_ENTER("f(n=%d)", n) and
+ * SXE_LEAVE("return %d", result). What is logged between them is indented. A frame whose function
+ * was left otherwise (longjmp, a forgotten SXE_LEAVE) is dropped at the next line. */
+#define SXE_ENTER(...)        SXE_LOG_ENTER_AT(SXE_LOG_TRACE, SXE_NO_ID, __VA_ARGS__)
+#define SXE_LEAVE(...)        SXE_LOG_LEAVE_AT(SXE_LOG_TRACE, SXE_NO_ID, __VA_ARGS__)
+#define SXE_ENTER_ID(id, ...) SXE_LOG_ENTER_AT(SXE_LOG_TRACE, id, __VA_ARGS__)
+#define SXE_LEAVE_ID(id, ...) SXE_LOG_LEAVE_AT(SXE_LOG_TRACE, id, __VA_ARGS__)
+
+/* ---- Assertions: programming errors, checked in every build ----
+ * SXE_ASSERT(used <= size, "used %u of %u", used, size) logs what failed and where at level 1,
+ * whatever level is shown, then the calls that the trace knows of, and calls the fatal hook. Never
+ * use one on what a peer or the system can cause. SXE_DEBUG_ASSERT is checked, and its condition
+ * evaluated, in checked builds only. These are statements. */
+#define SXE_ASSERT(condition, ...) \
+    SXE_LOG_ASSERT_AT(1, SXE_NO_ID, #condition, condition, __VA_ARGS__)
+#define SXE_ASSERT_ID(id, condition, ...) \
+    SXE_LOG_ASSERT_AT(1, id, #condition, condition, __VA_ARGS__)
+#define SXE_DEBUG_ASSERT(condition, ...) \
+    SXE_LOG_ASSERT_AT(SXE_CHECKED, SXE_NO_ID, #condition, condition, __VA_ARGS__)
+
+/* Called when an assertion failed, after its message; may exit or longjmp. If it returns, or is
+ * NULL (the default), the process aborts. Returns the hook it replaces. */
+typedef void (*sxe_log_fatal_hook)(void);
+SXE_PUBLIC sxe_log_fatal_hook sxe_log_set_fatal_hook(sxe_log_fatal_hook hook);
+
+/* ---- Levels ---- */
+
+/* Show lines up to level (1-7; 0 hides all; what is out of range is taken as the nearest) from now
+ * on; SXE_LOG_UNSET gives up the setting. Returns the level that was in force. */
+SXE_PUBLIC int sxe_log_set_level(int level);
+SXE_PUBLIC int sxe_log_get_level(void);
+
+/* The same for one library by name ("sxe-pool"; "" is the program), loaded or not. 0, -EINVAL for a
+ * bad name (more than 31 bytes) or level, -ENOSPC after 16 names. */
+SXE_PUBLIC int sxe_log_set_library_level(const char *library, int level);
+
+/* "3", "warning" or "WARNING" -> 3; "0" or "none" -> 0; the old "8" and "9" -> 7; -EINVAL for
+ * anything else. */
+SXE_PUBLIC SXE_MUST_USE int sxe_log_level_from_text(const char *text);
+
+/* ---- Sinks and formats: set them before other threads log ---- */
+
+/* JSON: {"ts":"2010-10-02T18:11:42.290Z","level":"fatal","msg":"connected: 1000","pid":27231,
+ * "id":999,"file":"http.c","line":124} on one line, in this order, without "id" where there is
+ * none; ASCII only: what else is UTF-8 becomes \uXXXX, other bytes \ufffd. */
+enum sxe_log_format {
+    SXE_LOG_TEXT = 0, /* the line drawn above */
+    SXE_LOG_JSON = 1
+};
+
+/* Receives one whole line with its newline, valid until it returns. Must not log. */
+typedef void (*sxe_log_sink)(void *user, int level, const char *line, size_t length);
+
+SXE_PUBLIC void sxe_log_to_fd(int fd); /* default: 2, stderr. Borrows the fd. */
+SXE_PUBLIC void sxe_log_to_function(sxe_log_sink sink, void *user);
+
+/* To syslog(3), without date and pid, which syslog adds. Borrows ident. */
+SXE_PUBLIC void sxe_log_to_syslog(const char *ident, int facility);
+SXE_PUBLIC void sxe_log_set_format(enum sxe_log_format format);
+
+/* Lines the sink did not take whole since the process began. */
+SXE_PUBLIC uint64_t sxe_log_dropped(void);
+
+/* ---- Around longjmp ----
+ * A protected call (lua_pcall) that traced functions may leave by longjmp is wrapped so:
+ * unsigned mark = sxe_log_trace_mark(); ... sxe_log_trace_release(mark); */
+SXE_PUBLIC unsigned sxe_log_trace_mark(void);
+SXE_PUBLIC void sxe_log_trace_release(unsigned mark);
+
+/* ---- What the macros call ---- */
+
+/* The level of a control that was not asked before; it is then kept in the control. */
+SXE_PUBLIC int sxe_log_resolve(struct sxe_log_control *control);
+
+static inline int
+sxe_log_shown(struct sxe_log_control *control, int level)
+{
+    int limit = __atomic_load_n(&control->level, __ATOMIC_RELAXED);
+
+    return SXE_UNLIKELY(level <= limit) &&
+           (SXE_LIKELY(limit != SXE_LOG_UNSET) || level <= sxe_log_resolve(control));
+}
+
+#define SXE_LOG_COMPILED (SXE_CHECKED ? SXE_LOG_DUMP : SXE_LOG_DEBUG)
+
+/* By the caller's frame the trace knows which calls are over; NULL says nothing about it. */
+#define SXE_LOG_FRAME (SXE_CHECKED ? __builtin_frame_address(0) : NULL)
+
+#define SXE_LOG_IF(condition_, level_, call_, ...)                                           \
+    do {                                                                                     \
+        if (condition_) {                                                                    \
+            static const struct sxe_log_site sxe_log_site_ = {&SXE_LOG_CONTROL, __FILE__,    \
+                                                              __func__, __LINE__, (level_)}; \
+            call_(&sxe_log_site_, SXE_LOG_FRAME, __VA_ARGS__);                               \
+        }                                                                                    \
+    } while (0)
+#define SXE_LOG_AT(level, call, ...)                                                           \
+    SXE_LOG_IF((level) <= SXE_LOG_COMPILED && sxe_log_shown(&SXE_LOG_CONTROL, (level)), level, \
+               call, __VA_ARGS__)
+#define SXE_LOG_LINE(level, id, ...)             SXE_LOG_AT(level, sxe_log_line, (id), __VA_ARGS__)
+#define SXE_LOG_DUMP_AT(level, id, data, length) SXE_LOG_AT(level, sxe_log_dump, (id), data, length)
+
+/* Entries and returns run whether or not the level shows them, so that a trace is whole. */
+#define SXE_LOG_ENTER_AT(level, id, ...) \
+    SXE_LOG_IF(SXE_CHECKED, level, sxe_log_enter, (id), __VA_ARGS__)
+#define SXE_LOG_LEAVE_AT(level, id, ...) \
+    SXE_LOG_IF(SXE_CHECKED, level, sxe_log_leave, (id), __VA_ARGS__)
+
+#define SXE_LOG_ASSERT_AT(checked, id, text, condition, ...)                                  \
+    SXE_LOG_IF((checked) && SXE_UNLIKELY(!(condition)), SXE_LOG_FATAL, sxe_log_assert_failed, \
+               (id), text, __VA_ARGS__)
+
+SXE_PUBLIC void sxe_log_line(const struct sxe_log_site *site, const void *frame, uint32_t id,
+                             const char *format, ...) SXE_PRINTF(4, 5);
+SXE_PUBLIC void sxe_log_dump(const struct sxe_log_site *site, const void *frame, uint32_t id,
+                             const void *data, size_t length);
+SXE_PUBLIC void sxe_log_enter(const struct sxe_log_site *site, const void *frame, uint32_t id,
+                              const char *format, ...) SXE_PRINTF(4, 5);
+SXE_PUBLIC void sxe_log_leave(const struct sxe_log_site *site, const void *frame, uint32_t id,
+                              const char *format, ...) SXE_PRINTF(4, 5);
+SXE_PUBLIC SXE_NORETURN void sxe_log_assert_failed(const struct sxe_log_site *site,
+                                                   const void *frame, uint32_t id,
+                                                   const char *expression, const char *format, ...)
+    SXE_PRINTF(5, 6);
+
+#ifdef __cplusplus
+}
+#endif
+
+#ifndef SXE_LOG_NO_2010
+#    include "sxe-log-2010.h"
+#endif
+
+#endif

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+#include "sxe-time.h"
+
+#include <time.h>
+
+static _Thread_local uint64_t turn_ns __attribute__((tls_model("initial-exec")));
+
+uint64_t
+sxe_time_ns(void)
+{
+    struct timespec now = {0};
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * SXE_NS_PER_SECOND + (uint64_t)now.tv_nsec;
+}
+
+uint64_t
+sxe_time_turn_ns(void)
+{
+    return turn_ns != 0 ? turn_ns : sxe_time_ns();
+}
+
+void
+sxe_time_set_turn_ns(uint64_t now_ns)
+{
+    turn_ns = now_ns;
+}
+
+double
+sxe_get_time_in_seconds(void)
+{
+    struct timespec now = {0};
+
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / (double)SXE_NS_PER_SECOND;
+}

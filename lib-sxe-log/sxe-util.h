@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: the words that every sxe header and source shares: attributes, spans, checks that cannot fail.
+ * Place: included by sxe-log.h, and so by everything. Calls nothing.
+ * Limits: macros and one struct; nothing here exists at run time.
+ */
+#ifndef SXE_UTIL_H
+#define SXE_UTIL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define SXE_VERSION       "0.1.0"
+#define SXE_VERSION_MAJOR 0
+#define SXE_VERSION_MINOR 1
+#define SXE_VERSION_PATCH 0
+
+/* "None" wherever an index (of an element, a chunk, a connection) is expected. */
+#define SXE_NONE UINT32_MAX
+
+/* SXE_CHECKED is 1 in builds that trace and check everything. The build flag of 2010, -DSXE_DEBUG=1,
+ * means the same; its name is a function-like macro today (see sxe-log.h), so it is translated here. */
+#ifndef SXE_CHECKED
+#    ifdef SXE_DEBUG
+#        if SXE_DEBUG
+#            define SXE_CHECKED 1
+#        else
+#            define SXE_CHECKED 0
+#        endif
+#        undef SXE_DEBUG
+#    else
+#        define SXE_CHECKED 0
+#    endif
+#endif
+
+#define SXE_PUBLIC             __attribute__((visibility("default")))
+#define SXE_MUST_USE           __attribute__((warn_unused_result))
+#define SXE_NORETURN           __attribute__((noreturn))
+#define SXE_PRINTF(fmt, first) __attribute__((format(printf, fmt, first)))
+#define SXE_LIKELY(x)          __builtin_expect(!!(x), 1)
+#define SXE_UNLIKELY(x)        __builtin_expect(!!(x), 0)
+
+/* The sanitizer builds poison memory that is free, so that touching it is reported. */
+#if defined(__SANITIZE_ADDRESS__)
+#    define SXE_HAVE_ASAN 1
+#elif defined(__has_feature)
+#    if __has_feature(address_sanitizer)
+#        define SXE_HAVE_ASAN 1
+#    endif
+#endif
+#ifndef SXE_HAVE_ASAN
+#    define SXE_HAVE_ASAN 0
+#endif
+
+/* A parameter that the signature wants and this function does not (two spellings of 2010). */
+#define SXE_UNUSED_PARAMETER(x) ((void)(x))
+#define SXE_UNUSED_ARGUMENT(x)  ((void)(x))
+
+/* The 2010 single-exit idiom: "SXE_EARLY_OR_ERROR_OUT: return result;". It defines the labels
+ * SXE_EARLY_OUT and SXE_ERROR_OUT, whether or not any goto names them. */
+#define SXE_EARLY_OR_ERROR_OUT   \
+    goto SXE_EARLY_OUT;          \
+    SXE_EARLY_OUT:               \
+    goto SXE_ERROR_OUT;          \
+    SXE_ERROR_OUT
+
+/* Conditions of defensive branches: SXE_ALWAYS(x) is never false, SXE_NEVER(x) never true. Checked
+ * builds assert it, coverage builds drop the dead branch, release builds keep it as a safety net. */
+#if SXE_CHECKED
+#    define SXE_ALWAYS(x) ((x) ? 1 : (sxe__not_always(#x, __FILE__, __LINE__), 0))
+#    define SXE_NEVER(x)  ((x) ? (sxe__not_always("!(" #x ")", __FILE__, __LINE__), 1) : 0)
+#elif defined(SXE_COVERAGE)
+#    define SXE_ALWAYS(x) 1
+#    define SXE_NEVER(x)  0
+#else
+#    define SXE_ALWAYS(x) SXE_LIKELY(x)
+#    define SXE_NEVER(x)  SXE_UNLIKELY(x)
+#endif
+
+#define SXE_LITERAL_LENGTH(s) (sizeof("" s) - 1)
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+SXE_PUBLIC SXE_NORETURN void sxe__not_always(const char *expression, const char *file, int line);
+#ifdef __cplusplus
+}
+#endif
+
+/* Bytes somebody else owns. */
+struct sxe_span {
+    const char *base;
+    size_t      length;
+};
+
+#endif

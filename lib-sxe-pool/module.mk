@@ -1,0 +1,1 @@
+sxe-pool.needs := sxe-log

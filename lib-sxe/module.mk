@@ -1,0 +1,1 @@
+sxe.needs := sxe-buffer sxe-pool

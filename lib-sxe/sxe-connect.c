@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: how a socket comes to have a peer: connect, listen, accept.
+ */
+#include "sxe-private.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+/* A socket that could not be opened is NEW again, with its address, and holds nothing. */
+static SXE_RETURN
+undo(SXE *s, const SXE *before, int error, const char *what)
+{
+    sxe__socket_close(s);
+    s->u = before->u;
+    s->in = before->in;
+    SXE_WARN_ID(s->id, "cannot %s: %s", what, strerror(-error));
+    return error;
+}
+
+static bool
+is_new(const SXE *s, const char *what)
+{
+    if (s != NULL && sxe__state(s) == SXE_STATE_NEW)
+        return true;
+    SXE_WARN_ID(s == NULL ? SXE_NO_ID : s->id, "cannot %s: the socket is %s", what,
+                s == NULL ? "NULL" : sxe_state_to_string(sxe__state(s)));
+    return false;
+}
+
+static int
+bind_to(SXE *s, const struct sockaddr_storage *address, socklen_t length)
+{
+    return bind(s->fd, (const struct sockaddr *)address, length) < 0 ? -errno : 0;
+}
+
+/* ---- Connecting ---- */
+
+/* From the address given at creation, if it says anything; port 0 is chosen by connect(2), so that
+ * one source address has 64 K ports for each peer and not for all. */
+static int
+bind_source(SXE *s, const SXE *before, int family)
+{
+    struct sockaddr_storage from = {0};
+    int one = 1;
+
+    memcpy(&from, before->u.address, sizeof(before->u.address));
+    if (!(before->flags & SXE__ADDRESS) || from.ss_family != family)
+        return 0;
+    if (sxe__address_port(&from) == 0 &&
+        setsockopt(s->fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &one, sizeof(one)) < 0)
+        return -errno;
+    return bind_to(s, &from, sxe__address_length(&from));
+}
+
+static int
+connect_to(SXE *s, const SXE *before, const struct sockaddr_storage *to, socklen_t length)
+{
+    int result = sxe__socket_open(s, to->ss_family);
+
+    if (result == 0 && to->ss_family != AF_UNIX)
+        result = bind_source(s, before, to->ss_family);
+    if (result == 0 && connect(s->fd, (const struct sockaddr *)to, length) < 0 &&
+        errno != EINPROGRESS)
+        result = -errno;
+    if (result == 0)
+        result = sxe__watch(s, EPOLLOUT);
+    return result;
+}
+
+static SXE_RETURN
+begin_connect(SXE *s, const struct sockaddr_storage *to, socklen_t length)
+{
+    SXE before = *s;
+    int result;
+
+    sxe__open(s);
+    result = connect_to(s, &before, to, length);
+    if (result < 0)
+        return undo(s, &before, result, "connect");
+    s->flags = (uint16_t)((s->flags & ~SXE__ADDRESS) | SXE__PEER);
+    sxe__move(s, SXE_STATE_CONNECTING);
+    return 0;
+}
+
+SXE_RETURN
+sxe_connect(SXE *this, const char *ip, unsigned short port)
+{
+    struct sockaddr_storage to;
+    int result;
+
+    if (!is_new(this, "connect"))
+        return -EINVAL;
+    result = sxe__address_parse(&to, ip, port);
+    if (result < 0) {
+        SXE_WARN_ID(this->id, "cannot connect to '%s': not an IPv4 or IPv6 address", ip);
+        return result;
+    }
+    return begin_connect(this, &to, sxe__address_length(&to));
+}
+
+SXE_RETURN
+sxe_connect_unix(SXE *this)
+{
+    struct sockaddr_storage to;
+    socklen_t length;
+    int result;
+
+    if (!is_new(this, "connect") || this->kind != SXE__UNIX)
+        return -EINVAL;
+    result = sxe__address_parse_path(&to, &length, this->u.path);
+    return result < 0 ? result : begin_connect(this, &to, length);
+}
+
+static void
+established(SXE *s)
+{
+    sxe__move(s, SXE_STATE_IDLE);
+    s->on_connected(s);
+    if (CONTEXT->staged != s)
+        sxe__wrote(s);
+}
+
+void
+sxe__connected(SXE *s)
+{
+    int error = sxe__socket_error(s);
+
+    if (error != 0)
+        sxe__end(s, error);
+    else
+        established(s);
+}
+
+/* ---- Listening ---- */
+
+/* A socket file whose owner is gone may go; anything else at that path is somebody's. */
+static int
+bind_path(SXE *s, const struct sockaddr_storage *at, socklen_t length)
+{
+    const char *path = ((const struct sockaddr_un *)at)->sun_path;
+    int result = bind_to(s, at, length);
+    struct stat status;
+    int probe;
+
+    if (result != -EADDRINUSE || lstat(path, &status) < 0 || !S_ISSOCK(status.st_mode))
+        return result;
+    probe = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (probe < 0)
+        return -errno;
+    if (connect(probe, (const struct sockaddr *)at, length) < 0 && errno == ECONNREFUSED &&
+        unlink(path) == 0)
+        result = bind_to(s, at, length);
+    close(probe);
+    return result;
+}
+
+static int
+open_at(SXE *s, const SXE *before)
+{
+    struct sockaddr_storage at = {0};
+    socklen_t length = 0;
+    int one = 1;
+    int result;
+
+    if (before->flags & SXE__ADDRESS) {
+        memcpy(&at, before->u.address, sizeof(before->u.address));
+        length = sxe__address_length(&at);
+        result = 0;
+    } else {
+        result = sxe__address_parse_path(&at, &length, before->u.path);
+    }
+    if (result == 0)
+        result = sxe__socket_open(s, at.ss_family);
+    if (result < 0 || s->kind == SXE__UNIX)
+        return result < 0 ? result : bind_path(s, &at, length);
+    if (setsockopt(s->fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) < 0)
+        return -errno;
+    return bind_to(s, &at, length);
+}
+
+SXE_RETURN
+sxe_listen(SXE *this)
+{
+    SXE before;
+    int result;
+
+    if (!is_new(this, "listen"))
+        return -EINVAL;
+    before = *this;
+    sxe__open(this);
+    result = open_at(this, &before);
+    if (result == 0 && this->kind != SXE__UDP && listen(this->fd, (int)CONTEXT->config.backlog) < 0)
+        result = -errno;
+    if (result == 0)
+        result = sxe__watch(this, EPOLLIN);
+    if (result < 0)
+        return undo(this, &before, result, "listen");
+    sxe__move(this, SXE_STATE_LISTENING);
+    return 0;
+}
+
+SXE_RETURN
+sxe_listen_oneshot(SXE *this)
+{
+    SXE_RETURN result = sxe_listen(this);
+
+    if (result == 0)
+        this->flags |= SXE__ONESHOT;
+    return result;
+}
+
+/* ---- Accepting ---- */
+
+static void
+adopt(SXE *s, int fd)
+{
+    s->fd = fd;
+    s->watched = 0;
+    s->flags = s->flags & SXE__HALF_CLOSE;
+    sxe__watch_or_end(s, EPOLLIN);
+    if (sxe__state(s) == SXE_STATE_CLOSED)
+        return;
+    s->flags |= SXE__PEER;
+    established(s);
+}
+
+/* The listener itself becomes the connection. */
+static void
+become(SXE *listener, int fd)
+{
+    sxe__socket_close(listener);
+    adopt(listener, fd);
+}
+
+static void
+welcome(const SXE *listener, int fd)
+{
+    SXE *s = sxe__take(listener->kind);
+
+    s->on_connected = listener->on_connected;
+    s->on_read = listener->on_read;
+    s->on_close = listener->on_close;
+    s->user_data = listener->user_data;
+    s->flags = listener->flags;
+    s->io = listener->io;
+    sxe__open(s);
+    adopt(s, fd);
+}
+
+/* True if a socket is free, or one will be at the end of this event. */
+static bool
+has_room(void)
+{
+    unsigned oldest;
+
+    if (sxe_number_in_state(SXE_STATE_FREE) > 0)
+        return true;
+    oldest = sxe_pool_get_oldest_element_index(CONTEXT->sockets, SXE_STATE_IDLE);
+    if (CONTEXT->config.reap_idle && oldest != SXE_POOL_NO_INDEX)
+        sxe__end(sxe__socket(oldest), ETIMEDOUT);
+    else
+        sxe__accept_stop();
+    return false;
+}
+
+/* Errors of accept4(2) are of three kinds: about one connection that is gone already, about the
+ * system having no room now, or about us. Only the first goes on at once. */
+static bool
+go_on_after(const SXE *listener, int error)
+{
+    switch (error) {
+    case EAGAIN:
+        return false;
+    case ECONNABORTED:
+    case EINTR:
+    case EPERM:
+    case EPROTO:
+    case ENETDOWN:
+    case ENOPROTOOPT:
+    case EHOSTDOWN:
+    case ENONET:
+    case EHOSTUNREACH:
+    case ENETUNREACH:
+        return true;
+    default:
+        SXE_WARN_ID(listener->id, "not accepting for now: %s", strerror(error));
+        sxe__accept_stop();
+        ev_timer_start(CONTEXT->loop, &CONTEXT->accept_again);
+        return false;
+    }
+}
+
+void
+sxe__acceptable(SXE *listener)
+{
+    for (unsigned i = 0; i < CONTEXT->config.accept_batch; i++) {
+        bool oneshot = (listener->flags & SXE__ONESHOT) != 0;
+        int fd;
+
+        if (sxe__state(listener) != SXE_STATE_LISTENING || (!oneshot && !has_room()))
+            return;
+        fd = accept4(listener->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        if (fd < 0 && !go_on_after(listener, errno))
+            return;
+        if (fd >= 0 && oneshot)
+            become(listener, fd);
+        else if (fd >= 0)
+            welcome(listener, fd);
+    }
+}
+
+static void
+watch_listeners(unsigned events)
+{
+    SXE_POOL_WALKER walker;
+    unsigned id;
+
+    sxe_pool_walker_construct(&walker, CONTEXT->sockets, SXE_STATE_LISTENING);
+    while ((id = sxe_pool_walker_step(&walker)) != SXE_POOL_NO_INDEX) {
+        if (sxe__socket(id)->kind != SXE__UDP)
+            sxe__watch_or_end(sxe__socket(id), events);
+    }
+}
+
+void
+sxe__accept_stop(void)
+{
+    CONTEXT->accept_stopped = true;
+    watch_listeners(0);
+}
+
+void
+sxe__accept_start(void)
+{
+    CONTEXT->accept_stopped = false;
+    ev_timer_stop(CONTEXT->loop, &CONTEXT->accept_again);
+    watch_listeners(EPOLLIN);
+}

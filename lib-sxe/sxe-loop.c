@@ -1,0 +1,410 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: where things happen: libev's loop turns, and each thing it finds becomes one call of the
+ * files before this one, followed by sxe__finish.
+ *
+ *     turn:  begin_turn   the clock is read, once
+ *            on_epoll     our sockets' events           our own epoll set, which libev watches as
+ * one fd: timers, signals, the program's watchers    no libev memory, list or allocation a
+ * connection before_wait  deferred calls, timeouts armed
+ */
+#include "sxe-private.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+/* As many events as this were waiting: look again before libev does, it is cheaper. */
+#define BUSY_EVENTS 8
+#define BUSY_ROUNDS 8
+
+/* ---- Sockets ---- */
+
+static void
+dispatch_open(SXE *s, unsigned events)
+{
+    if ((events & EPOLLOUT) && !sxe__queue_is_empty(s))
+        sxe__writable(s);
+    if (!(events & (EPOLLIN | EPOLLHUP | EPOLLERR)) || sxe__state(s) == SXE_STATE_CLOSED)
+        return;
+    if (!sxe__reading_rests(s) && (sxe__state(s) != SXE_STATE_CLOSING || (events & EPOLLIN)))
+        sxe__readable(s);
+    else if (events & (EPOLLHUP | EPOLLERR))
+        sxe__end(s, sxe__socket_error(s));
+    else
+        sxe__watch_or_end(s, s->watched & EPOLLOUT);
+}
+
+static void
+dispatch(SXE *s, unsigned events)
+{
+    switch (sxe__state(s)) {
+    case SXE_STATE_LISTENING:
+        if (s->kind == SXE__UDP)
+            sxe__readable(s);
+        else
+            sxe__acceptable(s);
+        return;
+    case SXE_STATE_CONNECTING:
+        sxe__connected(s);
+        return;
+    case SXE_STATE_IDLE:
+    case SXE_STATE_READING:
+    case SXE_STATE_HANDLING:
+    case SXE_STATE_WRITING:
+    case SXE_STATE_STARVED:
+    case SXE_STATE_CLOSING:
+        dispatch_open(s, events);
+        return;
+    case SXE_STATE_FREE:
+    case SXE_STATE_NEW:
+    case SXE_STATE_CLOSED:
+    case SXE_STATES:
+        return;
+    }
+}
+
+static int
+take_events(void)
+{
+    int count = epoll_wait(CONTEXT->epoll, CONTEXT->events, SXE__EVENTS_MAX, 0);
+
+    for (int i = 0; i < count; i++) {
+        /* An earlier event of this batch may have closed it, and another may have its place. */
+        SXE *s = sxe_from_handle(CONTEXT->events[i].data.u64);
+
+        if (s == NULL)
+            continue;
+        dispatch(s, CONTEXT->events[i].events);
+        sxe__finish();
+    }
+    return count;
+}
+
+static void
+on_epoll(struct ev_loop *loop, ev_io *watcher, int events)
+{
+    SXE_UNUSED_PARAMETER(loop);
+    SXE_UNUSED_PARAMETER(watcher);
+    SXE_UNUSED_PARAMETER(events);
+    for (int round = 0; round < BUSY_ROUNDS && take_events() >= BUSY_EVENTS; round++)
+        sxe_time_set_turn_ns(sxe_time_ns());
+}
+
+/* ---- Deferred calls: a list of sockets, each on it at most once ---- */
+
+void
+sxe__defer(SXE *s)
+{
+    if (s->flags & SXE__DEFERRED)
+        return;
+    s->flags |= SXE__DEFERRED;
+    s->u.open.deferred_next = SXE_NONE;
+    s->u.open.deferred_prev = CONTEXT->deferred_tail;
+    if (CONTEXT->deferred_tail == SXE_NONE)
+        CONTEXT->deferred_head = s->id;
+    else
+        sxe__socket(CONTEXT->deferred_tail)->u.open.deferred_next = s->id;
+    CONTEXT->deferred_tail = s->id;
+    CONTEXT->deferred_count++;
+}
+
+void
+sxe__undefer(SXE *s)
+{
+    uint32_t next = s->u.open.deferred_next;
+    uint32_t prev = s->u.open.deferred_prev;
+
+    if (!(s->flags & SXE__DEFERRED))
+        return;
+    s->flags &= (uint16_t)~SXE__DEFERRED;
+    if (prev == SXE_NONE)
+        CONTEXT->deferred_head = next;
+    else
+        sxe__socket(prev)->u.open.deferred_next = next;
+    if (next == SXE_NONE)
+        CONTEXT->deferred_tail = prev;
+    else
+        sxe__socket(next)->u.open.deferred_prev = prev;
+    CONTEXT->deferred_count--;
+}
+
+static void
+call_deferred(SXE *s)
+{
+    void (*fn)(SXE *) = s->u.open.deferred;
+
+    sxe__undefer(s);
+    s->u.open.deferred = NULL;
+    if (s->flags & SXE__READ_AGAIN) {
+        s->flags &= (uint16_t)~SXE__READ_AGAIN;
+        sxe__read_again(s);
+    }
+    if (fn != NULL && sxe__state(s) < SXE_STATE_CLOSING)
+        fn(s);
+    sxe__finish();
+}
+
+SXE_RETURN
+sxe_defer(SXE *this, void (*fn)(SXE *))
+{
+    enum sxe_state state = sxe__state(this);
+
+    if (state < SXE_STATE_LISTENING || state >= SXE_STATE_CLOSING)
+        return -ENOTCONN;
+    if (this->u.open.deferred != NULL)
+        return -EBUSY;
+    this->u.open.deferred = fn;
+    sxe__defer(this);
+    return 0;
+}
+
+/* ---- Timeouts: one timer for all states of all pools ---- */
+
+void
+sxe__on_timeout(void *array, unsigned id, void *user)
+{
+    SXE *s = sxe__socket(id);
+
+    SXE_UNUSED_PARAMETER(array);
+    SXE_UNUSED_PARAMETER(user);
+    SXE_DEBUG_ID(id, "closing: %s for too long", sxe_state_to_string(sxe__state(s)));
+    sxe__end(s, ETIMEDOUT);
+}
+
+static void
+on_timeouts(struct ev_loop *loop, ev_timer *watcher, int events)
+{
+    SXE_UNUSED_PARAMETER(loop);
+    SXE_UNUSED_PARAMETER(watcher);
+    SXE_UNUSED_PARAMETER(events);
+    sxe_pool_check_timeouts();
+    sxe__finish();
+}
+
+/* The timer is moved only when something is due earlier than it; firing too early does no harm. */
+static void
+arm_timeouts(void)
+{
+    SXE_TIME due = sxe_pool_get_next_timeout();
+    SXE_TIME now = sxe_time_turn_ns();
+
+    if (due == 0) {
+        ev_timer_stop(CONTEXT->loop, &CONTEXT->timeouts);
+        return;
+    }
+    if (ev_is_active(&CONTEXT->timeouts) && CONTEXT->timeouts_due <= due)
+        return;
+    ev_timer_stop(CONTEXT->loop, &CONTEXT->timeouts);
+    ev_timer_set(&CONTEXT->timeouts,
+                 due > now ? (double)(due - now) / (double)SXE_NS_PER_SECOND : 0, 0);
+    ev_timer_start(CONTEXT->loop, &CONTEXT->timeouts);
+    CONTEXT->timeouts_due = due;
+}
+
+/* ---- The turn ---- */
+
+static void
+begin_turn(struct ev_loop *loop, ev_check *watcher, int events)
+{
+    SXE_UNUSED_PARAMETER(loop);
+    SXE_UNUSED_PARAMETER(watcher);
+    SXE_UNUSED_PARAMETER(events);
+    sxe_time_set_turn_ns(sxe_time_ns());
+}
+
+static void
+before_wait(struct ev_loop *loop, ev_prepare *watcher, int events)
+{
+    SXE_UNUSED_PARAMETER(watcher);
+    SXE_UNUSED_PARAMETER(events);
+    for (unsigned due = CONTEXT->deferred_count; due > 0 && CONTEXT->deferred_head != SXE_NONE;
+         due--)
+        call_deferred(sxe__socket(CONTEXT->deferred_head));
+    sxe__finish();
+    arm_timeouts();
+    /* Deferred again meanwhile: the next turn is due now, and an idle watcher makes it so. */
+    if (CONTEXT->deferred_head != SXE_NONE)
+        ev_idle_start(loop, &CONTEXT->no_wait);
+    else
+        ev_idle_stop(loop, &CONTEXT->no_wait);
+}
+
+static void
+do_nothing(struct ev_loop *loop, ev_idle *watcher, int events)
+{
+    SXE_UNUSED_PARAMETER(loop);
+    SXE_UNUSED_PARAMETER(watcher);
+    SXE_UNUSED_PARAMETER(events);
+}
+
+static void
+on_accept_again(struct ev_loop *loop, ev_timer *watcher, int events)
+{
+    SXE_UNUSED_PARAMETER(loop);
+    SXE_UNUSED_PARAMETER(watcher);
+    SXE_UNUSED_PARAMETER(events);
+    sxe__accept_start();
+    sxe__finish();
+}
+
+/* libev's arrays grow when first used; use them now, so that nothing is allocated later. */
+static void
+warm_up(struct ev_loop *loop)
+{
+    ev_prepare dummies[16];
+
+    for (unsigned i = 0; i < 16; i++) {
+        ev_init(&dummies[i], NULL);
+        ev_feed_event(loop, &dummies[i], EV_CUSTOM);
+    }
+    for (unsigned i = 0; i < 16; i++)
+        ev_clear_pending(loop, &dummies[i]);
+    ev_idle_start(loop, &CONTEXT->no_wait);
+    ev_idle_stop(loop, &CONTEXT->no_wait);
+    ev_timer_start(loop, &CONTEXT->timeouts);
+    ev_timer_start(loop, &CONTEXT->accept_again);
+    ev_timer_stop(loop, &CONTEXT->accept_again);
+    ev_timer_stop(loop, &CONTEXT->timeouts);
+}
+
+int
+sxe__loop_open(void)
+{
+    struct ev_loop *loop = CONTEXT->loop;
+
+    CONTEXT->epoll = epoll_create1(EPOLL_CLOEXEC);
+    if (CONTEXT->epoll < 0)
+        return -errno;
+    CONTEXT->deferred_head = CONTEXT->deferred_tail = SXE_NONE;
+    ev_io_init(&CONTEXT->epoll_ready, on_epoll, CONTEXT->epoll, EV_READ);
+    ev_prepare_init(&CONTEXT->before_wait, before_wait);
+    ev_check_init(&CONTEXT->begin_turn, begin_turn);
+    ev_set_priority(&CONTEXT->begin_turn, EV_MAXPRI);
+    ev_idle_init(&CONTEXT->no_wait, do_nothing);
+    ev_timer_init(&CONTEXT->timeouts, on_timeouts, 0, 0);
+    ev_timer_init(&CONTEXT->accept_again, on_accept_again, SXE__RETRY_S, SXE__RETRY_S);
+    warm_up(loop);
+    ev_io_start(loop, &CONTEXT->epoll_ready);
+    ev_prepare_start(loop, &CONTEXT->before_wait);
+    ev_check_start(loop, &CONTEXT->begin_turn);
+    /* These do not keep the loop running: sockets do, see sxe__loop_hold. */
+    ev_unref(loop);
+    ev_unref(loop);
+    ev_unref(loop);
+    return 0;
+}
+
+void
+sxe__loop_close(void)
+{
+    struct ev_loop *loop = CONTEXT->loop;
+
+    ev_ref(loop);
+    ev_ref(loop);
+    ev_ref(loop);
+    ev_io_stop(loop, &CONTEXT->epoll_ready);
+    ev_prepare_stop(loop, &CONTEXT->before_wait);
+    ev_check_stop(loop, &CONTEXT->begin_turn);
+    ev_idle_stop(loop, &CONTEXT->no_wait);
+    ev_timer_stop(loop, &CONTEXT->timeouts);
+    ev_timer_stop(loop, &CONTEXT->accept_again);
+    close(CONTEXT->epoll);
+    sxe_time_set_turn_ns(0);
+}
+
+void
+sxe__loop_hold(void)
+{
+    if (sxe_number_in_state(SXE_STATE_FREE) + 1 == CONTEXT->number)
+        ev_ref(CONTEXT->loop);
+}
+
+void
+sxe__loop_release(void)
+{
+    if (sxe_number_in_state(SXE_STATE_FREE) == CONTEXT->number)
+        ev_unref(CONTEXT->loop);
+}
+
+SXE_RETURN
+sxe_run(void)
+{
+    if (CONTEXT->sockets == NULL)
+        return -EINVAL;
+    ev_run(CONTEXT->loop, 0);
+    sxe_time_set_turn_ns(0);
+    return 0;
+}
+
+void
+sxe_stop(void)
+{
+    if (CONTEXT->sockets != NULL)
+        ev_break(CONTEXT->loop, EVBREAK_ALL);
+}
+
+/* ---- Timers and signals ---- */
+
+static void
+on_timer(struct ev_loop *loop, ev_timer *watcher, int events)
+{
+    struct sxe_timer *timer = (struct sxe_timer *)(void *)watcher;
+
+    SXE_UNUSED_PARAMETER(loop);
+    SXE_UNUSED_PARAMETER(events);
+    timer->on_timer(timer);
+    sxe__finish();
+}
+
+void
+sxe_timer_init(struct sxe_timer *timer, void (*callback)(struct sxe_timer *), double after,
+               double repeat)
+{
+    ev_timer_init(&timer->ev, on_timer, after, repeat);
+    timer->on_timer = callback;
+}
+
+void
+sxe_timer_start(struct sxe_timer *timer)
+{
+    /* libev counts from the start of the turn, which may be long ago: the timer would fire early.
+     */
+    ev_now_update(CONTEXT->loop);
+    ev_timer_start(CONTEXT->loop, &timer->ev);
+}
+
+void
+sxe_timer_stop(struct sxe_timer *timer)
+{
+    ev_timer_stop(CONTEXT->loop, &timer->ev);
+}
+
+static void
+on_signal(struct ev_loop *loop, ev_signal *watcher, int events)
+{
+    struct sxe_signal *watch = (struct sxe_signal *)(void *)watcher;
+
+    SXE_UNUSED_PARAMETER(loop);
+    SXE_UNUSED_PARAMETER(events);
+    watch->on_signal(watch);
+    sxe__finish();
+}
+
+void
+sxe_signal_start(struct sxe_signal *watch, int signal_number, void (*callback)(struct sxe_signal *))
+{
+    ev_signal_init(&watch->ev, on_signal, signal_number);
+    watch->on_signal = callback;
+    ev_signal_start(CONTEXT->loop, &watch->ev);
+    ev_unref(CONTEXT->loop);
+}
+
+void
+sxe_signal_stop(struct sxe_signal *watch)
+{
+    if (!ev_is_active(&watch->ev))
+        return;
+    ev_ref(CONTEXT->loop);
+    ev_signal_stop(CONTEXT->loop, &watch->ev);
+}

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: the plan of a thread's loop: what is registered, how it is configured, and the one moment
+ * at which everything is allocated.
+ */
+#include "sxe-private.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#define DEFAULT_CHUNK_SIZE   16384u
+#define DEFAULT_OUTPUT_PAUSE 65536u
+#define DEFAULT_OUTPUT_MAX   1048576u
+#define DEFAULT_BACKLOG      4096u
+#define DEFAULT_BATCH        64u
+#define DEFAULT_CLOSING_MS   5000u
+
+struct sxe_log_control sxe__log = SXE_LOG_CONTROL_INIT("sxe");
+
+_Thread_local struct sxe__context sxe__context
+    __attribute__((tls_model("initial-exec"), visibility("hidden")));
+
+/* The default loop is one for the whole process, so one thread alone may have it. */
+static _Atomic(struct sxe__context *) default_loop_owner;
+
+/* ---- The plan ---- */
+
+void
+sxe_register(unsigned connections, unsigned extra_size)
+{
+    struct sxe__context *c = CONTEXT;
+
+    SXE_ASSERT(c->sockets == NULL, "sxe_register(%u, %u) must come before sxe_init", connections,
+               extra_size);
+    c->registered =
+        connections > UINT32_MAX - c->registered ? UINT32_MAX : c->registered + connections;
+    c->extra = extra_size > c->extra ? extra_size : c->extra;
+}
+
+void
+sxe_configure(const struct sxe_config *config)
+{
+    SXE_ASSERT(CONTEXT->sockets == NULL, "sxe_configure must come before sxe_init%s", "");
+    CONTEXT->wanted = *config;
+}
+
+static uint32_t
+or_default(uint32_t wanted, uint32_t value)
+{
+    return wanted == 0 ? value : wanted;
+}
+
+/* The configuration with all its defaults. */
+static struct sxe_config
+complete(const struct sxe__context *c)
+{
+    struct sxe_config config = c->wanted;
+    uint32_t *closing_ms;
+
+    config.chunk_size = or_default(config.chunk_size, DEFAULT_CHUNK_SIZE);
+    config.chunks = or_default(config.chunks, c->registered / 4 + 64);
+    config.output_pause = or_default(config.output_pause, DEFAULT_OUTPUT_PAUSE);
+    config.output_max = or_default(config.output_max, DEFAULT_OUTPUT_MAX);
+    config.backlog = or_default(config.backlog, DEFAULT_BACKLOG);
+    config.accept_batch = or_default(config.accept_batch, DEFAULT_BATCH);
+    closing_ms = &config.timeout_ms[SXE_STATE_CLOSING];
+    *closing_ms = or_default(*closing_ms, DEFAULT_CLOSING_MS);
+    if (config.chunk_size < SXE__CHUNK_SIZE_MIN)
+        config.chunk_size = SXE__CHUNK_SIZE_MIN;
+    return config;
+}
+
+/* Bytes from one socket to the next. */
+static size_t
+stride_of(const struct sxe__context *c)
+{
+    return (sizeof(SXE) + c->extra + 15) & ~(size_t)15;
+}
+
+static size_t
+plan_line(FILE *out, const char *what, size_t number, size_t each, size_t total)
+{
+    if (out != NULL)
+        fprintf(out, "%-16s %10zu x %8zu = %12zu\n", what, number, each, total);
+    return total;
+}
+
+size_t
+sxe_plan_print(FILE *out)
+{
+    struct sxe__context *c = CONTEXT;
+    struct sxe_config config = c->sockets != NULL ? c->config : complete(c);
+    size_t number = c->sockets != NULL ? c->number : c->registered;
+    size_t each = stride_of(c);
+    size_t pool = sxe_pool_size((unsigned)number, each, SXE_STATES);
+    size_t chunks = sxe_chunks_reserved(config.chunks, config.chunk_size);
+    size_t total = 0;
+
+    if (out != NULL)
+        fprintf(out, "%-16s %10s x %8s = %12s\n", "pool", "number", "bytes", "total");
+    total += plan_line(out, "sockets", number, each, number * each);
+    total += plan_line(out, "states", number, pool > 0 ? (pool - number * each) / number : 0,
+                       pool > 0 ? pool - number * each : 0);
+    total += plan_line(out, "chunks", config.chunks, config.chunk_size, chunks);
+    total += plan_line(out, "read buffer", 1, config.chunk_size + SXE__READ_FRONT,
+                       config.chunk_size + SXE__READ_FRONT);
+    total += plan_line(out, "output buffer", 1, SXE__STAGE_SIZE, SXE__STAGE_SIZE);
+    total += plan_line(out, "loop", 1, sizeof(*c), sizeof(*c));
+    if (out != NULL)
+        fprintf(out, "%-16s %36zu bytes reserved; memory is touched only as it is used\n", "total",
+                total);
+    return total;
+}
+
+/* As many descriptors as we may have. A failure is no reason not to run. */
+static void
+raise_descriptor_limit(unsigned wanted)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+        return;
+    limit.rlim_cur = limit.rlim_max;
+    if (setrlimit(RLIMIT_NOFILE, &limit) < 0)
+        SXE_WARN("cannot raise the limit of open files to %llu: %s",
+                 (unsigned long long)limit.rlim_max, strerror(errno));
+    if (limit.rlim_max < wanted)
+        SXE_WARN(
+            "%u sockets were registered, but the hard limit of open files is %llu (ulimit -Hn)",
+            wanted, (unsigned long long)limit.rlim_max);
+}
+
+/* Writing to a connection that was reset is an error of that connection, not the end of the
+ * process. */
+static void
+ignore_sigpipe(void)
+{
+    struct sigaction now;
+
+    if (sigaction(SIGPIPE, NULL, &now) == 0 && now.sa_handler == SIG_DFL)
+        signal(SIGPIPE, SIG_IGN);
+}
+
+static int
+choose_loop(struct sxe__context *c)
+{
+    struct sxe__context *nobody = NULL;
+
+    c->loop = c->config.loop;
+    if (c->loop != NULL)
+        return 0;
+    if (!atomic_compare_exchange_strong(&default_loop_owner, &nobody, c))
+        return -EBUSY;
+    c->loop = ev_default_loop(EVFLAG_AUTO);
+    return c->loop != NULL ? 0 : -ENOMEM;
+}
+
+/* Everything that is memory. */
+static int
+reserve(struct sxe__context *c)
+{
+    double timeouts[SXE_STATES];
+
+    for (unsigned i = 0; i < SXE_STATES; i++)
+        timeouts[i] = c->config.timeout_ms[i] / 1000.0;
+    c->stride = stride_of(c);
+    c->read_memory = calloc(1, SXE__READ_FRONT + (size_t)c->config.chunk_size);
+    c->stage = malloc(SXE__STAGE_SIZE);
+    c->chunks = sxe_chunks_new("sxe chunks", c->config.chunks, c->config.chunk_size);
+    c->sockets = sxe_pool_new_with_timeouts("sxe", c->number, c->stride, SXE_STATES, timeouts,
+                                            sxe__on_timeout, NULL);
+    if (c->read_memory == NULL || c->stage == NULL || c->chunks == NULL || c->sockets == NULL)
+        return -ENOMEM;
+    c->read_buffer = c->read_memory + SXE__READ_FRONT;
+    return sxe_pool_set_state_to_string(c->sockets, sxe_state_to_string);
+}
+
+static void
+give_all_back(struct sxe__context *c)
+{
+    struct sxe__context *self = c;
+
+    sxe_pool_delete(c->sockets);
+    sxe_chunks_delete(c->chunks);
+    free(c->stage);
+    free(c->read_memory);
+    c->sockets = NULL;
+    c->chunks = NULL;
+    c->stage = NULL;
+    c->read_memory = NULL;
+    c->loop = NULL;
+    atomic_compare_exchange_strong(&default_loop_owner, &self, NULL);
+}
+
+SXE_RETURN
+sxe_init(void)
+{
+    struct sxe__context *c = CONTEXT;
+    int result;
+
+    if (c->sockets != NULL || c->registered == 0) {
+        SXE_ERROR("sxe_init: %s", c->registered == 0
+                                      ? "nothing was registered: call sxe_register first"
+                                      : "already done: sxe_fini comes first");
+        return -EINVAL;
+    }
+    c->config = complete(c);
+    c->number = c->registered;
+    result = choose_loop(c);
+    if (result == 0)
+        result = reserve(c);
+    if (result == 0)
+        result = sxe__loop_open();
+    if (result < 0) {
+        SXE_ERROR("sxe_init: cannot open a loop for %u sockets (%zu bytes): %s", c->number,
+                  sxe_plan_print(NULL),
+                  result == -EBUSY ? "another thread has the default loop; set sxe_config.loop"
+                                   : strerror(-result));
+        give_all_back(c);
+        return result;
+    }
+    raise_descriptor_limit(c->number);
+    ignore_sigpipe();
+    return 0;
+}
+
+SXE_RETURN
+sxe_fini(void)
+{
+    struct sxe__context *c = CONTEXT;
+
+    if (c->sockets == NULL)
+        return -EINVAL;
+    for (unsigned id = 0; id < c->number; id++) {
+        SXE *s = sxe__socket(id);
+
+        if (sxe__state(s) == SXE_STATE_FREE)
+            continue;
+        s->on_close = NULL;
+        sxe__end(s, ECANCELED);
+    }
+    sxe__finish();
+    sxe__loop_close();
+    give_all_back(c);
+    memset(c, 0, sizeof(*c));
+    return 0;
+}
+
+struct ev_loop *
+sxe_loop(void)
+{
+    return CONTEXT->loop;
+}

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: what the files of lib-sxe share: the context of a thread's loop and the steps of a socket's
+ * life. Place: included by lib-sxe/sxe*.c only.
+ *
+ * Shape, in reading order, each file calling those above it:
+ *
+ *     sxe-address.c  text <-> sockaddr                    pure
+ *     sxe-socket.c   the few system calls on a socket     sxe__io_socket, the io table
+ *     sxe-state.c    states, watching, closing, finish    every change of state stands here
+ *     sxe-queue.c    unsent output kept in chunks         records: bytes, borrowed memory, files,
+ * ends sxe-write.c    sxe_write ... , the staged output of the current socket, flush sxe-read.c
+ * readable: read, deliver, keep what is left sxe-connect.c  connect, listen, accept sxe-loop.c
+ * epoll -> the above; deferred calls, timeouts, timers, signals sxe-plan.c     register, configure,
+ * init, fini sxe.c          making, closing, looking at sockets
+ */
+#ifndef SXE_PRIVATE_H
+#define SXE_PRIVATE_H
+
+#define SXE_LOG_CONTROL sxe__log
+
+#include <netinet/in.h>
+#include <sys/epoll.h>
+#include <sys/uio.h>
+
+#include "sxe.h"
+
+#define SXE__READ_FRONT     16 /* zero bytes in front of the read buffer; keeps it aligned */
+#define SXE__STAGE_SIZE     (64u * 1024u)
+#define SXE__STAGE_VECTOR   16
+#define SXE__EVENTS_MAX     512 /* taken by one epoll_wait */
+#define SXE__WRITES_MAX     16  /* of one socket in one event */
+#define SXE__CHUNK_SIZE_MIN 64
+#define SXE__RETRY_S        0.1 /* when descriptors ran out elsewhere */
+
+extern struct sxe_log_control sxe__log;
+
+enum sxe__kind { SXE__TCP, SXE__UNIX, SXE__UDP };
+
+enum sxe__flag {
+    SXE__ADDRESS = 1,      /* NEW: u.address is set; otherwise u.path */
+    SXE__PEER = 4,         /* was connecting or connected: on_close is due */
+    SXE__HALF_CLOSE = 8,   /* the reader sees the peer's half-close */
+    SXE__END_SEEN = 16,    /* ... and saw it */
+    SXE__PAUSED = 32,      /* by the program */
+    SXE__FULL = 64,        /* output above output_pause: not read */
+    SXE__READ_AGAIN = 128, /* deferred: deliver the unread bytes */
+    SXE__DEFERRED = 256,   /* is on the list of deferred calls */
+    SXE__LINGER = 512,     /* CLOSING: wait for the peer's end */
+    SXE__END_SENT = 1024,  /* our half-close is under way or done */
+    SXE__ONESHOT = 2048,   /* LISTENING for one connection */
+    SXE__STARVED = 4096,   /* unread bytes wait in the kernel for a free chunk */
+};
+
+/* How bytes get in and out of a connection: the socket itself, or TLS one day. -errno on failure.
+ */
+struct sxe_io_table {
+    ssize_t (*read)(SXE *s, void *buffer, size_t size);
+    ssize_t (*peek)(SXE *s, void *buffer, size_t size);
+    ssize_t (*write)(SXE *s, const struct iovec *vector, int count);
+    ssize_t (*sendfile)(SXE *s, int fd, off_t offset, size_t length);
+    int (*end)(SXE *s); /* send our half-close */
+};
+
+/* All state of one thread's loop. */
+struct sxe__context {
+    struct ev_loop *loop;
+    char *sockets; /* the pool's array; NULL before sxe_init */
+    size_t stride;
+    struct sxe_chunks *chunks;
+    int epoll;
+    SXE *reader; /* its unread bytes are in read_buffer now */
+
+    SXE *staged; /* its output is in vector[] now */
+    struct iovec vector[SXE__STAGE_VECTOR];
+    unsigned vector_used;
+    uint32_t stage_used; /* bytes of stage[] */
+    size_t staged_bytes; /* bytes of vector[] */
+    char *stage;
+    char *read_buffer; /* config.chunk_size bytes; zero bytes in front */
+    char *read_memory;
+
+    uint32_t deferred_head;
+    uint32_t deferred_tail;
+    unsigned deferred_count;
+    bool accept_stopped; /* no socket or no descriptor was free */
+
+    unsigned number;     /* of sockets, once open */
+    unsigned registered; /* wishes for the next sxe_init */
+    unsigned extra;
+    struct sxe_config wanted; /* as sxe_configure got it */
+    struct sxe_config config; /* as sxe_init completed it */
+
+    ev_io epoll_ready;
+    ev_check begin_turn;
+    ev_prepare before_wait;
+    ev_idle no_wait; /* active: deferred calls are due, the loop must not wait */
+    ev_timer timeouts;
+    SXE_TIME timeouts_due;
+    ev_timer accept_again;
+
+    struct sockaddr_storage sender; /* of the last datagram */
+    socklen_t sender_length;
+    struct epoll_event events[SXE__EVENTS_MAX];
+};
+
+extern _Thread_local struct sxe__context sxe__context
+    __attribute__((tls_model("initial-exec"), visibility("hidden")));
+#define CONTEXT (&sxe__context)
+
+static inline SXE *
+sxe__socket(uint32_t id)
+{
+    return (SXE *)(void *)(CONTEXT->sockets + id * CONTEXT->stride);
+}
+
+static inline enum sxe_state
+sxe__state(const SXE *s)
+{
+    return (enum sxe_state)sxe_pool_index_to_state(CONTEXT->sockets, s->id);
+}
+
+/* ---- sxe-address.c ---- */
+
+/* Text and port to a sockaddr; 0 or -EINVAL. "", "INADDR_ANY" and NULL are any IPv4 address. */
+SXE_MUST_USE int sxe__address_parse(struct sockaddr_storage *address, const char *ip,
+                                    unsigned short port);
+
+/* A path to a sockaddr_un; 0 or -ENAMETOOLONG. "@name" is abstract. */
+SXE_MUST_USE int sxe__address_parse_path(struct sockaddr_storage *address, socklen_t *length,
+                                         const char *path);
+
+socklen_t sxe__address_length(const struct sockaddr_storage *address); /* IPv4 and IPv6 */
+const char *sxe__address_ip(const struct sockaddr_storage *address, socklen_t length);
+unsigned short sxe__address_port(const struct sockaddr_storage *address);
+
+/* ---- sxe-socket.c ---- */
+
+extern const struct sxe_io_table sxe__io_socket;
+
+/* A non-blocking, close-on-exec socket of s's kind and that family into s->fd. 0 or -errno. */
+SXE_MUST_USE int sxe__socket_open(SXE *s, int family);
+void sxe__socket_close(SXE *s);
+int sxe__socket_error(const SXE *s); /* what the kernel holds against it; 0: nothing */
+
+/* ---- sxe-state.c ---- */
+
+/* Have epoll report these of EPOLLIN, EPOLLOUT (errors always). 0 or -errno. */
+SXE_MUST_USE int sxe__watch(SXE *s, unsigned events);
+void sxe__watch_or_end(SXE *s, unsigned events);
+
+void sxe__move(SXE *s, enum sxe_state to);
+SXE *sxe__take(uint8_t kind);     /* FREE -> NEW, all fields set; NULL: none free */
+void sxe__give(SXE *s);           /* NEW or CLOSED -> FREE */
+void sxe__open(SXE *s);           /* NEW -> fields of an open socket */
+void sxe__end(SXE *s, int error); /* any -> CLOSED, with the reason; once */
+
+/* The program, back-pressure or want of room keeps it from being read. */
+bool sxe__reading_rests(const SXE *s);
+
+/* After anything happened to an open socket: set its state and what is watched to what it holds
+ * now. */
+void sxe__settle(SXE *s);
+
+/* The last step of every event: send what is staged, finish what is CLOSED. */
+void sxe__finish(void);
+
+/* No socket or descriptor is free: listeners rest; and go on. */
+void sxe__accept_stop(void);
+void sxe__accept_start(void);
+
+/* ---- sxe-queue.c: unsent output in chunks ---- */
+
+bool sxe__queue_is_empty(const SXE *s);
+size_t sxe__queue_room(const SXE *s); /* bytes that could be queued now, at least */
+SXE_MUST_USE int sxe__queue_bytes(SXE *s, const void *data, size_t length); /* 0 or -ENOBUFS */
+SXE_MUST_USE int sxe__queue_borrowed(SXE *s, const void *data, size_t length,
+                                     SXE_OUT_EVENT_SENT on_sent);
+SXE_MUST_USE int sxe__queue_file(SXE *s, int fd, off_t offset, size_t length,
+                                 SXE_OUT_EVENT_SENT on_sent);
+SXE_MUST_USE int sxe__queue_end(SXE *s); /* a half-close */
+
+/* Write what the kernel takes; calls on_sent. 0 (also when something is left), or -errno. */
+SXE_MUST_USE int sxe__queue_write(SXE *s);
+
+/* Drop it all; every on_sent is called with result. */
+void sxe__queue_drop(SXE *s, int result);
+
+/* ---- sxe-write.c ---- */
+
+bool sxe__would_block(int error); /* of a write: try again when writable */
+void sxe__flush_staged(SXE *s);   /* at the end of an event: one write */
+void sxe__unstage(SXE *s);        /* forget what is staged */
+void sxe__writable(SXE *s);
+void sxe__wrote(SXE *s);   /* its unsent output changed: settle it, or go on closing */
+void sxe__drained(SXE *s); /* CLOSING and nothing unsent */
+
+/* ---- sxe-read.c ---- */
+
+void sxe__readable(SXE *s);
+void sxe__read_again(SXE *s); /* deliver the unread bytes once more */
+void sxe__drop_unread(SXE *s);
+void sxe__feed_starved(void); /* chunks may be free again */
+
+/* ---- sxe-connect.c ---- */
+
+void sxe__acceptable(SXE *listener);
+void sxe__connected(SXE *s); /* or not: the kernel decided */
+
+/* ---- sxe-loop.c ---- */
+
+SXE_MUST_USE int sxe__loop_open(void);
+void sxe__loop_close(void);
+void sxe__loop_hold(void); /* a socket exists: the loop has something to wait for */
+void sxe__loop_release(void);
+void sxe__defer(SXE *s);
+void sxe__undefer(SXE *s);
+void sxe__on_timeout(void *array, unsigned id, void *user);
+
+#endif

@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: a socket's unsent output: a chain of chunks that hold records in the order they are to be
+ * sent.
+ *
+ *     chunk [ used | record payload.. | record payload.. | record ]  ->  chunk [ used | ... ]
+ *     out_head ^     ^ out_offset                            out_tail ^
+ *
+ * A record is bytes of ours, memory or a file the program lends, or our half-close. Records are
+ * copied in and out, because a chunk is not aligned for them. out_copied counts the bytes of ours.
+ */
+#include "sxe-private.h"
+
+#include <errno.h>
+#include <string.h>
+
+enum record_kind { BYTES, BORROWED, FILE_RANGE, END };
+
+struct record {
+    uint32_t kind;
+    uint32_t fd;
+    size_t left; /* bytes still to be sent; of BYTES, its last ones */
+    union {
+        uint32_t length;  /* BYTES: of the payload behind the record */
+        const char *data; /* BORROWED: the next byte */
+        off_t offset;     /* FILE_RANGE: of the next byte */
+    } at;
+    SXE_OUT_EVENT_SENT on_sent;
+};
+
+#define HEAD sizeof(uint32_t) /* of a chunk: bytes used, this word included */
+
+_Static_assert(HEAD + sizeof(struct record) + 16 <= SXE__CHUNK_SIZE_MIN, "a chunk holds a record");
+
+static uint32_t
+chunk_used(uint32_t chunk)
+{
+    uint32_t used;
+
+    memcpy(&used, sxe_chunks_data(CONTEXT->chunks, chunk), sizeof(used));
+    return used;
+}
+
+static void
+set_chunk_used(uint32_t chunk, uint32_t used)
+{
+    memcpy(sxe_chunks_data(CONTEXT->chunks, chunk), &used, sizeof(used));
+}
+
+static uint32_t
+room_in_tail(const SXE *s)
+{
+    if (s->u.open.out_tail == SXE_NONE)
+        return 0;
+    return sxe_chunks_size(CONTEXT->chunks) - chunk_used(s->u.open.out_tail);
+}
+
+size_t
+sxe__queue_room(const SXE *s)
+{
+    size_t each = sxe_chunks_size(CONTEXT->chunks) - HEAD - sizeof(struct record);
+    size_t tail = room_in_tail(s);
+
+    tail = tail > sizeof(struct record) ? tail - sizeof(struct record) : 0;
+    return tail + each * sxe_chunks_free(CONTEXT->chunks);
+}
+
+/* The chunk at the end of the chain with room for size bytes; SXE_NONE when none is free. */
+static uint32_t
+tail_with_room(SXE *s, size_t size)
+{
+    uint32_t chunk;
+
+    if (room_in_tail(s) >= size)
+        return s->u.open.out_tail;
+    chunk = sxe_chunks_take(CONTEXT->chunks);
+    if (chunk == SXE_NONE)
+        return SXE_NONE;
+    set_chunk_used(chunk, HEAD);
+    if (s->u.open.out_tail == SXE_NONE) {
+        s->u.open.out_head = chunk;
+        s->u.open.out_offset = HEAD;
+    } else {
+        *sxe_chunks_link(CONTEXT->chunks, s->u.open.out_tail) = chunk;
+    }
+    return s->u.open.out_tail = chunk;
+}
+
+static int
+append(SXE *s, const struct record *record, const void *payload, uint32_t length)
+{
+    uint32_t chunk = tail_with_room(s, sizeof(*record) + length);
+    uint32_t used;
+    char *data;
+
+    if (chunk == SXE_NONE)
+        return -ENOBUFS;
+    used = chunk_used(chunk);
+    data = sxe_chunks_data(CONTEXT->chunks, chunk);
+    memcpy(data + used, record, sizeof(*record));
+    if (length > 0)
+        memcpy(data + used + sizeof(*record), payload, length);
+    set_chunk_used(chunk, used + (uint32_t)sizeof(*record) + length);
+    return 0;
+}
+
+bool
+sxe__queue_is_empty(const SXE *s)
+{
+    return s->u.open.out_head == SXE_NONE;
+}
+
+int
+sxe__queue_bytes(SXE *s, const void *data, size_t length)
+{
+    const char *from = data;
+
+    if (length > sxe__queue_room(s))
+        return -ENOBUFS;
+    while (length > 0) {
+        struct record record = {.kind = BYTES};
+        uint32_t room = room_in_tail(s);
+        uint32_t piece;
+
+        if (room <= sizeof(record))
+            room = sxe_chunks_size(CONTEXT->chunks) - (uint32_t)HEAD;
+        piece = room - (uint32_t)sizeof(record);
+        piece = length < piece ? (uint32_t)length : piece;
+        record.left = piece;
+        record.at.length = piece;
+        if (SXE_NEVER(append(s, &record, from, piece) < 0))
+            return -ENOBUFS;
+        s->u.open.out_copied += piece;
+        from += piece;
+        length -= piece;
+    }
+    return 0;
+}
+
+int
+sxe__queue_borrowed(SXE *s, const void *data, size_t length, SXE_OUT_EVENT_SENT on_sent)
+{
+    struct record record = {.kind = BORROWED, .left = length, .at.data = data, .on_sent = on_sent};
+
+    return append(s, &record, NULL, 0);
+}
+
+int
+sxe__queue_file(SXE *s, int fd, off_t offset, size_t length, SXE_OUT_EVENT_SENT on_sent)
+{
+    struct record record = {.kind = FILE_RANGE,
+                            .fd = (uint32_t)fd,
+                            .left = length,
+                            .at.offset = offset,
+                            .on_sent = on_sent};
+
+    return append(s, &record, NULL, 0);
+}
+
+int
+sxe__queue_end(SXE *s)
+{
+    struct record record = {.kind = END};
+
+    return append(s, &record, NULL, 0);
+}
+
+/* Where a record is. */
+struct place {
+    uint32_t chunk;
+    uint32_t offset;
+};
+
+static void
+load(struct place at, struct record *record)
+{
+    memcpy(record, sxe_chunks_data(CONTEXT->chunks, at.chunk) + at.offset, sizeof(*record));
+}
+
+static void
+store(struct place at, const struct record *record)
+{
+    memcpy(sxe_chunks_data(CONTEXT->chunks, at.chunk) + at.offset, record, sizeof(*record));
+}
+
+static struct place
+first(const SXE *s)
+{
+    return (struct place){s->u.open.out_head, s->u.open.out_offset};
+}
+
+static struct place
+after(struct place at, const struct record *record)
+{
+    at.offset += (uint32_t)sizeof(*record) + (record->kind == BYTES ? record->at.length : 0);
+    if (at.offset == chunk_used(at.chunk)) {
+        at.chunk = *sxe_chunks_link(CONTEXT->chunks, at.chunk);
+        at.offset = HEAD;
+    }
+    return at;
+}
+
+/* The first record is done with; its chunk too if it was the last one in it. */
+static void
+pop(SXE *s, const struct record *record)
+{
+    uint32_t chunk = s->u.open.out_head;
+    struct place next = after(first(s), record);
+
+    s->u.open.out_offset = next.offset;
+    if (next.chunk == chunk)
+        return;
+    s->u.open.out_head = next.chunk;
+    if (next.chunk == SXE_NONE)
+        s->u.open.out_tail = SXE_NONE;
+    sxe_chunks_give(CONTEXT->chunks, chunk);
+}
+
+/* The bytes of the records in front, up to one that is no bytes. */
+static int
+gather(const SXE *s, struct iovec *vector)
+{
+    struct place at = first(s);
+    int count = 0;
+    struct record record;
+
+    while (at.chunk != SXE_NONE && count < SXE__STAGE_VECTOR) {
+        char *end;
+
+        load(at, &record);
+        if (record.kind > BORROWED)
+            break;
+        end = sxe_chunks_data(CONTEXT->chunks, at.chunk) + at.offset + sizeof(record);
+        end += record.kind == BYTES ? record.at.length : 0;
+        vector[count].iov_base =
+            record.kind == BYTES ? end - record.left : (char *)(uintptr_t)record.at.data;
+        vector[count++].iov_len = record.left;
+        at = after(at, &record);
+    }
+    return count;
+}
+
+/* The kernel took sent bytes of what gather found. */
+static void
+advance(SXE *s, size_t sent)
+{
+    while (sent > 0) {
+        struct record record;
+        size_t part;
+
+        load(first(s), &record);
+        part = sent < record.left ? sent : record.left;
+        sent -= part;
+        record.left -= part;
+        if (record.kind == BYTES)
+            s->u.open.out_copied -= (uint32_t)part;
+        else
+            record.at.data += part;
+        if (record.left > 0) {
+            store(first(s), &record);
+            return;
+        }
+        pop(s, &record);
+        if (record.on_sent != NULL)
+            record.on_sent(s, 0);
+    }
+}
+
+/* Each writes once: 1 went on, 0 the kernel is full, -errno. */
+static int
+write_bytes(SXE *s)
+{
+    struct iovec vector[SXE__STAGE_VECTOR];
+    size_t wanted = 0;
+    int count = gather(s, vector);
+    ssize_t sent = s->io->write(s, vector, count);
+
+    if (sent < 0)
+        return sxe__would_block((int)sent) ? 0 : (int)sent;
+    for (int i = 0; i < count; i++)
+        wanted += vector[i].iov_len;
+    advance(s, (size_t)sent);
+    return (size_t)sent == wanted;
+}
+
+static int
+write_file(SXE *s, struct record *record)
+{
+    ssize_t sent = s->io->sendfile(s, (int)record->fd, record->at.offset, record->left);
+
+    if (sent < 0)
+        return sxe__would_block((int)sent) ? 0 : (int)sent;
+    if (sent == 0)
+        return -ENODATA;
+    record->left -= (size_t)sent;
+    record->at.offset += sent;
+    if (record->left > 0) {
+        store(first(s), record);
+        return 1;
+    }
+    pop(s, record);
+    if (record->on_sent != NULL)
+        record->on_sent(s, 0);
+    return 1;
+}
+
+static int
+write_end(SXE *s, const struct record *record)
+{
+    int result = s->io->end(s);
+
+    pop(s, record);
+    return result < 0 ? result : 1;
+}
+
+static int
+write_first(SXE *s)
+{
+    struct record record;
+
+    load(first(s), &record);
+    switch ((enum record_kind)record.kind) {
+    case BYTES:
+    case BORROWED:
+        return write_bytes(s);
+    case FILE_RANGE:
+        return write_file(s, &record);
+    case END:
+        break;
+    }
+    return write_end(s, &record);
+}
+
+int
+sxe__queue_write(SXE *s)
+{
+    int result = 1;
+
+    /* A callback may end the socket, and the queue with it. One event writes a bounded number of
+     * records, so that no peer, however fast it reads, keeps the others waiting. */
+    for (int turns = 0; turns < SXE__WRITES_MAX && result > 0; turns++) {
+        if (sxe__queue_is_empty(s) || sxe__state(s) == SXE_STATE_CLOSED)
+            return 0;
+        result = write_first(s);
+    }
+    return result < 0 ? result : 0;
+}
+
+void
+sxe__queue_drop(SXE *s, int result)
+{
+    while (!sxe__queue_is_empty(s)) {
+        struct record record;
+
+        load(first(s), &record);
+        pop(s, &record);
+        if (record.on_sent != NULL)
+            record.on_sent(s, result);
+    }
+    s->u.open.out_copied = 0;
+}

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: from "readable" to on_read. Bytes are read into the loop's buffer, shown to the program,
+ * and only what it leaves is copied into a borrowed chunk; the next read goes behind it.
+ *
+ * Without a free chunk the bytes are only peeked at: what the program takes is then taken from the
+ * kernel too, the rest waits there, and the socket waits (STARVED) for a chunk. So a whole request
+ * is answered even while slow senders hold all chunks, and nothing is lost.
+ */
+#include "sxe-private.h"
+
+#include <errno.h>
+
+void
+sxe__drop_unread(SXE *s)
+{
+    if (s->in.chunk != SXE_NONE)
+        sxe_buffer_give_back(&s->in, CONTEXT->chunks);
+    /* Empty, with readable memory in front of it: see the contract of SXE_BUF_USED. */
+    sxe_buffer_wrap(&s->in, CONTEXT->read_buffer, 0, 0);
+}
+
+/* Keep the unread bytes, which stand in the loop's buffer, in a chunk. 0 or -ENOBUFS. */
+static int
+keep_unread(SXE *s)
+{
+    struct sxe_buffer kept = SXE_BUFFER_EMPTY;
+    int result = sxe_buffer_borrow(&kept, CONTEXT->chunks);
+
+    if (result == 0)
+        result = sxe_buffer_add(&kept, sxe_buffer_data(&s->in), sxe_buffer_length(&s->in));
+    if (result == 0)
+        s->in = kept;
+    return result;
+}
+
+/* The program has seen the unread bytes. */
+static void
+after_read(SXE *s)
+{
+    if (sxe_buffer_length(&s->in) == 0 || sxe__state(s) >= SXE_STATE_CLOSING) {
+        sxe__drop_unread(s);
+    } else if (s->in.chunk == SXE_NONE && keep_unread(s) < 0) {
+        SXE_WARN_ID(s->id,
+                    "closing: no chunk is free to keep its unread bytes; configure more than %u",
+                    sxe_chunks_number(CONTEXT->chunks));
+        sxe__drop_unread(s);
+        sxe__end(s, ENOBUFS);
+    }
+    if (CONTEXT->staged != s)
+        sxe__wrote(s);
+}
+
+/* The one call up. Inside it, pausing and consuming leave the socket for after_read to settle. */
+static void
+show(SXE *s, ssize_t n)
+{
+    CONTEXT->reader = s;
+    s->on_read(s, (int)n);
+    CONTEXT->reader = NULL;
+}
+
+/* n <= 0 came from a read: the peer's end, nothing yet, or an error. */
+static void
+ended(SXE *s, int n)
+{
+    if (n == -EAGAIN || n == -EINTR)
+        return;
+    if (n < 0 || !(s->flags & SXE__HALF_CLOSE)) {
+        sxe__end(s, -n);
+        return;
+    }
+    s->flags |= SXE__END_SEEN;
+    show(s, 0);
+    after_read(s);
+}
+
+/* Take from the kernel what the program took of the bytes peeked at; the rest waits for a chunk. */
+static void
+read_peeked(SXE *s)
+{
+    ssize_t n = s->io->peek(s, CONTEXT->read_buffer, CONTEXT->config.chunk_size);
+    ssize_t taken;
+
+    if (n <= 0) {
+        ended(s, (int)n);
+        return;
+    }
+    sxe_buffer_wrap(&s->in, CONTEXT->read_buffer, (uint32_t)n, CONTEXT->config.chunk_size);
+    show(s, n);
+    taken = n - (ssize_t)sxe_buffer_length(&s->in);
+    if (sxe_buffer_length(&s->in) > 0)
+        s->flags |= SXE__STARVED;
+    sxe__drop_unread(s);
+    if (taken > 0 && s->io->read(s, CONTEXT->read_buffer, (size_t)taken) != taken)
+        sxe__end(s, EPIPE);
+    after_read(s);
+}
+
+/* CLOSING: the peer may still send, and nobody listens. */
+static void
+discard(SXE *s)
+{
+    ssize_t n = s->io->read(s, CONTEXT->read_buffer, CONTEXT->config.chunk_size);
+
+    if (n == 0 || (n < 0 && n != -EAGAIN && n != -EINTR))
+        sxe__end(s, 0);
+}
+
+static void
+read_datagram(SXE *s)
+{
+    ssize_t n;
+
+    CONTEXT->sender_length = sizeof(CONTEXT->sender);
+    n = recvfrom(s->fd, CONTEXT->read_buffer, CONTEXT->config.chunk_size, 0,
+                 (struct sockaddr *)&CONTEXT->sender, &CONTEXT->sender_length);
+    /* An error here is an ICMP message about something sent earlier; the socket itself is well. */
+    if (n < 0)
+        return;
+    sxe_buffer_wrap(&s->in, CONTEXT->read_buffer, (uint32_t)n, CONTEXT->config.chunk_size);
+    show(s, n);
+    sxe__drop_unread(s);
+}
+
+void
+sxe__readable(SXE *s)
+{
+    char *into = CONTEXT->read_buffer;
+    uint32_t room = CONTEXT->config.chunk_size;
+    ssize_t n;
+
+    if (SXE_UNLIKELY(s->kind == SXE__UDP)) {
+        read_datagram(s);
+        return;
+    }
+    if (SXE_UNLIKELY(sxe__state(s) == SXE_STATE_CLOSING)) {
+        discard(s);
+        return;
+    }
+    if (s->in.chunk != SXE_NONE) {
+        into = sxe_buffer_reserve(&s->in, &room);
+    } else if (SXE_UNLIKELY(sxe_chunks_free(CONTEXT->chunks) == 0)) {
+        read_peeked(s);
+        return;
+    }
+    n = s->io->read(s, into, room);
+    if (SXE_UNLIKELY(n <= 0)) {
+        ended(s, (int)n);
+        return;
+    }
+    if (s->in.chunk != SXE_NONE)
+        sxe_buffer_commit(&s->in, (uint32_t)n);
+    else
+        sxe_buffer_wrap(&s->in, into, (uint32_t)n, room);
+    show(s, n);
+    after_read(s);
+}
+
+void
+sxe__read_again(SXE *s)
+{
+    if (sxe_buffer_length(&s->in) == 0 || (s->flags & (SXE__PAUSED | SXE__FULL)))
+        return;
+    show(s, SXE_BUF_USED(s));
+    after_read(s);
+}
+
+void
+sxe__feed_starved(void)
+{
+    while (sxe_chunks_free(CONTEXT->chunks) > 0) {
+        unsigned id = sxe_pool_get_oldest_element_index(CONTEXT->sockets, SXE_STATE_STARVED);
+        SXE *s;
+
+        if (id == SXE_POOL_NO_INDEX)
+            return;
+        s = sxe__socket(id);
+        s->flags &= (uint16_t)~SXE__STARVED;
+        if (SXE_NEVER(sxe_buffer_borrow(&s->in, CONTEXT->chunks) < 0))
+            return;
+        sxe__settle(s);
+    }
+}
+
+static void
+settle_unless_reading(SXE *s)
+{
+    if (CONTEXT->reader != s)
+        sxe__settle(s);
+}
+
+void
+sxe_consume(SXE *this, unsigned length)
+{
+    if (length == 0 || this->in.size == 0)
+        return;
+    sxe_buffer_take(&this->in, length);
+    if (CONTEXT->reader == this)
+        return;
+    if (sxe_buffer_length(&this->in) == 0)
+        sxe__drop_unread(this);
+    sxe__settle(this);
+}
+
+void
+sxe_pause(SXE *this)
+{
+    this->flags |= SXE__PAUSED;
+    settle_unless_reading(this);
+}
+
+void
+sxe_resume(SXE *this, enum sxe_resume how)
+{
+    this->flags &= (uint16_t)~SXE__PAUSED;
+    if (how == SXE_RESUME_IMMEDIATE && sxe__state(this) < SXE_STATE_CLOSING) {
+        this->flags |= SXE__READ_AGAIN;
+        sxe__defer(this);
+    }
+    settle_unless_reading(this);
+}
+
+void
+sxe_set_half_close(SXE *this, bool wanted)
+{
+    this->flags = (uint16_t)((this->flags & ~SXE__HALF_CLOSE) | (wanted ? SXE__HALF_CLOSE : 0));
+}

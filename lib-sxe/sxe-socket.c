@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+#include "sxe-private.h"
+
+#include <errno.h>
+#include <netinet/tcp.h>
+#include <sys/sendfile.h>
+#include <unistd.h>
+
+/* What Linux moves in one sendfile(2) at most; asking for more is not an error, but asking for what
+ * does not fit a ssize_t is. */
+#define SENDFILE_MAX ((size_t)0x7ffff000)
+
+static ssize_t
+or_error(ssize_t result)
+{
+    return result < 0 ? -errno : result;
+}
+
+static ssize_t
+socket_read(SXE *s, void *buffer, size_t size)
+{
+    return or_error(read(s->fd, buffer, size));
+}
+
+static ssize_t
+socket_peek(SXE *s, void *buffer, size_t size)
+{
+    return or_error(recv(s->fd, buffer, size, MSG_PEEK));
+}
+
+static ssize_t
+socket_write(SXE *s, const struct iovec *vector, int count)
+{
+    if (count == 1)
+        return or_error(write(s->fd, vector->iov_base, vector->iov_len));
+    return or_error(writev(s->fd, vector, count));
+}
+
+static ssize_t
+socket_sendfile(SXE *s, int fd, off_t offset, size_t length)
+{
+    return or_error(sendfile(s->fd, fd, &offset, length < SENDFILE_MAX ? length : SENDFILE_MAX));
+}
+
+static int
+socket_end(SXE *s)
+{
+    return (int)or_error(shutdown(s->fd, SHUT_WR));
+}
+
+const struct sxe_io_table sxe__io_socket = {
+    .read = socket_read,
+    .peek = socket_peek,
+    .write = socket_write,
+    .sendfile = socket_sendfile,
+    .end = socket_end,
+};
+
+int
+sxe__socket_open(SXE *s, int family)
+{
+    int one = 1;
+    int type = (s->kind == SXE__UDP ? SOCK_DGRAM : SOCK_STREAM) | SOCK_NONBLOCK | SOCK_CLOEXEC;
+
+    s->fd = socket(family, type, 0);
+    if (s->fd < 0)
+        return -errno;
+    /* Accepted connections inherit it from the listener, so it costs them no call. */
+    if (s->kind == SXE__TCP && setsockopt(s->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one)) < 0) {
+        int error = -errno;
+        sxe__socket_close(s);
+        return error;
+    }
+    return 0;
+}
+
+void
+sxe__socket_close(SXE *s)
+{
+    if (s->fd >= 0)
+        close(s->fd);
+    s->fd = -1;
+    s->watched = 0;
+}
+
+int
+sxe__socket_error(const SXE *s)
+{
+    int error = 0;
+    socklen_t length = sizeof(error);
+
+    if (getsockopt(s->fd, SOL_SOCKET, SO_ERROR, &error, &length) < 0)
+        return errno;
+    return error;
+}

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT */
+#include "sxe-private.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#define WATCHED_AT_ALL 0x80 /* beside EPOLLIN and EPOLLOUT in struct sxe's watched */
+
+int
+sxe__watch(SXE *s, unsigned events)
+{
+    struct epoll_event event = {.events = events, .data.u64 = sxe_handle(s)};
+    uint8_t after = (uint8_t)(events | WATCHED_AT_ALL);
+
+    if (SXE_LIKELY(s->watched == after))
+        return 0;
+    if (epoll_ctl(CONTEXT->epoll, s->watched == 0 ? EPOLL_CTL_ADD : EPOLL_CTL_MOD, s->fd, &event) <
+        0)
+        return -errno;
+    s->watched = after;
+    return 0;
+}
+
+void
+sxe__move(SXE *s, enum sxe_state to)
+{
+    sxe_pool_set_indexed_element_state(CONTEXT->sockets, s->id, sxe__state(s), to);
+}
+
+SXE *
+sxe__take(uint8_t kind)
+{
+    unsigned id =
+        sxe_pool_set_oldest_element_state(CONTEXT->sockets, SXE_STATE_FREE, SXE_STATE_NEW);
+    SXE *s;
+
+    if (id == SXE_POOL_NO_INDEX)
+        return NULL;
+    s = sxe__socket(id);
+    memset(s, 0, CONTEXT->stride);
+    s->id = id;
+    s->fd = -1;
+    s->kind = kind;
+    s->io = &sxe__io_socket;
+    sxe__loop_hold();
+    return s;
+}
+
+void
+sxe__give(SXE *s)
+{
+    sxe__move(s, SXE_STATE_FREE);
+    sxe__loop_release();
+}
+
+void
+sxe__open(SXE *s)
+{
+    memset(&s->u, 0, sizeof(s->u));
+    s->u.open.out_head = SXE_NONE;
+    s->u.open.out_tail = SXE_NONE;
+    s->in.chunk = SXE_NONE;
+    sxe__drop_unread(s);
+}
+
+void
+sxe__end(SXE *s, int error)
+{
+    if (sxe__state(s) == SXE_STATE_CLOSED)
+        return;
+    if (sxe__state(s) == SXE_STATE_NEW)
+        sxe__open(s);
+    s->error = error;
+    sxe__unstage(s);
+    sxe__undefer(s);
+    sxe__move(s, SXE_STATE_CLOSED);
+}
+
+/* What a socket between connecting and closing does next is a function of what it holds. */
+static enum sxe_state
+state_by_contents(const SXE *s)
+{
+    if (s->flags & SXE__STARVED)
+        return SXE_STATE_STARVED;
+    if (!sxe__queue_is_empty(s))
+        return SXE_STATE_WRITING;
+    if (s->flags & SXE__PAUSED)
+        return SXE_STATE_HANDLING;
+    return sxe_buffer_length(&s->in) > 0 ? SXE_STATE_READING : SXE_STATE_IDLE;
+}
+
+/* Reading stops above output_pause and goes on below half of it, so that it does not flap. */
+static void
+press_back(SXE *s)
+{
+    if (s->u.open.out_copied > CONTEXT->config.output_pause) {
+        s->flags |= SXE__FULL;
+    } else if ((s->flags & SXE__FULL) && s->u.open.out_copied <= CONTEXT->config.output_pause / 2) {
+        s->flags = (uint16_t)((s->flags & ~SXE__FULL) | SXE__READ_AGAIN);
+        sxe__defer(s);
+    }
+}
+
+bool
+sxe__reading_rests(const SXE *s)
+{
+    if (s->flags & (SXE__PAUSED | SXE__FULL | SXE__END_SEEN | SXE__STARVED))
+        return true;
+    return s->in.chunk != SXE_NONE && sxe_buffer_room(&s->in) == 0;
+}
+
+/* A socket whose reading rests is watched on until it really becomes readable (see dispatch in
+ * sxe-loop.c): a handler that pauses, answers a little later and resumes costs no epoll_ctl. */
+static unsigned
+events_by_contents(const SXE *s)
+{
+    unsigned events = sxe__reading_rests(s) ? s->watched & EPOLLIN : EPOLLIN;
+
+    return sxe__queue_is_empty(s) ? events : events | EPOLLOUT;
+}
+
+void
+sxe__watch_or_end(SXE *s, unsigned events)
+{
+    int result = sxe__watch(s, events);
+
+    if (SXE_UNLIKELY(result < 0)) {
+        SXE_WARN_ID(s->id, "closing: epoll_ctl refused it: %s", strerror(-result));
+        sxe__end(s, -result);
+    }
+}
+
+void
+sxe__settle(SXE *s)
+{
+    enum sxe_state before = sxe__state(s);
+    enum sxe_state after;
+
+    if (before < SXE_STATE_IDLE || before > SXE_STATE_STARVED)
+        return;
+    press_back(s);
+    after = state_by_contents(s);
+    if (after != before)
+        sxe__move(s, after);
+    else if (after == SXE_STATE_IDLE)
+        sxe_pool_touch_indexed_element(CONTEXT->sockets, s->id);
+    sxe__watch_or_end(s, events_by_contents(s));
+}
+
+/* The program hears of it while the socket can still be looked at; then everything goes back. */
+static void
+release(SXE *s)
+{
+    sxe__queue_drop(s, s->error != 0 ? -s->error : -ECONNRESET);
+    if ((s->flags & SXE__PEER) && s->on_close != NULL)
+        s->on_close(s);
+    sxe__drop_unread(s);
+    /* close(2) alone would leave the registration behind if a forked child still holds the socket.
+     */
+    if (s->watched)
+        (void)epoll_ctl(CONTEXT->epoll, EPOLL_CTL_DEL, s->fd, NULL);
+    sxe__socket_close(s);
+    sxe__give(s);
+    if (CONTEXT->accept_stopped)
+        sxe__accept_start();
+}
+
+void
+sxe__finish(void)
+{
+    unsigned id;
+
+    do {
+        if (CONTEXT->staged != NULL)
+            sxe__flush_staged(CONTEXT->staged);
+        id = sxe_pool_get_oldest_element_index(CONTEXT->sockets, SXE_STATE_CLOSED);
+        if (SXE_UNLIKELY(id != SXE_POOL_NO_INDEX))
+            release(sxe__socket(id));
+    } while (SXE_UNLIKELY(id != SXE_POOL_NO_INDEX || CONTEXT->staged != NULL));
+    if (SXE_UNLIKELY(sxe_number_in_state(SXE_STATE_STARVED) > 0))
+        sxe__feed_starved();
+}

@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: writing to a connection. While one socket's event runs, its output is staged in the loop's
+ * own buffer and goes out by one write at the end; only what the kernel does not take then, or what
+ * is behind something already waiting, goes into the socket's queue.
+ *
+ *     sxe_write --> staged (one socket at a time) --end of event--> kernel
+ *                     |  what is left                                 ^
+ *                     v                                               | writable
+ *                   queue (any number of sockets) --------------------'
+ *
+ * Invariant: a socket whose bytes are staged has an empty queue. CONTEXT->staged may also name a
+ * socket with nothing but a queue: then the end of the event tries that.
+ */
+#include "sxe-private.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* Longer memory that stays is cheaper to point at than to copy. */
+#define COPY_MAX 1024
+
+bool
+sxe__would_block(int error)
+{
+    return error == -EAGAIN || error == -EINTR || error == -ENOBUFS || error == -ENOMEM;
+}
+
+void
+sxe__unstage(SXE *s)
+{
+    if (CONTEXT->staged != s)
+        return;
+    CONTEXT->staged = NULL;
+    CONTEXT->vector_used = 0;
+    CONTEXT->stage_used = 0;
+    CONTEXT->staged_bytes = 0;
+}
+
+static bool
+is_in_stage(const void *base)
+{
+    const char *byte = base;
+
+    return byte >= CONTEXT->stage && byte < CONTEXT->stage + SXE__STAGE_SIZE;
+}
+
+/* What stands in the staged vector behind its first skip bytes goes into the queue. */
+static int
+queue_staged(SXE *s, size_t skip)
+{
+    for (unsigned i = 0; i < CONTEXT->vector_used; i++) {
+        struct iovec *v = &CONTEXT->vector[i];
+        size_t part = skip < v->iov_len ? skip : v->iov_len;
+        const char *from = (const char *)v->iov_base + part;
+        int result;
+
+        skip -= part;
+        if (part == v->iov_len)
+            continue;
+        result = is_in_stage(v->iov_base) ? sxe__queue_bytes(s, from, v->iov_len - part)
+                                          : sxe__queue_borrowed(s, from, v->iov_len - part, NULL);
+        if (result < 0)
+            return result;
+    }
+    return 0;
+}
+
+/* Offer the staged bytes to the kernel, and queue what it leaves. A socket whose output can neither
+ * be sent nor kept is ended: its peer does not read and there is no memory. */
+static int
+write_staged(SXE *s)
+{
+    ssize_t sent = s->io->write(s, CONTEXT->vector, (int)CONTEXT->vector_used);
+    int result;
+
+    if (sent < 0 && !sxe__would_block((int)sent)) {
+        sxe__end(s, (int)-sent);
+        return (int)sent;
+    }
+    if (SXE_LIKELY(sent == (ssize_t)CONTEXT->staged_bytes))
+        result = 0;
+    else
+        result = queue_staged(s, sent < 0 ? 0 : (size_t)sent);
+    sxe__unstage(s);
+    if (result < 0) {
+        SXE_WARN_ID(s->id,
+                    "closing: its peer does not read, and no chunk is free to keep the output; "
+                    "configure more than %u chunks",
+                    sxe_chunks_number(CONTEXT->chunks));
+        sxe__end(s, ENOBUFS);
+    }
+    return result;
+}
+
+void
+sxe__wrote(SXE *s)
+{
+    if (sxe__state(s) != SXE_STATE_CLOSING)
+        sxe__settle(s);
+    else if (sxe__queue_is_empty(s))
+        sxe__drained(s);
+    else
+        sxe__watch_or_end(s, EPOLLOUT);
+}
+
+void
+sxe__drained(SXE *s)
+{
+    int result;
+
+    if (!(s->flags & SXE__LINGER)) {
+        sxe__end(s, 0);
+        return;
+    }
+    result = s->flags & SXE__END_SENT ? 0 : s->io->end(s);
+    s->flags |= SXE__END_SENT;
+    if (result < 0)
+        sxe__end(s, -result);
+    else
+        sxe__watch_or_end(s, EPOLLIN);
+}
+
+/* Another socket writes: what was staged goes out now, without any callback. */
+static void
+make_way(SXE *s)
+{
+    SXE *other = CONTEXT->staged;
+
+    if (SXE_LIKELY(other == s || other == NULL))
+        return;
+    if (CONTEXT->vector_used == 0 || write_staged(other) == 0) {
+        sxe__unstage(other);
+        sxe__wrote(other);
+    }
+}
+
+static int
+check_writable(const SXE *s)
+{
+    enum sxe_state state;
+
+    if (s == NULL)
+        return -ENOTCONN;
+    state = sxe__state(s);
+    if (state < SXE_STATE_IDLE || state > SXE_STATE_STARVED || (s->flags & SXE__END_SENT)) {
+        SXE_WARN_ID(s->id, "cannot write: the socket is %s",
+                    s->flags & SXE__END_SENT ? "shut down" : sxe_state_to_string(state));
+        return -ENOTCONN;
+    }
+    return s->kind == SXE__UDP ? -EDESTADDRREQ : 0;
+}
+
+static void
+stage(const void *data, size_t length)
+{
+    char *to = CONTEXT->stage + CONTEXT->stage_used;
+    struct iovec *next = CONTEXT->vector + CONTEXT->vector_used;
+
+    memcpy(to, data, length);
+    CONTEXT->stage_used += (uint32_t)length;
+    CONTEXT->staged_bytes += length;
+    if (CONTEXT->vector_used > 0 && (char *)next[-1].iov_base + next[-1].iov_len == to) {
+        next[-1].iov_len += length;
+        return;
+    }
+    *next = (struct iovec){to, length};
+    CONTEXT->vector_used++;
+}
+
+/* More than the stage has room for: the kernel gets it in pieces now, the queue what it leaves. */
+static int
+write_large(SXE *s, const char *data, size_t length)
+{
+    if (sxe__queue_room(s) < CONTEXT->staged_bytes + length)
+        return -ENOBUFS;
+    while (length > 0) {
+        size_t piece = length < SXE__STAGE_SIZE ? length : SXE__STAGE_SIZE;
+        int result;
+
+        if (CONTEXT->vector_used > 0 && (result = write_staged(s)) < 0)
+            return result;
+        if (!sxe__queue_is_empty(s))
+            return sxe__queue_bytes(s, data, length);
+        CONTEXT->staged = s;
+        stage(data, piece);
+        data += piece;
+        length -= piece;
+    }
+    return 0;
+}
+
+SXE_RETURN
+sxe_write(SXE *this, const void *data, unsigned length)
+{
+    int result = check_writable(this);
+
+    if (SXE_UNLIKELY(result < 0 || length == 0))
+        return result;
+    make_way(this);
+    if (SXE_UNLIKELY(length > CONTEXT->config.output_max - sxe_unsent(this)))
+        return -ENOBUFS;
+    if (SXE_UNLIKELY(!sxe__queue_is_empty(this)))
+        return sxe__queue_bytes(this, data, length);
+    if (SXE_UNLIKELY(length > SXE__STAGE_SIZE - CONTEXT->stage_used ||
+                     CONTEXT->vector_used == SXE__STAGE_VECTOR))
+        return write_large(this, data, length);
+    CONTEXT->staged = this;
+    stage(data, length);
+    return 0;
+}
+
+SXE_RETURN
+sxe_write_static(SXE *this, const void *data, size_t length)
+{
+    int result;
+
+    if (length <= COPY_MAX)
+        return sxe_write(this, data, (unsigned)length);
+    result = check_writable(this);
+    if (result < 0)
+        return result;
+    make_way(this);
+    if (CONTEXT->vector_used == SXE__STAGE_VECTOR && (result = write_staged(this)) < 0)
+        return result;
+    if (!sxe__queue_is_empty(this))
+        return sxe__queue_borrowed(this, data, length, NULL);
+    CONTEXT->staged = this;
+    CONTEXT->vector[CONTEXT->vector_used++] = (struct iovec){(char *)(uintptr_t)data, length};
+    CONTEXT->staged_bytes += length;
+    return 0;
+}
+
+/* What is staged goes in front of a record that only the queue can hold; the end of the event then
+ * writes both at once. */
+static int
+prepare_queue(SXE *s)
+{
+    int result = check_writable(s);
+
+    if (result < 0)
+        return result;
+    make_way(s);
+    if (CONTEXT->vector_used > 0) {
+        if (sxe__queue_room(s) < CONTEXT->staged_bytes + SXE__CHUNK_SIZE_MIN)
+            return -ENOBUFS;
+        result = queue_staged(s, 0);
+        sxe__unstage(s);
+    }
+    CONTEXT->staged = s;
+    return result;
+}
+
+SXE_RETURN
+sxe_send(SXE *this, const void *data, size_t length, SXE_OUT_EVENT_SENT on_sent)
+{
+    int result = prepare_queue(this);
+
+    return result < 0 ? result : sxe__queue_borrowed(this, data, length, on_sent);
+}
+
+SXE_RETURN
+sxe_sendfile(SXE *this, int fd, off_t offset, size_t length, SXE_OUT_EVENT_SENT on_sent)
+{
+    int result = prepare_queue(this);
+
+    return result < 0 ? result : sxe__queue_file(this, fd, offset, length, on_sent);
+}
+
+SXE_RETURN
+sxe_shutdown(SXE *this)
+{
+    int result = prepare_queue(this);
+
+    if (result == 0)
+        result = sxe__queue_end(this);
+    if (result == 0)
+        this->flags |= SXE__END_SENT;
+    return result;
+}
+
+SXE_RETURN
+sxe_write_to(SXE *this, const void *data, unsigned length, const struct sockaddr *to,
+             socklen_t to_length)
+{
+    if (this == NULL || this->kind != SXE__UDP || this->fd < 0)
+        return -ENOTCONN;
+    return sendto(this->fd, data, length, 0, to, to_length) < 0 ? -errno : 0;
+}
+
+unsigned
+sxe_unsent(const SXE *this)
+{
+    return this->u.open.out_copied + (CONTEXT->staged == this ? CONTEXT->stage_used : 0);
+}
+
+void
+sxe__flush_staged(SXE *s)
+{
+    int result;
+
+    if (SXE_LIKELY(CONTEXT->vector_used > 0)) {
+        if (write_staged(s) == 0)
+            sxe__wrote(s);
+        return;
+    }
+    sxe__unstage(s);
+    result = sxe__queue_write(s);
+    if (result < 0)
+        sxe__end(s, -result);
+    else
+        sxe__wrote(s);
+}
+
+void
+sxe__writable(SXE *s)
+{
+    int result = sxe__queue_write(s);
+
+    if (result < 0) {
+        sxe__end(s, -result);
+        return;
+    }
+    /* Progress: the timeout of the state begins anew. */
+    if (sxe__state(s) != SXE_STATE_CLOSED)
+        sxe_pool_touch_indexed_element(CONTEXT->sockets, s->id);
+    sxe__wrote(s);
+}

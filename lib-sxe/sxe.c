@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: making, closing and looking at sockets.
+ */
+#include "sxe-private.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* ---- Making ---- */
+
+static void
+ignore_event(SXE *s)
+{
+    SXE_UNUSED_PARAMETER(s);
+}
+
+static void
+ignore_bytes(SXE *s, int length)
+{
+    SXE_UNUSED_PARAMETER(length);
+    SXE_BUF_CLEAR(s);
+}
+
+static SXE *
+make(const SXE *from, uint8_t kind)
+{
+    SXE *s = CONTEXT->sockets == NULL ? NULL : sxe__take(kind);
+
+    if (s != NULL)
+        return s;
+    SXE_WARN_ID(from == NULL ? SXE_NO_ID : from->id, "cannot make a socket: %s",
+                CONTEXT->sockets == NULL ? "sxe_init was not called"
+                                         : "all that were registered are in use");
+    errno = ENFILE;
+    return NULL;
+}
+
+static void
+set_callbacks(SXE *s, SXE_IN_EVENT_CONNECTED connected, SXE_IN_EVENT_READ read,
+              SXE_IN_EVENT_CLOSE close)
+{
+    s->on_connected = connected != NULL ? connected : ignore_event;
+    s->on_read = read != NULL ? read : ignore_bytes;
+    s->on_close = close != NULL ? close : ignore_event;
+}
+
+/* A socket that has an IP address from the beginning. */
+static SXE *
+make_at(const SXE *from, uint8_t kind, const char *ip, unsigned short port)
+{
+    struct sockaddr_storage address;
+    SXE *s;
+
+    if (sxe__address_parse(&address, ip, port) < 0) {
+        SXE_WARN_ID(from == NULL ? SXE_NO_ID : from->id,
+                    "cannot make a socket at '%s': not an IPv4 or IPv6 address", ip);
+        errno = EINVAL;
+        return NULL;
+    }
+    s = make(from, kind);
+    if (s == NULL)
+        return NULL;
+    memcpy(s->u.address, &address, sizeof(s->u.address));
+    s->flags |= SXE__ADDRESS;
+    return s;
+}
+
+SXE *
+sxe_new_tcp(SXE *from, const char *ip, unsigned short port, SXE_IN_EVENT_CONNECTED connected,
+            SXE_IN_EVENT_READ read, SXE_IN_EVENT_CLOSE close)
+{
+    SXE *s = make_at(from, SXE__TCP, ip, port);
+
+    if (s != NULL)
+        set_callbacks(s, connected, read, close);
+    return s;
+}
+
+SXE *
+sxe_new_unix(SXE *from, const char *path, SXE_IN_EVENT_CONNECTED connected, SXE_IN_EVENT_READ read,
+             SXE_IN_EVENT_CLOSE close)
+{
+    struct sockaddr_storage address;
+    socklen_t length;
+    SXE *s;
+
+    if (sxe__address_parse_path(&address, &length, path) < 0) {
+        SXE_WARN_ID(from == NULL ? SXE_NO_ID : from->id,
+                    "cannot make a socket at '%s': a path has 1 to 107 bytes", path);
+        errno = ENAMETOOLONG;
+        return NULL;
+    }
+    s = make(from, SXE__UNIX);
+    if (s == NULL)
+        return NULL;
+    s->u.path = path;
+    set_callbacks(s, connected, read, close);
+    return s;
+}
+
+SXE *
+sxe_new_udp(SXE *from, const char *ip, unsigned short port, SXE_IN_EVENT_READ read)
+{
+    SXE *s = make_at(from, SXE__UDP, ip, port);
+
+    if (s != NULL)
+        set_callbacks(s, NULL, read, NULL);
+    return s;
+}
+
+/* ---- Closing ---- */
+
+static SXE_RETURN
+close_after_output(SXE *s, unsigned flag)
+{
+    enum sxe_state state;
+
+    if (s == NULL)
+        return -EALREADY;
+    state = sxe__state(s);
+    if (state == SXE_STATE_FREE || state >= SXE_STATE_CLOSING)
+        return -EALREADY;
+    if (state < SXE_STATE_IDLE) {
+        sxe__end(s, 0);
+        return 0;
+    }
+    s->flags |= (uint16_t)flag;
+    sxe__undefer(s);
+    sxe__move(s, SXE_STATE_CLOSING);
+    /* What is staged goes out at the end of this event, and closing goes on from there. */
+    if (CONTEXT->staged != s)
+        sxe__wrote(s);
+    return 0;
+}
+
+SXE_RETURN
+sxe_close(SXE *this)
+{
+    return close_after_output(this, 0);
+}
+
+SXE_RETURN
+sxe_close_lingering(SXE *this)
+{
+    return close_after_output(this, SXE__LINGER);
+}
+
+SXE_RETURN
+sxe_abort(SXE *this)
+{
+    struct linger at_once = {.l_onoff = 1, .l_linger = 0};
+
+    if (this == NULL || sxe__state(this) == SXE_STATE_FREE || sxe__state(this) == SXE_STATE_CLOSED)
+        return -EALREADY;
+    if (this->kind == SXE__TCP && this->fd >= 0)
+        (void)setsockopt(this->fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
+    sxe__end(this, ECONNABORTED);
+    return 0;
+}
+
+/* ---- Looking ---- */
+
+enum sxe_state
+sxe_get_state(const SXE *this)
+{
+    return sxe__state(this);
+}
+
+const char *
+sxe_state_to_string(unsigned state)
+{
+    static const char *const names[SXE_STATES] = {
+        "FREE",     "NEW",     "LISTENING", "CONNECTING", "IDLE",   "READING",
+        "HANDLING", "WRITING", "STARVED",   "CLOSING",    "CLOSED",
+    };
+
+    return state < SXE_STATES ? names[state] : "?";
+}
+
+unsigned
+sxe_number_in_state(enum sxe_state state)
+{
+    return sxe_pool_get_number_in_state(CONTEXT->sockets, state);
+}
+
+int
+sxe_error(const SXE *this)
+{
+    return this->error;
+}
+
+int
+sxe_fd(const SXE *this)
+{
+    return this->fd;
+}
+
+void *
+sxe_extra(SXE *this)
+{
+    return this + 1;
+}
+
+uint64_t
+sxe_handle(const SXE *this)
+{
+    return sxe_pool_get_handle(CONTEXT->sockets, this->id);
+}
+
+SXE *
+sxe_from_handle(uint64_t handle)
+{
+    unsigned id = sxe_pool_handle_to_index(CONTEXT->sockets, handle);
+
+    return id == SXE_POOL_NO_INDEX ||
+                   sxe_pool_index_to_state(CONTEXT->sockets, id) == SXE_STATE_FREE
+               ? NULL
+               : sxe__socket(id);
+}
+
+/* getsockname(2) or getpeername(2). */
+typedef int (*ask_name)(int fd, struct sockaddr *address, socklen_t *length);
+
+static socklen_t
+ask(const SXE *s, ask_name name, struct sockaddr_storage *address)
+{
+    socklen_t length = sizeof(*address);
+
+    memset(address, 0, sizeof(*address));
+    return s->fd >= 0 && name(s->fd, (struct sockaddr *)address, &length) == 0 ? length : 0;
+}
+
+static socklen_t
+ask_peer(const SXE *s, struct sockaddr_storage *address)
+{
+    if (s->kind != SXE__UDP)
+        return ask(s, getpeername, address);
+    *address = CONTEXT->sender;
+    return CONTEXT->sender_length;
+}
+
+const char *
+sxe_peer_ip(const SXE *this)
+{
+    struct sockaddr_storage address;
+
+    return sxe__address_ip(&address, ask_peer(this, &address));
+}
+
+unsigned short
+sxe_peer_port(const SXE *this)
+{
+    struct sockaddr_storage address;
+
+    return ask_peer(this, &address) > 0 ? sxe__address_port(&address) : 0;
+}
+
+const char *
+sxe_local_ip(const SXE *this)
+{
+    struct sockaddr_storage address;
+
+    return sxe__address_ip(&address, ask(this, getsockname, &address));
+}
+
+unsigned short
+sxe_local_port(const SXE *this)
+{
+    struct sockaddr_storage address;
+
+    return ask(this, getsockname, &address) > 0 ? sxe__address_port(&address) : 0;
+}
+
+const struct sockaddr *
+sxe_peer_address(const SXE *this, socklen_t *length)
+{
+    *length = CONTEXT->sender_length;
+    return this->kind == SXE__UDP && *length > 0 ? (const struct sockaddr *)&CONTEXT->sender : NULL;
+}

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: MIT */
+#include "fake-os.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+struct fault {
+    unsigned nth; /* 0: off */
+    unsigned times;
+    atomic_uint seen; /* calls since it was set */
+    int error;
+};
+
+static struct {
+    struct fault fault;
+    bool swept;
+    bool forbidden;
+    size_t limit;
+    atomic_uint count;
+} calls[FAKE_CALLS];
+
+static struct fault sweep;
+static atomic_uint injected;
+static atomic_uint violations;
+static _Thread_local unsigned paused;
+
+static void
+set_fault(struct fault *fault, unsigned nth, unsigned times, int error)
+{
+    fault->nth = nth;
+    fault->times = times;
+    fault->error = error;
+    fault->seen = 0;
+}
+
+void
+fake_os_reset(void)
+{
+    for (unsigned i = 0; i < FAKE_CALLS; i++) {
+        set_fault(&calls[i].fault, 0, 0, 0);
+        calls[i].swept = false;
+        calls[i].forbidden = false;
+        calls[i].limit = 0;
+        calls[i].count = 0;
+    }
+    set_fault(&sweep, 0, 0, 0);
+    injected = 0;
+    violations = 0;
+}
+
+void
+fake_os_fail(enum fake_call call, unsigned nth, unsigned times, int error)
+{
+    set_fault(&calls[call].fault, nth, times, error);
+}
+
+void
+fake_os_sweep(const enum fake_call *kinds, unsigned kinds_number, unsigned nth, bool forever,
+              int error)
+{
+    for (unsigned i = 0; i < FAKE_CALLS; i++)
+        calls[i].swept = false;
+    for (unsigned i = 0; i < kinds_number; i++)
+        calls[kinds[i]].swept = true;
+    set_fault(&sweep, nth, forever ? 0 : 1, error);
+}
+
+void
+fake_os_limit(enum fake_call call, size_t bytes)
+{
+    calls[call].limit = bytes;
+}
+
+bool
+fake_os_forbid(enum fake_call call, bool forbidden)
+{
+    bool before = calls[call].forbidden;
+
+    calls[call].forbidden = forbidden;
+    return before;
+}
+
+unsigned
+fake_os_calls(enum fake_call call)
+{
+    return calls[call].count;
+}
+
+unsigned
+fake_os_injected(void)
+{
+    return injected;
+}
+
+unsigned
+fake_os_violations(void)
+{
+    return violations;
+}
+
+const char *
+fake_os_name(enum fake_call call)
+{
+#define FAKE_NAME(enumerator, function) #function,
+    static const char *const names[] = {FAKE_EACH_CALL(FAKE_NAME)};
+#undef FAKE_NAME
+
+    return names[call];
+}
+
+unsigned
+fake_os_open_fds(void)
+{
+    unsigned number = 0;
+
+    paused++;
+    DIR *directory = opendir("/proc/self/fd");
+    if (directory == NULL) {
+        perror("fake_os_open_fds: /proc/self/fd");
+        abort();
+    }
+    for (struct dirent *entry; (entry = readdir(directory)) != NULL;)
+        number += entry->d_name[0] != '.';
+    closedir(directory);
+    paused--;
+    return number - 1; /* the directory itself */
+}
+
+static bool
+due(struct fault *fault)
+{
+    unsigned nth = fault->nth;
+
+    if (nth == 0)
+        return false;
+    unsigned seen = atomic_fetch_add(&fault->seen, 1) + 1;
+    return seen >= nth && (fault->times == 0 || seen - nth < fault->times);
+}
+
+bool
+fake__strikes(enum fake_call call)
+{
+    if (paused > 0)
+        return false;
+    calls[call].count++;
+    violations += calls[call].forbidden;
+
+    struct fault *own = &calls[call].fault;
+    struct fault *fault = due(own) ? own : calls[call].swept && due(&sweep) ? &sweep : NULL;
+    if (fault == NULL)
+        return false;
+    injected++;
+    errno = fault->error;
+    return true;
+}
+
+size_t
+fake__limited(enum fake_call call, size_t length)
+{
+    size_t limit = paused > 0 ? 0 : calls[call].limit;
+
+    return limit != 0 && length > limit ? limit : length;
+}
+
+/* ---- libcheck allocates before and after a case and in every ck_assert: its calls pass ---- */
+
+#define PASSING(name, parameters, arguments) \
+    void __real_##name parameters;           \
+    void __wrap_##name parameters;           \
+    void __wrap_##name parameters            \
+    {                                        \
+        int error = errno;                   \
+                                             \
+        paused++;                            \
+        __real_##name arguments;             \
+        paused--;                            \
+        errno = error;                       \
+    }
+
+PASSING(_mark_point, (const char *file, int line), (file, line))
+PASSING(send_ctx_info, (int context), (context))
+PASSING(tcase_fn_start, (const char *name, const char *file, int line), (name, file, line))
+
+/* What a case took by a clock that may have been virtual; libcheck gives up when it is negative. */
+PASSING(send_duration_info, (int duration_us), (duration_us < 0 ? 0 : duration_us))
+
+_Noreturn void __real__ck_assert_failed(const char *file, int line, const char *expression,
+                                        const char *format, ...);
+_Noreturn void __wrap__ck_assert_failed(const char *file, int line, const char *expression,
+                                        const char *format, ...);
+_Noreturn void
+__wrap__ck_assert_failed(const char *file, int line, const char *expression, const char *format,
+                         ...)
+{
+    char text[4096];
+
+    paused++;
+    if (format == NULL)
+        __real__ck_assert_failed(file, line, expression, NULL);
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof(text), format, arguments);
+    va_end(arguments);
+    __real__ck_assert_failed(file, line, expression, "%s", text);
+}
+
+/* A fault that a case left behind must not cost its coverage counters, written after this. */
+static void
+reset_at_exit(void)
+{
+    fake_os_reset();
+}
+
+__attribute__((constructor)) static void
+arm_exit(void)
+{
+    atexit(reset_at_exit);
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: virtual clocks. While they run, time stands still except where a loop would sleep: there it
+ * jumps, so that a one-hour timer fires at once and always in the same order.
+ *
+ * Place: replaces clock_gettime (MONOTONIC*, REALTIME*, BOOTTIME; others are real), gettimeofday,
+ * time, nanosleep, clock_nanosleep and epoll_wait, by --wrap; fake_os_fail works on them too. A
+ * timerfd and poll stay real.
+ *
+ * Shape: epoll_wait(timeout) looks for events without waiting. Some: returns them, no time has
+ * passed. None: it moves the clocks on by the timeout, by at least 1 ms, since libev's timers fire
+ * only after their time. When there is no timeout (-1), or after 100 virtual days without an event
+ * (libev never waits for more than a minute), it really waits for one, and aborts after 5 seconds
+ * (fake_time_patience_ms).
+ *
+ * Limits: start before making the loop, or it sees time jump. Set from one thread; read from any.
+ */
+#ifndef FAKE_TIME_H
+#define FAKE_TIME_H
+
+#include <stdint.h>
+
+/* Begin, or begin again, at these times. */
+void fake_time_start(uint64_t monotonic_ns, uint64_t wall_ns);
+
+void fake_time_advance(uint64_t ns);  /* both clocks */
+void fake_time_step_wall(int64_t ns); /* somebody sets the wall clock */
+void fake_time_stop(void);            /* back to the real clocks */
+
+extern int fake_time_patience_ms;
+
+#endif

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: the main() of a unit test program, `return sxe_test_main(suite);`.
+ * Limits: a case may take 60 s, unless CK_DEFAULT_TIMEOUT says otherwise.
+ */
+#ifndef TEST_MAIN_H
+#define TEST_MAIN_H
+
+#include <check.h>
+
+/* Run the suite as the CK_... environment wants it: EXIT_SUCCESS, or EXIT_FAILURE if a check
+ * failed. The coverage counters of cases that end in abort() are kept. Owns the suite. */
+int sxe_test_main(Suite *suite);
+
+#endif

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: keeps the lines that are logged, for tests to look at. capture_log() begins, at level 5,
+ * whatever the environment says; log_line(n) is the nth line since, 0 the first.
+ * Limits: 300 lines, then the test fails.
+ */
+#ifndef CAPTURE_LOG_H
+#define CAPTURE_LOG_H
+
+#include <check.h>
+#include <ctype.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sxe-log.h"
+
+#define LOG_HEAD "20101002 181142.250 P00006a5f "
+
+static struct {
+    unsigned number;
+    int levels[300];
+    char lines[300][SXE_LOG_LINE_MAX + 1];
+} captured;
+
+static void
+keep_line(void *user, int level, const char *line, size_t length)
+{
+    (void)user;
+    ck_assert_uint_lt(captured.number, 300);
+    ck_assert_uint_le(length, SXE_LOG_LINE_MAX);
+    ck_assert_int_eq(line[length - 1], '\n');
+    ck_assert_ptr_null(memchr(line, '\n', length - 1));
+    captured.levels[captured.number] = level;
+    memcpy(captured.lines[captured.number], line, length);
+    captured.lines[captured.number++][length] = '\0';
+}
+
+static inline void
+capture_log(void)
+{
+    unsetenv("SXE_LOG_LEVEL");
+    captured.number = 0;
+    sxe_log_set_level(SXE_LOG_DEBUG);
+    sxe_log_to_function(keep_line, NULL);
+}
+
+/* Whether a line begins like LOG_HEAD, digits standing for digits. */
+static inline bool
+has_head(const char *line)
+{
+    for (const char *head = LOG_HEAD; *head != '\0'; head++, line++) {
+        if (isxdigit((unsigned char)*head) ? !isxdigit((unsigned char)*line) : *line != *head)
+            return false;
+    }
+    return true;
+}
+
+/* A line with its newline and without date and pid, "" if there are not so many. */
+static inline const char *
+log_line(unsigned nth)
+{
+    if (nth >= captured.number)
+        return "";
+    ck_assert_msg(has_head(captured.lines[nth]), "%s", captured.lines[nth]);
+    return captured.lines[nth] + strlen(LOG_HEAD);
+}
+
+#endif

@@ -1,0 +1,46 @@
+-- SPDX-License-Identifier: MIT
+-- A request's body is read and thrown away, up to 1 MiB.
+
+local httpd = require "httpd"
+local server <close> = httpd.start()
+
+local MIB = 1024 * 1024
+
+local function head(length)
+    return "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: " .. length .. "\r\n\r\n"
+end
+
+for _, length in ipairs{0, 1, 13, 4096, 65535, 65536, 65537, MIB - 1, MIB} do
+    test(("a body of %d bytes is thrown away"):format(length), function()
+        local sock <close> = server:connect()
+        sock:pump(head(length) .. httpd.GET:rep(length // #httpd.GET + 1):sub(1, length) .. httpd.LAST)
+        equal(httpd.undated(sock:recv_all()), httpd.hello() .. httpd.hello("close"))
+    end)
+end
+
+test("a body that comes later than its head, and slowly", function()
+    local sock <close> = server:connect()
+    sock:send(head(20))
+    wire.sleep(0.01)
+    sock:send_slowly(("x"):rep(20), 1)
+    equal(httpd.undated(sock:read_reply().raw), httpd.hello())
+    sock:send(httpd.GET)
+    equal(httpd.undated(sock:read_reply().raw), httpd.hello())
+end)
+
+for _, length in ipairs{MIB + 1, "4294967297", "9223372036854775807"} do
+    test(("a body of %s bytes is refused before it comes"):format(length), function()
+        local sock <close> = server:connect()
+        sock:send(head(length))
+        local reply = sock:read_reply()
+        equal(reply.status, 413)
+        equal(reply.headers.connection, "close")
+        check(sock:eof(), "not closed")
+    end)
+end
+
+test("who sends too large a body without waiting still gets the refusal", function()
+    local sock <close> = server:connect()
+    sock:pump(head(2 * MIB) .. ("x"):rep(300000))
+    equal(sock:read_reply().status, 413)
+end)

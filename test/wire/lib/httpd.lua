@@ -1,0 +1,94 @@
+-- SPDX-License-Identifier: MIT
+--
+-- A running sxe-httpd, and what its replies have to be. `local server <close> = httpd.start()` stops
+-- the server at the end of the block and checks that it left nothing behind.
+
+local httpd = {}
+httpd.__index = httpd
+
+-- The shortest request, and the replies with the date taken out.
+httpd.GET = "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
+httpd.HEAD = "HEAD / HTTP/1.1\r\nHost: a\r\n\r\n"
+httpd.LAST = "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
+httpd.BODY = "Hello, World!\n"
+
+-- The reply to a good request: connection is what its Connection header says, nil when it has none.
+function httpd.hello(connection, method)
+    return "HTTP/1.1 200 OK\r\nDate: -\r\nContent-Type: text/plain\r\nContent-Length: 14\r\n"
+        .. (connection and "Connection: " .. connection .. "\r\n" or "") .. "\r\n"
+        .. (method == "HEAD" and "" or httpd.BODY)
+end
+
+-- Replies without their dates, which must look like dates to be taken out.
+function httpd.undated(replies)
+    return (replies:gsub("\r\nDate: %u%l%l, %d%d %u%l%l %d%d%d%d %d%d:%d%d:%d%d GMT\r\n",
+                         "\r\nDate: -\r\n"))
+end
+
+-- Starts any command line that ends in sxe-httpd's options; it has to say where it listens.
+function httpd.spawn(command)
+    local proc = wire.spawn(command)
+    local first = proc:line(20)
+    local url = first and first:match("^listening on (http://.*/)$")
+    if not url then
+        error(("expected sxe-httpd to listen, got %q and %q"):format(first, proc:errors()), 2)
+    end
+    local ip, port = url:match("^http://%[?([%x.:]+)%]?:(%d+)/$")
+    return setmetatable({proc = proc, pid = proc:pid(), url = url, ip = ip, port = tonumber(port)},
+                        httpd)
+end
+
+function httpd.start(...)
+    return httpd.spawn{wire.program("sxe-httpd"), "-p", "0", ...}
+end
+
+function httpd:connect(receive_buffer)
+    return wire.connect(self.ip, self.port, receive_buffer)
+end
+
+-- One request on a connection of its own, which has to be answered.
+function httpd:check_answers()
+    local sock <close> = self:connect()
+    sock:send(httpd.LAST)
+    equal(httpd.undated(sock:recv_all()), httpd.hello("close"))
+end
+
+-- Waits until the server has as few descriptors open as it once had.
+function httpd:check_descriptors(expected)
+    httpd.wait_until(function() return wire.fds(self.pid) <= expected end,
+                     ("%d descriptors at most"):format(expected))
+end
+
+function httpd:stop()
+    self.proc:signal("TERM")
+    equal(self.proc:wait(20), 0, "exit status of sxe-httpd after SIGTERM: " .. self.proc:errors())
+    check(not self.proc:errors():find("Sanitizer"), self.proc:errors())
+end
+
+function httpd:__close(failure)
+    if failure == nil then
+        self:stop()
+    end
+end
+
+function httpd.wait_until(condition, what)
+    local deadline = wire.time() + 20
+    while not condition() do
+        if wire.time() > deadline then
+            error("expected within 20 seconds: " .. what, 2)
+        end
+        wire.sleep(0.005)
+    end
+end
+
+-- True when nothing comes for so long, not even the end.
+function httpd.is_silent(sock, seconds)
+    local got = pcall(sock.recv, sock:timeout(seconds), 1)
+    sock:timeout(5)
+    return not got and not sock:eof(0)
+end
+
+-- Sanitizers multiply what a program needs; what must not grow must not grow a lot there either.
+httpd.memory_slack = (os.getenv("SXE_BUILD") or ""):find("debug") and 4 or 1
+
+return httpd
