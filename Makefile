@@ -32,7 +32,6 @@ include $(wildcard lib-*/module.mk)
 closure  = $(call uniq,$1 $(foreach n,$($1.needs),$(call closure,$n)))
 uniq     = $(if $1,$(call uniq,$(filter-out $(lastword $1),$1)) $(lastword $1))
 includes = $(foreach m,$1,-Ilib-$m) -I$B/include
-archives = $(foreach m,$(core),$B/lib$m.a)
 
 # ---- How ----
 
@@ -121,7 +120,6 @@ $(foreach a,$(apps),$(eval $(call app_rules,$a)))
 
 programs := $(apps:%=$B/sxe-%)
 
-.PHONY: all build release debug-build
 build: $(programs) $(foreach m,$(modules),$(call archive,$m)) $B/libsxe.a $B/$(SONAME)
 
 # ---- Tests: test/unit/test-<stem>.c is one check program, linked with fakes of the system ----
@@ -160,3 +158,116 @@ $B/test/wire: $(wildcard test/wire/*.c) test/wire/wire.h $B/flags
 	@mkdir -p $(@D)
 	@$(call say,LD,$@)
 	$Q$(CC) -std=c11 -D_GNU_SOURCE -O1 -g $(WARN) $(WERROR) $(LUA_CFLAGS) -o $@ $(filter %.c,$^) $(LUA_LIBS)
+
+# ---- Examples, benchmarks, fuzzers: one source, one program ----
+
+examples.bin := $(patsubst examples/%.c,$B/examples/%,$(wildcard examples/*.c))
+bench.bin    := $(patsubst bench/%.c,$B/bench/%,$(wildcard bench/*.c))
+fuzz.bin     := $(patsubst test/fuzz/fuzz-%.c,build/fuzz/fuzz-%,$(wildcard test/fuzz/fuzz-*.c))
+one_source = $(call say,CC,$<); mkdir -p $(@D); \
+             $(CC) $(ALL_CFLAGS) -fPIE $(call includes,$(core)) -MMD -MP $(ALL_LDFLAGS) -o $@ $< $B/libsxe.a $(LIBEV) -lm
+$B/examples/%: examples/%.c $B/libsxe.a $B/flags
+	@$(one_source)
+$B/bench/%: bench/%.c $B/libsxe.a $B/flags
+	@$(one_source)
+# Fuzzers see all sources at once, instrumented by clang's libFuzzer.
+build/fuzz/fuzz-%: test/fuzz/fuzz-%.c $(foreach m,$(core),$(wildcard lib-$m/*.[ch])) $B/include/sxe-log-2010.h
+	@$(call say,FUZZ,$@)
+	@mkdir -p $(@D)
+	$Qclang-14 -std=c11 -D_GNU_SOURCE -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
+	    $(call includes,$(core)) $(apps:%=-Iapps/%) -Itest/fuzz -o $@ $< $(foreach m,$(core),$(wildcard lib-$m/*.c)) \
+	    $(filter-out %/http.c %/httpd.c,$(wildcard apps/*/*.c)) -lev -lm
+# The same, replaying the kept inputs, without clang: part of every flavour's tests.
+$B/test/replay-%: test/fuzz/fuzz-%.c test/fuzz/replay.c $(apps:%=$B/test/libapp-%.a) $B/libsxe.a $B/flags
+	@$(call say,CC,$<)
+	@mkdir -p $(@D)
+	$Q$(CC) $(test_cflags) -Itest/fuzz $(ALL_LDFLAGS) -o $@ $< test/fuzz/replay.c $(apps:%=$B/test/libapp-%.a) $B/libsxe.a $(LIBEV) -lm
+replay.bin := $(patsubst test/fuzz/fuzz-%.c,$B/test/replay-%,$(wildcard test/fuzz/fuzz-*.c))
+
+# ---- What to type ----
+
+.PHONY: all build release debug coverage run test test-mode bench examples lint format fuzz install uninstall clean help deps
+
+release: ## build the libraries and programs (the default)
+	@tools/deps.sh check build
+	@$(MAKE) --no-print-directory MODE=release build
+	@echo "built: build/release/sxe-httpd, build/release/sxe-http, build/release/libsxe.a and .so; next: make run, make test"
+
+run: ## install what is missing, build, and start the server on 127.0.0.1:8000
+	@tools/deps.sh install build
+	@$(MAKE) --no-print-directory MODE=release build
+	@tools/run.sh build/release
+
+test: ## install what is missing, then test three flavours: release, debug, coverage (T=log: only those)
+	@tools/deps.sh install build test
+	@tools/test.sh
+
+debug: ## build and test with address and undefined-behaviour sanitizers
+	@tools/deps.sh install build test
+	@$(MAKE) --no-print-directory MODE=debug test-mode
+
+coverage: ## build and test for coverage; fails below 100 % of the lines
+	@tools/deps.sh install build test
+	@$(MAKE) --no-print-directory MODE=coverage test-mode
+	@tools/coverage.sh
+
+# One flavour: everything built, then every test of it.
+test-mode: build test-bin
+	@tools/run-tests.sh $(MODE)
+test-bin: $(programs) $(unit.bin) $(replay.bin) $(examples.bin) $(bench.bin) $B/test/wire
+
+bench: ## measure against the limit programs and nginx: the README's table
+	@tools/deps.sh install build test
+	@$(MAKE) --no-print-directory MODE=release build test-bin
+	@build/release/test/wire bench/bench.lua $(BENCH)
+
+examples: ## build the examples
+	@tools/deps.sh check build
+	@$(MAKE) --no-print-directory MODE=release build examples-bin
+	@echo "built: $(examples.bin)"
+examples-bin: $(examples.bin)
+
+lint: ## check style, headers, exported symbols, warnings
+	@tools/deps.sh install build test lint
+	@$(MAKE) --no-print-directory MODE=release build
+	@tools/lint.sh
+
+format: ## rewrite the sources in the house style
+	@tools/deps.sh install lint
+	@clang-format-14 -i $$(git ls-files '*.c' '*.h')
+
+FUZZ_SECONDS ?= 60
+fuzz: ## fuzz each parser for FUZZ_SECONDS (60); findings go to test/fuzz/corpus
+	@tools/deps.sh install build fuzz
+	@$(MAKE) --no-print-directory MODE=release fuzz-bin
+	@tools/fuzz.sh $(FUZZ_SECONDS)
+fuzz-bin: $(fuzz.bin)
+
+headers := $(foreach m,$(core),$(filter-out %-private.h,$(wildcard lib-$m/*.h)))
+install: release ## install below PREFIX (/usr/local) in DESTDIR
+	@install -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(INCDIR) $(DESTDIR)$(MANDIR)/man1
+	@install -m 755 build/release/sxe-httpd build/release/sxe-http $(DESTDIR)$(BINDIR)
+	@install -m 644 $(headers) build/release/include/sxe-log-2010.h $(DESTDIR)$(INCDIR)
+	@install -m 644 build/release/libsxe.a $(DESTDIR)$(LIBDIR)
+	@install -m 755 build/release/$(SONAME) $(DESTDIR)$(LIBDIR)
+	@ln -sf $(SONAME) $(DESTDIR)$(LIBDIR)/libsxe.so
+	@sed 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@INCDIR@|$(INCDIR)|; s|@VERSION@|$(VERSION)|' tools/sxe.pc.in \
+	    > $(DESTDIR)$(LIBDIR)/pkgconfig/sxe.pc
+	@for m in http httpd; do install -m 644 docs/$$m.1 $(DESTDIR)$(MANDIR)/man1/sxe-$$m.1; done
+	@echo "installed in $(DESTDIR)$(PREFIX)"
+
+uninstall: ## remove what install put there
+	@rm -f $(DESTDIR)$(BINDIR)/sxe-httpd $(DESTDIR)$(BINDIR)/sxe-http
+	@rm -f $(DESTDIR)$(LIBDIR)/libsxe.a $(DESTDIR)$(LIBDIR)/$(SONAME) $(DESTDIR)$(LIBDIR)/libsxe.so
+	@rm -f $(DESTDIR)$(LIBDIR)/pkgconfig/sxe.pc $(DESTDIR)$(MANDIR)/man1/sxe-http.1 $(DESTDIR)$(MANDIR)/man1/sxe-httpd.1
+	@for h in $(notdir $(headers)) sxe-log-2010.h; do rm -f $(DESTDIR)$(INCDIR)/$$h; done
+	@rmdir $(DESTDIR)$(INCDIR) 2>/dev/null || true
+
+clean: ## remove everything built
+	@rm -rf build
+
+help: ## print this list
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1@\2/p' Makefile | awk -F@ '{printf "%-18s %s\n", $$1, $$2}'
+	@echo "  MODE=release|debug|coverage, V=1 shows the commands, CC= CFLAGS= LDFLAGS= PREFIX= DESTDIR= as usual"
+
+-include $(shell find $B -name '*.d' 2>/dev/null)

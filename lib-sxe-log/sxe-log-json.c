@@ -88,20 +88,14 @@ sxe__log_json(char line[SXE_LOG_LINE_MAX], const struct sxe__log_event *event)
 {
     static const char *const levels[] = {"",      "fatal", "error", "warning", "information",
                                          "debug", "trace", "dump"};
-    struct sxe__log_stamp stamp;
     char tail[TAIL_MAX];
     size_t tail_length = make_tail(tail, event);
     const char *limit = line + SXE_LOG_LINE_MAX - tail_length;
-    const char *digits = stamp.digits;
-    bool is_marked = event->mark[0] != '-';
+    char *end = sxe__log_put_now(line, "{\"ts\":\"0000-00-00T00:00:00.000Z\",\"level\":\"");
 
-    sxe__log_stamp(&stamp);
-    int head = snprintf(line, SXE_LOG_LINE_MAX,
-                        "{\"ts\":\"%.4s-%.2s-%.2sT%.2s:%.2s:%.2s.%.3sZ\",\"level\":\"%s\",\"msg\":"
-                        "\"%.2s",
-                        digits, digits + 4, digits + 6, digits + 8, digits + 10, digits + 12,
-                        stamp.ms, levels[event->site->level], is_marked ? event->mark : "");
-    char *end = sxe__log_append(line + head, limit, event->text, event->length, encode_json);
+    end += snprintf(end, (size_t)(limit - end), "%s\",\"msg\":\"%s", levels[event->site->level],
+                    event->mark[0] == '-' ? "" : event->mark);
+    end = sxe__log_append(end, limit, event->text, event->length, encode_json);
     memcpy(end, tail, tail_length);
     return (size_t)(end - line) + tail_length;
 }

@@ -39,6 +39,13 @@ struct sxe__log_event {
 
 /* ---- sxe-log-trace.c ---- */
 
+struct sxe__trace_call {
+    const struct sxe_log_site *site;
+    uintptr_t frame;
+    const void *return_address;
+    uint32_t id;
+};
+
 /* Forget calls that are over, as seen from a function with this frame. */
 void sxe__trace_forget(uintptr_t frame);
 
@@ -46,24 +53,23 @@ void sxe__trace_forget(uintptr_t frame);
 unsigned sxe__trace_indent(void);
 
 /* Note a call, or its return; answers the indentation of its "+", or of its "}". */
-unsigned sxe__trace_enter(const struct sxe_log_site *site, uintptr_t frame, uint32_t id);
+unsigned sxe__trace_enter(const struct sxe__trace_call *call);
 unsigned sxe__trace_leave(const struct sxe_log_site *site, uintptr_t frame);
 
-/* The nth call, 0 being the innermost one remembered; false where there is none. */
-bool sxe__trace_call(unsigned nth, const struct sxe_log_site **site, uint32_t *id);
+/* The nth call, 0 being the innermost one remembered; NULL where there is none. */
+const struct sxe__trace_call *sxe__trace_call(unsigned nth);
 
 /* Calls deeper than those remembered. */
 unsigned sxe__trace_deeper(void);
 
 /* ---- sxe-log-text.c ---- */
 
-struct sxe__log_stamp {
-    char digits[14]; /* YYYYMMDDHHMMSS, UTC */
-    char ms[3];
-};
-
+/* YYYYMMDDHHMMSS, UTC. */
 void sxe__log_date(char digits[14], int64_t second);
-void sxe__log_stamp(struct sxe__log_stamp *stamp);
+
+/* Append the shape with its 0s replaced by the digits of the time now, YYYYMMDDHHMMSSmmm. Returns
+ * the new end. */
+char *sxe__log_put_now(char *end, const char *shape);
 
 /* Make item (at most 12 bytes) of the bytes at in; returns how many of the left bytes it took. */
 typedef size_t sxe__log_encoder(char *item, size_t *item_length, const unsigned char *in,

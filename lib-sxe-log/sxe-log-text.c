@@ -54,20 +54,23 @@ sxe__log_date(char digits[14], int64_t second)
     put_digits(digits, of_day % 60, 2);
 }
 
-void
-sxe__log_stamp(struct sxe__log_stamp *stamp)
+char *
+sxe__log_put_now(char *end, const char *shape)
 {
-    static SXE__HOT_TLS char cached[sizeof(stamp->digits)];
-    static SXE__HOT_TLS int64_t cached_second = INT64_MIN;
+    static SXE__HOT_TLS char digits[14 + 3];
+    static SXE__HOT_TLS int64_t second = INT64_MIN;
+    const char *digit = digits;
     struct timespec now = {0};
 
     clock_gettime(CLOCK_REALTIME, &now);
-    if (now.tv_sec != cached_second) {
-        sxe__log_date(cached, now.tv_sec);
-        cached_second = now.tv_sec;
+    if (now.tv_sec != second) {
+        sxe__log_date(digits, now.tv_sec);
+        second = now.tv_sec;
     }
-    memcpy(stamp->digits, cached, sizeof(cached));
-    put_digits(stamp->ms, (unsigned)(now.tv_nsec / 1000000), sizeof(stamp->ms));
+    put_digits(digits + 14, (unsigned)(now.tv_nsec / 1000000), 3);
+    for (; *shape != '\0'; shape++)
+        *end++ = *shape == '0' ? *digit++ : *shape;
+    return end;
 }
 
 /* ---- What ---- */
@@ -132,16 +135,9 @@ encode_text(char *item, size_t *item_length, const unsigned char *in, size_t lef
 static char *
 put_head(char *end)
 {
-    struct sxe__log_stamp stamp;
     unsigned pid = (unsigned)getpid();
 
-    sxe__log_stamp(&stamp);
-    end = put(end, stamp.digits, 8);
-    *end++ = ' ';
-    end = put(end, stamp.digits + 8, 6);
-    *end++ = '.';
-    end = put(end, stamp.ms, sizeof(stamp.ms));
-    end = put(end, " P", 2);
+    end = sxe__log_put_now(end, "00000000 000000.000 P");
     for (unsigned i = PID_DIGITS; i > 0; i--, pid /= 16)
         end[i - 1] = hex_digits[pid % 16];
     end[PID_DIGITS] = ' ';

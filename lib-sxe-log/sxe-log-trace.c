@@ -3,8 +3,8 @@
  * What: the traced calls that this thread is in, outermost first.
  *
  * Shape: the stack grows down, so a call made later has a lower frame address; a call that the
- * compiler inlined has its caller's. Hence, seen from a function with frame F, all entries below F
- * are over, however they ended (return without a trace, longjmp), and those at F may go on.
+ * compiler inlined shares its caller's. Hence, seen from a function with frame F, all entries below
+ * F are over, however they ended (return without a trace, longjmp), and those at F may go on.
  *
  *     calls[0] main 0x7ff0 | calls[1] f 0x7fa0 | calls[2] g 0x7fa0, inlined | ...     addresses
  * fall
@@ -13,14 +13,8 @@
  */
 #include "sxe-log-private.h"
 
-struct call {
-    const struct sxe_log_site *site;
-    uintptr_t frame;
-    uint32_t id;
-};
-
 static SXE__HOT_TLS unsigned depth;
-static _Thread_local struct call calls[SXE_LOG_TRACE_MAX];
+static _Thread_local struct sxe__trace_call calls[SXE_LOG_TRACE_MAX];
 
 static unsigned
 remembered(void)
@@ -50,8 +44,28 @@ sxe__trace_indent(void)
     return indent;
 }
 
-/* The call of the function that has this frame, or depth. The names are compared as addresses:
- * __func__ is one object in each function. */
+/* Functions called one after the other from one place of the stack have equal frames too, but they
+ * return to different addresses; what was inlined returns where its caller does. __func__ is one
+ * object in each function, so names are compared as addresses. */
+unsigned
+sxe__trace_enter(const struct sxe__trace_call *call)
+{
+    sxe__trace_forget(call->frame);
+    for (unsigned i = remembered(); i > 0 && calls[i - 1].frame == call->frame; i--) {
+        if (calls[i - 1].return_address != call->return_address ||
+            calls[i - 1].site->function == call->site->function)
+            depth = i - 1;
+    }
+
+    unsigned indent = sxe__trace_indent();
+
+    if (depth < SXE_LOG_TRACE_MAX)
+        calls[depth] = *call;
+    depth++;
+    return indent;
+}
+
+/* The call of the function that has this frame, or depth. */
 static unsigned
 find_call(const char *function, uintptr_t frame)
 {
@@ -60,20 +74,6 @@ find_call(const char *function, uintptr_t frame)
             return i - 1;
     }
     return depth;
-}
-
-unsigned
-sxe__trace_enter(const struct sxe_log_site *site, uintptr_t frame, uint32_t id)
-{
-    sxe__trace_forget(frame);
-    depth = find_call(site->function, frame);
-
-    unsigned indent = sxe__trace_indent();
-
-    if (depth < SXE_LOG_TRACE_MAX)
-        calls[depth] = (struct call){site, frame, id};
-    depth++;
-    return indent;
 }
 
 unsigned
@@ -92,16 +92,10 @@ sxe__trace_leave(const struct sxe_log_site *site, uintptr_t frame)
     return indent;
 }
 
-bool
-sxe__trace_call(unsigned nth, const struct sxe_log_site **site, uint32_t *id)
+const struct sxe__trace_call *
+sxe__trace_call(unsigned nth)
 {
-    unsigned number = remembered();
-
-    if (nth >= number)
-        return false;
-    *site = calls[number - 1 - nth].site;
-    *id = calls[number - 1 - nth].id;
-    return true;
+    return nth < remembered() ? &calls[remembered() - 1 - nth] : NULL;
 }
 
 unsigned

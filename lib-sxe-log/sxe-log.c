@@ -121,10 +121,11 @@ sxe_log_dump(const struct sxe_log_site *site, const void *frame, uint32_t id, co
 }
 
 void
-sxe_log_enter(const struct sxe_log_site *site, const void *frame, uint32_t id, const char *format,
-              ...)
+sxe_log_enter(const struct sxe_log_site *site, const void *frame, const void *return_address,
+              uint32_t id, const char *format, ...)
 {
-    unsigned indent = sxe__trace_enter(site, (uintptr_t)frame, id);
+    const struct sxe__trace_call call = {site, (uintptr_t)frame, return_address, id};
+    unsigned indent = sxe__trace_enter(&call);
     int saved_errno = errno;
     struct message message;
     va_list arguments;
@@ -172,9 +173,8 @@ static void
 emit_trace(const struct sxe_log_site *failed)
 {
     const char *how = "in";
-    const struct sxe_log_site *call;
+    const struct sxe__trace_call *call;
     struct message message;
-    uint32_t id;
 
     if (sxe__trace_deeper() > 0) {
         message.length = 0;
@@ -182,11 +182,11 @@ emit_trace(const struct sxe_log_site *failed)
         emit(failed, SXE_NO_ID, sxe__trace_indent(), "- ", &message);
         how = "called from";
     }
-    for (unsigned nth = 0; sxe__trace_call(nth, &call, &id); nth++, how = "called from") {
+    for (unsigned nth = 0; (call = sxe__trace_call(nth)) != NULL; nth++, how = "called from") {
         message.length = 0;
-        add(&message, "       %s function %s() at %s:%d", how, call->function, call->file,
-            call->line);
-        emit(failed, id, sxe__trace_indent(), "- ", &message);
+        add(&message, "       %s function %s() at %s:%d", how, call->site->function,
+            call->site->file, call->site->line);
+        emit(failed, call->id, sxe__trace_indent(), "- ", &message);
     }
 }
 

@@ -1,34 +1,37 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: an array whose elements have states, in time order. An element is always on exactly one list,
- * the list of its state, oldest first; allocation, queues, timeouts and LRU are all "take the oldest
- * element of that state".
+ * What: an array whose elements have states, in time order. An element is always on exactly one
+ * list, the list of its state, oldest first; allocation, queues, timeouts and LRU are all "take the
+ * oldest element of that state".
  *
- * Place: used by lib-sxe for connections, by programs for anything that has a life. Uses sxe-log and the
- * turn's clock (sxe-time.h). One thread at a time.
+ * Place: used by lib-sxe for connections, by programs for anything that has a life. Uses sxe-log
+ * and the turn's clock (sxe-time.h). One thread at a time.
  *
  * Shape: one block without any pointer in it, so that it may be copied or mapped elsewhere:
  *
- *     [ header | T array[number] | node[number] | state[states] ]
- *                ^ the caller's T *            24 bytes each: next prev state generation stamp
+ *     [ header | T array[number] | node[number] | node[states] ]
+ *                ^ the caller's T *             24 bytes each: next prev state generation stamp
  *
- *     state FREE -> 3 <-> 4 <-> 7          head = oldest in that state
+ *     state FREE -> 3 <-> 4 <-> 7          the first is the oldest in that state
  *     state BUSY -> 0 <-> 2                array[2].member is plain C
  *
- * Invariants: every element is on the list of its state; stamps grow strictly along each list (a stamp
- * is the monotonic time in ns of the last move or touch, made unique by counting on); ids are handed out
- * in ascending order at first. State 0 is where elements start and, by convention, where they are free:
- * entering it begins a new generation, which is what makes a stale handle known.
+ * Invariants: every element is on the list of its state; stamps grow strictly along each list (a
+ * stamp is the monotonic time in ns of the last move or touch, made unique in the pool by counting
+ * on); ids are handed out in ascending order at first. State 0 is where elements start and, by
+ * convention, where they are free: entering it from another state begins a new generation, which is
+ * what makes a stale handle known.
  *
- * The caller names the state it believes an element is in; if that is wrong, or an index or state is out
- * of range, the program stops with a message that says pool, id, wanted and actual state, in every build.
+ * The caller names the state it believes an element is in; if that is wrong, or an index or state
+ * is out of range, the program stops in every build with a message that says pool, id, wanted and
+ * actual state.
  *
- * Limits: up to 2^32-2 elements and states together; 24 bytes a node, 24 a state; every operation is O(1)
- * but the walker's re-find (see below) and check_timeouts, O(states with a timeout + elements timed out).
+ * Limits: up to 2^32-2 elements and states together; every operation is O(1) but the walker's
+ * re-find (see below) and the timeouts, O(states of the thread's timeout pools + elements due).
  *
  * Example:
  *     enum {FREE, BUSY, STATES};
- *     struct job *jobs = sxe_pool_new("jobs", 100, sizeof(struct job), STATES, SXE_POOL_OPTION_UNLOCKED);
+ *     struct job *jobs =
+ *         sxe_pool_new("jobs", 100, sizeof(*jobs), STATES, SXE_POOL_OPTION_UNLOCKED);
  *     unsigned id = sxe_pool_set_oldest_element_state(jobs, FREE, BUSY);
  *     if (id != SXE_POOL_NO_INDEX) {
  *         jobs[id].count = 1;
@@ -47,11 +50,11 @@
 extern "C" {
 #endif
 
-typedef uint64_t SXE_TIME; /* monotonic nanoseconds, as sxe_time_ns */
+typedef uint64_t SXE_TIME; /* monotonic nanoseconds, as sxe_time_turn_ns */
 
-#define SXE_POOL_NO_INDEX        SXE_NONE         /* no element is in that state */
-#define SXE_POOL_INCORRECT_STATE (SXE_NONE - 1)   /* try_to_set...: it is in another state */
-#define SXE_POOL_LOCK_TAKEN      0u               /* success of the calls that return a status */
+#define SXE_POOL_NO_INDEX        SXE_NONE       /* no element is in that state */
+#define SXE_POOL_INCORRECT_STATE (SXE_NONE - 1) /* try_to_set...: it is in another state */
+#define SXE_POOL_LOCK_TAKEN      0u             /* success of the calls that return a status */
 #define SXE_POOL_NAME_MAX        31
 
 /* A pool for one thread; every element is timed (the 2010 option TIMED is always on). */
@@ -60,12 +63,14 @@ typedef uint64_t SXE_TIME; /* monotonic nanoseconds, as sxe_time_ns */
 
 /* ---- Construction ---- */
 
-/* Bytes of a pool's block; 0 when the numbers are impossible (0 elements, size or states; overflow). */
+/* Bytes of a pool's block, a multiple of 64; 0 when the numbers are impossible: 0 elements, size or
+ * states, or too many. */
 SXE_PUBLIC size_t sxe_pool_size(unsigned number, size_t element_size, unsigned states);
 
-/* Make a pool in base, sxe_pool_size() bytes aligned to 64. Element memory is left as it is; elements
- * begin in state 0, id 0 the oldest. Name is cut to 31 bytes. Returns the array; NULL with errno
- * EINVAL when the numbers or options are impossible. The caller owns base. */
+/* Make a pool in base, sxe_pool_size() bytes aligned to 64. Element memory is left as it is;
+ * elements begin in state 0, id 0 the oldest. The name is cut to 31 bytes. Returns the array,
+ * aligned to 64; NULL with errno EINVAL when base is not aligned, or the numbers or options are
+ * impossible. The caller owns base. */
 SXE_PUBLIC SXE_MUST_USE void *sxe_pool_construct(void *base, const char *name, unsigned number,
                                                  size_t element_size, unsigned states,
                                                  unsigned options);
@@ -74,30 +79,33 @@ SXE_PUBLIC SXE_MUST_USE void *sxe_pool_construct(void *base, const char *name, u
 SXE_PUBLIC SXE_MUST_USE void *sxe_pool_new(const char *name, unsigned number, size_t element_size,
                                            unsigned states, unsigned options);
 
-/* Called with an element that was in its state for that state's timeout. It must move or touch it. */
+/* Called with an element that was in its state for that state's timeout. It must move or touch it,
+ * and may do what it likes with other elements and pools. */
 typedef void (*SXE_POOL_EVENT_TIMEOUT)(void *array, unsigned id, void *user);
 
 /* A pool whose states have timeouts in seconds (0: none; the values are copied), see
- * sxe_pool_check_timeouts. */
-SXE_PUBLIC SXE_MUST_USE void *sxe_pool_new_with_timeouts(const char *name, unsigned number,
-                                                         size_t element_size, unsigned states,
-                                                         const double *timeouts,
-                                                         SXE_POOL_EVENT_TIMEOUT on_timeout,
-                                                         void *user);
+ * sxe_pool_check_timeouts. It belongs to the thread that makes it. Also EINVAL: a timeout that is
+ * negative or no number; no timeouts or no on_timeout. */
+SXE_PUBLIC SXE_MUST_USE void *
+sxe_pool_new_with_timeouts(const char *name, unsigned number, size_t element_size, unsigned states,
+                           const double *timeouts, SXE_POOL_EVENT_TIMEOUT on_timeout, void *user);
 
-/* Free a pool made by new. NULL is allowed. */
+/* Free a pool made by new (not a copy of one), in the thread that made it, but not from its own
+ * on_timeout. NULL is allowed. */
 SXE_PUBLIC void sxe_pool_delete(void *array);
 
-SXE_PUBLIC void       *sxe_pool_from_base(void *base); /* block -> array */
-SXE_PUBLIC void       *sxe_pool_to_base(void *array);  /* array -> block */
+/* Block -> array; NULL with errno EINVAL if no pool of this version is there. */
+SXE_PUBLIC SXE_MUST_USE void *sxe_pool_from_base(void *base);
+SXE_PUBLIC void *sxe_pool_to_base(void *array); /* array -> block */
 SXE_PUBLIC const char *sxe_pool_get_name(const void *array);
-SXE_PUBLIC unsigned    sxe_pool_get_number(const void *array); /* of elements */
+SXE_PUBLIC unsigned sxe_pool_get_number(const void *array); /* of elements */
 
-/* Name the states in messages: fn(state) -> text that stays. NULL goes back to numbers. Local to this
- * process and thread. 0 or -ENOMEM. */
+/* Name the states in messages: fn(state) -> text that stays. NULL goes back to numbers. Local to
+ * this process and thread. 0 or -ENOMEM. */
 SXE_PUBLIC int sxe_pool_set_state_to_string(void *array, const char *(*state_to_string)(unsigned));
 
-/* "BUSY", or "2" where the states have no names: valid until the next call in this thread. */
+/* "BUSY", or "2" where the states have no names: valid until the fourth call from now in this
+ * thread. */
 SXE_PUBLIC const char *sxe_pool_state_to_string(const void *array, unsigned state);
 
 /* ---- States ---- */
@@ -110,10 +118,10 @@ SXE_PUBLIC unsigned sxe_pool_index_to_state(const void *array, unsigned id);
 SXE_PUBLIC unsigned sxe_pool_set_indexed_element_state(void *array, unsigned id, unsigned old_state,
                                                        unsigned new_state);
 
-/* The same for *new_state, but if the element is not in old_state nothing happens, *new_state becomes
- * the state it is in, and SXE_POOL_INCORRECT_STATE is returned. Otherwise id. */
+/* The same for *new_state, but if the element is not in old_state nothing happens, *new_state
+ * becomes the state it is in, and SXE_POOL_INCORRECT_STATE is returned. Otherwise id. */
 SXE_PUBLIC SXE_MUST_USE unsigned sxe_pool_try_to_set_indexed_element_state(void *array, unsigned id,
-                                                                           unsigned  old_state,
+                                                                           unsigned old_state,
                                                                            unsigned *new_state);
 
 /* Move the oldest element of old_state; its id, or SXE_POOL_NO_INDEX. */
@@ -131,37 +139,43 @@ SXE_PUBLIC SXE_TIME sxe_pool_get_element_time_by_index(const void *array, unsign
 
 /* ---- Handles: an id that knows whether it still means the same tenant ---- */
 
-/* generation << 32 | id. */
+/* generation << 32 | id. Never 0. */
 SXE_PUBLIC uint64_t sxe_pool_get_handle(const void *array, unsigned id);
 
-/* The id, or SXE_POOL_NO_INDEX if the element has been in state 0 since, or never existed. */
+/* The id, or SXE_POOL_NO_INDEX if the element has come back to state 0 since (as far as
+ * 2^32 - 2 times back), or never existed. */
 SXE_PUBLIC unsigned sxe_pool_handle_to_index(const void *array, uint64_t handle);
 
-/* ---- Timeouts ---- */
+/* ---- Timeouts ----
+ * Time is the turn's (sxe_time_turn_ns) for the stamps as well as for what is due; setting the wall
+ * clock changes nothing. */
 
-/* Call on_timeout for every element of this thread's timeout pools that is due, oldest first. lib-sxe
- * does this by one timer of the loop; without it, call it now and then. */
+/* Call on_timeout for every element of this thread's timeout pools that is due: pool by pool as
+ * they were made, state by state, oldest first. An element that came or was touched since the check
+ * began waits for the next. lib-sxe calls this from one timer of the loop; without it, call it now
+ * and then, but not from on_timeout. */
 SXE_PUBLIC void sxe_pool_check_timeouts(void);
 
 /* When the next element of this thread's timeout pools is due (it may lie in the past); 0: none. */
 SXE_PUBLIC SXE_TIME sxe_pool_get_next_timeout(void);
 
-/* Change the timeout of one state; 0 means none. The pool must come from new_with_timeouts. */
+/* Change the timeout of one state, also for the elements that are in it; 0 means none. The pool
+ * must come from new_with_timeouts, in this thread. */
 SXE_PUBLIC void sxe_pool_set_state_timeout(void *array, unsigned state, double timeout_seconds);
 
 /* ---- Walking one state, oldest first ----
- * Elements may be moved, touched, added and removed between steps: the walk meets each element at most
- * once, meets every element that stayed, and none that came after it began. If both the element last
- * met and its successor moved, the next step searches the list from its old end. */
+ * Elements may be moved, touched, added and removed between steps: the walk meets each element at
+ * most once, meets every element that stayed, and none that came after it began. If both the
+ * element last met and its successor moved, the next step searches the list from its old end. */
 
 typedef struct sxe_pool_walker {
-    void    *array;   /* private, all of it */
-    uint64_t limit;   /* the youngest stamp when the walk began */
-    uint64_t stamp;   /* of the element last met */
-    unsigned state;
-    unsigned id;      /* last met, SXE_POOL_NO_INDEX at first */
-    unsigned next;    /* its successor then */
+    void *array;    /* private, all of it */
+    uint64_t limit; /* the youngest stamp when the walk began */
+    uint64_t stamp; /* of the element last met */
     uint64_t next_stamp;
+    unsigned state;
+    unsigned id;   /* last met; at first the list itself */
+    unsigned next; /* its successor then */
 } SXE_POOL_WALKER;
 
 SXE_PUBLIC void sxe_pool_walker_construct(SXE_POOL_WALKER *walker, void *array, unsigned state);

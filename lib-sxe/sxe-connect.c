@@ -67,7 +67,7 @@ connect_to(SXE *s, const SXE *before, const struct sockaddr_storage *to, socklen
         errno != EINPROGRESS)
         result = -errno;
     if (result == 0)
-        result = sxe__watch(s, EPOLLOUT);
+        result = sxe__watch(s, SXE__CONNECTION);
     return result;
 }
 
@@ -196,7 +196,7 @@ sxe_listen(SXE *this)
     if (result == 0 && this->kind != SXE__UDP && listen(this->fd, (int)CONTEXT->config.backlog) < 0)
         result = -errno;
     if (result == 0)
-        result = sxe__watch(this, EPOLLIN);
+        result = sxe__watch(this, SXE__LISTENER);
     if (result < 0)
         return undo(this, &before, result, "listen");
     sxe__move(this, SXE_STATE_LISTENING);
@@ -221,7 +221,7 @@ adopt(SXE *s, int fd)
     s->fd = fd;
     s->watched = 0;
     s->flags = s->flags & SXE__HALF_CLOSE;
-    sxe__watch_or_end(s, EPOLLIN);
+    sxe__watch_or_end(s, SXE__CONNECTION);
     if (sxe__state(s) == SXE_STATE_CLOSED)
         return;
     s->flags |= SXE__PEER;
@@ -314,7 +314,7 @@ sxe__acceptable(SXE *listener)
 }
 
 static void
-watch_listeners(unsigned events)
+watch_listeners(enum sxe__watched what)
 {
     SXE_POOL_WALKER walker;
     unsigned id;
@@ -322,7 +322,7 @@ watch_listeners(unsigned events)
     sxe_pool_walker_construct(&walker, CONTEXT->sockets, SXE_STATE_LISTENING);
     while ((id = sxe_pool_walker_step(&walker)) != SXE_POOL_NO_INDEX) {
         if (sxe__socket(id)->kind != SXE__UDP)
-            sxe__watch_or_end(sxe__socket(id), events);
+            sxe__watch_or_end(sxe__socket(id), what);
     }
 }
 
@@ -330,7 +330,7 @@ void
 sxe__accept_stop(void)
 {
     CONTEXT->accept_stopped = true;
-    watch_listeners(0);
+    watch_listeners(SXE__RESTING);
 }
 
 void
@@ -338,5 +338,5 @@ sxe__accept_start(void)
 {
     CONTEXT->accept_stopped = false;
     ev_timer_stop(CONTEXT->loop, &CONTEXT->accept_again);
-    watch_listeners(EPOLLIN);
+    watch_listeners(SXE__LISTENER);
 }

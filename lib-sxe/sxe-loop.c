@@ -23,16 +23,17 @@
 static void
 dispatch_open(SXE *s, unsigned events)
 {
-    if ((events & EPOLLOUT) && !sxe__queue_is_empty(s))
+    if (SXE_LIKELY(events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR)))
+        s->flags |= SXE__READABLE;
+    if (SXE_UNLIKELY(events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)))
+        s->flags |= SXE__END_NEAR;
+    if (SXE_UNLIKELY(!sxe__queue_is_empty(s)) && (events & (EPOLLOUT | EPOLLHUP | EPOLLERR)))
         sxe__writable(s);
-    if (!(events & (EPOLLIN | EPOLLHUP | EPOLLERR)) || sxe__state(s) == SXE_STATE_CLOSED)
-        return;
-    if (!sxe__reading_rests(s) && (sxe__state(s) != SXE_STATE_CLOSING || (events & EPOLLIN)))
+    if (SXE_LIKELY((s->flags & SXE__READABLE) && sxe__state(s) != SXE_STATE_CLOSED))
         sxe__readable(s);
-    else if (events & (EPOLLHUP | EPOLLERR))
+    /* Nobody reads it, so nobody else would find out. */
+    if (SXE_UNLIKELY(events & (EPOLLHUP | EPOLLERR)) && sxe__reading_rests(s))
         sxe__end(s, sxe__socket_error(s));
-    else
-        sxe__watch_or_end(s, s->watched & EPOLLOUT);
 }
 
 static void
@@ -47,6 +48,9 @@ dispatch(SXE *s, unsigned events)
         return;
     case SXE_STATE_CONNECTING:
         sxe__connected(s);
+        /* The same change may have brought the peer's first bytes. */
+        if (sxe__state(s) < SXE_STATE_CLOSED)
+            dispatch_open(s, events);
         return;
     case SXE_STATE_IDLE:
     case SXE_STATE_READING:
@@ -133,13 +137,17 @@ static void
 call_deferred(SXE *s)
 {
     void (*fn)(SXE *) = s->u.open.deferred;
+    unsigned flags = s->flags;
 
     sxe__undefer(s);
     s->u.open.deferred = NULL;
-    if (s->flags & SXE__READ_AGAIN) {
-        s->flags &= (uint16_t)~SXE__READ_AGAIN;
+    s->flags &= (uint16_t) ~(SXE__WRITE_MORE | SXE__READ_AGAIN);
+    if ((flags & SXE__WRITE_MORE) && !sxe__queue_is_empty(s))
+        sxe__writable(s);
+    if ((flags & SXE__READ_AGAIN) && sxe__state(s) < SXE_STATE_CLOSING)
         sxe__read_again(s);
-    }
+    if ((s->flags & SXE__READABLE) && sxe__state(s) != SXE_STATE_CLOSED)
+        sxe__readable(s);
     if (fn != NULL && sxe__state(s) < SXE_STATE_CLOSING)
         fn(s);
     sxe__finish();

@@ -38,18 +38,30 @@ extern struct sxe_log_control sxe__log;
 enum sxe__kind { SXE__TCP, SXE__UNIX, SXE__UDP };
 
 enum sxe__flag {
-    SXE__ADDRESS = 1,      /* NEW: u.address is set; otherwise u.path */
-    SXE__PEER = 4,         /* was connecting or connected: on_close is due */
-    SXE__HALF_CLOSE = 8,   /* the reader sees the peer's half-close */
-    SXE__END_SEEN = 16,    /* ... and saw it */
-    SXE__PAUSED = 32,      /* by the program */
-    SXE__FULL = 64,        /* output above output_pause: not read */
-    SXE__READ_AGAIN = 128, /* deferred: deliver the unread bytes */
-    SXE__DEFERRED = 256,   /* is on the list of deferred calls */
-    SXE__LINGER = 512,     /* CLOSING: wait for the peer's end */
-    SXE__END_SENT = 1024,  /* our half-close is under way or done */
-    SXE__ONESHOT = 2048,   /* LISTENING for one connection */
-    SXE__STARVED = 4096,   /* unread bytes wait in the kernel for a free chunk */
+    SXE__ADDRESS = 1 << 0,     /* NEW: u.address is set; otherwise u.path */
+    SXE__PEER = 1 << 1,        /* was connecting or connected: on_close is due */
+    SXE__HALF_CLOSE = 1 << 2,  /* the reader sees the peer's half-close */
+    SXE__ONESHOT = 1 << 3,     /* LISTENING for one connection */
+    SXE__READABLE = 1 << 4,    /* the kernel may have bytes for us: it reports only changes */
+    SXE__END_NEAR = 1 << 5,    /* the peer's end or an error is behind them: read until it shows */
+    SXE__END_SEEN = 1 << 6,    /* the reader saw the peer's half-close */
+    SXE__PAUSED = 1 << 7,      /* by the program */
+    SXE__FULL = 1 << 8,        /* output above output_pause: not read */
+    SXE__STARVED = 1 << 9,     /* unread bytes wait in the kernel for a free chunk */
+    SXE__DEFERRED = 1 << 10,   /* is on the list of deferred calls */
+    SXE__READ_AGAIN = 1 << 11, /* deferred: show the unread bytes again */
+    SXE__WRITE_MORE = 1 << 12, /* deferred: the kernel may take more output */
+    SXE__LINGER = 1 << 13,     /* CLOSING: wait for the peer's end */
+    SXE__END_SENT = 1 << 14,   /* our half-close is under way or done */
+};
+
+/* What epoll reports of a socket. */
+enum sxe__watched {
+    SXE__NOTHING,
+    SXE__CONNECTION, /* every change to readable, writable, ended; registered once for its whole
+                        life */
+    SXE__LISTENER,   /* that it is readable, as long as it is */
+    SXE__RESTING,    /* a listener, nothing for now */
 };
 
 /* How bytes get in and out of a connection: the socket itself, or TLS one day. -errno on failure.
@@ -180,7 +192,8 @@ SXE_MUST_USE int sxe__queue_file(SXE *s, int fd, off_t offset, size_t length,
                                  SXE_OUT_EVENT_SENT on_sent);
 SXE_MUST_USE int sxe__queue_end(SXE *s); /* a half-close */
 
-/* Write what the kernel takes; calls on_sent. 0 (also when something is left), or -errno. */
+/* Write what the kernel takes; calls on_sent. 0: it takes no more now, and will say when it does,
+ * or nothing is left; 1: it may take more at once; -errno. */
 SXE_MUST_USE int sxe__queue_write(SXE *s);
 
 /* Drop it all; every on_sent is called with result. */
@@ -188,9 +201,12 @@ void sxe__queue_drop(SXE *s, int result);
 
 /* ---- sxe-write.c ---- */
 
-bool sxe__would_block(int error); /* of a write: try again when writable */
-void sxe__flush_staged(SXE *s);   /* at the end of an event: one write */
-void sxe__unstage(SXE *s);        /* forget what is staged */
+/* After a write failed: 0 epoll will report when it can go on, 1 try again soon, else the -errno.
+ */
+int sxe__write_failed(int error);
+void sxe__write_more(SXE *s);   /* deferred */
+void sxe__flush_staged(SXE *s); /* at the end of an event: one write */
+void sxe__unstage(SXE *s);      /* forget what is staged */
 void sxe__writable(SXE *s);
 void sxe__wrote(SXE *s);   /* its unsent output changed: settle it, or go on closing */
 void sxe__drained(SXE *s); /* CLOSING and nothing unsent */

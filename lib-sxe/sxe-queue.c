@@ -266,7 +266,7 @@ advance(SXE *s, size_t sent)
     }
 }
 
-/* Each writes once: 1 went on, 0 the kernel is full, -errno. */
+/* Each writes once: 1 go on, 0 the kernel is full, -errno. */
 static int
 write_bytes(SXE *s)
 {
@@ -276,7 +276,7 @@ write_bytes(SXE *s)
     ssize_t sent = s->io->write(s, vector, count);
 
     if (sent < 0)
-        return sxe__would_block((int)sent) ? 0 : (int)sent;
+        return sxe__write_failed((int)sent);
     for (int i = 0; i < count; i++)
         wanted += vector[i].iov_len;
     advance(s, (size_t)sent);
@@ -289,7 +289,7 @@ write_file(SXE *s, struct record *record)
     ssize_t sent = s->io->sendfile(s, (int)record->fd, record->at.offset, record->left);
 
     if (sent < 0)
-        return sxe__would_block((int)sent) ? 0 : (int)sent;
+        return sxe__write_failed((int)sent);
     if (sent == 0)
         return -ENODATA;
     record->left -= (size_t)sent;
@@ -336,14 +336,14 @@ sxe__queue_write(SXE *s)
 {
     int result = 1;
 
-    /* A callback may end the socket, and the queue with it. One event writes a bounded number of
-     * records, so that no peer, however fast it reads, keeps the others waiting. */
+    /* A callback may end the socket. One event writes a bounded number of records, so that no peer,
+     * however fast it reads, keeps the others waiting. */
     for (int turns = 0; turns < SXE__WRITES_MAX && result > 0; turns++) {
         if (sxe__queue_is_empty(s) || sxe__state(s) == SXE_STATE_CLOSED)
             return 0;
         result = write_first(s);
     }
-    return result < 0 ? result : 0;
+    return result;
 }
 
 void

@@ -64,7 +64,12 @@ show(SXE *s, ssize_t n)
 static void
 ended(SXE *s, int n)
 {
-    if (n == -EAGAIN || n == -EINTR)
+    if (n == -EINTR) {
+        sxe__settle(s);
+        return;
+    }
+    s->flags &= (uint16_t)~SXE__READABLE;
+    if (n == -EAGAIN)
         return;
     if (n < 0 || !(s->flags & SXE__HALF_CLOSE)) {
         sxe__end(s, -n);
@@ -73,6 +78,15 @@ ended(SXE *s, int n)
     s->flags |= SXE__END_SEEN;
     show(s, 0);
     after_read(s);
+}
+
+/* A short read emptied the socket, unless the peer's end is behind it: epoll reports no change
+ * then. */
+static void
+note_read(SXE *s, ssize_t n, uint32_t room)
+{
+    if (n < (ssize_t)room && !(s->flags & SXE__END_NEAR))
+        s->flags &= (uint16_t)~SXE__READABLE;
 }
 
 /* Take from the kernel what the program took of the bytes peeked at; the rest waits for a chunk. */
@@ -94,6 +108,8 @@ read_peeked(SXE *s)
     sxe__drop_unread(s);
     if (taken > 0 && s->io->read(s, CONTEXT->read_buffer, (size_t)taken) != taken)
         sxe__end(s, EPIPE);
+    else if (!(s->flags & SXE__STARVED))
+        note_read(s, n, CONTEXT->config.chunk_size);
     after_read(s);
 }
 
@@ -103,8 +119,13 @@ discard(SXE *s)
 {
     ssize_t n = s->io->read(s, CONTEXT->read_buffer, CONTEXT->config.chunk_size);
 
-    if (n == 0 || (n < 0 && n != -EAGAIN && n != -EINTR))
+    if (n == 0 || (n < 0 && n != -EAGAIN && n != -EINTR)) {
         sxe__end(s, 0);
+        return;
+    }
+    note_read(s, n == -EINTR ? CONTEXT->config.chunk_size : n, CONTEXT->config.chunk_size);
+    if (s->flags & SXE__READABLE)
+        sxe__defer(s);
 }
 
 static void
@@ -135,9 +156,12 @@ sxe__readable(SXE *s)
         return;
     }
     if (SXE_UNLIKELY(sxe__state(s) == SXE_STATE_CLOSING)) {
-        discard(s);
+        if (s->flags & SXE__LINGER && s->flags & SXE__END_SENT)
+            discard(s);
         return;
     }
+    if (SXE_UNLIKELY(sxe__reading_rests(s)))
+        return;
     if (s->in.chunk != SXE_NONE) {
         into = sxe_buffer_reserve(&s->in, &room);
     } else if (SXE_UNLIKELY(sxe_chunks_free(CONTEXT->chunks) == 0)) {
@@ -149,6 +173,7 @@ sxe__readable(SXE *s)
         ended(s, (int)n);
         return;
     }
+    note_read(s, n, room);
     if (s->in.chunk != SXE_NONE)
         sxe_buffer_commit(&s->in, (uint32_t)n);
     else

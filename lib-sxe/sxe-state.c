@@ -5,20 +5,25 @@
 #include <string.h>
 #include <unistd.h>
 
-#define WATCHED_AT_ALL 0x80 /* beside EPOLLIN and EPOLLOUT in struct sxe's watched */
+/* Connections are edge triggered: epoll reports a change once, so that pausing, back-pressure and
+ * waiting to write cost no epoll_ctl, and what was reported is remembered in SXE__READABLE. */
+static const uint32_t events_of[] = {
+    [SXE__CONNECTION] = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET,
+    [SXE__LISTENER] = EPOLLIN,
+    [SXE__RESTING] = 0,
+};
 
 int
-sxe__watch(SXE *s, unsigned events)
+sxe__watch(SXE *s, enum sxe__watched what)
 {
-    struct epoll_event event = {.events = events, .data.u64 = sxe_handle(s)};
-    uint8_t after = (uint8_t)(events | WATCHED_AT_ALL);
+    struct epoll_event event = {.events = events_of[what], .data.u64 = sxe_handle(s)};
 
-    if (SXE_LIKELY(s->watched == after))
+    if (s->watched == what)
         return 0;
-    if (epoll_ctl(CONTEXT->epoll, s->watched == 0 ? EPOLL_CTL_ADD : EPOLL_CTL_MOD, s->fd, &event) <
-        0)
+    if (epoll_ctl(CONTEXT->epoll, s->watched == SXE__NOTHING ? EPOLL_CTL_ADD : EPOLL_CTL_MOD, s->fd,
+                  &event) < 0)
         return -errno;
-    s->watched = after;
+    s->watched = (uint8_t)what;
     return 0;
 }
 
@@ -110,20 +115,10 @@ sxe__reading_rests(const SXE *s)
     return s->in.chunk != SXE_NONE && sxe_buffer_room(&s->in) == 0;
 }
 
-/* A socket whose reading rests is watched on until it really becomes readable (see dispatch in
- * sxe-loop.c): a handler that pauses, answers a little later and resumes costs no epoll_ctl. */
-static unsigned
-events_by_contents(const SXE *s)
-{
-    unsigned events = sxe__reading_rests(s) ? s->watched & EPOLLIN : EPOLLIN;
-
-    return sxe__queue_is_empty(s) ? events : events | EPOLLOUT;
-}
-
 void
-sxe__watch_or_end(SXE *s, unsigned events)
+sxe__watch_or_end(SXE *s, enum sxe__watched what)
 {
-    int result = sxe__watch(s, events);
+    int result = sxe__watch(s, what);
 
     if (SXE_UNLIKELY(result < 0)) {
         SXE_WARN_ID(s->id, "closing: epoll_ctl refused it: %s", strerror(-result));
@@ -145,7 +140,8 @@ sxe__settle(SXE *s)
         sxe__move(s, after);
     else if (after == SXE_STATE_IDLE)
         sxe_pool_touch_indexed_element(CONTEXT->sockets, s->id);
-    sxe__watch_or_end(s, events_by_contents(s));
+    if (SXE_UNLIKELY((s->flags & SXE__READABLE) && !sxe__reading_rests(s)))
+        sxe__defer(s);
 }
 
 /* The program hears of it while the socket can still be looked at; then everything goes back. */
@@ -158,7 +154,7 @@ release(SXE *s)
     sxe__drop_unread(s);
     /* close(2) alone would leave the registration behind if a forked child still holds the socket.
      */
-    if (s->watched)
+    if (s->watched != SXE__NOTHING)
         (void)epoll_ctl(CONTEXT->epoll, EPOLL_CTL_DEL, s->fd, NULL);
     sxe__socket_close(s);
     sxe__give(s);

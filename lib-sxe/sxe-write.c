@@ -20,10 +20,19 @@
 /* Longer memory that stays is cheaper to point at than to copy. */
 #define COPY_MAX 1024
 
-bool
-sxe__would_block(int error)
+int
+sxe__write_failed(int error)
 {
-    return error == -EAGAIN || error == -EINTR || error == -ENOBUFS || error == -ENOMEM;
+    if (error == -EAGAIN)
+        return 0;
+    return error == -EINTR || error == -ENOBUFS || error == -ENOMEM ? 1 : error;
+}
+
+void
+sxe__write_more(SXE *s)
+{
+    s->flags |= SXE__WRITE_MORE;
+    sxe__defer(s);
 }
 
 void
@@ -72,16 +81,19 @@ static int
 write_staged(SXE *s)
 {
     ssize_t sent = s->io->write(s, CONTEXT->vector, (int)CONTEXT->vector_used);
-    int result;
+    int result = 0;
 
-    if (sent < 0 && !sxe__would_block((int)sent)) {
-        sxe__end(s, (int)-sent);
-        return (int)sent;
+    if (SXE_LIKELY(sent == (ssize_t)CONTEXT->staged_bytes)) {
+        sxe__unstage(s);
+        return 0;
     }
-    if (SXE_LIKELY(sent == (ssize_t)CONTEXT->staged_bytes))
-        result = 0;
-    else
-        result = queue_staged(s, sent < 0 ? 0 : (size_t)sent);
+    if (sent < 0 && (result = sxe__write_failed((int)sent)) < 0) {
+        sxe__end(s, -result);
+        return result;
+    }
+    if (result > 0)
+        sxe__write_more(s);
+    result = queue_staged(s, sent < 0 ? 0 : (size_t)sent);
     sxe__unstage(s);
     if (result < 0) {
         SXE_WARN_ID(s->id,
@@ -100,8 +112,6 @@ sxe__wrote(SXE *s)
         sxe__settle(s);
     else if (sxe__queue_is_empty(s))
         sxe__drained(s);
-    else
-        sxe__watch_or_end(s, EPOLLOUT);
 }
 
 void
@@ -115,10 +125,13 @@ sxe__drained(SXE *s)
     }
     result = s->flags & SXE__END_SENT ? 0 : s->io->end(s);
     s->flags |= SXE__END_SENT;
-    if (result < 0)
+    if (result < 0) {
         sxe__end(s, -result);
-    else
-        sxe__watch_or_end(s, EPOLLIN);
+        return;
+    }
+    /* Whatever was reported earlier may still be there to be dropped. */
+    s->flags |= SXE__READABLE;
+    sxe__defer(s);
 }
 
 /* Another socket writes: what was staged goes out now, without any callback. */
@@ -129,10 +142,13 @@ make_way(SXE *s)
 
     if (SXE_LIKELY(other == s || other == NULL))
         return;
-    if (CONTEXT->vector_used == 0 || write_staged(other) == 0) {
-        sxe__unstage(other);
-        sxe__wrote(other);
+    if (CONTEXT->vector_used > 0) {
+        if (write_staged(other) == 0)
+            sxe__wrote(other);
+        return;
     }
+    sxe__unstage(other);
+    sxe__write_more(other);
 }
 
 static int
@@ -295,24 +311,6 @@ sxe_unsent(const SXE *this)
 }
 
 void
-sxe__flush_staged(SXE *s)
-{
-    int result;
-
-    if (SXE_LIKELY(CONTEXT->vector_used > 0)) {
-        if (write_staged(s) == 0)
-            sxe__wrote(s);
-        return;
-    }
-    sxe__unstage(s);
-    result = sxe__queue_write(s);
-    if (result < 0)
-        sxe__end(s, -result);
-    else
-        sxe__wrote(s);
-}
-
-void
 sxe__writable(SXE *s)
 {
     int result = sxe__queue_write(s);
@@ -321,8 +319,22 @@ sxe__writable(SXE *s)
         sxe__end(s, -result);
         return;
     }
+    if (sxe__state(s) == SXE_STATE_CLOSED)
+        return;
+    if (result > 0)
+        sxe__write_more(s);
     /* Progress: the timeout of the state begins anew. */
-    if (sxe__state(s) != SXE_STATE_CLOSED)
-        sxe_pool_touch_indexed_element(CONTEXT->sockets, s->id);
+    sxe_pool_touch_indexed_element(CONTEXT->sockets, s->id);
     sxe__wrote(s);
+}
+
+void
+sxe__flush_staged(SXE *s)
+{
+    if (SXE_UNLIKELY(CONTEXT->vector_used == 0)) {
+        sxe__unstage(s);
+        sxe__writable(s);
+    } else if (SXE_LIKELY(write_staged(s) == 0)) {
+        sxe__wrote(s);
+    }
 }

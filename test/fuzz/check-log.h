@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: whether a line of the log is one: NULL, or what is wrong with it. Written without looking at
- * the code that makes lines.
+ * What: whether a line of the log is one: NULL, or what is wrong with it. Written without looking
+ * at the code that makes lines.
  */
 #ifndef CHECK_LOG_H
 #define CHECK_LOG_H
@@ -65,7 +65,7 @@ skip_number(const char *p)
 static inline const char *
 check_json(const char *line)
 {
-    static const char *const keys[] = {"{\"ts\":",  ",\"level\":", ",\"msg\":", ",\"pid\":",
+    static const char *const keys[] = {"{\"ts\":", ",\"level\":", ",\"msg\":", ",\"pid\":",
                                        ",\"id\":", ",\"file\":",  ",\"line\":"};
     const char *p = line;
 

@@ -10,6 +10,7 @@
 #include <check.h>
 #include <ctype.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -65,5 +66,30 @@ log_line(unsigned nth)
     ck_assert_msg(has_head(captured.lines[nth]), "%s", captured.lines[nth]);
     return captured.lines[nth] + strlen(LOG_HEAD);
 }
+
+/* The nth line, without date and pid, and with # for the number after ".c:". */
+static inline const char *
+line_without_numbers(unsigned nth)
+{
+    static char line[SXE_LOG_LINE_MAX + 1];
+    const char *colon = strstr(log_line(nth), ".c:");
+
+    if (colon == NULL)
+        return log_line(nth);
+    snprintf(line, sizeof(line), "%.*s.c:#%s", (int)(colon - log_line(nth)), log_line(nth),
+             colon + 3 + strspn(colon + 3, "0123456789"));
+    return line;
+}
+
+static inline void
+check_lines(const char *const *lines)
+{
+    unsigned nth = 0;
+
+    for (; lines[nth] != NULL; nth++)
+        ck_assert_str_eq(line_without_numbers(nth), lines[nth]);
+    ck_assert_str_eq(line_without_numbers(nth), "");
+}
+#define CHECK_LINES(...) check_lines((const char *const[]){__VA_ARGS__, NULL})
 
 #endif

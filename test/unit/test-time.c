@@ -1,11 +1,19 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * The clocks, and the dates that the log makes of them.
+ */
 #include "sxe-time.h"
 
 #include <pthread.h>
+#include <string.h>
+#include <time.h>
 
 #include "fake-os.h"
 #include "fake-time.h"
+#include "sxe-log-private.h"
 #include "test-main.h"
+
+/* ---- Clocks ---- */
 
 START_TEST(the_monotonic_clock_is_in_nanoseconds)
 {
@@ -87,6 +95,47 @@ START_TEST(the_real_clock_never_goes_back)
 }
 END_TEST
 
+/* ---- Dates ---- */
+
+static void
+check_date(int64_t second)
+{
+    time_t time = second;
+    struct tm tm;
+    char expected[64];
+    char digits[15] = "";
+
+    gmtime_r(&time, &tm);
+    strftime(expected, sizeof(expected), "%Y%m%d%H%M%S", &tm);
+    sxe__log_date(digits, second);
+    ck_assert_str_eq(digits, expected);
+}
+
+START_TEST(dates_are_those_of_libc_each_day_of_four_centuries)
+{
+    for (int64_t day = -366; day < 146097 + 366; day++)
+        check_date(day * 86400 + day * 7919 % 86400);
+}
+END_TEST
+
+static const int64_t seconds[] = {
+    0,          -1,         86399,      86400,       951782399,   951782400,    951868800,
+    1286043102, 4107542399, 4107542400, 13574563200, -2203891200, 253402300799, -62135596800,
+};
+
+START_TEST(dates_at_the_edges_are_those_of_libc)
+{
+    char year[16];
+    time_t time = seconds[_i];
+    struct tm tm;
+
+    gmtime_r(&time, &tm);
+    ck_assert_uint_lt(strftime(year, sizeof(year), "%Y", &tm), sizeof(year));
+    if (strlen(year) == 4)
+        check_date(seconds[_i]);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -100,6 +149,9 @@ main(void)
     tcase_add_test(tcase, the_time_of_a_turn_stands_still_and_costs_no_call);
     tcase_add_test(tcase, each_thread_has_its_own_turn);
     tcase_add_test(tcase, the_real_clock_never_goes_back);
+    tcase_add_test(tcase, dates_are_those_of_libc_each_day_of_four_centuries);
+    tcase_add_loop_test(tcase, dates_at_the_edges_are_those_of_libc, 0,
+                        (int)(sizeof(seconds) / sizeof(seconds[0])));
     suite_add_tcase(suite, tcase);
     return sxe_test_main(suite);
 }

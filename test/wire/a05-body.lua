@@ -13,7 +13,8 @@ end
 for _, length in ipairs{0, 1, 13, 4096, 65535, 65536, 65537, MIB - 1, MIB} do
     test(("a body of %d bytes is thrown away"):format(length), function()
         local sock <close> = server:connect()
-        sock:pump(head(length) .. httpd.GET:rep(length // #httpd.GET + 1):sub(1, length) .. httpd.LAST)
+        local body = httpd.GET:rep(length // #httpd.GET + 1):sub(1, length)
+        sock:pump(head(length) .. body .. httpd.LAST)
         equal(httpd.undated(sock:recv_all()), httpd.hello() .. httpd.hello("close"))
     end)
 end
@@ -28,7 +29,7 @@ test("a body that comes later than its head, and slowly", function()
     equal(httpd.undated(sock:read_reply().raw), httpd.hello())
 end)
 
-for _, length in ipairs{MIB + 1, "4294967297", "9223372036854775807"} do
+for _, length in ipairs{MIB + 1, "4294967297", "1234567890123456789"} do
     test(("a body of %s bytes is refused before it comes"):format(length), function()
         local sock <close> = server:connect()
         sock:send(head(length))

@@ -134,11 +134,23 @@ proc_line(lua_State *L)
     return 1;
 }
 
+/* True when output is there, or its end. */
+static int
+proc_ready(lua_State *L)
+{
+    const struct wire_stream *out = &check_proc(L)->out;
+    double patience = luaL_optnumber(L, 2, WIRE_PATIENCE);
+
+    lua_pushboolean(L, wire_stream_len(out) > 0 || wire_wait_for(out->fd, POLLIN, patience) != 0);
+    return 1;
+}
+
 static int
 proc_output(lua_State *L)
 {
     struct wire_stream *out = &check_proc(L)->out;
 
+    out->patience = luaL_optnumber(L, 2, WIRE_PATIENCE);
     wire_stream_need_end(L, out);
     return wire_stream_take(L, out, wire_stream_len(out));
 }
@@ -341,9 +353,11 @@ system_sleep(lua_State *L)
 }
 
 static const luaL_Reg methods[] = {
-    {"errors", proc_errors}, {"line", proc_line},     {"output", proc_output},
-    {"pid", proc_pid},       {"signal", proc_signal}, {"wait", proc_wait},
-    {"__close", proc_gc},    {"__gc", proc_gc},       {NULL, NULL},
+    {"errors", proc_errors}, {"line", proc_line},
+    {"output", proc_output}, {"pid", proc_pid},
+    {"ready", proc_ready},   {"signal", proc_signal},
+    {"wait", proc_wait},     {"__close", proc_gc},
+    {"__gc", proc_gc},       {NULL, NULL},
 };
 
 static const luaL_Reg functions[] = {

@@ -273,6 +273,18 @@ sock_eof(lua_State *L)
     return 1;
 }
 
+/* True when bytes are there, or the end. */
+static int
+sock_ready(lua_State *L)
+{
+    struct wire_stream *stream = check_stream(L);
+    double patience = luaL_optnumber(L, 2, stream->patience);
+
+    lua_pushboolean(L, wire_stream_len(stream) > 0 ||
+                           wire_wait_for(stream->fd, POLLIN, patience) != 0);
+    return 1;
+}
+
 static int
 sock_reset(lua_State *L)
 {
@@ -408,12 +420,25 @@ sock_read_reply(lua_State *L)
 }
 
 static const luaL_Reg methods[] = {
-    {"accept", sock_accept},       {"close", sock_close},       {"eof", sock_eof},
-    {"port", sock_port},           {"pump", sock_pump},         {"read_reply", sock_read_reply},
-    {"recv", sock_recv},           {"recv_all", sock_recv_all}, {"recv_until", sock_recv_until},
-    {"reset", sock_reset},         {"send", sock_send},         {"send_slowly", sock_send_slowly},
-    {"send_some", sock_send_some}, {"shutdown", sock_shutdown}, {"timeout", sock_timeout},
-    {"__close", sock_close},       {"__gc", sock_close},        {NULL, NULL},
+    {"accept", sock_accept},
+    {"close", sock_close},
+    {"eof", sock_eof},
+    {"port", sock_port},
+    {"pump", sock_pump},
+    {"read_reply", sock_read_reply},
+    {"ready", sock_ready},
+    {"recv", sock_recv},
+    {"recv_all", sock_recv_all},
+    {"recv_until", sock_recv_until},
+    {"reset", sock_reset},
+    {"send", sock_send},
+    {"send_slowly", sock_send_slowly},
+    {"send_some", sock_send_some},
+    {"shutdown", sock_shutdown},
+    {"timeout", sock_timeout},
+    {"__close", sock_close},
+    {"__gc", sock_close},
+    {NULL, NULL},
 };
 
 static const luaL_Reg functions[] = {

@@ -19,10 +19,11 @@
  *     wire.fds(pid) rss(pid) pss(pid) cpu(pid) pin(pid, cpu) time() sleep(seconds) steal()
  *
  *     sock      send(s) send_slowly(s, piece [, pause]) send_some(s [, patience]) pump(s)
- *               recv(n) recv_until(text) recv_all() read_reply([method]) eof([seconds])
- *               shutdown() reset() close() timeout(seconds) port()
+ *               recv(n) recv_until(text) recv_all() read_reply([method])
+ *               ready([seconds]) eof([seconds]) shutdown() reset() close() timeout(seconds) port()
  *     listener  accept([seconds]) port() close()
- *     proc      line([seconds]) output() errors() signal(name) wait([seconds]) pid()
+ *     proc      line([seconds]) ready([seconds]) output([seconds]) errors()
+ *               signal(name) wait([seconds]) pid()
  *
  * Limits: whatever waits, waits 5 seconds for the next byte, then raises what was expected and what
  * came. A spawned process lives no longer than its proc object, nor than the driver.

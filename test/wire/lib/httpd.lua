@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
 --
--- A running sxe-httpd, and what its replies have to be. `local server <close> = httpd.start()` stops
--- the server at the end of the block and checks that it left nothing behind.
+-- A running sxe-httpd, and what its replies have to be. `local server <close> = httpd.start()` stops the
+-- server at the end of the block and checks that it left nothing behind.
 
 local httpd = {}
 httpd.__index = httpd
@@ -81,14 +81,7 @@ function httpd.wait_until(condition, what)
     end
 end
 
--- True when nothing comes for so long, not even the end.
-function httpd.is_silent(sock, seconds)
-    local got = pcall(sock.recv, sock:timeout(seconds), 1)
-    sock:timeout(5)
-    return not got and not sock:eof(0)
-end
-
 -- Sanitizers multiply what a program needs; what must not grow must not grow a lot there either.
-httpd.memory_slack = (os.getenv("SXE_BUILD") or ""):find("debug") and 4 or 1
+httpd.slack = (os.getenv("SXE_BUILD") or ""):find("debug") and 4 or 1
 
 return httpd

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Pointers mean nothing to another process that maps the same block, so they are kept here, in a
+ * list of this thread. It is searched when pools come and go and for messages, never by a state
+ * change.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "sxe-pool-private.h"
+
+_Thread_local struct sxe__pool_local *sxe__pool_locals;
+
+/* The link to a pool's record, or the one at the end of the list. */
+static struct sxe__pool_local **
+find_link(const void *array)
+{
+    struct sxe__pool_local **link = &sxe__pool_locals;
+
+    while (*link != NULL && (*link)->array != array)
+        link = &(*link)->next;
+    return link;
+}
+
+struct sxe__pool_local *
+sxe__pool_local_find(const void *array)
+{
+    return *find_link(array);
+}
+
+struct sxe__pool_local *
+sxe__pool_local_add(void *array, unsigned timeouts)
+{
+    struct sxe__pool_local *local =
+        calloc(1, sizeof(*local) + timeouts * sizeof(local->timeout_ns[0]));
+
+    if (local != NULL) {
+        local->array = array;
+        *find_link(array) = local;
+    }
+    return local;
+}
+
+void
+sxe__pool_local_remove(const void *array)
+{
+    struct sxe__pool_local **link = find_link(array);
+    struct sxe__pool_local *local = *link;
+
+    if (local == NULL)
+        return;
+    SXE_ASSERT(!local->checking, "pool %s deleted from its own on_timeout",
+               sxe_pool_get_name(array));
+    *link = local->next;
+    free(local);
+}
+
+int
+sxe_pool_set_state_to_string(void *array, const char *(*state_to_string)(unsigned))
+{
+    struct sxe__pool_local *local = sxe__pool_local_find(sxe__pool_header(array) + 1);
+
+    if (local == NULL && state_to_string == NULL)
+        return 0;
+    if (local == NULL && (local = sxe__pool_local_add(array, 0)) == NULL)
+        return -ENOMEM;
+    local->state_to_string = state_to_string;
+    if (state_to_string == NULL && local->on_timeout == NULL)
+        sxe__pool_local_remove(array);
+    return 0;
+}
+
+const char *
+sxe_pool_state_to_string(const void *array, unsigned state)
+{
+    static _Thread_local char texts[4][sizeof("4294967295")];
+    static _Thread_local unsigned turn;
+    const struct sxe__pool_local *local = sxe__pool_local_find(array);
+
+    if (local != NULL && local->state_to_string != NULL && state < sxe__pool_header(array)->states)
+        return local->state_to_string(state);
+    char *text = texts[turn++ % 4];
+    snprintf(text, sizeof(texts[0]), "%u", state);
+    return text;
+}

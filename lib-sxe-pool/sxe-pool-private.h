@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: what the files of lib-sxe-pool share: the layout of a block, and the checks.
+ * Place: included by lib-sxe-pool/sxe-pool*.c and by tests that look inside.
+ *
+ *     sxe-pool.c           construction, states, handles    knows only the block
+ *     sxe-pool-walker.c    walking a state                  knows only the block
+ *     sxe-pool-timeout.c   timeouts                         the block and the thread's records
+ *     sxe-pool-local.c     the thread's records             what is not in the block: pointers
+ *
+ * Shape: all of a block is reached from the array by offsets:
+ *
+ *     header    128 bytes, so that it ends where the array begins and both are aligned to 64
+ *     array     number * element_size bytes
+ *     nodes     at array + nodes_offset, aligned to 8: node[id] belongs to array[id], and
+ *               node[number + state] is the list of that state, a node of its own circle:
+ *
+ *         list BUSY --next--> oldest --next--> youngest --next--> list BUSY
+ *
+ * so that no list is ever empty of nodes and neither linking nor unlinking has a special case.
+ * A list's node holds what an element's does not need: the count in place of the generation, and
+ * stamp 0, which is older than any element.
+ */
+#ifndef SXE_POOL_PRIVATE_H
+#define SXE_POOL_PRIVATE_H
+
+#define SXE_LOG_CONTROL sxe__pool_log
+
+#include <stdbool.h>
+
+#include "sxe-log.h"
+#include "sxe-pool.h"
+
+#define SXE__POOL_MAGIC     0x4c4f4f50u /* "POOL" */
+#define SXE__POOL_VERSION   1u
+#define SXE__POOL_ALIGNMENT 64u
+#define SXE__POOL_BORROWED  UINT32_MAX
+
+struct sxe__pool_header {
+    uint32_t magic;
+    uint16_t version;
+    uint16_t header_size;
+    uint32_t number;
+    uint32_t states;
+    uint64_t element_size;
+    uint64_t nodes_offset; /* array -> node[0] */
+    uint64_t last_stamp;   /* the youngest in the pool; the next is greater */
+    uint32_t slack;        /* what calloc returned -> block; BORROWED: not from sxe_pool_new */
+    char name[SXE_POOL_NAME_MAX + 1];
+    char reserved[52];
+};
+_Static_assert(sizeof(struct sxe__pool_header) == 128, "the layout is that of version 1");
+_Static_assert(sizeof(struct sxe__pool_header) % SXE__POOL_ALIGNMENT == 0, "arrays are aligned");
+
+struct sxe__pool_node {
+    uint32_t next; /* towards the young end */
+    uint32_t prev;
+    uint32_t state;
+    union {
+        uint32_t generation; /* of an element: begins at 1, never 0 */
+        uint32_t count;      /* of a list */
+    };
+    uint64_t stamp;
+};
+_Static_assert(sizeof(struct sxe__pool_node) == 24, "the layout is that of version 1");
+
+/* What this thread knows of a pool beside its block. */
+struct sxe__pool_local {
+    struct sxe__pool_local *next;
+    void *array;
+    const char *(*state_to_string)(unsigned);
+    SXE_POOL_EVENT_TIMEOUT on_timeout; /* NULL: made for state_to_string, has no timeout_ns */
+    void *user;
+    bool checking;         /* on_timeout may be running */
+    uint64_t timeout_ns[]; /* by state; 0: none */
+};
+
+extern struct sxe_log_control sxe__pool_log;
+
+/* This thread's records, the oldest first. */
+extern _Thread_local struct sxe__pool_local *sxe__pool_locals;
+
+struct sxe__pool_local *sxe__pool_local_find(const void *array);
+
+/* A new record at the young end, all 0; NULL with errno ENOMEM. */
+struct sxe__pool_local *sxe__pool_local_add(void *array, unsigned timeouts);
+
+/* Forget what is known of that address, if anything; but not while its on_timeout runs. */
+void sxe__pool_local_remove(const void *array);
+
+/* ---- Reaching the parts ----
+ * Like strchr, these take const and return what is not: who asks with const only reads. */
+
+static inline struct sxe__pool_header *
+sxe__pool_header(const void *array)
+{
+    struct sxe__pool_header *pool =
+        (struct sxe__pool_header *)((uintptr_t)array - sizeof(struct sxe__pool_header));
+
+    SXE_ASSERT(pool->magic == SXE__POOL_MAGIC, "%p is not the array of a pool", array);
+    return pool;
+}
+
+static inline struct sxe__pool_node *
+sxe__pool_nodes(const struct sxe__pool_header *pool)
+{
+    return (struct sxe__pool_node *)((uintptr_t)(pool + 1) + pool->nodes_offset);
+}
+
+static inline unsigned
+sxe__pool_list(const struct sxe__pool_header *pool, unsigned state)
+{
+    return pool->number + state;
+}
+
+/* ---- Checks, in every build ---- */
+
+static inline void
+sxe__pool_check_id(const struct sxe__pool_header *pool, unsigned id)
+{
+    SXE_ASSERT_ID(id, id < pool->number, "pool %s has no element %u, only %u", pool->name, id,
+                  pool->number);
+}
+
+static inline void
+sxe__pool_check_state(const struct sxe__pool_header *pool, unsigned state)
+{
+    SXE_ASSERT(state < pool->states, "pool %s has no state %u, only %u", pool->name, state,
+               pool->states);
+}
+
+/* The same where an element, whose id is known to be good, shall go to that state. */
+static inline void
+sxe__pool_check_new_state(const struct sxe__pool_header *pool, unsigned id, unsigned state)
+{
+    SXE_ASSERT_ID(id, state < pool->states,
+                  "pool %s has no state %u, only %u, for element %u which is in state %s",
+                  pool->name, state, pool->states, id,
+                  sxe_pool_state_to_string(pool + 1, sxe__pool_nodes(pool)[id].state));
+}
+
+#endif

@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: MIT */
+#include "sxe-pool.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sxe-pool-private.h"
+
+struct sxe_log_control sxe__pool_log = SXE_LOG_CONTROL_INIT("sxe-pool");
+
+/* ---- Construction ---- */
+
+static size_t
+round_up(size_t size, size_t alignment)
+{
+    return (size + alignment - 1) & ~(alignment - 1);
+}
+
+/* Bytes of the array, so that nodes may follow. */
+static size_t
+array_size(unsigned number, size_t element_size)
+{
+    return round_up(number * element_size, _Alignof(struct sxe__pool_node));
+}
+
+size_t
+sxe_pool_size(unsigned number, size_t element_size, unsigned states)
+{
+    const uint64_t nodes = (uint64_t)number + states;
+    const uint64_t others = sizeof(struct sxe__pool_header) + nodes * sizeof(struct sxe__pool_node);
+
+    if (number == 0 || element_size == 0 || states == 0 || nodes > SXE_POOL_INCORRECT_STATE)
+        return 0;
+    /* Leaves room for both roundings, and for the alignment in sxe_pool_new. */
+    if (others + 3 * SXE__POOL_ALIGNMENT > PTRDIFF_MAX ||
+        element_size > (PTRDIFF_MAX - others - 3 * SXE__POOL_ALIGNMENT) / number)
+        return 0;
+    return round_up(array_size(number, element_size) + (size_t)others, SXE__POOL_ALIGNMENT);
+}
+
+static bool
+is_possible(const char *name, size_t size, unsigned options)
+{
+    return name != NULL && size != 0 && (options & ~SXE_POOL_OPTION_TIMED) == 0;
+}
+
+/* max(now, last + 1): unique in the pool, and growing even where the clock stands still. */
+static inline uint64_t
+next_stamp(struct sxe__pool_header *pool)
+{
+    const uint64_t now = sxe_time_turn_ns();
+
+    pool->last_stamp = now > pool->last_stamp ? now : pool->last_stamp + 1;
+    return pool->last_stamp;
+}
+
+/* Put an element at the young end of a state's list. */
+static inline void
+append(struct sxe__pool_header *pool, struct sxe__pool_node *nodes, unsigned id, unsigned state)
+{
+    const unsigned list = sxe__pool_list(pool, state);
+    struct sxe__pool_node *node = &nodes[id];
+
+    node->next = list;
+    node->prev = nodes[list].prev;
+    node->state = state;
+    node->stamp = next_stamp(pool);
+    nodes[node->prev].next = id;
+    nodes[list].prev = id;
+    nodes[list].count++;
+}
+
+static void
+make_lists(struct sxe__pool_header *pool)
+{
+    struct sxe__pool_node *nodes = sxe__pool_nodes(pool);
+
+    for (unsigned state = 0; state < pool->states; state++) {
+        const unsigned list = sxe__pool_list(pool, state);
+        nodes[list] = (struct sxe__pool_node){.next = list, .prev = list, .state = state};
+    }
+    for (unsigned id = 0; id < pool->number; id++) {
+        nodes[id].generation = 1;
+        append(pool, nodes, id, 0);
+    }
+}
+
+void *
+sxe_pool_construct(void *base, const char *name, unsigned number, size_t element_size,
+                   unsigned states, unsigned options)
+{
+    struct sxe__pool_header *pool = base;
+
+    if ((uintptr_t)base % SXE__POOL_ALIGNMENT != 0 || base == NULL ||
+        !is_possible(name, sxe_pool_size(number, element_size, states), options)) {
+        errno = EINVAL;
+        return NULL;
+    }
+    *pool = (struct sxe__pool_header){
+        .magic = SXE__POOL_MAGIC,
+        .version = SXE__POOL_VERSION,
+        .header_size = sizeof(*pool),
+        .number = number,
+        .states = states,
+        .element_size = element_size,
+        .nodes_offset = array_size(number, element_size),
+        .slack = SXE__POOL_BORROWED,
+    };
+    memcpy(pool->name, name, strnlen(name, SXE_POOL_NAME_MAX));
+    sxe__pool_local_remove(pool + 1);
+    make_lists(pool);
+    return pool + 1;
+}
+
+void *
+sxe_pool_new(const char *name, unsigned number, size_t element_size, unsigned states,
+             unsigned options)
+{
+    const size_t size = sxe_pool_size(number, element_size, states);
+
+    if (!is_possible(name, size, options)) {
+        errno = EINVAL;
+        return NULL;
+    }
+    /* Not aligned_alloc: calloc need not touch the memory of a large pool to clear it. */
+    char *memory = calloc(1, size + SXE__POOL_ALIGNMENT - 1);
+    if (memory == NULL)
+        return NULL;
+    const size_t slack = -(uintptr_t)memory % SXE__POOL_ALIGNMENT;
+    void *array = sxe_pool_construct(memory + slack, name, number, element_size, states, options);
+    sxe__pool_header(array)->slack = (uint32_t)slack;
+    return array;
+}
+
+void
+sxe_pool_delete(void *array)
+{
+    if (array == NULL)
+        return;
+    struct sxe__pool_header *pool = sxe__pool_header(array);
+
+    SXE_ASSERT(pool->slack < SXE__POOL_ALIGNMENT, "pool %s is not from sxe_pool_new", pool->name);
+    sxe__pool_local_remove(array);
+    pool->magic = 0;
+    free((char *)pool - pool->slack);
+}
+
+void *
+sxe_pool_from_base(void *base)
+{
+    const struct sxe__pool_header *pool = base;
+
+    if (pool->magic != SXE__POOL_MAGIC || pool->version != SXE__POOL_VERSION ||
+        pool->header_size != sizeof(*pool)) {
+        errno = EINVAL;
+        return NULL;
+    }
+    return (struct sxe__pool_header *)base + 1;
+}
+
+void *
+sxe_pool_to_base(void *array)
+{
+    return sxe__pool_header(array);
+}
+
+const char *
+sxe_pool_get_name(const void *array)
+{
+    return sxe__pool_header(array)->name;
+}
+
+unsigned
+sxe_pool_get_number(const void *array)
+{
+    return sxe__pool_header(array)->number;
+}
+
+/* ---- States ---- */
+
+/* Whether both neighbours agree; what is written past the array's end lands in the nodes. */
+static inline bool
+is_linked(const struct sxe__pool_header *pool, const struct sxe__pool_node *nodes, unsigned id)
+{
+    const struct sxe__pool_node *node = &nodes[id];
+    const unsigned end = pool->number + pool->states;
+
+    return node->prev < end && node->next < end && nodes[node->prev].next == id &&
+           nodes[node->next].prev == id;
+}
+
+/* Id and new_state are known to be good. */
+static inline __attribute__((always_inline)) void
+move(struct sxe__pool_header *pool, struct sxe__pool_node *nodes, unsigned id, unsigned new_state)
+{
+    struct sxe__pool_node *node = &nodes[id];
+    const unsigned old_state = node->state;
+
+    SXE_TRACE_ID(id, "pool %s: %s -> %s", pool->name, sxe_pool_state_to_string(pool + 1, old_state),
+                 sxe_pool_state_to_string(pool + 1, new_state));
+    SXE_ASSERT_ID(id, is_linked(pool, nodes, id), "pool %s: the node of element %u was overwritten",
+                  pool->name, id);
+    nodes[node->prev].next = node->next;
+    nodes[node->next].prev = node->prev;
+    nodes[sxe__pool_list(pool, old_state)].count--;
+    /* Sums, not branches: nobody can predict which way an element goes. */
+    const uint32_t generation = node->generation + (new_state == 0 && old_state != 0);
+    node->generation = generation + (generation == 0);
+    append(pool, nodes, id, new_state);
+}
+
+unsigned
+sxe_pool_get_number_in_state(const void *array, unsigned state)
+{
+    const struct sxe__pool_header *pool = sxe__pool_header(array);
+
+    sxe__pool_check_state(pool, state);
+    return sxe__pool_nodes(pool)[sxe__pool_list(pool, state)].count;
+}
+
+/* The node of an element, asserting that there is one. */
+static inline const struct sxe__pool_node *
+element_node(const void *array, unsigned id)
+{
+    const struct sxe__pool_header *pool = sxe__pool_header(array);
+
+    sxe__pool_check_id(pool, id);
+    return &sxe__pool_nodes(pool)[id];
+}
+
+unsigned
+sxe_pool_index_to_state(const void *array, unsigned id)
+{
+    return element_node(array, id)->state;
+}
+
+unsigned
+sxe_pool_set_indexed_element_state(void *array, unsigned id, unsigned old_state, unsigned new_state)
+{
+    struct sxe__pool_header *pool = sxe__pool_header(array);
+    struct sxe__pool_node *nodes = sxe__pool_nodes(pool);
+
+    sxe__pool_check_id(pool, id);
+    sxe__pool_check_new_state(pool, id, new_state);
+    SXE_ASSERT_ID(id, nodes[id].state == old_state,
+                  "pool %s: element %u is in state %s, not %s (to go to %s)", pool->name, id,
+                  sxe_pool_state_to_string(array, nodes[id].state),
+                  sxe_pool_state_to_string(array, old_state),
+                  sxe_pool_state_to_string(array, new_state));
+    move(pool, nodes, id, new_state);
+    return SXE_POOL_LOCK_TAKEN;
+}
+
+unsigned
+sxe_pool_try_to_set_indexed_element_state(void *array, unsigned id, unsigned old_state,
+                                          unsigned *new_state)
+{
+    struct sxe__pool_header *pool = sxe__pool_header(array);
+    struct sxe__pool_node *nodes = sxe__pool_nodes(pool);
+
+    sxe__pool_check_id(pool, id);
+    sxe__pool_check_new_state(pool, id, old_state);
+    sxe__pool_check_new_state(pool, id, *new_state);
+    if (nodes[id].state != old_state) {
+        *new_state = nodes[id].state;
+        return SXE_POOL_INCORRECT_STATE;
+    }
+    move(pool, nodes, id, *new_state);
+    return id;
+}
+
+/* The id, or SXE_POOL_NO_INDEX. */
+static inline unsigned
+oldest(const struct sxe__pool_header *pool, unsigned state)
+{
+    sxe__pool_check_state(pool, state);
+    const unsigned id = sxe__pool_nodes(pool)[sxe__pool_list(pool, state)].next;
+    return id < pool->number ? id : SXE_POOL_NO_INDEX;
+}
+
+unsigned
+sxe_pool_set_oldest_element_state(void *array, unsigned old_state, unsigned new_state)
+{
+    struct sxe__pool_header *pool = sxe__pool_header(array);
+    const unsigned id = oldest(pool, old_state);
+
+    sxe__pool_check_state(pool, new_state);
+    if (id != SXE_POOL_NO_INDEX)
+        move(pool, sxe__pool_nodes(pool), id, new_state);
+    return id;
+}
+
+unsigned
+sxe_pool_touch_indexed_element(void *array, unsigned id)
+{
+    struct sxe__pool_header *pool = sxe__pool_header(array);
+    struct sxe__pool_node *nodes = sxe__pool_nodes(pool);
+
+    sxe__pool_check_id(pool, id);
+    move(pool, nodes, id, nodes[id].state);
+    return SXE_POOL_LOCK_TAKEN;
+}
+
+unsigned
+sxe_pool_get_oldest_element_index(const void *array, unsigned state)
+{
+    return oldest(sxe__pool_header(array), state);
+}
+
+SXE_TIME
+sxe_pool_get_oldest_element_time(const void *array, unsigned state)
+{
+    const struct sxe__pool_header *pool = sxe__pool_header(array);
+    const struct sxe__pool_node *nodes = sxe__pool_nodes(pool);
+
+    sxe__pool_check_state(pool, state);
+    /* Of an empty list this is the list's own node, whose stamp is 0. */
+    return nodes[nodes[sxe__pool_list(pool, state)].next].stamp;
+}
+
+SXE_TIME
+sxe_pool_get_element_time_by_index(const void *array, unsigned id)
+{
+    return element_node(array, id)->stamp;
+}
+
+/* ---- Handles ---- */
+
+uint64_t
+sxe_pool_get_handle(const void *array, unsigned id)
+{
+    return (uint64_t)element_node(array, id)->generation << 32 | id;
+}
+
+unsigned
+sxe_pool_handle_to_index(const void *array, uint64_t handle)
+{
+    const struct sxe__pool_header *pool = sxe__pool_header(array);
+    const unsigned id = (unsigned)handle;
+
+    if (id >= pool->number || sxe__pool_nodes(pool)[id].generation != handle >> 32)
+        return SXE_POOL_NO_INDEX;
+    return id;
+}

@@ -1,0 +1,44 @@
+-- SPDX-License-Identifier: MIT
+-- A client that asks and asks and never reads: its server keeps neither its replies nor its requests.
+
+local httpd = require "httpd"
+
+local CLIENTS, REQUESTS = 10, 20000
+
+test("who does not read is not read, others are answered, and in the end no byte is missing", function()
+    local server <close> = httpd.start()
+    local bytes = httpd.GET:rep(REQUESTS - 1) .. httpd.LAST
+    local greedy, sent = {}, {}
+
+    server:check_answers()
+    local memory = wire.rss(server.pid)
+    for i = 1, CLIENTS do
+        greedy[i] = server:connect(4096)
+        sent[i] = greedy[i]:send_some(bytes, 0.1)
+    end
+
+    local _, _, before = wire.cpu(server.pid)
+    for _ = 1, 20 do
+        server:check_answers()
+        wire.sleep(0.01)
+    end
+    local _, _, after = wire.cpu(server.pid)
+    check(after - before < 0.1 * httpd.slack, "spins while nobody reads")
+
+    local grown = wire.rss(server.pid) - memory
+    check(grown < 8 * 1024 * 1024 * httpd.slack, ("grown by %d bytes"):format(grown))
+
+    local expected = httpd.hello():rep(REQUESTS - 1) .. httpd.hello("close")
+    for i, sock in ipairs(greedy) do
+        sock:pump(bytes:sub(sent[i] + 1))
+        equal(httpd.undated(sock:recv_all()), expected, "client " .. i)
+        sock:close()
+    end
+end)
+
+test("a server with clients that never read can be stopped", function()
+    local server <close> = httpd.start()
+    local sock <close> = server:connect(4096)
+    sock:send_some(httpd.GET:rep(REQUESTS), 0.1)
+    server:stop()
+end)

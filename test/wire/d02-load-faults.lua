@@ -1,0 +1,140 @@
+-- SPDX-License-Identifier: MIT
+-- sxe-http against servers that fail it: it counts what went wrong by its kind, and always ends.
+
+local load = require "load"
+
+test("nobody listens: refused", function()
+    local listener = wire.listen("127.0.0.1", 0)
+    local port = listener:port()
+    listener:close()
+    load.start(port, "-c", "10", "-n", "2"):finish()
+        :check_report{status = 1, opened = 0, ok = 0, kind = "refused"}
+end)
+
+for _, status in ipairs{"404 Not Found", "500 Internal Server Error", "301 Moved Permanently"} do
+    test("a status of " .. status .. " is bad, and the next query still comes", function()
+        load.check_one(3, function(sock, i)
+            sock:send(load.reply("hello", i == 2 and status or nil))
+        end, {status = 1, ok = 2, failed = 1, kind = "status"})
+    end)
+end
+
+-- What a server does instead of answering the second of three queries.
+local reply = load.reply("hello")
+local faults = {
+    {"reset before the reply", "reset", function(sock) sock:reset() end},
+    {"reset in the head", "reset", function(sock)
+        sock:send(reply:sub(1, 20))
+        wire.sleep(0.02)
+        sock:reset()
+    end},
+    {"reset in the body", "reset", function(sock)
+        sock:send(reply:sub(1, -2))
+        wire.sleep(0.02)
+        sock:reset()
+    end},
+    {"closed before the reply", "closed", function(sock) sock:close() end},
+    {"closed in the head", "closed", function(sock)
+        sock:send(reply:sub(1, 20))
+        sock:close()
+    end},
+    {"closed in the body", "closed", function(sock)
+        sock:send(reply:sub(1, -2))
+        sock:close()
+    end},
+    {"silent", "time", function() end},
+    {"silent in the head", "time", function(sock) sock:send(reply:sub(1, 20)) end},
+    {"silent in the body", "time", function(sock) sock:send(reply:sub(1, -2)) end},
+    {"rubbish", "bad", function(sock) sock:send("I do not speak HTTP, sorry.\r\n\r\n") end},
+    {"rubbish without an end", "", function(sock) sock:send(("\0\1\2\3"):rep(5000)) end},
+    {"a head without an end", "", function(sock)
+        sock:send("HTTP/1.1 200 OK\r\n" .. ("X: y\r\n"):rep(20000))
+    end},
+    {"a status that is no number", "bad", function(sock)
+        sock:send("HTTP/1.1 two OK\r\nContent-Length: 0\r\n\r\n")
+    end},
+    {"a length that is no number", "bad", function(sock)
+        sock:send("HTTP/1.1 200 OK\r\nContent-Length: five\r\n\r\nhello")
+    end},
+    {"two lengths", "bad", function(sock)
+        sock:send("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello")
+    end},
+    {"more bytes than announced", "", function(sock) sock:send(reply .. "more") end},
+    {"two replies to one request", "", function(sock) sock:send(reply .. reply) end},
+}
+for _, case in ipairs(faults) do
+    local name, kind, misbehave = table.unpack(case)
+    test("the second reply of three: " .. name, function()
+        local listener <close> = wire.listen("127.0.0.1", 0)
+        local client = load.start(listener, "-c", "1", "-n", "3", "--timeout", "0.3")
+        local sock = listener:accept(20)
+        sock:recv_until("\r\n\r\n")
+        sock:send(reply)
+        sock:recv_until("\r\n\r\n")
+        pcall(misbehave, sock)
+        client:finish():check_report{status = 1, opened = 1, queries = 3}
+        check(client.ok == 1 or client.ok == 2 and name:find("^more") or client.ok == 2 and name:find("^two r"),
+              client.output)
+        equal(client.ok + client.failed, 3, client.output)
+        check(client.output:lower():find(kind), ("no %q in %q"):format(kind, client.output))
+    end)
+end
+
+test("a server that accepts and says nothing: all queries are counted as timed out", function()
+    local listener <close> = wire.listen("127.0.0.1", 0)
+    local client = load.start(listener, "-c", "5", "-n", "4", "--timeout", "0.3")
+    client:finish():check_report{status = 1, opened = 5, queries = 20, ok = 0, failed = 20, kind = "timed out"}
+end)
+
+test("a server that keeps coming forward slowly is waited for", function()
+    load.check_one(1, function(sock)
+        sock:send_slowly(load.reply(("x"):rep(10)), 10, 0.1)
+    end, {status = 0, ok = 1}, "--timeout", "2")
+end)
+
+test("one connection's fault is not another's", function()
+    local listener <close> = wire.listen("127.0.0.1", 0)
+    local client = load.start(listener, "-c", "10", "-n", "2", "--timeout", "2")
+    local socks = load.accept(listener, 10)
+    for _ = 1, 2 do
+        for i, sock in ipairs(socks) do
+            if i % 2 == 0 then
+                sock:recv_until("\r\n\r\n")
+                sock:send(reply)
+            elseif i == 1 then
+                sock:reset()
+            elseif i == 3 then
+                sock:send("rubbish\r\n\r\n")
+            end
+        end
+        socks[1], socks[3] = socks[2], socks[4]
+        table.remove(socks, 3)
+        table.remove(socks, 1)
+    end
+    client:finish():check_report{status = 1, opened = 10, queries = 20, ok = 10, failed = 10}
+end)
+
+test("the server closes idle connections before the first query", function()
+    local listener <close> = wire.listen("127.0.0.1", 0)
+    local client = load.start(listener, "-c", "3", "-n", "1", "--timeout", "2")
+    for _, sock in ipairs(load.accept(listener, 3)) do
+        sock:close()
+    end
+    client:finish():check_report{status = 1, queries = 3, ok = 0, failed = 3}
+end)
+
+test("Ctrl-C ends with what was done so far, and status 130", function()
+    local listener <close> = wire.listen("127.0.0.1", 0)
+    local client = load.start(listener, "-c", "2", "-n", "3")
+    local socks = load.accept(listener, 2)
+    for _, sock in ipairs(socks) do
+        sock:recv_until("\r\n\r\n")
+        sock:send(reply)
+    end
+    for _, sock in ipairs(socks) do
+        sock:recv_until("\r\n\r\n")
+    end
+    client.proc:signal("INT")
+    client:finish():check_report{status = 130, opened = 2, ok = 2}
+    check(client.output:find("\ntime for all "), client.output)
+end)

@@ -1,0 +1,62 @@
+-- SPDX-License-Identifier: MIT
+-- The command line of sxe-http.
+
+local cli = require "cli"
+local load = require "load"
+
+for _, option in ipairs{"-h", "--help"} do
+    test(option .. " names every option", function()
+        local ran = cli.run("sxe-http", option)
+        equal(ran.status, 0)
+        equal(ran.errors, "")
+        for _, name in ipairs{"-i", "-p", "-n", "-c", "--timeout", "-h", "--help", "--version",
+                              "127.0.0.1", "8000", "1000"} do
+            check(ran.output:find(name, 1, true), name .. " is not in " .. ran.output)
+        end
+    end)
+end
+
+test("--version says the version", function()
+    local ran = cli.run("sxe-http", "--version")
+    equal(ran.status, 0)
+    check(ran.output:find("^sxe%-http .*%d+%.%d+"), ran.output)
+end)
+
+local refused = {
+    {"65536", "-p", "65536"},
+    {"-p", "-p", "0"},
+    {"abc", "-p", "abc"},
+    {"-1", "-p", "-1"},
+    {"p", "-p"},
+    {"-c", "-c", "0"},
+    {"many", "-c", "many"},
+    {"-5", "-c", "-5"},
+    {"-n", "-n", "0"},
+    {"1e3", "-n", "1e3"},
+    {"99999999999999999999", "-n", "99999999999999999999"},
+    {"300.1.1.1", "-i", "300.1.1.1"},
+    {"localhost", "-i", "localhost"},
+    {"soon", "--timeout", "soon"},
+    {"-1", "--timeout", "-1"},
+    {"x", "-x"},
+    {"--nonsense", "--nonsense"},
+    {"more", "more"},
+}
+for _, case in ipairs(refused) do
+    local words = table.remove(case, 1)
+    test(("refused with status 2: %s"):format(table.concat(case, " ")), function()
+        cli.check_refused(words, "sxe-http", table.unpack(case))
+    end)
+end
+
+if pcall(wire.listen, "::1", 0) then
+    test("IPv6", function()
+        local listener <close> = wire.listen("::1", 0)
+        local client = load.start(listener, "-i", "::1", "-c", "1")
+        local sock <close> = listener:accept(20)
+        local request = sock:recv_until("\r\n\r\n")
+        check(request:find("\r\nHost: [::1]:" .. listener:port() .. "\r\n", 1, true), request)
+        sock:send(load.reply("hello"))
+        client:finish():check_report{status = 0, ok = 1}
+    end)
+end

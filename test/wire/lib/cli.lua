@@ -1,0 +1,20 @@
+-- SPDX-License-Identifier: MIT
+-- Runs a program of ours to its end: cli.run("sxe-httpd", "--help") -> {status, output, errors}
+
+local cli = {}
+
+function cli.run(name, ...)
+    local proc <close> = wire.spawn{wire.program(name), ...}
+    local output = proc:output()
+    return {status = proc:wait(20), output = output, errors = proc:errors()}
+end
+
+-- A command line that is refused: status 2, and a message that says what was wrong with it.
+function cli.check_refused(words, name, ...)
+    local ran = cli.run(name, ...)
+    equal(ran.status, 2, "exit status of " .. table.concat({name, ...}, " "))
+    equal(ran.output, "", "standard output")
+    check(ran.errors:find(words, 1, true), ("%q is not in %q"):format(words, ran.errors))
+end
+
+return cli

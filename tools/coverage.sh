@@ -1,0 +1,28 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+#
+# usage: coverage.sh     the gate: every line of every library and program, after the coverage tests ran
+#
+# A baseline of all objects comes first, so that a file no test touches counts as 0 % and is not left out.
+set -u
+b=build/coverage
+rc="--rc lcov_branch_coverage=0"
+quiet() { "$@" >"$b/lcov.log" 2>&1 || { cat "$b/lcov.log"; exit 1; }; }
+
+quiet lcov $rc -q -c -i -d $b -b . -o $b/base.info
+quiet lcov $rc -q -c -d $b -b . -o $b/run.info
+quiet lcov $rc -q -a $b/base.info -a $b/run.info -o $b/all.info
+quiet lcov $rc -q -e $b/all.info "$PWD/lib-*" "$PWD/apps/*" -o $b/ours.info
+
+# One row a file that is not whole: its uncovered lines.
+awk -F: '/^SF:/ { file = $2 } /^DA:/ { split($2, d, ","); total++; if (d[2] == 0) { missed++; lines[file] = lines[file] " " d[1] } }
+    END { for (f in lines) print "not covered: " f ":" lines[f]
+          printf "lines: %d of %d covered\n", total - missed, total
+          exit missed > 0 || total == 0 }' $b/ours.info | sed "s|$PWD/||"
+if lcov $rc --summary $b/ours.info --fail-under-lines 100 >"$b/lcov.log" 2>&1; then
+    echo "coverage: 1 passed, 0 failed"
+else
+    cat "$b/lcov.log"
+    echo "coverage: 0 passed, 1 failed"
+    exit 1
+fi

@@ -1,0 +1,85 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+#
+# usage: deps.sh check|install GROUP...      groups: build test lint fuzz
+#
+# Finds out what is missing by compiling a probe, not by asking for package names. check says what to type;
+# install does it when it can: as root, or where sudo needs no password.
+set -u
+
+compiles() { # compiles 'source' flags...: does a program of that source link?
+    source=$1
+    shift
+    printf '%s\n' "$source" | ${CC:-gcc} -x c - -o /dev/null "$@" >/dev/null 2>&1
+}
+lua_flags="$(pkg-config --cflags --libs lua5.4 2>/dev/null || echo -I/usr/include/lua5.4 -llua5.4)"
+
+missing=
+need() { # need PACKAGE command...: the package is missing unless the command succeeds
+    package=$1
+    shift
+    "$@" >/dev/null 2>&1 || missing="$missing $package"
+}
+
+probe_build() {
+    need gcc command -v ${CC:-gcc}
+    need libc6-dev compiles 'int main(void) { return 0; }'
+    need libev-dev compiles '#include <ev.h>
+int main(void) { return ev_version_major() != 4; }' -lev
+}
+
+probe_test() {
+    need libev-dev compiles '#include <ev.h>
+int main(void) { return ev_version_major() != 4; }' -l:libev.a -lm
+    need check compiles '#include <check.h>
+int main(void) { srunner_free(srunner_create(suite_create("x"))); return 0; }' \
+        $(pkg-config --libs check 2>/dev/null || echo -lcheck -lm -lrt -lpthread -lsubunit)
+    need liblua5.4-dev compiles '#include <lua.h>
+int main(void) { return LUA_VERSION_NUM != 504; }' $lua_flags
+    need pkg-config command -v pkg-config
+    need lcov command -v lcov
+    need g++ command -v g++
+    need git command -v git
+    need curl command -v curl
+}
+
+probe_lint() {
+    need clang-format-14 command -v clang-format-14
+    need binutils command -v nm
+    need mandoc command -v mandoc
+}
+
+probe_fuzz() {
+    need clang-14 command -v clang-14
+    need libclang-rt-14-dev test -e "$(clang-14 -print-file-name=libclang_rt.fuzzer-x86_64.a 2>/dev/null || echo /none)"
+}
+
+mode=$1
+shift
+for group in "$@"; do
+    probe_$group
+done
+missing=$(printf '%s\n' $missing | sort -u | tr '\n' ' ')
+[ -z "${missing% }" ] && exit 0
+
+command="apt-get install -y --no-install-recommends $missing"
+if [ "$mode" = install ] && command -v apt-get >/dev/null 2>&1; then
+    if [ "$(id -u)" -eq 0 ]; then
+        become=
+    elif sudo -n true 2>/dev/null; then
+        become="sudo -n"
+    else
+        become=none
+    fi
+    if [ "$become" != none ]; then
+        echo "installing what is missing: $missing"
+        $become apt-get update -qq >/dev/null &&
+            DEBIAN_FRONTEND=noninteractive $become $command -qq >/dev/null && exit 0
+        echo "error: the installation failed; to see why, type:" >&2
+        echo "    $become apt-get update && $become $command" >&2
+        exit 3
+    fi
+fi
+echo "error: missing: $missing" >&2
+echo "type:  sudo apt-get update && sudo $command" >&2
+exit 3
