@@ -93,7 +93,7 @@ SXE_PUBLIC void sxe_buffer_give_back(struct sxe_buffer *buffer, struct sxe_chunk
 static inline char *
 sxe_buffer_data(const struct sxe_buffer *buffer)
 {
-    return buffer->base + buffer->taken;
+    return (char *)((uintptr_t)buffer->base + buffer->taken); /* NULL + 0 would be undefined */
 }
 
 static inline uint32_t

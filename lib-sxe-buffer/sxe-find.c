@@ -55,13 +55,11 @@ differences(const uint8_t *bytes, const struct pattern *pattern)
     return (word | pattern->fold) ^ pattern->bytes;
 }
 
-/* The highest bit of each byte that is zero, exactly. */
+/* The highest bit of each byte that is zero, and of some that stand above such a one. */
 static uint64_t
 zero_bytes(uint64_t word)
 {
-    uint64_t low = EACH_BYTE(0x7f);
-
-    return ~(((word & low) + low) | word | low);
+    return (word - EACH_BYTE(0x01)) & ~word & EACH_BYTE(0x80);
 }
 
 static bool

@@ -21,8 +21,8 @@
 
 #include "sxe-log.h"
 
-/* For what every line touches. Other thread-locals leave the little room there is for this model
- * in a library that is loaded late (dlopen) to whom needs it more. */
+/* For what every line touches. A library that is loaded late (dlopen) finds little room for this
+ * model, so the rest goes without. */
 #define SXE__HOT_TLS _Thread_local __attribute__((tls_model("initial-exec")))
 
 extern struct sxe_log_control sxe__log_control;
@@ -41,20 +41,19 @@ struct sxe__log_event {
 
 struct sxe__trace_call {
     const struct sxe_log_site *site;
-    uintptr_t frame;
-    const void *return_address;
+    struct sxe_log_frame frame;
     uint32_t id;
 };
 
 /* Forget calls that are over, as seen from a function with this frame. */
-void sxe__trace_forget(uintptr_t frame);
+void sxe__trace_forget(const struct sxe_log_frame *frame);
 
 /* Calls that are shown. */
 unsigned sxe__trace_indent(void);
 
 /* Note a call, or its return; answers the indentation of its "+", or of its "}". */
 unsigned sxe__trace_enter(const struct sxe__trace_call *call);
-unsigned sxe__trace_leave(const struct sxe_log_site *site, uintptr_t frame);
+unsigned sxe__trace_leave(const struct sxe_log_site *site, const struct sxe_log_frame *frame);
 
 /* The nth call, 0 being the innermost one remembered; NULL where there is none. */
 const struct sxe__trace_call *sxe__trace_call(unsigned nth);

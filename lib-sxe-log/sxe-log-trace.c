@@ -2,12 +2,13 @@
  *
  * What: the traced calls that this thread is in, outermost first.
  *
- * Shape: the stack grows down, so a call made later has a lower frame address; a call that the
- * compiler inlined shares its caller's. Hence, seen from a function with frame F, all entries below
- * F are over, however they ended (return without a trace, longjmp), and those at F may go on.
+ * Shape: the stack grows down, so a call made later has a lower frame address. What the compiler
+ * inlined shares its caller's address and returns where that does; functions called one after the
+ * other from one place may share the address and return to different ones. Hence, seen from a
+ * running function, all calls with lower addresses are over, and those with the same address that
+ * return elsewhere, however they ended (return without a trace, longjmp).
  *
- *     calls[0] main 0x7ff0 | calls[1] f 0x7fa0 | calls[2] g 0x7fa0, inlined | ...     addresses
- * fall
+ *     calls[0] main 0x7ff0 | calls[1] f 0x7fa0 | calls[2] g 0x7fa0, inlined in f | ...
  *
  * depth may pass SXE_LOG_TRACE_MAX: calls are then counted and not remembered.
  */
@@ -22,16 +23,26 @@ remembered(void)
     return depth < SXE_LOG_TRACE_MAX ? depth : SXE_LOG_TRACE_MAX;
 }
 
+static bool
+is_over(const struct sxe_log_frame *call, const struct sxe_log_frame *running)
+{
+    if (call->address == running->address)
+        return call->return_address != running->return_address;
+    return (uintptr_t)call->address < (uintptr_t)running->address;
+}
+
 void
-sxe__trace_forget(uintptr_t frame)
+sxe__trace_forget(const struct sxe_log_frame *frame)
 {
     unsigned live = remembered();
 
-    if (live == 0 || calls[live - 1].frame > frame)
+    if (frame == NULL || live == 0)
         return;
-    while (live > 0 && calls[live - 1].frame < frame)
+    while (live > 0 && is_over(&calls[live - 1].frame, frame))
         live--;
-    depth = live;
+    /* A function that is remembered itself called none that is too deep and still runs. */
+    if (live < remembered() || calls[live - 1].frame.address == frame->address)
+        depth = live;
 }
 
 unsigned
@@ -44,18 +55,25 @@ sxe__trace_indent(void)
     return indent;
 }
 
-/* Functions called one after the other from one place of the stack have equal frames too, but they
- * return to different addresses; what was inlined returns where its caller does. __func__ is one
- * object in each function, so names are compared as addresses. */
+/* The call of the function that has this frame, or depth. Names are compared as addresses: __func__
+ * is one object in each function. */
+static unsigned
+find_call(const char *function, const struct sxe_log_frame *frame)
+{
+    for (unsigned i = remembered(); i > 0; i--) {
+        if (calls[i - 1].frame.address != frame->address)
+            break;
+        if (calls[i - 1].site->function == function)
+            return i - 1;
+    }
+    return depth;
+}
+
 unsigned
 sxe__trace_enter(const struct sxe__trace_call *call)
 {
-    sxe__trace_forget(call->frame);
-    for (unsigned i = remembered(); i > 0 && calls[i - 1].frame == call->frame; i--) {
-        if (calls[i - 1].return_address != call->return_address ||
-            calls[i - 1].site->function == call->site->function)
-            depth = i - 1;
-    }
+    sxe__trace_forget(&call->frame);
+    depth = find_call(call->site->function, &call->frame);
 
     unsigned indent = sxe__trace_indent();
 
@@ -65,19 +83,8 @@ sxe__trace_enter(const struct sxe__trace_call *call)
     return indent;
 }
 
-/* The call of the function that has this frame, or depth. */
-static unsigned
-find_call(const char *function, uintptr_t frame)
-{
-    for (unsigned i = remembered(); i > 0 && calls[i - 1].frame == frame; i--) {
-        if (calls[i - 1].site->function == function)
-            return i - 1;
-    }
-    return depth;
-}
-
 unsigned
-sxe__trace_leave(const struct sxe_log_site *site, uintptr_t frame)
+sxe__trace_leave(const struct sxe_log_site *site, const struct sxe_log_frame *frame)
 {
     sxe__trace_forget(frame);
 

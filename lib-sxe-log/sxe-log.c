@@ -69,8 +69,8 @@ emit_brace(const struct sxe_log_site *site, uint32_t id, unsigned indent, const 
 /* ---- What the macros call ---- */
 
 void
-sxe_log_line(const struct sxe_log_site *site, const void *frame, uint32_t id, const char *format,
-             ...)
+sxe_log_line(const struct sxe_log_site *site, const struct sxe_log_frame *frame, uint32_t id,
+             const char *format, ...)
 {
     int saved_errno = errno;
     struct message message;
@@ -80,7 +80,7 @@ sxe_log_line(const struct sxe_log_site *site, const void *frame, uint32_t id, co
     va_start(arguments, format);
     add_formatted(&message, format, arguments);
     va_end(arguments);
-    sxe__trace_forget((uintptr_t)frame);
+    sxe__trace_forget(frame);
     emit(site, id, sxe__trace_indent(), "- ", &message);
     errno = saved_errno;
 }
@@ -101,15 +101,15 @@ make_row(char text[ROW_TEXT_MAX], const unsigned char *bytes, size_t number)
 }
 
 void
-sxe_log_dump(const struct sxe_log_site *site, const void *frame, uint32_t id, const void *data,
-             size_t length)
+sxe_log_dump(const struct sxe_log_site *site, const struct sxe_log_frame *frame, uint32_t id,
+             const void *data, size_t length)
 {
     const unsigned char *bytes = data;
     int saved_errno = errno;
     char text[ROW_TEXT_MAX];
     struct sxe__log_event row = {.site = site, .mark = "- ", .text = text, .id = id};
 
-    sxe__trace_forget((uintptr_t)frame);
+    sxe__trace_forget(frame);
     row.indent = sxe__trace_indent();
     row.is_row = true;
     for (size_t done = 0; done < length; done += ROW_BYTES) {
@@ -121,10 +121,10 @@ sxe_log_dump(const struct sxe_log_site *site, const void *frame, uint32_t id, co
 }
 
 void
-sxe_log_enter(const struct sxe_log_site *site, const void *frame, const void *return_address,
-              uint32_t id, const char *format, ...)
+sxe_log_enter(const struct sxe_log_site *site, const struct sxe_log_frame *frame, uint32_t id,
+              const char *format, ...)
 {
-    const struct sxe__trace_call call = {site, (uintptr_t)frame, return_address, id};
+    const struct sxe__trace_call call = {site, *frame, id};
     unsigned indent = sxe__trace_enter(&call);
     int saved_errno = errno;
     struct message message;
@@ -142,10 +142,10 @@ sxe_log_enter(const struct sxe_log_site *site, const void *frame, const void *re
 }
 
 void
-sxe_log_leave(const struct sxe_log_site *site, const void *frame, uint32_t id, const char *format,
-              ...)
+sxe_log_leave(const struct sxe_log_site *site, const struct sxe_log_frame *frame, uint32_t id,
+              const char *format, ...)
 {
-    unsigned indent = sxe__trace_leave(site, (uintptr_t)frame);
+    unsigned indent = sxe__trace_leave(site, frame);
     int saved_errno = errno;
     struct message message;
     va_list arguments;
@@ -203,8 +203,8 @@ fail(const struct sxe_log_site *site, uint32_t id, const struct message *message
 }
 
 void
-sxe_log_assert_failed(const struct sxe_log_site *site, const void *frame, uint32_t id,
-                      const char *expression, const char *format, ...)
+sxe_log_assert_failed(const struct sxe_log_site *site, const struct sxe_log_frame *frame,
+                      uint32_t id, const char *expression, const char *format, ...)
 {
     struct message message;
     va_list arguments;
@@ -214,7 +214,7 @@ sxe_log_assert_failed(const struct sxe_log_site *site, const void *frame, uint32
     va_start(arguments, format);
     add_formatted(&message, format, arguments);
     va_end(arguments);
-    sxe__trace_forget((uintptr_t)frame);
+    sxe__trace_forget(frame);
     fail(site, id, &message);
 }
 
@@ -222,11 +222,12 @@ void
 sxe__not_always(const char *expression, const char *file, int line)
 {
     const struct sxe_log_site site = {&SXE_LOG_CONTROL, file, "", line, SXE_LOG_FATAL};
+    const struct sxe_log_frame frame = {__builtin_frame_address(0), __builtin_return_address(0)};
     struct message message;
 
     message.length = 0;
     add(&message, "ERROR: assertion '%s' failed at %s:%d; what cannot happen did", expression, file,
         line);
-    sxe__trace_forget((uintptr_t)__builtin_frame_address(0) + 1);
+    sxe__trace_forget(&frame);
     fail(&site, SXE_NO_ID, &message);
 }

@@ -194,47 +194,50 @@ sxe_log_shown(struct sxe_log_control *control, int level)
 
 #define SXE_LOG_COMPILED (SXE_CHECKED ? SXE_LOG_DUMP : SXE_LOG_DEBUG)
 
-/* By the frame the trace knows which calls are over; NULL says nothing about it. */
-#define SXE_LOG_FRAME (SXE_CHECKED ? __builtin_frame_address(0) : NULL)
+/* Which call of a function is running: by this the trace knows which other calls are over. */
+struct sxe_log_frame {
+    const void *address;
+    const void *return_address;
+};
 
 #define SXE_LOG_IF(condition_, level_, call_, ...)                                           \
     do {                                                                                     \
         if (condition_) {                                                                    \
             static const struct sxe_log_site sxe_log_site_ = {&SXE_LOG_CONTROL, __FILE__,    \
                                                               __func__, __LINE__, (level_)}; \
-            call_(&sxe_log_site_, __VA_ARGS__);                                              \
+            const struct sxe_log_frame sxe_log_frame_ = {                                    \
+                SXE_CHECKED ? __builtin_frame_address(0) : NULL,                             \
+                SXE_CHECKED ? __builtin_return_address(0) : NULL};                           \
+            call_(&sxe_log_site_, SXE_CHECKED ? &sxe_log_frame_ : NULL, __VA_ARGS__);        \
         }                                                                                    \
     } while (0)
 #define SXE_LOG_AT(level, call, ...)                                                           \
     SXE_LOG_IF((level) <= SXE_LOG_COMPILED && sxe_log_shown(&SXE_LOG_CONTROL, (level)), level, \
                call, __VA_ARGS__)
-#define SXE_LOG_LINE(level, id, ...) \
-    SXE_LOG_AT(level, sxe_log_line, SXE_LOG_FRAME, (id), __VA_ARGS__)
-#define SXE_LOG_DUMP_AT(level, id, data, length) \
-    SXE_LOG_AT(level, sxe_log_dump, SXE_LOG_FRAME, (id), data, length)
+#define SXE_LOG_LINE(level, id, ...)             SXE_LOG_AT(level, sxe_log_line, (id), __VA_ARGS__)
+#define SXE_LOG_DUMP_AT(level, id, data, length) SXE_LOG_AT(level, sxe_log_dump, (id), data, length)
 
 /* Entries and returns run whether or not the level shows them, so that a trace is whole. */
-#define SXE_LOG_ENTER_AT(level, id, ...)                                      \
-    SXE_LOG_IF(SXE_CHECKED, level, sxe_log_enter, __builtin_frame_address(0), \
-               __builtin_return_address(0), (id), __VA_ARGS__)
+#define SXE_LOG_ENTER_AT(level, id, ...) \
+    SXE_LOG_IF(SXE_CHECKED, level, sxe_log_enter, (id), __VA_ARGS__)
 #define SXE_LOG_LEAVE_AT(level, id, ...) \
-    SXE_LOG_IF(SXE_CHECKED, level, sxe_log_leave, __builtin_frame_address(0), (id), __VA_ARGS__)
+    SXE_LOG_IF(SXE_CHECKED, level, sxe_log_leave, (id), __VA_ARGS__)
 
 #define SXE_LOG_ASSERT_AT(checked, id, text, condition, ...)                                  \
     SXE_LOG_IF((checked) && SXE_UNLIKELY(!(condition)), SXE_LOG_FATAL, sxe_log_assert_failed, \
-               SXE_LOG_FRAME, (id), text, __VA_ARGS__)
+               (id), text, __VA_ARGS__)
 
-SXE_PUBLIC void sxe_log_line(const struct sxe_log_site *site, const void *frame, uint32_t id,
-                             const char *format, ...) SXE_PRINTF(4, 5);
-SXE_PUBLIC void sxe_log_dump(const struct sxe_log_site *site, const void *frame, uint32_t id,
-                             const void *data, size_t length);
-SXE_PUBLIC void sxe_log_enter(const struct sxe_log_site *site, const void *frame,
-                              const void *return_address, uint32_t id, const char *format, ...)
-    SXE_PRINTF(5, 6);
-SXE_PUBLIC void sxe_log_leave(const struct sxe_log_site *site, const void *frame, uint32_t id,
-                              const char *format, ...) SXE_PRINTF(4, 5);
+/* frame may be NULL, which says nothing, save at an entry and a return. */
+SXE_PUBLIC void sxe_log_line(const struct sxe_log_site *site, const struct sxe_log_frame *frame,
+                             uint32_t id, const char *format, ...) SXE_PRINTF(4, 5);
+SXE_PUBLIC void sxe_log_dump(const struct sxe_log_site *site, const struct sxe_log_frame *frame,
+                             uint32_t id, const void *data, size_t length);
+SXE_PUBLIC void sxe_log_enter(const struct sxe_log_site *site, const struct sxe_log_frame *frame,
+                              uint32_t id, const char *format, ...) SXE_PRINTF(4, 5);
+SXE_PUBLIC void sxe_log_leave(const struct sxe_log_site *site, const struct sxe_log_frame *frame,
+                              uint32_t id, const char *format, ...) SXE_PRINTF(4, 5);
 SXE_PUBLIC SXE_NORETURN void sxe_log_assert_failed(const struct sxe_log_site *site,
-                                                   const void *frame, uint32_t id,
+                                                   const struct sxe_log_frame *frame, uint32_t id,
                                                    const char *expression, const char *format, ...)
     SXE_PRINTF(5, 6);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: the words that every sxe header and source shares: attributes, spans, checks that cannot fail.
+ * What: the words that every sxe header and source shares: attributes, spans, and checks that
+ * cannot fail.
  * Place: included by sxe-log.h, and so by everything. Calls nothing.
  * Limits: macros and one struct; nothing here exists at run time.
  */
@@ -18,8 +19,9 @@
 /* "None" wherever an index (of an element, a chunk, a connection) is expected. */
 #define SXE_NONE UINT32_MAX
 
-/* SXE_CHECKED is 1 in builds that trace and check everything. The build flag of 2010, -DSXE_DEBUG=1,
- * means the same; its name is a function-like macro today (see sxe-log.h), so it is translated here. */
+/* SXE_CHECKED is 1 in builds that trace and check everything. The build flag of 2010,
+ * -DSXE_DEBUG=1, means the same; its name is a macro with arguments today (see sxe-log.h), so it is
+ * translated here. */
 #ifndef SXE_CHECKED
 #    ifdef SXE_DEBUG
 #        if SXE_DEBUG
@@ -58,24 +60,26 @@
 
 /* The 2010 single-exit idiom: "SXE_EARLY_OR_ERROR_OUT: return result;". It defines the labels
  * SXE_EARLY_OUT and SXE_ERROR_OUT, whether or not any goto names them. */
-#define SXE_EARLY_OR_ERROR_OUT   \
-    goto SXE_EARLY_OUT;          \
-    SXE_EARLY_OUT:               \
-    goto SXE_ERROR_OUT;          \
+#define SXE_EARLY_OR_ERROR_OUT \
+    goto SXE_EARLY_OUT;        \
+SXE_EARLY_OUT:                 \
+    goto SXE_ERROR_OUT;        \
     SXE_ERROR_OUT
 
 /* Conditions of defensive branches: SXE_ALWAYS(x) is never false, SXE_NEVER(x) never true. Checked
- * builds assert it, coverage builds drop the dead branch, release builds keep it as a safety net. */
+ * builds assert it, coverage builds drop the dead branch, others keep it as a safety net. */
 #if SXE_CHECKED
-#    define SXE_ALWAYS(x) ((x) ? 1 : (sxe__not_always(#x, __FILE__, __LINE__), 0))
-#    define SXE_NEVER(x)  ((x) ? (sxe__not_always("!(" #x ")", __FILE__, __LINE__), 1) : 0)
+#    define SXE_ALWAYS_(x, text) ((x) ? 1 : (sxe__not_always(text, __FILE__, __LINE__), 0))
+#    define SXE_NEVER_(x, text)  ((x) ? (sxe__not_always(text, __FILE__, __LINE__), 1) : 0)
 #elif defined(SXE_COVERAGE)
-#    define SXE_ALWAYS(x) 1
-#    define SXE_NEVER(x)  0
+#    define SXE_ALWAYS_(x, text) 1
+#    define SXE_NEVER_(x, text)  0
 #else
-#    define SXE_ALWAYS(x) SXE_LIKELY(x)
-#    define SXE_NEVER(x)  SXE_UNLIKELY(x)
+#    define SXE_ALWAYS_(x, text) SXE_LIKELY(x)
+#    define SXE_NEVER_(x, text)  SXE_UNLIKELY(x)
 #endif
+#define SXE_ALWAYS(x) SXE_ALWAYS_(x, #x)
+#define SXE_NEVER(x)  SXE_NEVER_(x, "!(" #x ")")
 
 #define SXE_LITERAL_LENGTH(s) (sizeof("" s) - 1)
 
@@ -90,7 +94,7 @@ SXE_PUBLIC SXE_NORETURN void sxe__not_always(const char *expression, const char 
 /* Bytes somebody else owns. */
 struct sxe_span {
     const char *base;
-    size_t      length;
+    size_t length;
 };
 
 #endif

@@ -180,15 +180,15 @@ sxe_pool_get_number(const void *array)
 
 /* ---- States ---- */
 
-/* Whether both neighbours agree; what is written past the array's end lands in the nodes. */
+/* Whether both neighbours agree: what is written past the array's end lands in the nodes. */
 static inline bool
 is_linked(const struct sxe__pool_header *pool, const struct sxe__pool_node *nodes, unsigned id)
 {
     const struct sxe__pool_node *node = &nodes[id];
     const unsigned end = pool->number + pool->states;
 
-    return node->prev < end && node->next < end && nodes[node->prev].next == id &&
-           nodes[node->next].prev == id;
+    return node->prev < end && node->next < end && node->next != id &&
+           nodes[node->prev].next == id && nodes[node->next].prev == id;
 }
 
 /* Id and new_state are known to be good. */

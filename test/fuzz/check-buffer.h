@@ -48,6 +48,8 @@ naive_find(const void *hay, size_t hay_length, const void *needle, size_t length
     const uint8_t *a = hay;
     const uint8_t *b = needle;
 
+    if (length == 0)
+        return hay;
     for (size_t at = 0; at + length <= hay_length; at++) {
         size_t same = 0;
         while (same < length && (nocase ? naive_lower(a[at + same]) == naive_lower(b[same])
@@ -128,7 +130,7 @@ static inline const char *
 check_add(struct check *check, unsigned i)
 {
     struct check_model *model = &check->models[i];
-    char text[CHECK_TEXT_MAX];
+    char text[CHECK_TEXT_MAX] = "";
     uint32_t length = check_text(check, text, CHECK_SIZE_MAX + 8);
     bool fits = length <= model->size - model->length;
 
@@ -143,7 +145,7 @@ static inline const char *
 check_printf(struct check *check, unsigned i)
 {
     struct check_model *model = &check->models[i];
-    char text[CHECK_TEXT_MAX];
+    char text[CHECK_TEXT_MAX] = "";
     int width = check_next(check) % (CHECK_SIZE_MAX + 8);
     int number = check_next(check);
     int length = snprintf(text, sizeof(text), "%*d", width, number);
@@ -160,7 +162,7 @@ static inline const char *
 check_reserve(struct check *check, unsigned i)
 {
     struct check_model *model = &check->models[i];
-    char text[CHECK_TEXT_MAX];
+    char text[CHECK_TEXT_MAX] = "";
     uint32_t room;
     char *into = sxe_buffer_reserve(&check->buffers[i], &room);
 
@@ -202,7 +204,7 @@ check_find(struct check *check, unsigned i)
     const struct sxe_buffer *buffer = &check->buffers[i];
     const char *data = sxe_buffer_data(buffer);
     uint32_t hay_length = sxe_buffer_length(buffer);
-    char needle[CHECK_TEXT_MAX];
+    char needle[CHECK_TEXT_MAX] = "";
     uint32_t length = check_text(check, needle, 9);
 
     if (sxe_buffer_find(buffer, needle, length) !=

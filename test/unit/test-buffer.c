@@ -49,7 +49,12 @@ on_stop(void)
 static const struct {
     uint32_t number;
     uint32_t size;
-} impossible[] = {{0, 1}, {1, 0}, {0, 0}, {UINT32_MAX, 1}, {UINT32_MAX - 1, UINT32_MAX}};
+} impossible[] = {{0, 1},
+                  {1, 0},
+                  {0, 0},
+                  {UINT32_MAX, 1},
+                  {UINT32_MAX - 1, UINT32_MAX},
+                  {UINT32_C(1) << 31, UINT32_MAX}};
 
 START_TEST(impossible_numbers_are_refused)
 {
@@ -423,6 +428,19 @@ START_TEST(clearing_consumes_all)
 }
 END_TEST
 
+START_TEST(consuming_all_makes_the_room_contiguous_again)
+{
+    char memory[8] = "abcdefgh";
+    struct sxe_buffer buffer;
+
+    sxe_buffer_wrap(&buffer, memory, 6, 8);
+    sxe_buffer_take(&buffer, 6);
+    ck_assert_ptr_eq(sxe_buffer_data(&buffer), memory);
+    ck_assert_int_eq(sxe_buffer_add(&buffer, "ABCD", 4), 0);
+    ck_assert_mem_eq(memory, "ABCDefgh", 8);
+}
+END_TEST
+
 START_TEST(reserving_gives_all_the_room_in_one_piece)
 {
     char memory[8] = "abcdefgh";
@@ -750,6 +768,7 @@ add_buffer_tests(TCase *buffers)
     tcase_add_test(buffers, adding_uses_the_room_in_front_too);
     tcase_add_test(buffers, taken_bytes_stay_readable_until_something_is_added);
     tcase_add_test(buffers, clearing_consumes_all);
+    tcase_add_test(buffers, consuming_all_makes_the_room_contiguous_again);
     tcase_add_test(buffers, reserving_gives_all_the_room_in_one_piece);
     tcase_add_test(buffers, empty_handed_buffers_hold_and_find_nothing);
     tcase_add_test(buffers, misuse_of_buffers_stops_the_program);

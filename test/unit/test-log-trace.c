@@ -213,6 +213,22 @@ START_TEST(a_forgotten_return_ends_at_the_next_call)
 }
 END_TEST
 
+static NOT_INLINED void
+only_logs(void)
+{
+    SXE_INFO("only");
+}
+
+START_TEST(a_forgotten_return_ends_at_a_line_of_the_next_function)
+{
+    start_trace();
+    SXE_ENTER("f()");
+    forgets_to_leave();
+    only_logs();
+    ck_assert_str_eq(log_line(5), "------ 4   - only\n");
+}
+END_TEST
+
 static INLINED void
 inlined_forgets(void)
 {
@@ -396,6 +412,7 @@ main(void)
 
     tcase_add_test(lost, a_forgotten_return_ends_at_the_next_line);
     tcase_add_test(lost, a_forgotten_return_ends_at_the_next_call);
+    tcase_add_test(lost, a_forgotten_return_ends_at_a_line_of_the_next_function);
     tcase_add_test(lost, a_forgotten_return_of_an_inlined_call_ends_with_its_caller);
     tcase_add_test(lost, a_longjmp_past_calls_ends_them);
     tcase_add_test(lost, a_mark_restores_the_trace_after_a_longjmp);

@@ -36,12 +36,13 @@ test("the end in the middle of a request is no request", function()
     end
 end)
 
-test("the end in the middle of a body is no request", function()
+test("the end in the middle of a body ends the connection", function()
     local sock <close> = server:connect()
     sock:send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\n12345")
     sock:shutdown()
     local said = sock:recv_all()
-    check(said == "" or said:find("^HTTP/1%.1 400 "), said)
+    -- A server may answer as soon as it has the head, or wait for the body in vain.
+    check(said == "" or said:find("^HTTP/1%.1 400 ") or httpd.undated(said) == httpd.hello(), said)
 end)
 
 test("a connection without a word is closed when its client closes", function()

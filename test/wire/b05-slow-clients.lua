@@ -31,7 +31,6 @@ test("200 clients stop in a body while others are answered", function()
         server:check_answers()
     end
     for _, sock in ipairs(slow) do
-        check(not sock:ready(0), "something came")
         sock:send("567890" .. httpd.GET)
         equal(httpd.undated(sock:read_reply().raw), httpd.hello())
         equal(httpd.undated(sock:read_reply().raw), httpd.hello())

@@ -26,6 +26,7 @@ for _, signal in ipairs{"TERM", "INT"} do
         server.proc:signal(signal)
         equal(server.proc:wait(20), 0, server.proc:errors())
         for i, sock in ipairs(socks) do
+            pcall(sock.recv_all, sock)
             check(sock:eof(), ("client %d is not closed"):format(i))
         end
     end)

@@ -23,12 +23,13 @@ test("--version says the version", function()
 end)
 
 test("--plan says how much memory there will be", function()
-    local small, large = cli.run("sxe-httpd", "--plan"), cli.run("sxe-httpd", "-c", "10000", "--plan")
+    local small = cli.run("sxe-httpd", "-c", "10", "--plan")
+    local large = cli.run("sxe-httpd", "-c", "5000", "--plan")
     equal(small.status, 0)
     equal(small.errors, "")
     check(small.output:lower():find("total"), small.output)
     check(small.output:find("%d"), small.output)
-    check(small.output ~= large.output, "the same plan for 10,000 connections")
+    check(small.output ~= large.output, "the same plan for 5,000 connections")
 end)
 
 local refused = {
@@ -36,9 +37,9 @@ local refused = {
     {"abc", "-p", "abc"},
     {"-1", "-p", "-1"},
     {"80x", "-p", "80x"},
-    {"-p", "-p", ""},
+    {"port", "-p", ""},
     {"99999999999999999999", "-p", "99999999999999999999"},
-    {"p", "-p"},
+    {"'p'", "-p"},
     {"-c", "-c", "0"},
     {"abc", "-c", "abc"},
     {"-5", "-c", "-5"},
@@ -46,7 +47,7 @@ local refused = {
     {"99999999999999999999", "-c", "99999999999999999999"},
     {"300.1.1.1", "-i", "300.1.1.1"},
     {"localhost", "-i", "localhost"},
-    {"-i", "-i", ""},
+    {"address", "-i", ""},
     {"x", "-x"},
     {"--nonsense", "--nonsense"},
     {"more", "more"},
@@ -64,7 +65,7 @@ test("the second server on a port says why it cannot, and ends with status 1", f
     local ran = cli.run("sxe-httpd", "-p", tostring(server.port))
     equal(ran.status, 1)
     equal(ran.output, "")
-    check(ran.errors:find("127%.0%.0%.1:" .. server.port), ran.errors)
+    check(ran.errors:find("127%.0%.0%.1.*" .. server.port), ran.errors)
     check(ran.errors:find("in use"), ran.errors)
     server:check_answers()
 end)

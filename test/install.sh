@@ -1,0 +1,74 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+#
+# Tests the installed copy as its users meet it: shared and static, C and C++, the programs of 2010.
+set -u
+. test/lib.sh
+work=$(mktemp -d)
+pids=
+trap 'for p in $pids; do kill $p 2>/dev/null; done; rm -rf "$work"' EXIT
+make="${MAKE:-make} --no-print-directory"
+root=$work/root
+prefix=/opt/sxe
+pc="$root$prefix/lib/pkgconfig"
+flags() { PKG_CONFIG_PATH=$pc PKG_CONFIG_SYSROOT_DIR=$root pkg-config "$@" sxe; }
+says_hello() { LD_LIBRARY_PATH=$root$prefix/lib "$1" | grep -q '^hello from a consumer'; }
+needs_only_libc_and_libev() {
+    ldd "$1" | awk '{ print $1 }' | grep -vE '^(linux-vdso|libc\.so|libev\.so|libm\.so|libsxe\.so|/lib)' >"$work/more"
+    cat "$work/more"
+    [ ! -s "$work/more" ]
+}
+exports_only_sxe() {
+    nm -D --defined-only "$1" | awk '{ print $3 }' | grep -vE '^(sxe_|SXE_0)' >"$work/more"
+    cat "$work/more"
+    [ ! -s "$work/more" ]
+}
+
+check "make install works" $make install PREFIX=$prefix DESTDIR="$root"
+(cd "$root" && find . ! -type d | sort) >"$work/list"
+check "what is installed is what the manifest says" diff test/manifest "$work/list"
+c="-std=c11 -Wall -Wextra -Wpedantic -Werror"
+cxx="-std=c++17 -Wall -Wextra -Wpedantic -Werror -x c++"
+cp test/consumer/hello.c "$work"
+check "C, shared" ${CC:-gcc} $c -o "$work/c-shared" "$work/hello.c" $(flags --cflags --libs)
+check "C++17, shared" ${CXX:-g++} $cxx -o "$work/cxx-shared" "$work/hello.c" -x none $(flags --cflags --libs)
+check "C, static" ${CC:-gcc} $c -o "$work/c-static" "$work/hello.c" $(flags --cflags) "$root$prefix/lib/libsxe.a" -lev
+check "C++17, static" ${CXX:-g++} $cxx -o "$work/cxx-static" "$work/hello.c" -x none $(flags --cflags) "$root$prefix/lib/libsxe.a" -lev
+for program in c-shared cxx-shared c-static cxx-static; do
+    check "$program runs" says_hello "$work/$program"
+done
+check "the shared library needs libc and libev only" needs_only_libc_and_libev "$root$prefix/lib/libsxe.so.0"
+check "sxe-httpd needs libc and libev only" needs_only_libc_and_libev "$root$prefix/bin/sxe-httpd"
+check "only sxe_ names are exported" exports_only_sxe "$root$prefix/lib/libsxe.so.0"
+check "the installed sxe-httpd says its version" "$root$prefix/bin/sxe-httpd" --version
+check "the installed sxe-http says its version" "$root$prefix/bin/sxe-http" --version
+
+# The programs of 2010, unchanged, in release and debug form, against shared and static libraries.
+old="-std=gnu11 -Wall -Wextra -Wno-format -Werror"
+for debug in 0 1; do
+    for program in server client; do
+        check "the 2010 $program compiles with SXE_DEBUG=$debug" ${CC:-gcc} $old -DSXE_DEBUG=$debug \
+            -o "$work/$program-$debug" "test/2010/$program.c" $(flags --cflags --libs)
+    done
+    check "the 2010 server links statically with SXE_DEBUG=$debug" ${CC:-gcc} $old -DSXE_DEBUG=$debug \
+        -o "$work/static-$debug" test/2010/server.c $(flags --cflags) "$root$prefix/lib/libsxe.a" -lev
+
+    LD_LIBRARY_PATH=$root$prefix/lib "$work/server-$debug" 0 2>"$work/server.log" &
+    pids="$pids $!"
+    port=
+    tries=0
+    while [ -z "$port" ] && [ $tries -lt 100 ]; do
+        sleep 0.1
+        tries=$((tries + 1))
+        port=$(sed -n 's/.*listening on port \([0-9]*\).*/\1/p' "$work/server.log")
+    done
+    check "the 2010 client and server talk: 500 sockets, 10 queries each (SXE_DEBUG=$debug)" \
+        env LD_LIBRARY_PATH="$root$prefix/lib" SXE_LOG_LEVEL=4 timeout 60 "$work/client-$debug" "${port:-1}" 10 500
+    check "a 2010 server survives a one-byte request (SXE_DEBUG=$debug)" \
+        sh -c "printf x | timeout 2 curl -s -m 1 telnet://127.0.0.1:${port:-1}; \
+               curl -sf -H 'Connection: keep-alive' http://127.0.0.1:${port:-1}/ | grep -q 'Hello World'"
+done
+
+check "make uninstall works" $make uninstall PREFIX=$prefix DESTDIR="$root"
+check "uninstall leaves nothing" sh -c "[ -z \"\$(find '$root' ! -type d)\" ]"
+finish install

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: message_of(call, argument) is the line that an assertion logged during call(argument), ""
+ * if all went well. What the call held when it stopped stays as it was.
+ */
+#ifndef STOPS_H
+#define STOPS_H
+
+#include <setjmp.h>
+
+#include "capture-log.h"
+
+static jmp_buf before_stop;
+
+static void
+jump_out(void)
+{
+    longjmp(before_stop, 1);
+}
+
+static inline const char *
+message_of(void (*call)(void *), void *argument)
+{
+    capture_log();
+    sxe_log_set_fatal_hook(jump_out);
+    if (setjmp(before_stop) == 0)
+        call(argument);
+    sxe_log_set_fatal_hook(NULL);
+    return log_line(0);
+}
+
+#define ck_assert_contains(text, part) \
+    ck_assert_msg(strstr(text, part) != NULL, "\"%s\" is not in \"%s\"", part, text)
+
+#endif
