@@ -139,7 +139,7 @@ define app_test_rules
 $B/obj/test/apps/$1/%.o: apps/$1/%.c $B/flags | $B/include/sxe-log-2010.h
 	@mkdir -p $$(@D)
 	@$$(call say,CC,$$<)
-	$$Q$$(CC) $$(app_cflags) -DSXE_LOG_NO_2010 -Dmain=sxe_$1_main -MMD -MP -c -o $$@ $$<
+	$$Q$$(CC) $$(app_cflags) -DSXE_LOG_NO_2010 -Dmain=sxe_$1_main -Wno-missing-prototypes -Wno-missing-declarations -MMD -MP -c -o $$@ $$<
 $B/test/libapp-$1.a: $$(patsubst %.c,$B/obj/test/%.o,$$(wildcard apps/$1/*.c))
 	@mkdir -p $$(@D)
 	@rm -f $$@
@@ -186,7 +186,7 @@ replay.bin := $(patsubst test/fuzz/fuzz-%.c,$B/test/replay-%,$(wildcard test/fuz
 
 # ---- What to type ----
 
-.PHONY: all build release debug coverage run test test-mode bench examples lint format fuzz install uninstall clean help deps
+.PHONY: all build release debug coverage run test test-mode bench examples lint format fuzz install uninstall print-flags clean help
 
 release: ## build the libraries and programs (the default)
 	@tools/deps.sh check build
@@ -262,6 +262,9 @@ uninstall: ## remove what install put there
 	@rm -f $(DESTDIR)$(LIBDIR)/pkgconfig/sxe.pc $(DESTDIR)$(MANDIR)/man1/sxe-http.1 $(DESTDIR)$(MANDIR)/man1/sxe-httpd.1
 	@for h in $(notdir $(headers)) sxe-log-2010.h; do rm -f $(DESTDIR)$(INCDIR)/$$h; done
 	@rmdir $(DESTDIR)$(INCDIR) 2>/dev/null || true
+
+print-flags: # for tools/lint.sh
+	@echo '$(ALL_CFLAGS) -DSXE_LOG_NO_2010'
 
 clean: ## remove everything built
 	@rm -rf build

@@ -10,8 +10,9 @@
 -- The servers take turns within a round, and a ratio is that of two runs of the same round, because
 -- the speed of a shared machine drifts; medians are taken over the rounds. A round in which other
 -- guests of the host took more than 0.08 CPU, or in which anything failed, is repeated, twice at
--- most: after that the row is marked as noisy. Times of the server are its time on a CPU (schedstat)
--- within the measured time. --smoke is one round of 0.2 s, to see that all this works.
+-- most: after that the row is marked as noisy. Times of the server are its time on a CPU
+-- (schedstat) within the measured time, without soft interrupts where the kernel accounts those
+-- apart. --smoke is one round of 0.2 s, to see that all this works.
 
 local STEAL_MAX = 0.08
 local REPEATS_MAX = 2
@@ -128,8 +129,8 @@ end
 
 -- ---- One run ----
 
--- Waits for the client's line of results while looking at the server's clock. Returns that line, and
--- a function that says which share of a CPU the server had in the last seconds before it.
+-- Waits for the client's line of results while looking at the server's clock. Returns that line,
+-- and a function that says which share of a CPU the server had in the last seconds before it.
 local function watch(client, server)
     local samples = {}
     while not client:ready(0.02) do
@@ -359,7 +360,8 @@ local function bench_connections(connections)
         end
         block.rows[#block.rows + 1] = {
             name, with_range(values("rate")), ("%.2f"):format(ratio(rounds, name, "limit", "rate")),
-            with_range(values("connects")), ("%.2f"):format(ratio(rounds, name, "limit", "connects")),
+            with_range(values("connects")),
+            ("%.2f"):format(ratio(rounds, name, "limit", "connects")),
             ("%.2f"):format((spread(values("server_us")))), thousands((spread(values("p50")))),
             thousands((spread(values("p99")))), tostring(values("reply_length")[1])}
     end
@@ -370,8 +372,9 @@ end
 -- Our load generator in limit-client's place.
 local function bench_client()
     local row = {connections = 64, last_rate = 50000}
-    local contenders = {{name = "limit-client", start = servers[1].start, client = run_limit_client},
-                        {name = "sxe-http", start = servers[1].start, client = run_sxe_http}}
+    local limit = servers[1].start
+    local contenders = {{name = "limit-client", start = limit, client = run_limit_client},
+                        {name = "sxe-http", start = limit, client = run_sxe_http}}
     local rounds = run_rounds(contenders, row)
     local block = add_table("Load generators, 64 connections, against the limit server, one CPU",
                             {"client", "requests/s (min-max)", "÷ limit", "connects/s (min-max)"})
@@ -385,12 +388,12 @@ local function bench_client()
     return row.failed == nil
 end
 
--- The server's memory while 10,000 connections that have each asked something are open and idle: the
--- client is stopped by a signal as soon as all of them are there.
+-- The server's memory while 10,000 connections that have each asked something are open and idle:
+-- the client is stopped by a signal as soon as all of them are there.
 local function bench_memory()
     local connections = 10000
     local block = add_table(thousands(connections) .. " open connections",
-                            {"server", "memory before (PSS)", "with all open", "bytes a connection"})
+                            {"server", "PSS before", "PSS with all open", "bytes a connection"})
     for _, contender in ipairs(present_servers()) do
         local server = contender.start(connections)
         reply_length(server)

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: byte buffers in chunks of one size, borrowed from a set that is allocated once. An idle owner
- * holds no chunk; running out of room or of chunks is a result, never a surprise.
+ * What: byte buffers in chunks of one size, borrowed from a set that is allocated once. An idle
+ * owner holds no chunk; running out of room or of chunks is a result, never a surprise.
  *
- * Place: lib-sxe keeps unread input and unsent output in it; programs use it for text. Uses sxe-log.
- * One thread at a time.
+ * Place: lib-sxe keeps unread input and unsent output in it; programs use it for text. Uses
+ * sxe-log. One thread at a time.
  *
  * Shape: a chunk is 4 zero bytes, then `size` bytes. A buffer looks at one chunk, or at any memory:
  *
  *         0000 taken-bytes|unread ........ bytes|room .....
  *         base            base+taken            base+used   base+size       taken <= used <= size
  *
- *     chunks:  free -> 5 -> 2 -> 9    links are indexes; the last chunk given back is the first taken,
- *                                     so that few pages are ever touched
+ *     chunks:  free -> 5 -> 2 -> 9    links are indexes; the last chunk given back is the first
+ * taken, so that few pages are ever touched
  *
  * Limits: sizes are 32 bits. Freed chunks and room are poisoned under the address sanitizer.
  *
@@ -46,7 +46,8 @@ extern "C" {
 struct sxe_chunks;
 
 /* number chunks of size bytes each (their front comes on top). Memory is reserved, and touched only
- * when used. NULL with errno EINVAL (0, or more than 2^32-2 in number) or ENOMEM. Owns: delete it. */
+ * when used. NULL with errno EINVAL (0, or more than 2^32-2 in number) or ENOMEM. Owns: delete it.
+ */
 SXE_PUBLIC SXE_MUST_USE struct sxe_chunks *sxe_chunks_new(const char *name, uint32_t number,
                                                           uint32_t size);
 SXE_PUBLIC void sxe_chunks_delete(struct sxe_chunks *chunks); /* NULL is allowed */
@@ -61,7 +62,8 @@ SXE_PUBLIC void sxe_chunks_give(struct sxe_chunks *chunks, uint32_t chunk);
 /* The chunk's first byte; the 4 before it are zero. */
 SXE_PUBLIC char *sxe_chunks_data(const struct sxe_chunks *chunks, uint32_t chunk);
 
-/* A word kept for the owner while the chunk is out: the next chunk of a chain. SXE_NONE at first. */
+/* A word kept for the owner while the chunk is out: the next chunk of a chain. SXE_NONE at first.
+ */
 SXE_PUBLIC uint32_t *sxe_chunks_link(struct sxe_chunks *chunks, uint32_t chunk);
 
 SXE_PUBLIC uint32_t sxe_chunks_size(const struct sxe_chunks *chunks);   /* bytes in a chunk */
@@ -71,17 +73,21 @@ SXE_PUBLIC uint32_t sxe_chunks_free(const struct sxe_chunks *chunks);   /* of th
 /* ---- Buffers ---- */
 
 struct sxe_buffer {
-    char    *base;  /* ro */
+    char *base;     /* ro */
     uint32_t taken; /* ro: bytes consumed */
     uint32_t used;  /* ro: bytes added */
     uint32_t size;  /* ro: 0: looks at nothing */
     uint32_t chunk; /* ro: the chunk it borrowed, or SXE_NONE */
 };
 
-#define SXE_BUFFER_EMPTY {NULL, 0, 0, 0, SXE_NONE}
+#define SXE_BUFFER_EMPTY        \
+    {                           \
+        NULL, 0, 0, 0, SXE_NONE \
+    }
 
 /* Look at memory of the caller's: used bytes are there to be read, size - used are room. */
-SXE_PUBLIC void sxe_buffer_wrap(struct sxe_buffer *buffer, char *memory, uint32_t used, uint32_t size);
+SXE_PUBLIC void sxe_buffer_wrap(struct sxe_buffer *buffer, char *memory, uint32_t used,
+                                uint32_t size);
 
 /* Borrow a chunk for an empty-handed buffer: 0, or -ENOBUFS when none is free. */
 SXE_PUBLIC SXE_MUST_USE int sxe_buffer_borrow(struct sxe_buffer *buffer, struct sxe_chunks *chunks);
@@ -102,7 +108,8 @@ sxe_buffer_length(const struct sxe_buffer *buffer)
     return buffer->used - buffer->taken;
 }
 
-/* Bytes that can be added, those before taken included: adding moves the unread bytes when it must. */
+/* Bytes that can be added, those before taken included: adding moves the unread bytes when it must.
+ */
 static inline uint32_t
 sxe_buffer_room(const struct sxe_buffer *buffer)
 {
@@ -110,7 +117,8 @@ sxe_buffer_room(const struct sxe_buffer *buffer)
 }
 
 /* Append: all or nothing. 0, or -ENOBUFS when room is short. Copies. */
-SXE_PUBLIC SXE_MUST_USE int sxe_buffer_add(struct sxe_buffer *buffer, const void *data, size_t length);
+SXE_PUBLIC SXE_MUST_USE int sxe_buffer_add(struct sxe_buffer *buffer, const void *data,
+                                           size_t length);
 
 /* Append formatted text without its final zero: its length, or -ENOBUFS and nothing is added
  * (-EINVAL when the format itself fails). */
@@ -122,7 +130,7 @@ SXE_PUBLIC SXE_MUST_USE int sxe_buffer_vprintf(struct sxe_buffer *buffer, const 
 /* For reading straight into it: all the room, contiguous (the unread bytes move to the front), then
  * say how much of it was filled. NULL with *room 0 when full. */
 SXE_PUBLIC char *sxe_buffer_reserve(struct sxe_buffer *buffer, uint32_t *room);
-SXE_PUBLIC void  sxe_buffer_commit(struct sxe_buffer *buffer, uint32_t length);
+SXE_PUBLIC void sxe_buffer_commit(struct sxe_buffer *buffer, uint32_t length);
 
 /* Consume length of the unread bytes; more than there are stops the program. */
 SXE_PUBLIC void sxe_buffer_take(struct sxe_buffer *buffer, uint32_t length);
@@ -130,15 +138,17 @@ SXE_PUBLIC void sxe_buffer_take(struct sxe_buffer *buffer, uint32_t length);
 /* Consume all. */
 SXE_PUBLIC void sxe_buffer_clear(struct sxe_buffer *buffer);
 
-/* Find bytes among the unread: pointer to the first match, or NULL. An empty needle is found at once.
- * The second ignores the case of ASCII letters. NULs are bytes like any other. */
-SXE_PUBLIC char *sxe_buffer_find(const struct sxe_buffer *buffer, const void *needle, size_t length);
+/* Find bytes among the unread: pointer to the first match, or NULL. An empty needle is found at
+ * once. The second ignores the case of ASCII letters. NULs are bytes like any other. */
+SXE_PUBLIC char *sxe_buffer_find(const struct sxe_buffer *buffer, const void *needle,
+                                 size_t length);
 SXE_PUBLIC char *sxe_buffer_find_nocase(const struct sxe_buffer *buffer, const void *needle,
                                         size_t length);
 
 /* The same over any memory; sxe_find_nocase is what memmem would be. */
 SXE_PUBLIC void *sxe_find(const void *hay, size_t hay_length, const void *needle, size_t length);
-SXE_PUBLIC void *sxe_find_nocase(const void *hay, size_t hay_length, const void *needle, size_t length);
+SXE_PUBLIC void *sxe_find_nocase(const void *hay, size_t hay_length, const void *needle,
+                                 size_t length);
 
 #ifdef __cplusplus
 }

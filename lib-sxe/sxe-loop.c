@@ -14,9 +14,10 @@
 #include <string.h>
 #include <unistd.h>
 
-/* As many events as this were waiting: look again before libev does, it is cheaper. */
-#define BUSY_EVENTS 8
-#define BUSY_ROUNDS 8
+/* Sustained load: this many events at once, this many times in a row; its end: nothing, twice. */
+#define LOAD_EVENTS  8
+#define LOAD_ROUNDS  16
+#define EMPTY_ROUNDS 2
 
 /* ---- Sockets ---- */
 
@@ -85,14 +86,52 @@ take_events(void)
     return count;
 }
 
+/* Our set rests inside libev's, which costs every peer that sends a second wake-up in the kernel.
+ * Under sustained load it is taken out, and polled once a turn, without waiting, until nothing
+ * comes. */
+static void
+become_busy(void)
+{
+    CONTEXT->busy = true;
+    ev_ref(CONTEXT->loop);
+    ev_io_stop(CONTEXT->loop, &CONTEXT->epoll_ready);
+    ev_idle_start(CONTEXT->loop, &CONTEXT->no_wait);
+}
+
+static void
+become_calm(void)
+{
+    CONTEXT->busy = false;
+    CONTEXT->load_rounds = 0;
+    ev_io_start(CONTEXT->loop, &CONTEXT->epoll_ready);
+    ev_unref(CONTEXT->loop);
+}
+
 static void
 on_epoll(struct ev_loop *loop, ev_io *watcher, int events)
 {
     SXE_UNUSED_PARAMETER(loop);
     SXE_UNUSED_PARAMETER(watcher);
     SXE_UNUSED_PARAMETER(events);
-    for (int round = 0; round < BUSY_ROUNDS && take_events() >= BUSY_EVENTS; round++)
+    CONTEXT->load_rounds = take_events() < LOAD_EVENTS ? 0 : CONTEXT->load_rounds + 1;
+    if (CONTEXT->load_rounds >= LOAD_ROUNDS)
+        become_busy();
+}
+
+static void
+poll_while_busy(void)
+{
+    int taken = 0;
+    int count;
+
+    do {
         sxe_time_set_turn_ns(sxe_time_ns());
+        count = take_events();
+        taken += count;
+    } while (count > 0 && taken < SXE__EVENTS_MAX);
+    CONTEXT->empty_rounds = taken > 0 ? 0 : CONTEXT->empty_rounds + 1;
+    if (CONTEXT->empty_rounds >= EMPTY_ROUNDS)
+        become_calm();
 }
 
 /* ---- Deferred calls: a list of sockets, each on it at most once ---- */
@@ -230,9 +269,11 @@ before_wait(struct ev_loop *loop, ev_prepare *watcher, int events)
          due--)
         call_deferred(sxe__socket(CONTEXT->deferred_head));
     sxe__finish();
+    if (CONTEXT->busy)
+        poll_while_busy();
     arm_timeouts();
-    /* Deferred again meanwhile: the next turn is due now, and an idle watcher makes it so. */
-    if (CONTEXT->deferred_head != SXE_NONE)
+    /* The next turn is due now, and an idle watcher makes it so. */
+    if (CONTEXT->deferred_head != SXE_NONE || CONTEXT->busy)
         ev_idle_start(loop, &CONTEXT->no_wait);
     else
         ev_idle_stop(loop, &CONTEXT->no_wait);
@@ -308,6 +349,8 @@ sxe__loop_close(void)
 {
     struct ev_loop *loop = CONTEXT->loop;
 
+    if (CONTEXT->busy)
+        become_calm();
     ev_ref(loop);
     ev_ref(loop);
     ev_ref(loop);

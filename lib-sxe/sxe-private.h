@@ -95,7 +95,10 @@ struct sxe__context {
     uint32_t deferred_head;
     uint32_t deferred_tail;
     unsigned deferred_count;
-    bool accept_stopped; /* no socket or no descriptor was free */
+    bool busy;             /* libev does not watch our epoll set, we poll it every turn */
+    unsigned load_rounds;  /* in a row that found many events */
+    unsigned empty_rounds; /* in a row, while busy, that found none */
+    bool accept_stopped;   /* no socket or no descriptor was free */
 
     unsigned number;     /* of sockets, once open */
     unsigned registered; /* wishes for the next sxe_init */

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: sockets on a libev loop, tcp, udp and unix, for programs with ten thousand of them. Everything is
- * reserved before the loop starts; after that nothing is allocated and running out is an ordinary result.
+ * What: sockets on a libev loop, tcp, udp and unix, for programs with ten thousand of them.
+ * Everything is reserved before the loop starts; after that nothing is allocated and running out is
+ * an ordinary result.
  *
- * Place: programs call it; it calls them back. Uses sxe-buffer, sxe-pool, sxe-log, libev. All state hangs
- * off one context a thread; a socket belongs to the thread that made it.
+ * Place: programs call it; it calls them back. Uses sxe-buffer, sxe-pool, sxe-log, libev. All state
+ * hangs off one context a thread; a socket belongs to the thread that made it.
  *
  * Shape: a socket is an element of a pool, and its life is the state it is in:
  *
@@ -17,21 +18,23 @@
  *
  *     IDLE      nothing unread, nothing unsent          READING   unread bytes are kept in a chunk
  *     HANDLING  the program paused it                   WRITING   unsent output is kept in chunks
- *     STARVED   unread, and no chunk free to keep it    CLOSING   closed by the program, output draining
- *     CLOSED    waits for the end of this event
+ *     STARVED   unread, and no chunk free to keep it    CLOSING   closed by the program, output
+ * draining CLOSED    waits for the end of this event
  *
- * One event: epoll -> one read(2) into the loop's buffer -> on_read(), which looks at sxe_buf() and calls
- * sxe_write(), which only appends -> one write(2) at the end of the event. What on_read leaves unread is
- * kept in a borrowed chunk; what the kernel does not take is kept in others.
+ * One event: epoll -> one read(2) into the loop's buffer -> on_read(), which looks at sxe_buf() and
+ * calls sxe_write(), which only appends -> one write(2) at the end of the event. What on_read
+ * leaves unread is kept in a borrowed chunk; what the kernel does not take is kept in others.
  *
- * Rules: 1 no callback runs inside a call of the program's. 2 on_close runs exactly once for each socket
- * that was connecting or connected, whoever closed it, and is the last one; sxe_error() says why.
- * 3 closing twice, or in any callback, is harmless; a socket and its buffer stay until its event ends.
- * 4 ids are 0, 1, 2 ... in order of creation, then the longest free one. 5 a handle outlives its socket.
+ * Rules: 1 no callback runs inside a call of the program's. 2 on_close runs exactly once for each
+ * socket that was connecting or connected, whoever closed it, and is the last one; sxe_error() says
+ * why. 3 closing twice, or in any callback, is harmless; a socket and its buffer stay until its
+ * event ends. 4 ids are 0, 1, 2 ... in order of creation, then the longest free one. 5 a handle
+ * outlives its socket.
  *
- * Limits: a read is at most one chunk (16 KiB as configured); one that stays full is not read further.
- * Output above output_pause stops reading; above output_max sxe_write refuses. Without a free socket
- * listeners stop accepting until one is free; without a file descriptor, until one is free again.
+ * Limits: a read is at most one chunk (16 KiB as configured); one that stays full is not read
+ * further. Output above output_pause stops reading; above output_max sxe_write refuses. Without a
+ * free socket listeners stop accepting until one is free; without a file descriptor, until one is
+ * free again.
  *
  * Example:
  *     static void hello(SXE *this, int length)
@@ -43,7 +46,8 @@
  *     int main(void)
  *     {
  *         sxe_register(1000, 0);
- *         return sxe_init() < 0 || sxe_listen(sxe_new_tcp(NULL, "127.0.0.1", 9090, NULL, hello, NULL)) < 0
+ *         return sxe_init() < 0 || sxe_listen(sxe_new_tcp(NULL, "127.0.0.1", 9090, NULL, hello,
+ * NULL)) < 0
  *                || sxe_run() < 0;
  *     }
  */
@@ -66,13 +70,14 @@ extern "C" {
 #endif
 
 typedef struct sxe SXE;
-typedef int        SXE_RETURN; /* 0, or -errno */
+typedef int SXE_RETURN; /* 0, or -errno */
 #define SXE_RETURN_OK 0
 
 typedef void (*SXE_IN_EVENT_CONNECTED)(SXE *);
 typedef void (*SXE_IN_EVENT_READ)(SXE *, int length); /* length: bytes new since the last event */
 typedef void (*SXE_IN_EVENT_CLOSE)(SXE *);
-typedef void (*SXE_OUT_EVENT_SENT)(SXE *, int result); /* 0, or -errno when the socket closed first */
+typedef void (*SXE_OUT_EVENT_SENT)(SXE *,
+                                   int result); /* 0, or -errno when the socket closed first */
 
 enum sxe_state {
     SXE_STATE_FREE = 0,
@@ -93,19 +98,22 @@ enum sxe_state {
 
 /* What one loop gets. Start from SXE_CONFIG_DEFAULT; 0 means the default in each field. */
 struct sxe_config {
-    struct ev_loop *loop;         /* default: ev_default_loop(EVFLAG_AUTO) */
-    uint32_t        chunk_size;   /* bytes; also the most one read takes; 16384 */
-    uint32_t        chunks;       /* default: a quarter of the connections + 64 */
-    uint32_t        output_pause; /* unsent bytes above which a socket is not read; 65536 */
-    uint32_t        output_max;   /* unsent copied bytes above which sxe_write refuses; 1048576 */
-    uint32_t        backlog;      /* of listen(2); 4096 */
-    uint32_t        accept_batch; /* connections accepted in one event; 64 */
-    uint32_t        timeout_ms[SXE_STATES]; /* in a state, then closed with ETIMEDOUT; 0: never, but
-                                               CLOSING: 5000. IDLE and WRITING begin anew with each
-                                               progress, READING does not: a slow sender ends */
-    bool            reap_idle;    /* no free socket: close the longest IDLE one for the newcomer */
+    struct ev_loop *loop;  /* default: ev_default_loop(EVFLAG_AUTO) */
+    uint32_t chunk_size;   /* bytes; also the most one read takes; 16384 */
+    uint32_t chunks;       /* default: a quarter of the connections + 64 */
+    uint32_t output_pause; /* unsent bytes above which a socket is not read; 65536 */
+    uint32_t output_max;   /* unsent copied bytes above which sxe_write refuses; 1048576 */
+    uint32_t backlog;      /* of listen(2); 4096 */
+    uint32_t accept_batch; /* connections accepted in one event; 64 */
+    uint32_t timeout_ms[SXE_STATES]; /* in a state, then closed with ETIMEDOUT; 0: never, but
+                                        CLOSING: 5000. IDLE and WRITING begin anew with each
+                                        progress, READING does not: a slow sender ends */
+    bool reap_idle; /* no free socket: close the longest IDLE one for the newcomer */
 };
-#define SXE_CONFIG_DEFAULT {NULL, 0, 0, 0, 0, 0, 0, {0}, false}
+#define SXE_CONFIG_DEFAULT                 \
+    {                                      \
+        NULL, 0, 0, 0, 0, 0, 0, {0}, false \
+    }
 
 /* Before sxe_init, any number of times: sockets this part of the program wants (listeners too), and
  * bytes of its own beside each (see sxe_extra; the largest wish counts). */
@@ -119,51 +127,57 @@ SXE_PUBLIC void sxe_configure(const struct sxe_config *config);
  * message in the log says which; after a failure all is as before the call. */
 SXE_PUBLIC SXE_RETURN sxe_init(void);
 
-/* Close everything without callbacks and free it; sxe_register may follow. Not inside a callback. */
+/* Close everything without callbacks and free it; sxe_register may follow. Not inside a callback.
+ */
 SXE_PUBLIC SXE_RETURN sxe_fini(void);
 
 /* Print what sxe_init reserves (or reserved), a line a pool with its bytes, and the total, which is
  * returned. Memory is touched only as it is used. out may be NULL. */
 SXE_PUBLIC size_t sxe_plan_print(FILE *out);
 
-/* Run the loop until sxe_stop or nothing is left to wait for: 0, or -EINVAL before sxe_init. Programs
- * may as well run libev's loop themselves. */
+/* Run the loop until sxe_stop or nothing is left to wait for: 0, or -EINVAL before sxe_init.
+ * Programs may as well run libev's loop themselves. */
 SXE_PUBLIC SXE_RETURN sxe_run(void);
-SXE_PUBLIC void       sxe_stop(void);
+SXE_PUBLIC void sxe_stop(void);
 SXE_PUBLIC struct ev_loop *sxe_loop(void); /* this thread's, NULL before sxe_init */
 
 /* ---- Making and connecting sockets ----
- * from is whom log lines are about, or NULL. An ip is IPv4 or IPv6 text, "" or "INADDR_ANY" for any.
- * NULL with errno: ENFILE none free, EINVAL bad ip, ENAMETOOLONG path. user_data starts as NULL. */
+ * from is whom log lines are about, or NULL. An ip is IPv4 or IPv6 text, "" or "INADDR_ANY" for
+ * any. NULL with errno: ENFILE none free, EINVAL bad ip, ENAMETOOLONG path. user_data starts as
+ * NULL. */
 SXE_PUBLIC SXE *sxe_new_tcp(SXE *from, const char *ip, unsigned short port,
                             SXE_IN_EVENT_CONNECTED connected, SXE_IN_EVENT_READ read,
                             SXE_IN_EVENT_CLOSE close);
 
-/* The path is borrowed until sxe_listen or sxe_connect_unix returned. "@name" is an abstract name. */
+/* The path is borrowed until sxe_listen or sxe_connect_unix returned. "@name" is an abstract name.
+ */
 SXE_PUBLIC SXE *sxe_new_unix(SXE *from, const char *path, SXE_IN_EVENT_CONNECTED connected,
                              SXE_IN_EVENT_READ read, SXE_IN_EVENT_CLOSE close);
 
-/* Datagrams: on_read sees one at a time, and it is gone afterwards. Open at once with sxe_listen. */
+/* Datagrams: on_read sees one at a time, and it is gone afterwards. Open at once with sxe_listen.
+ */
 SXE_PUBLIC SXE *sxe_new_udp(SXE *from, const char *ip, unsigned short port, SXE_IN_EVENT_READ read);
 
-/* Accept connections (or datagrams). Accepted sockets inherit callbacks, user data and options. A dead
- * unix socket file is replaced, a living one is -EADDRINUSE. 0 or -errno, then it is still NEW. */
+/* Accept connections (or datagrams). Accepted sockets inherit callbacks, user data and options. A
+ * dead unix socket file is replaced, a living one is -EADDRINUSE. 0 or -errno, then it is still
+ * NEW. */
 SXE_PUBLIC SXE_RETURN sxe_listen(SXE *this_);
 
 /* Accept one connection and become it: connected is called with the same SXE. */
 SXE_PUBLIC SXE_RETURN sxe_listen_oneshot(SXE *this_);
 
-/* Begin to connect, from the ip and port given at creation. connected is called later, never inside; a
- * failure at any time ends in on_close. 0 or -errno, then it is still NEW (and nothing leaked). */
+/* Begin to connect, from the ip and port given at creation. connected is called later, never
+ * inside; a failure at any time ends in on_close. 0 or -errno, then it is still NEW (and nothing
+ * leaked). */
 SXE_PUBLIC SXE_RETURN sxe_connect(SXE *this_, const char *ip, unsigned short port);
 SXE_PUBLIC SXE_RETURN sxe_connect_unix(SXE *this_);
 
 /* Close after what was written is sent. 0, or -EALREADY. */
 SXE_PUBLIC SXE_RETURN sxe_close(SXE *this_);
 
-/* The same, but wait (for timeout_ms[CLOSING] at most) until the peer closed too, dropping what it still
- * sends: closing at once while unread bytes arrive would make the kernel reset the connection, and the
- * peer would lose the reply. */
+/* The same, but wait (for timeout_ms[CLOSING] at most) until the peer closed too, dropping what it
+ * still sends: closing at once while unread bytes arrive would make the kernel reset the
+ * connection, and the peer would lose the reply. */
 SXE_PUBLIC SXE_RETURN sxe_close_lingering(SXE *this_);
 
 /* Close at once with a reset; unsent output is dropped. */
@@ -171,7 +185,8 @@ SXE_PUBLIC SXE_RETURN sxe_abort(SXE *this_);
 
 /* ---- Reading ---- */
 
-/* Unread bytes: see SXE_BUF below. Consume some of them; the rest is seen again with the next event. */
+/* Unread bytes: see SXE_BUF below. Consume some of them; the rest is seen again with the next
+ * event. */
 SXE_PUBLIC void sxe_consume(SXE *this_, unsigned length);
 
 /* Stop reading this socket: no on_read until sxe_resume. */
@@ -179,27 +194,30 @@ SXE_PUBLIC void sxe_pause(SXE *this_);
 
 enum sxe_resume {
     SXE_RESUME_WHEN_MORE = 0, /* on_read when more bytes arrive */
-    SXE_RESUME_IMMEDIATE = 1  /* and also in this turn of the loop for those that are unread, if any */
+    SXE_RESUME_IMMEDIATE =
+        1 /* and also in this turn of the loop for those that are unread, if any */
 };
 SXE_PUBLIC void sxe_resume(SXE *this_, enum sxe_resume how);
 
-/* See the peer's half-close: on_read with length 0 instead of a close; writing stays possible, and the
- * program closes. */
+/* See the peer's half-close: on_read with length 0 instead of a close; writing stays possible, and
+ * the program closes. */
 SXE_PUBLIC void sxe_set_half_close(SXE *this_, bool wanted);
 
 /* ---- Writing ----
  * Nothing is written inside these calls but what would not fit the loop's 64 KiB output buffer; one
- * write(2) follows at the end of the event. -ENOTCONN: not connected; -ENOBUFS: output_max reached or no
- * chunk free; then nothing was taken. */
+ * write(2) follows at the end of the event. -ENOTCONN: not connected; -ENOBUFS: output_max reached
+ * or no chunk free; then nothing was taken. */
 SXE_PUBLIC SXE_RETURN sxe_write(SXE *this_, const void *data, unsigned length); /* copies */
-SXE_PUBLIC SXE_RETURN sxe_write_static(SXE *this_, const void *data, size_t length); /* borrows for ever */
+SXE_PUBLIC SXE_RETURN sxe_write_static(SXE *this_, const void *data,
+                                       size_t length); /* borrows for ever */
 
-/* Borrows data until on_sent, which is called once, later: when the kernel has all of it, or the socket
- * closed. Any length; any number of sends may be under way. */
-SXE_PUBLIC SXE_RETURN sxe_send(SXE *this_, const void *data, size_t length, SXE_OUT_EVENT_SENT on_sent);
+/* Borrows data until on_sent, which is called once, later: when the kernel has all of it, or the
+ * socket closed. Any length; any number of sends may be under way. */
+SXE_PUBLIC SXE_RETURN sxe_send(SXE *this_, const void *data, size_t length,
+                               SXE_OUT_EVENT_SENT on_sent);
 
-/* length bytes of a file from offset, by sendfile(2). Borrows fd until on_sent (which may be NULL). A
- * file that ends early closes the socket: on_sent gets -ENODATA. */
+/* length bytes of a file from offset, by sendfile(2). Borrows fd until on_sent (which may be NULL).
+ * A file that ends early closes the socket: on_sent gets -ENODATA. */
 SXE_PUBLIC SXE_RETURN sxe_sendfile(SXE *this_, int fd, off_t offset, size_t length,
                                    SXE_OUT_EVENT_SENT on_sent);
 
@@ -216,16 +234,17 @@ SXE_PUBLIC unsigned sxe_unsent(const SXE *this_);
 /* ---- Looking at a socket ---- */
 
 SXE_PUBLIC enum sxe_state sxe_get_state(const SXE *this_);
-SXE_PUBLIC const char    *sxe_state_to_string(unsigned state);
-SXE_PUBLIC int            sxe_error(const SXE *this_); /* errno that closed it; 0: an orderly close */
-SXE_PUBLIC int            sxe_fd(const SXE *this_);    /* -1: none; borrowed */
-SXE_PUBLIC void          *sxe_extra(SXE *this_); /* extra_size bytes, zero for each new socket */
+SXE_PUBLIC const char *sxe_state_to_string(unsigned state);
+SXE_PUBLIC int sxe_error(const SXE *this_); /* errno that closed it; 0: an orderly close */
+SXE_PUBLIC int sxe_fd(const SXE *this_);    /* -1: none; borrowed */
+SXE_PUBLIC void *sxe_extra(SXE *this_);     /* extra_size bytes, zero for each new socket */
 
-/* An IPv4 or IPv6 address as text, or a path; "" when there is none. Asks the system; the text is valid
- * until the next of these calls in this thread. The peer of a udp socket is the last sender. */
-SXE_PUBLIC const char    *sxe_peer_ip(const SXE *this_);
+/* An IPv4 or IPv6 address as text, or a path; "" when there is none. Asks the system; the text is
+ * valid until the next of these calls in this thread. The peer of a udp socket is the last sender.
+ */
+SXE_PUBLIC const char *sxe_peer_ip(const SXE *this_);
 SXE_PUBLIC unsigned short sxe_peer_port(const SXE *this_);
-SXE_PUBLIC const char    *sxe_local_ip(const SXE *this_);
+SXE_PUBLIC const char *sxe_local_ip(const SXE *this_);
 SXE_PUBLIC unsigned short sxe_local_port(const SXE *this_);
 
 /* The last sender's address, for sxe_write_to; NULL if nothing came. */
@@ -233,19 +252,20 @@ SXE_PUBLIC const struct sockaddr *sxe_peer_address(const SXE *this_, socklen_t *
 
 /* A number that never means another socket; and back: NULL if that one is gone. */
 SXE_PUBLIC uint64_t sxe_handle(const SXE *this_);
-SXE_PUBLIC SXE     *sxe_from_handle(uint64_t handle);
+SXE_PUBLIC SXE *sxe_from_handle(uint64_t handle);
 
 SXE_PUBLIC unsigned sxe_number_in_state(enum sxe_state state);
 
 /* ---- Later: deferred calls, timers, signals, all in the loop ---- */
 
-/* Call fn once, before the loop waits again; not if the socket closes first. -EBUSY: one is pending. */
+/* Call fn once, before the loop waits again; not if the socket closes first. -EBUSY: one is
+ * pending. */
 SXE_PUBLIC SXE_RETURN sxe_defer(SXE *this_, void (*fn)(SXE *));
 
 struct sxe_timer {
-    ev_timer ev;                             /* private */
-    void (*on_timer)(struct sxe_timer *);    /* ro */
-    void *user;                              /* rw */
+    ev_timer ev;                          /* private */
+    void (*on_timer)(struct sxe_timer *); /* ro */
+    void *user;                           /* rw */
 };
 /* after and repeat in seconds, repeat 0: once. A timer never fires early. */
 SXE_PUBLIC void sxe_timer_init(struct sxe_timer *timer, void (*on_timer)(struct sxe_timer *),
@@ -254,9 +274,9 @@ SXE_PUBLIC void sxe_timer_start(struct sxe_timer *timer);
 SXE_PUBLIC void sxe_timer_stop(struct sxe_timer *timer);
 
 struct sxe_signal {
-    ev_signal ev;                            /* private */
-    void (*on_signal)(struct sxe_signal *);  /* ro */
-    void *user;                              /* rw */
+    ev_signal ev;                           /* private */
+    void (*on_signal)(struct sxe_signal *); /* ro */
+    void *user;                             /* rw */
 };
 SXE_PUBLIC void sxe_signal_start(struct sxe_signal *watch, int signal_number,
                                  void (*on_signal)(struct sxe_signal *));
@@ -267,19 +287,19 @@ SXE_PUBLIC void sxe_signal_stop(struct sxe_signal *watch);
 struct sxe_io_table; /* how bytes get in and out: sockets; TLS later */
 
 struct sxe {
-    uint32_t                   id;           /* ro: index in the pool */
-    int                        fd;           /* private */
-    uint8_t                    kind;         /* private */
-    uint8_t                    watched;      /* private: what epoll reports */
-    uint16_t                   flags;        /* private */
-    int32_t                    error;        /* private */
-    void                      *user_data;    /* rw */
-    SXE_IN_EVENT_CONNECTED     on_connected; /* ro */
-    SXE_IN_EVENT_READ          on_read;      /* rw */
-    SXE_IN_EVENT_CLOSE         on_close;     /* rw */
-    const struct sxe_io_table *io;           /* private */
-    struct sxe_buffer          in;           /* ro: the unread bytes */
-    union {                                  /* private, all of it */
+    uint32_t id;                         /* ro: index in the pool */
+    int fd;                              /* private */
+    uint8_t kind;                        /* private */
+    uint8_t watched;                     /* private: what epoll reports */
+    uint16_t flags;                      /* private */
+    int32_t error;                       /* private */
+    void *user_data;                     /* rw */
+    SXE_IN_EVENT_CONNECTED on_connected; /* ro */
+    SXE_IN_EVENT_READ on_read;           /* rw */
+    SXE_IN_EVENT_CLOSE on_close;         /* rw */
+    const struct sxe_io_table *io;       /* private */
+    struct sxe_buffer in;                /* ro: the unread bytes */
+    union {                              /* private, all of it */
         struct {
             void (*deferred)(SXE *);
             uint32_t deferred_next;
@@ -290,27 +310,26 @@ struct sxe {
             uint32_t out_offset;
         } open;
         unsigned char address[28]; /* NEW: where to bind */
-        const char   *path;        /* NEW: where to listen or connect */
+        const char *path;          /* NEW: where to listen or connect */
     } u;
 };
 
-#define SXE_BUF(this)       sxe_buffer_data(&(this)->in)
-#define SXE_BUF_USED(this)  ((int)sxe_buffer_length(&(this)->in)) /* signed, as in 2010 */
-#define SXE_BUF_ROOM(this)  sxe_buffer_room(&(this)->in)
-#define SXE_BUF_CLEAR(this) sxe_consume((this), (unsigned)SXE_BUF_USED(this))
-#define SXE_BUF_STRNSTR(this, text) \
-    sxe_buffer_find(&(this)->in, (text), __builtin_strlen(text))
+#define SXE_BUF(this)               sxe_buffer_data(&(this)->in)
+#define SXE_BUF_USED(this)          ((int)sxe_buffer_length(&(this)->in)) /* signed, as in 2010 */
+#define SXE_BUF_ROOM(this)          sxe_buffer_room(&(this)->in)
+#define SXE_BUF_CLEAR(this)         sxe_consume((this), (unsigned)SXE_BUF_USED(this))
+#define SXE_BUF_STRNSTR(this, text) sxe_buffer_find(&(this)->in, (text), __builtin_strlen(text))
 #define SXE_BUF_STRNCASESTR(this, text) \
     sxe_buffer_find_nocase(&(this)->in, (text), __builtin_strlen(text))
-#define SXE_ID(this)               ((this)->id)
-#define SXE_USER_DATA(this)        ((this)->user_data)
-#define SXE_USER_DATA_AS_INT(this) ((int)(intptr_t)(this)->user_data)
-#define SXE_PEER_ADDR(this)        sxe_peer_ip(this)
-#define SXE_PEER_PORT(this)        sxe_peer_port(this)
-#define SXE_LOCAL_ADDR(this)       sxe_local_ip(this)
-#define SXE_LOCAL_PORT(this)       sxe_local_port(this)
+#define SXE_ID(this)                  ((this)->id)
+#define SXE_USER_DATA(this)           ((this)->user_data)
+#define SXE_USER_DATA_AS_INT(this)    ((int)(intptr_t)(this)->user_data)
+#define SXE_PEER_ADDR(this)           sxe_peer_ip(this)
+#define SXE_PEER_PORT(this)           sxe_peer_port(this)
+#define SXE_LOCAL_ADDR(this)          sxe_local_ip(this)
+#define SXE_LOCAL_PORT(this)          sxe_local_port(this)
 #define SXE_WRITE_LITERAL(this, text) sxe_write((this), (text), SXE_LITERAL_LENGTH(text))
-#define SXE_IP_ADDR_ANY            "INADDR_ANY"
+#define SXE_IP_ADDR_ANY               "INADDR_ANY"
 
 #ifdef __cplusplus
 }

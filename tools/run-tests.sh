@@ -14,7 +14,7 @@ trap 'exit 130' INT TERM
 passed=0
 failed=0
 
-# result PATTERN: the two numbers of the program's last result line, passed and failed.
+# result SCRIPT: the numbers that this sed script finds in the last line of a result, or nothing.
 result() {
     sed -n "$1" "$said" | tail -n 1
 }

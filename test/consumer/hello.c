@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a program outside the tree does with an installed libsxe; C11 and C++17 alike: it talks to itself.
+ * What a program outside the tree does with an installed libsxe; C11 and C++17 alike: it talks to
+ * itself.
  */
 #include <sxe.h>
 
@@ -39,7 +40,8 @@ main(void)
     listener = sxe_new_tcp(NULL, "127.0.0.1", 0, NULL, echo, NULL);
     if (sxe_listen(listener) < 0)
         return 1;
-    if (sxe_connect(sxe_new_tcp(NULL, "", 0, greet, heard, NULL), "127.0.0.1", SXE_LOCAL_PORT(listener)) < 0)
+    if (sxe_connect(sxe_new_tcp(NULL, "", 0, greet, heard, NULL), "127.0.0.1",
+                    SXE_LOCAL_PORT(listener)) < 0)
         return 1;
     sxe_run();
     return sxe_fini();

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
 --
--- What is not HTTP/1.1 as RFC 9112 has it is refused, with the connection closed and nothing answered
--- after: two readers that differ about where a request ends are how requests are smuggled.
+-- What is not HTTP/1.1 as RFC 9112 has it is refused, with the connection closed and nothing
+-- answered after: two readers that differ about where a request ends are how requests are smuggled.
 
 local httpd = require "httpd"
 local server <close> = httpd.start()
@@ -10,6 +10,10 @@ local server <close> = httpd.start()
 local function request(part)
     return (part.line or "GET / HTTP/1.1") .. "\r\n" .. (part.host or "Host: a\r\n")
         .. (part.headers or "") .. "\r\n" .. (part.body or "")
+end
+
+local function length(value)
+    return request{headers = "Content-Length: " .. value .. "\r\n", body = "x"}
 end
 
 local refused = {
@@ -61,25 +65,27 @@ local refused = {
 
     {400, "no Host", request{host = ""}},
     {400, "Host twice", request{host = "Host: a\r\nHost: a\r\n"}},
-    {400, "Host twice, in HTTP/1.0", request{line = "GET / HTTP/1.0", host = "Host: a\r\nHost: b\r\n"}},
+    {400, "Host twice, in HTTP/1.0",
+     request{line = "GET / HTTP/1.0", host = "Host: a\r\nHost: b\r\n"}},
     {400, "a Host with a blank", request{host = "Host: a b\r\n"}},
     {400, "a Host that is a list", request{host = "Host: a, b\r\n"}},
     {400, "a Host with a path", request{host = "Host: a/b\r\n"}},
 
-    {400, "a negative Content-Length", request{headers = "Content-Length: -1\r\n"}},
-    {400, "a Content-Length with a sign", request{headers = "Content-Length: +1\r\n", body = "x"}},
-    {400, "a Content-Length in hexadecimal", request{headers = "Content-Length: 0x1\r\n", body = "x"}},
-    {400, "an empty Content-Length", request{headers = "Content-Length:\r\n"}},
-    {400, "a Content-Length of words", request{headers = "Content-Length: one\r\n", body = "x"}},
-    {400, "a Content-Length with a fraction", request{headers = "Content-Length: 1.0\r\n", body = "x"}},
+    {400, "a negative Content-Length", length("-1")},
+    {400, "a Content-Length with a sign", length("+1")},
+    {400, "a Content-Length in hexadecimal", length("0x1")},
+    {400, "an empty Content-Length", length("")},
+    {400, "a Content-Length of words", length("one")},
+    {400, "a Content-Length with a fraction", length("1.0")},
     {400, "two Content-Lengths that differ",
      request{headers = "Content-Length: 1\r\nContent-Length: 2\r\n", body = "xx"}},
-    {400, "a list of Content-Lengths that differ", request{headers = "Content-Length: 1, 2\r\n", body = "x"}},
+    {400, "a list of Content-Lengths that differ", length("1, 2")},
     {400, "Content-Length and Transfer-Encoding",
      request{headers = "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n", body = "0\r\n\r\n"}},
     {400, "Transfer-Encoding and Content-Length",
      request{headers = "Transfer-Encoding: chunked\r\nContent-Length: 5\r\n", body = "0\r\n\r\n"}},
-    {501, "a chunked body", request{headers = "Transfer-Encoding: chunked\r\n", body = "0\r\n\r\n"}},
+    {501, "a chunked body",
+     request{headers = "Transfer-Encoding: chunked\r\n", body = "0\r\n\r\n"}},
     {501, "a chunked body, in other letters",
      request{headers = "TRANSFER-encoding: Chunked\r\n", body = "0\r\n\r\n"}},
 

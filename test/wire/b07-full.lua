@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
--- More clients than places: those outside wait, the server does not spin, and a place that gets free
--- is used at once.
+-- More clients than places: those outside wait, the server does not spin, and a place that gets
+-- free is used at once.
 
 local httpd = require "httpd"
 

@@ -60,7 +60,7 @@ local faults = {
         sock:send("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello")
     end},
     {"more bytes than announced", "", function(sock) sock:send(reply .. "more") end},
-    {"two replies to one request", "", function(sock) sock:send(reply .. reply) end},
+    {"more replies than requests", "", function(sock) sock:send(reply .. reply) end},
 }
 for _, case in ipairs(faults) do
     local name, kind, misbehave = table.unpack(case)
@@ -73,8 +73,8 @@ for _, case in ipairs(faults) do
         sock:recv_until("\r\n\r\n")
         pcall(misbehave, sock)
         client:finish():check_report{status = 1, opened = 1, queries = 3}
-        check(client.ok == 1 or client.ok == 2 and name:find("^more") or client.ok == 2 and name:find("^two r"),
-              client.output)
+        -- A reply with too much behind it may count as good: only what follows is lost for certain.
+        check(client.ok == 1 or client.ok == 2 and name:find("^more "), client.output)
         equal(client.ok + client.failed, 3, client.output)
         check(client.output:lower():find(kind), ("no %q in %q"):format(kind, client.output))
     end)
@@ -83,7 +83,8 @@ end
 test("a server that accepts and says nothing: all queries are counted as timed out", function()
     local listener <close> = wire.listen("127.0.0.1", 0)
     local client = load.start(listener, "-c", "5", "-n", "4", "--timeout", "0.3")
-    client:finish():check_report{status = 1, opened = 5, queries = 20, ok = 0, failed = 20, kind = "timed out"}
+    client:finish():check_report{status = 1, opened = 5, queries = 20, ok = 0, failed = 20,
+                                 kind = "timed out"}
 end)
 
 test("a server that keeps coming forward slowly is waited for", function()
@@ -96,22 +97,18 @@ test("one connection's fault is not another's", function()
     local listener <close> = wire.listen("127.0.0.1", 0)
     local client = load.start(listener, "-c", "10", "-n", "2", "--timeout", "2")
     local socks = load.accept(listener, 10)
-    for _ = 1, 2 do
-        for i, sock in ipairs(socks) do
-            if i % 2 == 0 then
-                sock:recv_until("\r\n\r\n")
-                sock:send(reply)
-            elseif i == 1 then
-                sock:reset()
-            elseif i == 3 then
-                sock:send("rubbish\r\n\r\n")
-            end
-        end
-        socks[1], socks[3] = socks[2], socks[4]
-        table.remove(socks, 3)
-        table.remove(socks, 1)
+    for _, sock in ipairs(socks) do
+        sock:recv_until("\r\n\r\n")
     end
-    client:finish():check_report{status = 1, opened = 10, queries = 20, ok = 10, failed = 10}
+    table.remove(socks):reset()
+    table.remove(socks):send("rubbish\r\n\r\n")
+    table.remove(socks):close()
+    for _, sock in ipairs(socks) do
+        sock:send(reply)
+        sock:recv_until("\r\n\r\n")
+        sock:send(reply)
+    end
+    client:finish():check_report{status = 1, opened = 10, queries = 20, ok = 14, failed = 6}
 end)
 
 test("the server closes idle connections before the first query", function()

@@ -14,8 +14,9 @@ for _, case in ipairs{{1, 1}, {1, 1000}, {64, 10}, {1000, 5}} do
         local server <close> = httpd.start("-c", "1100")
         server:check_answers()
         local descriptors = wire.fds(server.pid)
-        run(server, sockets, queries):check_report{
-            status = 0, opened = sockets, queries = sockets * queries, ok = sockets * queries, failed = 0}
+        local total = sockets * queries
+        run(server, sockets, queries):check_report{status = 0, opened = sockets, queries = total,
+                                                   ok = total, failed = 0}
         server:check_descriptors(descriptors)
     end)
 end

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
 --
--- A running sxe-httpd, and what its replies have to be. `local server <close> = httpd.start()` stops the
--- server at the end of the block and checks that it left nothing behind.
+-- A running sxe-httpd, and what its replies have to be. `local server <close> = httpd.start()`
+-- stops the server at the end of the block and checks that it ends well.
 
 local httpd = {}
 httpd.__index = httpd

@@ -45,7 +45,8 @@ end
 
 -- How many errors of this kind there were, "refused" for example; 0 where it is not named.
 function load:count(kind)
-    return tonumber(self.output:match(kind .. "%s+(%d+)") or self.output:match("(%d+)%s+" .. kind) or 0)
+    return tonumber(self.output:match(kind .. "%s+(%d+)") or self.output:match("(%d+)%s+" .. kind)
+                    or 0)
 end
 
 function load:check_report(expected)
@@ -68,8 +69,8 @@ function load.accept(listener, count)
     return socks
 end
 
--- One connection of one client, served: serve(sock, i) is called for each request that comes, and the
--- report has to be as expected.
+-- One connection of one client, served: serve(sock, i) is called for each request that comes, and
+-- the report has to be as expected.
 function load.check_one(queries, serve, expected, ...)
     local listener <close> = wire.listen("127.0.0.1", 0)
     local client = load.start(listener, "-c", "1", "-n", tostring(queries), ...)

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Echo lines, whole lines only: what is not a line yet stays unread, and the library keeps it.
+ */
+#include <sxe.h>
+
+#include <stdlib.h>
+
+static void
+on_read(SXE *self, int length)
+{
+    const char *end = sxe_buffer_find(&self->in, "\n", 1);
+
+    SXE_UNUSED_PARAMETER(length);
+    if (end == NULL)
+        return;
+    length = (int)(end - SXE_BUF(self)) + 1;
+    if (sxe_write(self, SXE_BUF(self), (unsigned)length) < 0)
+        sxe_close(self);
+    sxe_consume(self, (unsigned)length);
+    sxe_resume(self, SXE_RESUME_IMMEDIATE); /* there may be another line behind it */
+}
+
+int
+main(int argc, char **argv)
+{
+    unsigned short port = (unsigned short)(argc > 1 ? strtoul(argv[1], NULL, 10) : 9091);
+
+    sxe_register(1000, 0);
+    return sxe_init() < 0 ||
+           sxe_listen(sxe_new_tcp(NULL, "127.0.0.1", port, NULL, on_read, NULL)) < 0 ||
+           sxe_run() < 0;
+}

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: both ends of a connection in one test: a plan of lib-sxe with callbacks that push what
+ * happens into the event queue, and raw peers that are plain sockets of the same process.
+ *
+ * Place: any unit test that needs sockets. Its own calls to the system are the real ones: fake-os
+ * neither counts them nor makes them fail.
+ *
+ * Shape: nothing here blocks. What waits turns the loop, up to WAIT_TURNS times of at most 1 ms (of
+ * the clock that the loop sees, real or fake), so that the library's end goes on meanwhile.
+ * EXPECT... and PEER_EXPECT... fail at the line of the test.
+ *
+ * Example:
+ *     plan_start(10);
+ *     SXE *listener = listen_tcp(push_read);
+ *     int peer = peer_connect(sxe_local_port(listener));
+ *     const void *accepted = EXPECT("connected", NULL, 0)->object;
+ *     peer_send(peer, "hi", 2);
+ *     EXPECT_READ(accepted, "hi");
+ *     close(peer);
+ *     EXPECT("close", accepted, 0);
+ *     plan_stop();
+ */
+#ifndef SXE_FIXTURE_H
+#define SXE_FIXTURE_H
+
+#include <errno.h>
+
+#include "event-queue.h"
+#include "sxe.h"
+
+#define WAIT_TURNS 2000
+
+/* ---- The plan ---- */
+
+/* sxe_register and sxe_init, on the default loop. The log is silent but for fatal lines. */
+void plan_start(unsigned connections);
+void plan_start_with(unsigned connections, const struct sxe_config *config);
+
+/* sxe_fini, and the default loop goes too. Fails if an event was not popped or a descriptor is open
+ * that was not before plan_start. */
+void plan_stop(void);
+
+/* ---- Turning the loop ---- */
+
+void turn(unsigned times); /* without waiting */
+void pump(void);           /* until an event is in the queue or WAIT_TURNS are over */
+
+/* ---- Callbacks ---- */
+
+void push_connected(SXE *s);              /* "connected", 0 */
+void push_read(SXE *s, int length);       /* "read", length, the unread bytes; consumes them */
+void push_read_keep(SXE *s, int length);  /* the same, but leaves them unread */
+void push_close(SXE *s);                  /* "close", sxe_error() */
+void push_sent(SXE *s, int result);       /* "sent", result */
+void push_deferred(SXE *s);               /* "deferred", 0 */
+void push_timer(struct sxe_timer *timer); /* "timer", 0; the object is its user */
+
+/* A listener at 127.0.0.1 with these callbacks, on a port of the system's choice. */
+SXE *listen_tcp(SXE_IN_EVENT_READ read);
+
+/* Its peer, connected, and its end of that; "connected" is popped. */
+SXE *accept_peer(SXE *listener, int *peer);
+
+/* ---- What must happen next: pump, then the oldest event is this one. object NULL: anybody's ----
+ */
+
+#define EXPECT(name, object, number) expect__event(__FILE__, __LINE__, name, object, number)
+#define EXPECT_READ(object, text)    expect__read(__FILE__, __LINE__, object, text)
+#define EXPECT_NOTHING()             expect__nothing(__FILE__, __LINE__) /* 20 turns long */
+
+const struct event *expect__event(const char *file, int line, const char *name, const void *object,
+                                  long number);
+void expect__read(const char *file, int line, const void *object, const char *text);
+void expect__nothing(const char *file, int line);
+
+/* ---- Raw peers: descriptors, close them with close() ---- */
+
+int peer_listen(unsigned short *port); /* at 127.0.0.1 */
+int peer_accept(int listener);
+int peer_connect(unsigned short port);
+
+void peer_send(int fd, const void *data, size_t length); /* all of it */
+void peer_shutdown(int fd);                              /* half-close */
+void peer_reset(int fd);                                 /* closes it */
+
+/* Read until there are length bytes, or the end: how many. */
+size_t peer_receive(int fd, void *data, size_t length);
+
+#define PEER_EXPECT(fd, text)   peer__expect(__FILE__, __LINE__, fd, text)
+#define PEER_EXPECT_END(fd)     peer__expect_end(__FILE__, __LINE__, fd, 0)
+#define PEER_EXPECT_RESET(fd)   peer__expect_end(__FILE__, __LINE__, fd, ECONNRESET)
+#define PEER_EXPECT_SILENCE(fd) peer__expect_end(__FILE__, __LINE__, fd, EAGAIN) /* 20 turns long \
+                                                                                  */
+
+void peer__expect(const char *file, int line, int fd, const char *text);
+void peer__expect_end(const char *file, int line, int fd, int error);
+
+#endif

@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: a pool beside the plainest thing that should behave like it, an array of {state, order},
+ * where order is the number of the last move. Each step does the same to both and compares what it
+ * can see; pool_model_check compares all.
+ *
+ * Place: driven by random numbers in test-pool-oracle.c, by a fuzzer in fuzz-pool.c.
+ *
+ * Shape: a step is 4 bytes: operation, id (2 bytes), states (old in the low half, new in the high),
+ * each taken modulo what there is.
+ *
+ * Limits: one walk at a time; "the oldest" is found by looking at all.
+ */
+#ifndef POOL_MODEL_H
+#define POOL_MODEL_H
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sxe-pool.h"
+#include "sxe-time.h"
+
+#define POOL_MODEL_STEP_SIZE 4
+
+struct pool_model {
+    char *pool; /* one byte an element, its own id */
+    unsigned number;
+    unsigned states;
+    uint64_t moves;
+    struct {
+        unsigned state;
+        uint64_t order;
+        uint64_t handle; /* taken at some time */
+        bool is_good;    /* the handle is */
+    } * elements;
+    uint64_t now_ns;
+    SXE_POOL_WALKER walker;
+    unsigned walk_state;
+    uint64_t walk_last;  /* order of the element last met */
+    uint64_t walk_limit; /* moves when the walk began */
+};
+
+struct pool_model_step {
+    unsigned id;
+    unsigned old_state;
+    unsigned new_state;
+};
+
+static inline void
+pool_model_move(struct pool_model *model, unsigned id, unsigned new_state)
+{
+    if (model->elements[id].state != 0 && new_state == 0)
+        model->elements[id].is_good = false;
+    model->elements[id].state = new_state;
+    model->elements[id].order = ++model->moves;
+}
+
+/* The oldest of a state among those that moved after `after`, but not after `limit`. */
+static inline unsigned
+pool_model_oldest(const struct pool_model *model, unsigned state, uint64_t after, uint64_t limit)
+{
+    uint64_t oldest = UINT64_MAX;
+    unsigned found = SXE_POOL_NO_INDEX;
+
+    for (unsigned id = 0; id < model->number; id++) {
+        const uint64_t order = model->elements[id].order;
+
+        if (model->elements[id].state == state && order > after && order <= limit &&
+            order < oldest) {
+            oldest = order;
+            found = id;
+        }
+    }
+    return found;
+}
+
+/* ---- Operations: whether pool and model agree ---- */
+
+static inline bool
+pool_model_set(struct pool_model *model, const struct pool_model_step *step)
+{
+    const unsigned state = model->elements[step->id].state;
+
+    pool_model_move(model, step->id, step->new_state);
+    return sxe_pool_index_to_state(model->pool, step->id) == state &&
+           sxe_pool_set_indexed_element_state(model->pool, step->id, state, step->new_state) ==
+               SXE_POOL_LOCK_TAKEN;
+}
+
+static inline bool
+pool_model_try(struct pool_model *model, const struct pool_model_step *step)
+{
+    const unsigned actual = model->elements[step->id].state;
+    unsigned state = step->new_state;
+    const unsigned result =
+        sxe_pool_try_to_set_indexed_element_state(model->pool, step->id, step->old_state, &state);
+
+    if (step->old_state != actual)
+        return result == SXE_POOL_INCORRECT_STATE && state == actual;
+    pool_model_move(model, step->id, step->new_state);
+    return result == step->id && state == step->new_state;
+}
+
+static inline bool
+pool_model_take_oldest(struct pool_model *model, const struct pool_model_step *step)
+{
+    const unsigned id = pool_model_oldest(model, step->old_state, 0, UINT64_MAX);
+
+    if (id != SXE_POOL_NO_INDEX)
+        pool_model_move(model, id, step->new_state);
+    return sxe_pool_set_oldest_element_state(model->pool, step->old_state, step->new_state) == id;
+}
+
+static inline bool
+pool_model_touch(struct pool_model *model, const struct pool_model_step *step)
+{
+    pool_model_move(model, step->id, model->elements[step->id].state);
+    return sxe_pool_touch_indexed_element(model->pool, step->id) == SXE_POOL_LOCK_TAKEN;
+}
+
+static inline bool
+pool_model_look(struct pool_model *model, const struct pool_model_step *step)
+{
+    const unsigned id = pool_model_oldest(model, step->old_state, 0, UINT64_MAX);
+    const SXE_TIME time =
+        id == SXE_POOL_NO_INDEX ? 0 : sxe_pool_get_element_time_by_index(model->pool, id);
+
+    return sxe_pool_get_oldest_element_index(model->pool, step->old_state) == id &&
+           sxe_pool_get_oldest_element_time(model->pool, step->old_state) == time;
+}
+
+static inline bool
+pool_model_take_handle(struct pool_model *model, const struct pool_model_step *step)
+{
+    model->elements[step->id].handle = sxe_pool_get_handle(model->pool, step->id);
+    model->elements[step->id].is_good = true;
+    return model->elements[step->id].handle != 0;
+}
+
+static inline bool
+pool_model_use_handle(struct pool_model *model, const struct pool_model_step *step)
+{
+    return sxe_pool_handle_to_index(model->pool, model->elements[step->id].handle) ==
+           (model->elements[step->id].is_good ? step->id : SXE_POOL_NO_INDEX);
+}
+
+static inline bool
+pool_model_walk(struct pool_model *model, const struct pool_model_step *step)
+{
+    sxe_pool_walker_construct(&model->walker, model->pool, step->old_state);
+    model->walk_state = step->old_state;
+    model->walk_last = 0;
+    model->walk_limit = model->moves;
+    return true;
+}
+
+static inline bool
+pool_model_walk_on(struct pool_model *model, const struct pool_model_step *step)
+{
+    const unsigned id =
+        pool_model_oldest(model, model->walk_state, model->walk_last, model->walk_limit);
+
+    (void)step;
+    if (id != SXE_POOL_NO_INDEX)
+        model->walk_last = model->elements[id].order;
+    return sxe_pool_walker_step(&model->walker) == id;
+}
+
+/* Time stands still, goes on, or (which a clock must not do) goes back. */
+static inline bool
+pool_model_turn(struct pool_model *model, const struct pool_model_step *step)
+{
+    model->now_ns += step->new_state == 0 ? step->id * 1000 : step->new_state;
+    model->now_ns -= step->old_state == 1 ? model->now_ns / 2 : 0;
+    sxe_time_set_turn_ns(model->now_ns + 1);
+    return true;
+}
+
+static inline bool
+pool_model_hop(struct pool_model *model, const struct pool_model_step *step)
+{
+    const size_t size = sxe_pool_size(model->number, 1, model->states);
+    void *old = sxe_pool_to_base(model->pool);
+    void *block = aligned_alloc(64, size);
+
+    if (block == NULL)
+        abort();
+    memcpy(block, old, size);
+    memset(old, 0xf0, size);
+    free(old);
+    model->pool = sxe_pool_from_base(block);
+    return pool_model_walk(model, step);
+}
+
+/* ---- The whole ---- */
+
+static inline void
+pool_model_open(struct pool_model *model, unsigned number, unsigned states)
+{
+    void *block = aligned_alloc(64, sxe_pool_size(number, 1, states));
+
+    *model = (struct pool_model){.number = number, .states = states, .now_ns = 1000};
+    model->elements = calloc(number, sizeof(model->elements[0]));
+    sxe_time_set_turn_ns(model->now_ns);
+    model->pool = sxe_pool_construct(block, "model", number, 1, states, SXE_POOL_OPTION_UNLOCKED);
+    if (model->pool == NULL || model->elements == NULL)
+        abort();
+    for (unsigned id = 0; id < number; id++) {
+        pool_model_move(model, id, 0);
+        model->pool[id] = (char)id;
+    }
+    pool_model_walk(model, &(struct pool_model_step){0});
+}
+
+static inline void
+pool_model_close(struct pool_model *model)
+{
+    free(sxe_pool_to_base(model->pool));
+    free(model->elements);
+    sxe_time_set_turn_ns(0);
+}
+
+/* NULL, or the name of the operation that went another way in the pool. */
+static inline const char *
+pool_model_step(struct pool_model *model, const uint8_t bytes[POOL_MODEL_STEP_SIZE])
+{
+    static const struct {
+        const char *name;
+        bool (*run)(struct pool_model *, const struct pool_model_step *);
+    } operations[] = {
+        {"set", pool_model_set},
+        {"set", pool_model_set},
+        {"set", pool_model_set},
+        {"try", pool_model_try},
+        {"take oldest", pool_model_take_oldest},
+        {"take oldest", pool_model_take_oldest},
+        {"touch", pool_model_touch},
+        {"touch", pool_model_touch},
+        {"look", pool_model_look},
+        {"take handle", pool_model_take_handle},
+        {"use handle", pool_model_use_handle},
+        {"use handle", pool_model_use_handle},
+        {"turn", pool_model_turn},
+        {"walk on", pool_model_walk_on},
+        {"walk on", pool_model_walk_on},
+        {"walk on", pool_model_walk_on},
+        {"walk on", pool_model_walk_on},
+        {"walk", pool_model_walk},
+        {"hop", pool_model_hop},
+    };
+    const struct pool_model_step step = {
+        .id = (unsigned)(bytes[1] | bytes[2] << 8) % model->number,
+        .old_state = (bytes[3] & 15u) % model->states,
+        .new_state = (bytes[3] >> 4u) % model->states,
+    };
+    const size_t operation = bytes[0] % (sizeof(operations) / sizeof(operations[0]));
+
+    return operations[operation].run(model, &step) ? NULL : operations[operation].name;
+}
+
+/* Walk one state: the length and the order of its list, and whether all on it belong there. */
+static inline bool
+pool_model_check_state(struct pool_model *model, unsigned state, unsigned *total)
+{
+    unsigned number = 0;
+    uint64_t order = 0;
+    SXE_TIME stamp = 0;
+    SXE_POOL_WALKER walker;
+
+    sxe_pool_walker_construct(&walker, model->pool, state);
+    for (unsigned id = sxe_pool_walker_step(&walker); id != SXE_POOL_NO_INDEX;
+         id = sxe_pool_walker_step(&walker)) {
+        const SXE_TIME time = sxe_pool_get_element_time_by_index(model->pool, id);
+
+        if (model->elements[id].state != state || model->elements[id].order <= order ||
+            time <= stamp || sxe_pool_index_to_state(model->pool, id) != state ||
+            model->pool[id] != (char)id)
+            return false;
+        order = model->elements[id].order;
+        stamp = time;
+        number++;
+    }
+    *total += number;
+    return number == sxe_pool_get_number_in_state(model->pool, state) &&
+           sxe_pool_walker_step(&walker) == SXE_POOL_NO_INDEX;
+}
+
+static inline bool
+pool_model_check(struct pool_model *model)
+{
+    unsigned total = 0;
+
+    for (unsigned state = 0; state < model->states; state++) {
+        if (!pool_model_check_state(model, state, &total))
+            return false;
+    }
+    return total == model->number;
+}
+
+#endif

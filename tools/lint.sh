@@ -1,0 +1,108 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+#
+# usage: lint.sh     every rule that a program can check; the last line is "N passed, N failed"
+set -u
+. test/lib.sh
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+sources() { git ls-files --cached --others --exclude-standard -- "$@"; }
+empty() { # empty command...: succeeds if it prints nothing
+    "$@" >"$work/out" 2>&1
+    cat "$work/out"
+    [ ! -s "$work/out" ]
+}
+includes="-Ibuild/release/include $(for m in lib-*/; do printf -- '-I%s ' "${m%/}"; done)"
+
+without_spdx() {
+    sources '*.c' '*.h' '*.sh' '*.lua' '*.mk' Makefile '.ci/*' '.clang-format' | while read -r f; do
+        head -n 3 "$f" | grep -q 'SPDX-License-Identifier: MIT' || echo "$f"
+    done
+}
+misformatted() {
+    sources '*.c' '*.h' | while read -r f; do
+        clang-format-14 "$f" | cmp -s - "$f" || echo "$f: make format"
+    done
+}
+banned() {
+    sources '*.c' '*.h' | xargs grep -nE '(^|[^_a-z.>])(strcpy|strcat|sprintf|vsprintf|strncpy|strtok|gets|alloca)\(|LCOV_EXCL|GCOVR_EXCL'
+    sources 'lib-*.c' 'lib-*.h' 'apps/*.c' | xargs grep -nE '(^|[^_a-z])atoi\('
+}
+too_long() {
+    sources 'lib-*.c' 'lib-*.h' 'apps/*.c' 'apps/*.h' | while read -r f; do
+        n=$(wc -l <"$f")
+        [ "$n" -le 600 ] || echo "$f has $n lines, more than 600"
+    done
+    sources 'lib-*.c' 'apps/*.c' 'test/*.c' 'bench/*.c' 'examples/*.c' |
+        xargs awk 'FNR == 1 { inside = 0 } /^\{/ { inside = 1; start = FNR }
+                   /^\}/ { if (inside && FNR - start > 71) print FILENAME ":" start ": a function of " FNR - start - 1 " lines"; inside = 0 }'
+}
+blanks() { sources | grep -vE '/corpus/' | xargs grep -nIE '[ 	]+$'; sources '*.c' '*.h' '*.lua' | xargs grep -nP '\t'; }
+private_words() { sources '*.c' '*.h' '*.md' '*.sh' | grep -v tools/lint.sh | xargs grep -nE '/work/|/root/|TODO|FIXME|XXX'; }
+long_examples() { sources 'examples/*' | while read -r f; do [ "$(wc -l <"$f")" -le 40 ] || echo "$f"; done; }
+untoured() {
+    for d in $(sources | sed -n 's|^\([^/]*/[^/]*\)/.*|\1|p; s|^\([^/]*\)/.*|\1|p' | cut -d/ -f1 | sort -u); do
+        [ "$d" = .ci ] || grep -q "$d" README.md || echo "README.md does not name $d/"
+    done
+}
+# Blocks of C in the docs that are whole programs compile.
+doc_programs() {
+    for page in README.md docs/*.md; do
+        awk -v base="$work/$(basename "$page" .md)" '/^```c$/ { n++; file = base "-" n ".c"; on = 1; next }
+            /^```/ { on = 0 } on { print > file }' "$page"
+    done
+    for f in "$work"/*.c; do
+        grep -q '^#include' "$f" || continue
+        ${CC:-gcc} -std=c11 -D_GNU_SOURCE -Wall -Wextra -Werror -fsyntax-only $includes "$f" || echo "in $f"
+    done
+}
+undocumented_options() {
+    for program in http httpd; do
+        build/release/sxe-$program --help | grep -oE -- '--[a-z-]+' | sort -u | while read -r option; do
+            mandoc -T ascii docs/$program.1 | col -b 2>/dev/null | grep -q -- "$option" || echo "docs/$program.1 lacks $option"
+        done
+    done
+}
+warnings() { # warnings COMPILER: as errors, over everything
+    flags=$(${MAKE:-make} --no-print-directory -s MODE=release CC="$1" WERROR=-Werror print-flags)
+    sources 'lib-*.c' 'apps/*.c' 'bench/*.c' 'examples/*.c' | while read -r f; do
+        $1 $flags $includes -I"$(dirname "$f")" -c -o /dev/null "$f" || echo "$1: $f"
+    done
+}
+header_alone() { # header_alone COMPILER FLAGS... HEADER
+    compiler=$1
+    shift
+    for header; do :; done
+    echo "#include \"$(basename "$header")\"" | $compiler -Wall -Wextra -Wpedantic -Werror -fsyntax-only $includes \
+        ${2:+$1} "${2:+$2}" "${2:+$3}" -
+}
+
+check "every file says its licence" empty without_spdx
+if command -v clang-format-14 >/dev/null; then
+    check "the sources are in the house style" empty misformatted
+else
+    echo "skipped: the house style, because clang-format-14 is not installed"
+fi
+check "no banned function, no coverage exclusion" empty banned
+check "no function over 70 lines, no file over 600" empty too_long
+check "no blanks at line ends, no tabs" empty blanks
+check "no path of a machine, nothing left to do" empty private_words
+check "examples have at most 40 lines" empty long_examples
+check "the README's tour names every folder" empty untoured
+check "whole programs in the docs compile" empty doc_programs
+for header in $(sources 'lib-*.h' | grep -v private) build/release/include/sxe-log-2010.h; do
+    check "$header compiles alone in C11" header_alone "${CC:-gcc}" -std=c11 -x c "$header"
+    check "$header compiles alone in C++17" header_alone "${CXX:-g++}" -std=c++17 -x c++ "$header"
+done
+check "no warning from ${CC:-gcc}" empty warnings "${CC:-gcc}"
+if command -v clang-14 >/dev/null; then
+    check "no warning from clang" empty warnings clang-14
+else
+    echo "skipped: clang's warnings, because clang-14 is not installed"
+fi
+for page in docs/*.1; do
+    check "$page is good mdoc" mandoc -T lint -W warning "$page"
+done
+check "the man pages name every option" empty undocumented_options
+echo "$passed passed, $failed failed"
+[ $failed -eq 0 ]
