@@ -21,6 +21,17 @@
 
 /* ---- Sockets ---- */
 
+/* The connection is over, and nobody reads it, so nobody else would find out. But without an error
+ * the peer's last bytes may still be there, and the end behind them. */
+static void
+end_unread(SXE *s)
+{
+    int error = sxe__socket_error(s);
+
+    if (error != 0 || (s->flags & SXE__END_SEEN))
+        sxe__end(s, error);
+}
+
 static void
 dispatch_open(SXE *s, unsigned events)
 {
@@ -32,9 +43,8 @@ dispatch_open(SXE *s, unsigned events)
         sxe__writable(s);
     if (SXE_LIKELY((s->flags & SXE__READABLE) && sxe__state(s) != SXE_STATE_CLOSED))
         sxe__readable(s);
-    /* Nobody reads it, so nobody else would find out. */
     if (SXE_UNLIKELY(events & (EPOLLHUP | EPOLLERR)) && sxe__reading_rests(s))
-        sxe__end(s, sxe__socket_error(s));
+        end_unread(s);
 }
 
 static void
@@ -305,6 +315,7 @@ warm_up(struct ev_loop *loop)
 
     for (unsigned i = 0; i < 16; i++) {
         ev_init(&dummies[i], NULL);
+        ev_set_priority(&dummies[i], i % 2 == 0 ? 0 : EV_MAXPRI);
         ev_feed_event(loop, &dummies[i], EV_CUSTOM);
     }
     for (unsigned i = 0; i < 16; i++)

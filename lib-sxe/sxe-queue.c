@@ -240,22 +240,32 @@ gather(const SXE *s, struct iovec *vector)
     return count;
 }
 
-/* The kernel took sent bytes of what gather found. */
+static void
+take_from(SXE *s, struct record *record, size_t part)
+{
+    record->left -= part;
+    if (record->kind == BYTES)
+        s->u.open.out_copied -= (uint32_t)part;
+    else if (record->kind == BORROWED)
+        record->at.data += part;
+    else
+        record->at.offset += (off_t)part;
+}
+
+/* The kernel took sent bytes of the records in front: that is progress, and the timeout of the
+ * socket's state begins anew. */
 static void
 advance(SXE *s, size_t sent)
 {
-    while (sent > 0) {
+    sxe_pool_touch_indexed_element(CONTEXT->sockets, s->id);
+    do {
         struct record record;
         size_t part;
 
         load(first(s), &record);
         part = sent < record.left ? sent : record.left;
         sent -= part;
-        record.left -= part;
-        if (record.kind == BYTES)
-            s->u.open.out_copied -= (uint32_t)part;
-        else
-            record.at.data += part;
+        take_from(s, &record, part);
         if (record.left > 0) {
             store(first(s), &record);
             return;
@@ -263,28 +273,25 @@ advance(SXE *s, size_t sent)
         pop(s, &record);
         if (record.on_sent != NULL)
             record.on_sent(s, 0);
-    }
+    } while (sent > 0);
 }
 
-/* Each writes once: 1 go on, 0 the kernel is full, -errno. */
+/* Each writes once: 1 go on, 0 the kernel is full, -errno. Taking less than all is no sign that it
+ * is full: epoll reports room only after EAGAIN. */
 static int
 write_bytes(SXE *s)
 {
     struct iovec vector[SXE__STAGE_VECTOR];
-    size_t wanted = 0;
-    int count = gather(s, vector);
-    ssize_t sent = s->io->write(s, vector, count);
+    ssize_t sent = s->io->write(s, vector, gather(s, vector));
 
     if (sent < 0)
         return sxe__write_failed((int)sent);
-    for (int i = 0; i < count; i++)
-        wanted += vector[i].iov_len;
     advance(s, (size_t)sent);
-    return (size_t)sent == wanted;
+    return 1;
 }
 
 static int
-write_file(SXE *s, struct record *record)
+write_file(SXE *s, const struct record *record)
 {
     ssize_t sent = s->io->sendfile(s, (int)record->fd, record->at.offset, record->left);
 
@@ -292,15 +299,7 @@ write_file(SXE *s, struct record *record)
         return sxe__write_failed((int)sent);
     if (sent == 0)
         return -ENODATA;
-    record->left -= (size_t)sent;
-    record->at.offset += sent;
-    if (record->left > 0) {
-        store(first(s), record);
-        return 1;
-    }
-    pop(s, record);
-    if (record->on_sent != NULL)
-        record->on_sent(s, 0);
+    advance(s, (size_t)sent);
     return 1;
 }
 
@@ -319,6 +318,10 @@ write_first(SXE *s)
     struct record record;
 
     load(first(s), &record);
+    if (record.left == 0 && record.kind != END) {
+        advance(s, 0);
+        return 1;
+    }
     switch ((enum record_kind)record.kind) {
     case BYTES:
     case BORROWED:

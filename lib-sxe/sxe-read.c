@@ -156,7 +156,7 @@ sxe__readable(SXE *s)
         return;
     }
     if (SXE_UNLIKELY(sxe__state(s) == SXE_STATE_CLOSING)) {
-        if (s->flags & SXE__LINGER && s->flags & SXE__END_SENT)
+        if ((s->flags & SXE__LINGER) && (s->flags & SXE__END_SENT) && sxe__queue_is_empty(s))
             discard(s);
         return;
     }
@@ -239,7 +239,8 @@ void
 sxe_resume(SXE *this, enum sxe_resume how)
 {
     this->flags &= (uint16_t)~SXE__PAUSED;
-    if (how == SXE_RESUME_IMMEDIATE && sxe__state(this) < SXE_STATE_CLOSING) {
+    if (how == SXE_RESUME_IMMEDIATE && sxe__state(this) >= SXE_STATE_IDLE &&
+        sxe__state(this) < SXE_STATE_CLOSING) {
         this->flags |= SXE__READ_AGAIN;
         sxe__defer(this);
     }

@@ -81,13 +81,15 @@ static int
 write_staged(SXE *s)
 {
     ssize_t sent = s->io->write(s, CONTEXT->vector, (int)CONTEXT->vector_used);
-    int result = 0;
+    int result;
 
     if (SXE_LIKELY(sent == (ssize_t)CONTEXT->staged_bytes)) {
         sxe__unstage(s);
         return 0;
     }
-    if (sent < 0 && (result = sxe__write_failed((int)sent)) < 0) {
+    /* Taking less than all is no sign that it is full: epoll reports room only after EAGAIN. */
+    result = sent < 0 ? sxe__write_failed((int)sent) : 1;
+    if (result < 0) {
         sxe__end(s, -result);
         return result;
     }
@@ -184,11 +186,19 @@ stage(const void *data, size_t length)
     CONTEXT->vector_used++;
 }
 
+/* What the queue must have room for to take what is staged and one record more, however its chunks
+ * divide them: only copied bytes go into chunks. */
+static size_t
+room_for_staged(void)
+{
+    return CONTEXT->stage_used + (CONTEXT->vector_used + 1) * (size_t)SXE__CHUNK_SIZE_MIN;
+}
+
 /* More than the stage has room for: the kernel gets it in pieces now, the queue what it leaves. */
 static int
 write_large(SXE *s, const char *data, size_t length)
 {
-    if (sxe__queue_room(s) < CONTEXT->staged_bytes + length)
+    if (sxe__queue_room(s) < room_for_staged() + length)
         return -ENOBUFS;
     while (length > 0) {
         size_t piece = length < SXE__STAGE_SIZE ? length : SXE__STAGE_SIZE;
@@ -258,7 +268,7 @@ prepare_queue(SXE *s)
         return result;
     make_way(s);
     if (CONTEXT->vector_used > 0) {
-        if (sxe__queue_room(s) < CONTEXT->staged_bytes + SXE__CHUNK_SIZE_MIN)
+        if (sxe__queue_room(s) < room_for_staged())
             return -ENOBUFS;
         result = queue_staged(s, 0);
         sxe__unstage(s);
@@ -307,6 +317,8 @@ sxe_write_to(SXE *this, const void *data, unsigned length, const struct sockaddr
 unsigned
 sxe_unsent(const SXE *this)
 {
+    if (sxe__state(this) <= SXE_STATE_NEW)
+        return 0;
     return this->u.open.out_copied + (CONTEXT->staged == this ? CONTEXT->stage_used : 0);
 }
 
@@ -321,10 +333,13 @@ sxe__writable(SXE *s)
     }
     if (sxe__state(s) == SXE_STATE_CLOSED)
         return;
+    /* What on_sent sent waits too, or a peer that reads fast would keep the others waiting. */
+    if (CONTEXT->staged == s && CONTEXT->vector_used == 0) {
+        sxe__unstage(s);
+        result = 1;
+    }
     if (result > 0)
         sxe__write_more(s);
-    /* Progress: the timeout of the state begins anew. */
-    sxe_pool_touch_indexed_element(CONTEXT->sockets, s->id);
     sxe__wrote(s);
 }
 

@@ -125,8 +125,9 @@ close_after_output(SXE *s, unsigned flag)
         sxe__end(s, 0);
         return 0;
     }
+    s->flags &= (uint16_t)~SXE__READ_AGAIN;
     s->flags |= (uint16_t)flag;
-    sxe__undefer(s);
+    s->u.open.deferred = NULL;
     sxe__move(s, SXE_STATE_CLOSING);
     /* What is staged goes out at the end of this event, and closing goes on from there. */
     if (CONTEXT->staged != s)

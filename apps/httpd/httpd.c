@@ -141,17 +141,16 @@ serve(const struct httpd_options *options)
         fprintf(stderr, "sxe-httpd: cannot start: %s\n", strerror(-result));
         return EXIT_FAILURE;
     }
+    sxe_signal_start(&stop[0], SIGINT, on_signal);
+    sxe_signal_start(&stop[1], SIGTERM, on_signal);
     result = listen_at(options);
-    if (result < 0) {
+    if (result < 0)
         fprintf(stderr, "sxe-httpd: cannot listen on %s port %u: %s\n", options->ip, options->port,
                 strerror(-result));
-    } else {
-        sxe_signal_start(&stop[0], SIGINT, on_signal);
-        sxe_signal_start(&stop[1], SIGTERM, on_signal);
+    else
         sxe_run();
-        sxe_signal_stop(&stop[0]);
-        sxe_signal_stop(&stop[1]);
-    }
+    sxe_signal_stop(&stop[0]);
+    sxe_signal_stop(&stop[1]);
     sxe_fini();
     return result < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "options.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 
 #include "sxe-util.h"
 
@@ -60,6 +62,18 @@ number(const char *what, const char *text, unsigned long min, unsigned long max)
     return -1;
 }
 
+static bool
+is_address(const char *ip)
+{
+    struct sockaddr_storage any;
+
+    if (inet_pton(AF_INET, ip, &any) == 1 || inet_pton(AF_INET6, ip, &any) == 1)
+        return true;
+    fprintf(stderr, "sxe-httpd: the address (-i) is '%s'; it must be IPv4 or IPv6. Try --help.\n",
+            ip);
+    return false;
+}
+
 /* One option: -1 go on, or the exit status. */
 static int
 apply(struct httpd_options *options, int letter)
@@ -69,7 +83,7 @@ apply(struct httpd_options *options, int letter)
     switch (letter) {
     case 'i':
         options->ip = optarg;
-        return -1;
+        return is_address(optarg) ? -1 : USAGE_ERROR;
     case 'p':
         value = number("the port (-p)", optarg, 0, 65535);
         options->port = (unsigned short)value;

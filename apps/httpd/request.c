@@ -263,6 +263,8 @@ httpd_request_parse(const char *data, size_t length, struct httpd_request *reque
         result = line_end(&in, request);
     if (result == OK)
         result = request_line(&in, request);
+    if (result == OK && in.at - data > (ptrdiff_t)HTTPD_LINE_MAX)
+        return refuse(request, 414);
     while (result == OK && in.at < in.end && *in.at != '\r')
         result = header_field(&in, request, &fields);
     if (result == OK)

@@ -30,7 +30,7 @@ operations(unsigned number)
 #else
     const unsigned scale = 1;
 #endif
-    return scale * (number > 100 ? 40000 : 100000);
+    return scale * (number > 100 ? 20000 : 50000);
 }
 
 START_TEST(pool_and_plain_array_agree)

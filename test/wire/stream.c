@@ -5,7 +5,6 @@
 #include <ctype.h>
 #include <errno.h>
 #include <lauxlib.h>
-#include <math.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,7 +29,7 @@ wire_pause(double seconds)
 {
     struct timespec left = {.tv_sec = (time_t)seconds};
 
-    left.tv_nsec = (long)((seconds - floor(seconds)) * 1e9);
+    left.tv_nsec = (long)((seconds - (double)left.tv_sec) * 1e9);
     while (nanosleep(&left, &left) != 0 && errno == EINTR) {
     }
 }
@@ -43,7 +42,7 @@ wire_wait_for(int fd, short events, double seconds)
 
     for (;;) {
         double left = deadline - wire_seconds();
-        int count = poll(&wanted, 1, left > 0 ? (int)ceil(left * 1000) : 0);
+        int count = poll(&wanted, 1, left > 0 ? (int)(left * 1000) + 1 : 0);
 
         if (count >= 0 || errno != EINTR) {
             return count > 0 ? wanted.revents : 0;
