@@ -220,7 +220,7 @@ adopt(SXE *s, int fd)
 {
     s->fd = fd;
     s->watched = 0;
-    s->flags = s->flags & SXE__HALF_CLOSE;
+    s->flags &= SXE__HALF_CLOSE | SXE__DEFERRED;
     sxe__watch_or_end(s, SXE__CONNECTION);
     if (sxe__state(s) == SXE_STATE_CLOSED)
         return;
@@ -245,7 +245,7 @@ welcome(const SXE *listener, int fd)
     s->on_read = listener->on_read;
     s->on_close = listener->on_close;
     s->user_data = listener->user_data;
-    s->flags = listener->flags;
+    s->flags = listener->flags & SXE__HALF_CLOSE;
     s->io = listener->io;
     sxe__open(s);
     adopt(s, fd);
@@ -260,10 +260,14 @@ has_room(void)
     if (sxe_number_in_state(SXE_STATE_FREE) > 0)
         return true;
     oldest = sxe_pool_get_oldest_element_index(CONTEXT->sockets, SXE_STATE_IDLE);
-    if (CONTEXT->config.reap_idle && oldest != SXE_POOL_NO_INDEX)
+    if (CONTEXT->config.reap_idle && oldest != SXE_POOL_NO_INDEX) {
         sxe__end(sxe__socket(oldest), ETIMEDOUT);
-    else
-        sxe__accept_stop();
+        return false;
+    }
+    sxe__accept_stop();
+    /* That one becomes idle is nothing listeners hear of: they look again. */
+    if (CONTEXT->config.reap_idle)
+        ev_timer_start(CONTEXT->loop, &CONTEXT->accept_again);
     return false;
 }
 

@@ -12,6 +12,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 /* Sustained load: this many events at once, this many times in a row; its end: nothing, twice. */
@@ -307,6 +308,17 @@ on_accept_again(struct ev_loop *loop, ev_timer *watcher, int events)
     sxe__finish();
 }
 
+/* libev's own answer to a call that fails unexpectedly is to abort. That is not for a server: it
+ * goes on as soon as the call works again, and until then it neither spins nor fills the log. */
+static void
+on_system_error(const char *what)
+{
+    const struct timespec pause = {.tv_nsec = 100 * 1000 * 1000};
+
+    SXE_ERROR("%s: %s", what, strerror(errno));
+    nanosleep(&pause, NULL);
+}
+
 /* libev's arrays grow when first used; use them now, so that nothing is allocated later. */
 static void
 warm_up(struct ev_loop *loop)
@@ -336,6 +348,7 @@ sxe__loop_open(void)
     CONTEXT->epoll = epoll_create1(EPOLL_CLOEXEC);
     if (CONTEXT->epoll < 0)
         return -errno;
+    ev_set_syserr_cb(on_system_error);
     CONTEXT->deferred_head = CONTEXT->deferred_tail = SXE_NONE;
     ev_io_init(&CONTEXT->epoll_ready, on_epoll, CONTEXT->epoll, EV_READ);
     ev_prepare_init(&CONTEXT->before_wait, before_wait);

@@ -70,6 +70,8 @@ complete(const struct sxe__context *c)
     config.accept_batch = or_default(config.accept_batch, DEFAULT_BATCH);
     closing_ms = &config.timeout_ms[SXE_STATE_CLOSING];
     *closing_ms = or_default(*closing_ms, DEFAULT_CLOSING_MS);
+    /* Nothing ends what is not there. */
+    config.timeout_ms[SXE_STATE_FREE] = config.timeout_ms[SXE_STATE_CLOSED] = 0;
     if (config.chunk_size < SXE__CHUNK_SIZE_MIN)
         config.chunk_size = SXE__CHUNK_SIZE_MIN;
     return config;

@@ -86,7 +86,7 @@ sxe__end(SXE *s, int error)
 static enum sxe_state
 state_by_contents(const SXE *s)
 {
-    if (s->flags & SXE__STARVED)
+    if ((s->flags & (SXE__STARVED | SXE__PAUSED | SXE__FULL)) == SXE__STARVED)
         return SXE_STATE_STARVED;
     if (!sxe__queue_is_empty(s))
         return SXE_STATE_WRITING;

@@ -14,6 +14,9 @@ trap 'exit 130' INT TERM
 passed=0
 failed=0
 
+# Counters of an earlier run, perhaps of other sources, do not count.
+[ "$mode" = coverage ] && find "$build" -name '*.gcda' -delete
+
 # result SCRIPT: the numbers that this sed script finds in the last line of a result, or nothing.
 result() {
     sed -n "$1" "$said" | tail -n 1
@@ -48,7 +51,7 @@ wanted() {
 }
 
 checks='s/^[0-9]*%: Checks: \([0-9]*\), Failures: \([0-9]*\), Errors: \([0-9]*\)$/\1 \2 \3/p'
-for program in "$build"/test/test-*; do
+for program in "$build"/test/test-* "$build"/test/replay-*; do
     name=${program##*/}
     if [ -x "$program" ] && wanted "$name"; then
         timeout 300 "$program" >"$said" 2>&1

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: bytes that repeat nowhere, so that what arrives doubled, lost or out of order shows.
+ * Place: tests of output; on top of sxe-fixture.h.
+ */
+#ifndef PATTERN_H
+#define PATTERN_H
+
+#include <check.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "sxe-fixture.h"
+
+#define KIB         1024u
+#define MIB         1048576u
+#define PATTERN_MAX (8 * MIB)
+
+/* At least length bytes, always the same ones. */
+static inline char *
+pattern(size_t length)
+{
+    static uint32_t words[PATTERN_MAX / sizeof(uint32_t) + 1];
+    static uint32_t word = 2463534242;
+    static size_t made;
+
+    ck_assert_uint_le(length, PATTERN_MAX);
+    for (; made * sizeof(word) < length; made++) {
+        word ^= word << 13;
+        word ^= word >> 17;
+        word ^= word << 5;
+        words[made] = word;
+    }
+    return (char *)words;
+}
+
+/* The peer gets exactly these bytes. */
+static inline void
+expect_bytes(int peer, const char *bytes, size_t length)
+{
+    char *got = malloc(length + 1);
+    size_t same = 0;
+
+    ck_assert_ptr_nonnull(got);
+    ck_assert_uint_eq(peer_receive(peer, got, length), length);
+    while (same < length && got[same] == bytes[same])
+        same++;
+    ck_assert_uint_eq(same, length);
+    free(got);
+}
+
+static inline void
+expect_pattern(int peer, size_t length)
+{
+    expect_bytes(peer, pattern(length), length);
+}
+
+#endif
