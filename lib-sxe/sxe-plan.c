@@ -20,6 +20,11 @@
 #define DEFAULT_BATCH        64u
 #define DEFAULT_CLOSING_MS   5000u
 
+/* More than this is a mistake: no system has so many descriptors, and sizes of unread bytes are
+ * ints. */
+#define SOCKETS_MAX    (1u << 24)
+#define CHUNK_SIZE_MAX (1u << 30)
+
 struct sxe_log_control sxe__log = SXE_LOG_CONTROL_INIT("sxe");
 
 _Thread_local struct sxe__context sxe__context
@@ -199,16 +204,28 @@ give_all_back(struct sxe__context *c)
     atomic_compare_exchange_strong(&default_loop_owner, &self, NULL);
 }
 
+/* Why sxe_init cannot even be tried, or NULL. */
+static const char *
+objection(const struct sxe__context *c)
+{
+    if (c->sockets != NULL)
+        return "already done: sxe_fini comes first";
+    if (c->registered == 0)
+        return "nothing was registered: call sxe_register first";
+    if (c->registered > SOCKETS_MAX || c->wanted.chunk_size > CHUNK_SIZE_MAX)
+        return "too much: the limits are 16777216 sockets and chunks of 1073741824 bytes";
+    return NULL;
+}
+
 SXE_RETURN
 sxe_init(void)
 {
     struct sxe__context *c = CONTEXT;
+    const char *why_not = objection(c);
     int result;
 
-    if (c->sockets != NULL || c->registered == 0) {
-        SXE_ERROR("sxe_init: %s", c->registered == 0
-                                      ? "nothing was registered: call sxe_register first"
-                                      : "already done: sxe_fini comes first");
+    if (why_not != NULL) {
+        SXE_ERROR("sxe_init: %s", why_not);
         return -EINVAL;
     }
     c->config = complete(c);
@@ -243,10 +260,9 @@ sxe_fini(void)
 
         if (sxe__state(s) == SXE_STATE_FREE)
             continue;
-        s->on_close = NULL;
-        sxe__end(s, ECANCELED);
+        sxe__socket_close(s);
+        sxe__give(s);
     }
-    sxe__finish();
     sxe__loop_close();
     give_all_back(c);
     memset(c, 0, sizeof(*c));

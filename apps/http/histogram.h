@@ -19,8 +19,8 @@
 
 /* All zero is empty. */
 struct http_histogram {
-    uint64_t count;   /* ro */
-    uint64_t max_ns;  /* ro: exact */
+    uint64_t count;                           /* ro */
+    uint64_t max_ns;                          /* ro: exact */
     uint64_t buckets[HTTP_HISTOGRAM_BUCKETS]; /* private */
 };
 

@@ -160,8 +160,9 @@ http_options_parse(struct http_options *options, int argc, char **argv)
         return USAGE_ERROR;
     }
     if (!set_authority(options)) {
-        fprintf(stderr, "sxe-http: the ip (-i) is '%s'; it must be an IPv4 or IPv6 address. "
-                        "Try --help.\n",
+        fprintf(stderr,
+                "sxe-http: the ip (-i) is '%s'; it must be an IPv4 or IPv6 address. "
+                "Try --help.\n",
                 options->ip);
         return USAGE_ERROR;
     }

@@ -64,8 +64,8 @@ status_line(struct sxe_span line, struct http_reply *reply, struct fields *field
             return BAD;
     }
     fields->is_1_0 = line.base[7] == '0';
-    reply->status = (uint16_t)((line.base[9] - '0') * 100 + (line.base[10] - '0') * 10 +
-                               (line.base[11] - '0'));
+    reply->status =
+        (uint16_t)((line.base[9] - '0') * 100 + (line.base[10] - '0') * 10 + (line.base[11] - '0'));
     return reply->status >= 100 ? OK : BAD;
 }
 
@@ -238,22 +238,23 @@ hex_digit(char c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* 1*HEXDIG, then nothing, blanks or an extension, which is ignored (RFC 9112, 7.1). */
+/* 1*HEXDIG, then nothing or an extension, which is ignored (RFC 9112, 7.1). */
 static int
 chunk_size(struct sxe_span line, uint64_t *size)
 {
-    size_t digits = 0;
+    const char *end = line.base + line.length;
+    const char *p = line.base;
 
     *size = 0;
-    for (; digits < line.length && hex_digit(line.base[digits]) >= 0; digits++) {
+    for (; p < end && hex_digit(*p) >= 0; p++) {
         if (*size > UINT64_MAX / 32)
             return BAD;
-        *size = *size * 16 + (uint64_t)hex_digit(line.base[digits]);
+        *size = *size * 16 + (uint64_t)hex_digit(*p);
     }
-    if (digits == 0)
+    if (p == line.base)
         return BAD;
-    return digits == line.length || line.base[digits] == ';' || is_blank(line.base[digits]) ? OK
-                                                                                            : BAD;
+    line = trimmed(p, end);
+    return line.length == 0 || *line.base == ';' ? OK : BAD;
 }
 
 /* A line that is not body: a chunk's size, the end of a chunk, a trailer. */
@@ -286,8 +287,7 @@ take_counted(struct http_reply *reply, size_t length)
 
     reply->left -= part;
     if (reply->left == 0)
-        reply->part =
-            reply->part == HTTP_REPLY_BODY ? HTTP_REPLY_WHOLE : HTTP_REPLY_CHUNK_END;
+        reply->part = reply->part == HTTP_REPLY_BODY ? HTTP_REPLY_WHOLE : HTTP_REPLY_CHUNK_END;
     return (ssize_t)part;
 }
 

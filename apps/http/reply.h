@@ -14,7 +14,7 @@
  *      |                  |                              |
  *      `----------------> WHOLE <------------------------'
  *
- * Limits: a head, or a line between chunks, has less than HTTP_REPLY_HEAD_MAX bytes; the caller
+ * Limits: a head, or a line between chunks, has at most HTTP_REPLY_HEAD_MAX bytes; the caller
  * keeps that many together. A line may end in LF alone (RFC 9112, 2.2); it may not be folded.
  */
 #ifndef HTTP_REPLY_H
@@ -40,10 +40,10 @@ enum http_reply_part {
 
 /* All zero is a reply of which nothing came yet. */
 struct http_reply {
-    uint64_t left;    /* ro: bytes of this body or chunk still to come */
-    uint16_t status;  /* ro: 200 to 999; 0 before the head was whole */
-    uint8_t part;     /* ro: enum http_reply_part: what comes next */
-    bool keep_alive;  /* ro: the connection may be used again */
+    uint64_t left;   /* ro: bytes of this body or chunk still to come */
+    uint16_t status; /* ro: 200 to 999; 0 before the head was whole */
+    uint8_t part;    /* ro: enum http_reply_part: what comes next */
+    bool keep_alive; /* ro: the connection may be used again */
 };
 
 /* Take what belongs to the reply from the front of data: bytes taken; 0 when more is needed to go

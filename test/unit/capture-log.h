@@ -67,6 +67,17 @@ log_line(unsigned nth)
     return captured.lines[nth] + strlen(LOG_HEAD);
 }
 
+/* Whether a line with that text was logged. */
+static inline bool
+logged(const char *text)
+{
+    for (unsigned nth = 0; nth < captured.number; nth++) {
+        if (strstr(captured.lines[nth], text) != NULL)
+            return true;
+    }
+    return false;
+}
+
 /* The nth line, without date and pid, and with # for the number after ".c:". */
 static inline const char *
 line_without_numbers(unsigned nth)

@@ -27,12 +27,12 @@ START_TEST(nothing_works_before_init)
 {
     capture_log();
     ck_assert_int_eq(sxe_init(), -EINVAL);
-    ck_assert_ptr_nonnull(strstr(log_line(0), "sxe_init: nothing was registered"));
+    ck_assert(logged("sxe_init: nothing was registered"));
     sxe_register(1, 0);
     errno = 0;
     ck_assert_ptr_null(new_socket());
     ck_assert_int_eq(errno, ENFILE);
-    ck_assert_ptr_nonnull(strstr(log_line(1), "sxe_init was not called"));
+    ck_assert(logged("sxe_init was not called"));
     ck_assert_int_eq(sxe_listen(NULL), -EINVAL);
     ck_assert_int_eq(sxe_connect(NULL, "127.0.0.1", 1), -EINVAL);
     ck_assert_int_eq(sxe_run(), -EINVAL);
@@ -49,7 +49,7 @@ START_TEST(a_second_init_is_refused_and_changes_nothing)
 
     capture_log();
     ck_assert_int_eq(sxe_init(), -EINVAL);
-    ck_assert_ptr_nonnull(strstr(log_line(0), "sxe_init: already done"));
+    ck_assert(logged("sxe_init: already done"));
     ck_assert_int_eq(sxe_get_state(s), SXE_STATE_NEW);
     ck_assert_int_eq(sxe_listen(s), 0);
     plan_stop();
@@ -81,7 +81,7 @@ static const struct {
     {.connections = {UINT32_MAX, UINT32_MAX}},
     {.connections = {3000000000, 3000000000}},
     {.connections = {UINT32_MAX - 5, 0}, .extra = UINT32_MAX},
-    {.connections = {1, 0}, .config = {.chunks = UINT32_MAX}},
+    {.connections = {1 << 24, 1}},
     {.connections = {1, 0}, .config = {.chunk_size = UINT32_MAX}},
     {.connections = {1, 0}, .config = {.chunk_size = 0x80000000}},
 };
@@ -96,7 +96,7 @@ START_TEST(absurd_numbers_are_refused)
     sxe_register(absurd[_i].connections[1], 0);
     sxe_configure(&absurd[_i].config);
     ck_assert_int_eq(sxe_init(), -EINVAL);
-    ck_assert_ptr_nonnull(strstr(log_line(0), "too much"));
+    ck_assert(logged("too much"));
     ck_assert_ptr_null(sxe_loop());
     ck_assert_uint_eq(fake_os_open_fds(), open);
     if (absurd[_i].connections[0] > 1)
@@ -128,8 +128,8 @@ START_TEST(after_a_failed_init_all_is_as_before)
     fake_os_fail(refusals[_i].call, 1, 1, refusals[_i].error);
     ck_assert_int_eq(sxe_init(), -refusals[_i].error);
     ck_assert_uint_eq(fake_os_injected(), 1);
-    ck_assert_ptr_nonnull(strstr(log_line(0), "sxe_init: "));
-    ck_assert_ptr_nonnull(strstr(log_line(0), strerror(refusals[_i].error)));
+    ck_assert(logged("sxe_init: "));
+    ck_assert(logged(strerror(refusals[_i].error)));
     ck_assert_ptr_null(sxe_loop());
     ck_assert_ptr_null(new_socket());
     ck_assert_uint_eq(fake_os_open_fds(), open);
@@ -183,8 +183,7 @@ START_TEST(a_limit_that_cannot_be_raised_is_told_and_no_failure)
     capture_log();
     fake_os_fail(_i == 0 ? FAKE_SETRLIMIT : FAKE_GETRLIMIT, 1, 1, EPERM);
     ck_assert_int_eq(sxe_init(), 0);
-    ck_assert_uint_eq(captured.number, _i == 0 ? 1 : 0);
-    ck_assert_int_eq(strstr(log_line(0), "cannot raise the limit") != NULL, _i == 0);
+    ck_assert_int_eq(logged("cannot raise the limit"), _i == 0);
     ck_assert_int_eq(sxe_fini(), 0);
 }
 END_TEST
@@ -197,8 +196,8 @@ START_TEST(more_sockets_than_descriptors_are_told)
     capture_log();
     sxe_register(101, 0);
     ck_assert_int_eq(sxe_init(), 0);
-    ck_assert_ptr_nonnull(strstr(log_line(0), "101 sockets were registered, but the hard limit of "
-                                              "open files is 100"));
+    ck_assert(logged("101 sockets were registered, but the hard limit of "
+                     "open files is 100"));
     ck_assert_int_eq(sxe_fini(), 0);
 }
 END_TEST
@@ -211,14 +210,14 @@ ignore_signal(int number)
 
 START_TEST(sigpipe_is_ignored_only_if_it_was_default)
 {
-    void (*const handlers[])(int) = {SIG_DFL, SIG_IGN, ignore_signal};
-    void (*const wanted[])(int) = {SIG_IGN, SIG_IGN, ignore_signal};
+    const sighandler_t handlers[] = {SIG_DFL, SIG_IGN, ignore_signal};
+    const sighandler_t wanted[] = {SIG_IGN, SIG_IGN, ignore_signal};
     struct sigaction now;
 
     signal(SIGPIPE, handlers[_i]);
     plan_start(1);
     ck_assert_int_eq(sigaction(SIGPIPE, NULL, &now), 0);
-    ck_assert_ptr_eq(now.sa_handler, wanted[_i]);
+    ck_assert(now.sa_handler == wanted[_i]);
     plan_stop();
 }
 END_TEST
@@ -333,14 +332,18 @@ START_TEST(what_is_reserved_is_what_the_plan_says)
 }
 END_TEST
 
+/* But for libev's list of timers that fire at once: it begins with the first. */
 START_TEST(a_loop_in_use_allocates_nothing)
 {
+    struct sxe_timer timer = {.user = &timer};
     int peers[20];
     char byte;
 
     plan_start(30);
     SXE *listener = listen_tcp(push_read);
-    turn(2);
+    sxe_timer_init(&timer, push_timer, 0, 0);
+    sxe_timer_start(&timer);
+    EXPECT("timer", NULL, 0);
     for (enum fake_call call = FAKE_MALLOC; call <= FAKE_STRDUP; call++)
         fake_os_forbid(call, true);
     for (unsigned i = 0; i < 20; i++) {
@@ -546,10 +549,10 @@ START_TEST(fini_closes_all_without_callbacks)
     SXE *listener = listen_tcp(push_read_keep);
     for (unsigned i = 0; i < 2; i++)
         s[i] = accept_peer(listener, &peers[i]);
-    raw = peer_listen(&port);
-    ck_assert_int_eq(sxe_connect(new_socket(), "127.0.0.1", port), 0);
     peer_send(peers[0], "unread", 6);
     EXPECT_READ(s[0], "unread");
+    raw = peer_listen(&port);
+    ck_assert_int_eq(sxe_connect(new_socket(), "127.0.0.1", port), 0);
     ck_assert_int_eq(sxe_send(s[0], "staged", 6, push_sent), 0);
     ck_assert_int_eq(sxe_defer(s[0], push_deferred), 0);
     ck_assert_int_eq(sxe_close(s[1]), 0);
