@@ -18,7 +18,7 @@ test("the first line says what will be done, the last ones what was", function()
     local listener <close> = wire.listen("127.0.0.1", 0)
     local client = load.start(listener, "-c", "3", "-n", "2")
     equal(client.proc:line(20), "3 sockets * 2 queries/socket = 6 queries, GET http://127.0.0.1:"
-                                .. listener:port() .. "/")
+                                .. listener:port() .. "/ (HTTP/1.1, closed loop)")
     local socks = load.accept(listener, 3)
     for _ = 1, 2 do
         for _, sock in ipairs(socks) do
