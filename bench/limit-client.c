@@ -29,54 +29,54 @@
 #include <unistd.h>
 
 enum {
-    RAMP         = 16,
-    EVENTS_MAX   = 512,
-    REPLY_MAX    = 65536,
-    SOCKETS_MAX  = 1000000,
-    TICK_MS      = 100,
-    STALL_MS     = 10000,
-    BUCKETS_SUB  = 64,                    /* a bucket is at most 1/64 of its value wide */
-    BUCKETS      = 28 * BUCKETS_SUB
+    RAMP = 16,
+    EVENTS_MAX = 512,
+    REPLY_MAX = 65536,
+    SOCKETS_MAX = 1000000,
+    TICK_MS = 100,
+    STALL_MS = 10000,
+    BUCKETS_SUB = 64, /* a bucket is at most 1/64 of its value wide */
+    BUCKETS = 28 * BUCKETS_SUB
 };
 
 struct options {
     struct sockaddr_in address;
-    char               ip[INET_ADDRSTRLEN];
-    uint32_t           sockets;
-    uint64_t           queries;           /* per socket; 0: run for .seconds */
-    double             seconds;
-    double             warmup;            /* < 0: not given */
+    char ip[INET_ADDRSTRLEN];
+    uint32_t sockets;
+    uint64_t queries; /* per socket; 0: run for .seconds */
+    double seconds;
+    double warmup; /* < 0: not given */
 };
 
 struct connection {
-    int      fd;
-    bool     connected;
-    size_t   missing;                     /* bytes of the reply that have not come yet */
-    uint64_t left;                        /* replies that still count, with -n */
+    int fd;
+    bool connected;
+    size_t missing; /* bytes of the reply that have not come yet */
+    uint64_t left;  /* replies that still count, with -n */
     uint64_t sent_ns;
 };
 
 struct client {
-    struct options     options;
+    struct options options;
     struct connection *connections;
-    int                epoll_fd;
-    char               request[128];
-    size_t             request_len;
-    size_t             reply_len;
-    bool               measuring;
-    uint32_t           opened;            /* sockets created so far */
-    uint32_t           connecting;
-    uint32_t           connects;
-    uint32_t           busy;              /* connections with an outstanding request */
-    uint64_t           requests;
-    uint64_t           errors;
-    uint64_t           now_ns;
-    uint64_t           progress_ns;
-    double             connect_seconds;
-    double             seconds;
-    double             cpu_user;
-    double             cpu_sys;
-    uint32_t           latencies[BUCKETS];
+    int epoll_fd;
+    char request[128];
+    size_t request_len;
+    size_t reply_len;
+    bool measuring;
+    uint32_t opened; /* sockets created so far */
+    uint32_t connecting;
+    uint32_t connects;
+    uint32_t busy; /* connections with an outstanding request */
+    uint64_t requests;
+    uint64_t errors;
+    uint64_t now_ns;
+    uint64_t progress_ns;
+    double connect_seconds;
+    double seconds;
+    double cpu_user;
+    double cpu_sys;
+    uint32_t latencies[BUCKETS];
 };
 
 static char reply[REPLY_MAX];
@@ -84,15 +84,16 @@ static char reply[REPLY_MAX];
 static _Noreturn void
 usage(const char *complaint, const char *value)
 {
-    fprintf(stderr, "limit-client: %s%s%s\n"
-                    "usage: limit-client [-i ip] [-p port] [-c sockets]\n"
-                    "                    [-n queries-per-socket | -d seconds] [-w warmup-seconds]\n"
-                    "  -i ip       IPv4 address to connect to (127.0.0.1)\n"
-                    "  -p port     1 to 65535 (8080)\n"
-                    "  -c sockets  connections, all open at the same time (64)\n"
-                    "  -n queries  stop when each socket has had so many replies\n"
-                    "  -d seconds  stop after so many seconds of measuring (1)\n"
-                    "  -w seconds  load that is not counted comes first (0.3 with -d, 0 with -n)\n",
+    fprintf(stderr,
+            "limit-client: %s%s%s\n"
+            "usage: limit-client [-i ip] [-p port] [-c sockets]\n"
+            "                    [-n queries-per-socket | -d seconds] [-w warmup-seconds]\n"
+            "  -i ip       IPv4 address to connect to (127.0.0.1)\n"
+            "  -p port     1 to 65535 (8080)\n"
+            "  -c sockets  connections, all open at the same time (64)\n"
+            "  -n queries  stop when each socket has had so many replies\n"
+            "  -d seconds  stop after so many seconds of measuring (1)\n"
+            "  -w seconds  load that is not counted comes first (0.3 with -d, 0 with -n)\n",
             complaint, value[0] == '\0' ? "" : ": ", value);
     exit(2);
 }
@@ -107,7 +108,7 @@ die(const char *what, const char *why)
 static uint64_t
 number(const char *text, uint64_t max, const char *complaint)
 {
-    char              *end;
+    char *end;
     unsigned long long value;
 
     errno = 0;
@@ -123,7 +124,7 @@ number(const char *text, uint64_t max, const char *complaint)
 static double
 duration(const char *text)
 {
-    char  *end;
+    char *end;
     double value = strtod(text, &end);
 
     if (end == text || *end != '\0' || !(value >= 0.0 && value <= 86400.0)) {
@@ -165,12 +166,12 @@ apply_option(struct options *options, int letter, const char *value)
 static struct options
 parse_options(int argc, char **argv)
 {
-    struct options options = { .address = { .sin_family = AF_INET }, .sockets = 64, .seconds = -1,
-                               .warmup = -1 };
-    int            letter;
+    struct options options = {
+        .address = {.sin_family = AF_INET}, .sockets = 64, .seconds = -1, .warmup = -1};
+    int letter;
 
     options.address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    options.address.sin_port        = htons(8080);
+    options.address.sin_port = htons(8080);
 
     while ((letter = getopt(argc, argv, "i:p:c:n:d:w:")) != -1) {
         apply_option(&options, letter, optarg);
@@ -230,7 +231,7 @@ seconds_of(struct timeval time)
 static void
 record_latency(struct client *client, uint64_t ns)
 {
-    uint64_t us    = ns / 1000 < UINT32_MAX ? ns / 1000 : UINT32_MAX;
+    uint64_t us = ns / 1000 < UINT32_MAX ? ns / 1000 : UINT32_MAX;
     unsigned shift = us < 2 * BUCKETS_SUB ? 0 : 57u - (unsigned)__builtin_clzll(us);
 
     client->latencies[shift * BUCKETS_SUB + (us >> shift)]++;
@@ -273,14 +274,14 @@ fail(struct client *client, struct connection *connection, const char *why)
         close(connection->fd);
     }
 
-    connection->fd        = -1;
+    connection->fd = -1;
     connection->connected = false;
 }
 
 static void
 watch(struct client *client, struct connection *connection, int operation, uint32_t events)
 {
-    struct epoll_event event = { .events = events, .data = { .ptr = connection } };
+    struct epoll_event event = {.events = events, .data = {.ptr = connection}};
 
     if (epoll_ctl(client->epoll_fd, operation, connection->fd, &event) != 0) {
         die("epoll_ctl", strerror(errno));
@@ -290,7 +291,7 @@ watch(struct client *client, struct connection *connection, int operation, uint3
 static void
 start_connect(struct client *client, struct connection *connection)
 {
-    static const struct linger reset = { .l_onoff = 1, .l_linger = 0 };
+    static const struct linger reset = {.l_onoff = 1, .l_linger = 0};
 
     connection->fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 
@@ -304,7 +305,8 @@ start_connect(struct client *client, struct connection *connection)
     }
 
     if (connect(connection->fd, (const struct sockaddr *)&client->options.address,
-                sizeof(client->options.address)) != 0 && errno != EINPROGRESS) {
+                sizeof(client->options.address)) != 0 &&
+        errno != EINPROGRESS) {
         fail(client, connection, strerror(errno));
         return;
     }
@@ -316,7 +318,7 @@ start_connect(struct client *client, struct connection *connection)
 static void
 finish_connect(struct client *client, struct connection *connection, uint32_t events)
 {
-    int       error     = 0;
+    int error = 0;
     socklen_t error_len = sizeof(error);
 
     client->connecting--;
@@ -355,7 +357,7 @@ static void
 ramp(struct client *client)
 {
     struct epoll_event events[EVENTS_MAX];
-    uint64_t           start_ns = clock_ns();
+    uint64_t start_ns = clock_ns();
 
     client->now_ns = client->progress_ns = start_ns;
 
@@ -392,7 +394,7 @@ ramp(struct client *client)
 static size_t
 probe_head(size_t *body_len)
 {
-    const char *end   = strstr(reply, "\r\n\r\n");
+    const char *end = strstr(reply, "\r\n\r\n");
     const char *field = strcasestr(reply, "\r\nContent-Length:");
 
     if (end == NULL) {
@@ -415,8 +417,8 @@ probe_head(size_t *body_len)
 static size_t
 probe_read(int fd, char *bytes, size_t size)
 {
-    struct pollfd ready = { .fd = fd, .events = POLLIN };
-    ssize_t       got;
+    struct pollfd ready = {.fd = fd, .events = POLLIN};
+    ssize_t got;
 
     if (poll(&ready, 1, STALL_MS) != 1) {
         die("the first reply", "10 seconds without progress");
@@ -435,9 +437,9 @@ static void
 probe(struct client *client)
 {
     struct connection *connection = client->connections;
-    size_t             body_len   = 0;
-    size_t             head_len   = 0;
-    size_t             got        = 0;
+    size_t body_len = 0;
+    size_t head_len = 0;
+    size_t got = 0;
 
     while (!connection->connected) {
         if (++connection == client->connections + client->opened) {
@@ -456,7 +458,7 @@ probe(struct client *client)
 
         got += probe_read(connection->fd, &reply[got], sizeof(reply) - 1 - got);
         reply[got] = '\0';
-        head_len   = probe_head(&body_len);
+        head_len = probe_head(&body_len);
     }
 
     client->reply_len = head_len + body_len;
@@ -520,8 +522,10 @@ readable(struct client *client, struct connection *connection)
     } else {
         /* With -n a connection that has had all its replies is no longer busy, yet may close. */
         client->busy -= connection->left > 0;
-        fail(client, connection, got < 0 ? strerror(errno) : got == 0 ? "closed by the server"
-                                         : "a reply is longer than the first one");
+        fail(client, connection,
+             got < 0    ? strerror(errno)
+             : got == 0 ? "closed by the server"
+                        : "a reply is longer than the first one");
     }
 }
 
@@ -556,7 +560,7 @@ start_load(struct client *client)
 
         if (connection->connected) {
             connection->left = client->options.queries > 0 ? client->options.queries : 1;
-            client->now_ns   = clock_ns();
+            client->now_ns = clock_ns();
             client->busy++;
             send_request(client, connection);
         }
@@ -568,10 +572,10 @@ measure(struct client *client)
 {
     struct rusage before;
     struct rusage after;
-    uint64_t      start_ns;
-    uint64_t      warm_ns = (uint64_t)(client->options.warmup * 1e9);
-    uint64_t      end_ns  = UINT64_MAX;
-    bool          moving  = true;
+    uint64_t start_ns;
+    uint64_t warm_ns = (uint64_t)(client->options.warmup * 1e9);
+    uint64_t end_ns = UINT64_MAX;
+    bool moving = true;
 
     client->measuring = warm_ns == 0;
     getrusage(RUSAGE_SELF, &before);
@@ -579,7 +583,7 @@ measure(struct client *client)
     start_load(client);
 
     if (warm_ns > 0) {
-        moving            = load(client, start_ns + warm_ns);
+        moving = load(client, start_ns + warm_ns);
         client->measuring = true;
         getrusage(RUSAGE_SELF, &before);
         start_ns = clock_ns();
@@ -591,9 +595,9 @@ measure(struct client *client)
 
     moving = moving && load(client, end_ns);
     getrusage(RUSAGE_SELF, &after);
-    client->seconds  = (double)(clock_ns() - start_ns) / 1e9;
+    client->seconds = (double)(clock_ns() - start_ns) / 1e9;
     client->cpu_user = seconds_of(after.ru_utime) - seconds_of(before.ru_utime);
-    client->cpu_sys  = seconds_of(after.ru_stime) - seconds_of(before.ru_stime);
+    client->cpu_sys = seconds_of(after.ru_stime) - seconds_of(before.ru_stime);
     return moving;
 }
 
@@ -612,15 +616,14 @@ int
 main(int argc, char **argv)
 {
     static struct client client;
-    bool                 moving = true;
+    bool moving = true;
 
-    client.options     = parse_options(argc, argv);
+    client.options = parse_options(argc, argv);
     client.connections = calloc(client.options.sockets, sizeof(*client.connections));
-    client.epoll_fd    = epoll_create1(EPOLL_CLOEXEC);
-    client.request_len = (size_t)snprintf(client.request, sizeof(client.request),
-                                          "GET / HTTP/1.1\r\nHost: %s:%u\r\n\r\n",
-                                          client.options.ip,
-                                          (unsigned)ntohs(client.options.address.sin_port));
+    client.epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    client.request_len = (size_t)snprintf(
+        client.request, sizeof(client.request), "GET / HTTP/1.1\r\nHost: %s:%u\r\n\r\n",
+        client.options.ip, (unsigned)ntohs(client.options.address.sin_port));
 
     if (client.connections == NULL || client.epoll_fd < 0) {
         die("start", strerror(errno));

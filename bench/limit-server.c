@@ -20,23 +20,23 @@
 #include <unistd.h>
 
 enum {
-    BACKLOG      = 4096,
+    BACKLOG = 4096,
     ACCEPT_BATCH = 64,
-    EVENTS_MAX   = 512,
-    REQUEST_MAX  = 65536,
-    BODY_MAX     = 1048576
+    EVENTS_MAX = 512,
+    REQUEST_MAX = 65536,
+    BODY_MAX = 1048576
 };
 
 struct options {
     struct sockaddr_in address;
-    size_t             body_len;
+    size_t body_len;
 };
 
 struct server {
-    int    epoll_fd;
-    int    listen_fd;
-    bool   accepting;
-    char  *reply;
+    int epoll_fd;
+    int listen_fd;
+    bool accepting;
+    char *reply;
     size_t reply_len;
 };
 
@@ -45,11 +45,12 @@ static char request[REQUEST_MAX];
 static _Noreturn void
 usage(const char *complaint, const char *value)
 {
-    fprintf(stderr, "limit-server: %s%s%s\n"
-                    "usage: limit-server [-i ip] [-p port] [-l reply-bytes]\n"
-                    "  -i ip           IPv4 address to listen on (127.0.0.1)\n"
-                    "  -p port         0 to 65535, 0 lets the kernel choose (8080)\n"
-                    "  -l reply-bytes  length of the reply's body, 0 to %d (13)\n",
+    fprintf(stderr,
+            "limit-server: %s%s%s\n"
+            "usage: limit-server [-i ip] [-p port] [-l reply-bytes]\n"
+            "  -i ip           IPv4 address to listen on (127.0.0.1)\n"
+            "  -p port         0 to 65535, 0 lets the kernel choose (8080)\n"
+            "  -l reply-bytes  length of the reply's body, 0 to %d (13)\n",
             complaint, value[0] == '\0' ? "" : ": ", value, BODY_MAX);
     exit(2);
 }
@@ -64,7 +65,7 @@ die(const char *call)
 static unsigned long
 number(const char *text, unsigned long max, const char *complaint)
 {
-    char         *end;
+    char *end;
     unsigned long value;
 
     errno = 0;
@@ -80,11 +81,11 @@ number(const char *text, unsigned long max, const char *complaint)
 static struct options
 parse_options(int argc, char **argv)
 {
-    struct options options = { .address = { .sin_family = AF_INET }, .body_len = 13 };
-    int            letter;
+    struct options options = {.address = {.sin_family = AF_INET}, .body_len = 13};
+    int letter;
 
     options.address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    options.address.sin_port        = htons(8080);
+    options.address.sin_port = htons(8080);
 
     while ((letter = getopt(argc, argv, "i:p:l:")) != -1) {
         switch (letter) {
@@ -131,13 +132,15 @@ static void
 build_reply(struct server *server, size_t body_len)
 {
     static const char hello[] = "Hello, World!";
-    char              head[128];
-    int               head_len;
+    char head[128];
+    int head_len;
 
-    head_len = snprintf(head, sizeof(head), "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n"
-                        "Content-Length: %zu\r\n\r\n", body_len);
+    head_len = snprintf(head, sizeof(head),
+                        "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n"
+                        "Content-Length: %zu\r\n\r\n",
+                        body_len);
     server->reply_len = (size_t)head_len + body_len;
-    server->reply     = malloc(server->reply_len);
+    server->reply = malloc(server->reply_len);
 
     if (server->reply == NULL) {
         die("malloc");
@@ -154,18 +157,18 @@ static int
 listen_on(const struct sockaddr_in *wanted)
 {
     struct sockaddr_in actual;
-    socklen_t          actual_len = sizeof(actual);
-    char               ip[INET_ADDRSTRLEN];
-    int                on = 1;
-    int                fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    socklen_t actual_len = sizeof(actual);
+    char ip[INET_ADDRSTRLEN];
+    int on = 1;
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 
     if (fd < 0) {
         die("socket");
     }
 
     /* Accepted sockets inherit TCP_NODELAY, which saves a system call for each of them. */
-    if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) != 0
-     || setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) != 0) {
+    if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) != 0 ||
+        setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) != 0) {
         die("setsockopt");
     }
 
@@ -190,7 +193,7 @@ listen_on(const struct sockaddr_in *wanted)
 static int
 watch(const struct server *server, int fd)
 {
-    struct epoll_event event = { .events = EPOLLIN, .data = { .fd = fd } };
+    struct epoll_event event = {.events = EPOLLIN, .data = {.fd = fd}};
 
     return epoll_ctl(server->epoll_fd, EPOLL_CTL_ADD, fd, &event);
 }
@@ -284,7 +287,7 @@ int
 main(int argc, char **argv)
 {
     struct options options = parse_options(argc, argv);
-    struct server  server  = { .epoll_fd = epoll_create1(EPOLL_CLOEXEC) };
+    struct server server = {.epoll_fd = epoll_create1(EPOLL_CLOEXEC)};
 
     if (server.epoll_fd < 0) {
         die("epoll_create1");

@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: MIT
 sxe-pool.needs := sxe-log

@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: MIT
 sxe.needs := sxe-buffer sxe-pool
