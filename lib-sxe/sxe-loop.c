@@ -15,10 +15,10 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Sustained load: this many events at once, this many times in a row; its end: nothing, twice. */
+/* Sustained load: this many events at once, this many times in a row; its end: nothing, this often. */
 #define LOAD_EVENTS  8
-#define LOAD_ROUNDS  16
-#define EMPTY_ROUNDS 2
+#define LOAD_ROUNDS  64
+#define EMPTY_ROUNDS 4
 
 /* ---- Sockets ---- */
 

@@ -51,10 +51,12 @@ after_read(SXE *s)
         sxe__wrote(s);
 }
 
-/* The one call up. Inside it, pausing and consuming leave the socket for after_read to settle. */
+/* The one call up. Inside it, pausing and consuming leave the socket for after_read to settle. All
+ * that is unread is seen, so there is no need to show it again. */
 static void
 show(SXE *s, ssize_t n)
 {
+    s->flags &= (uint16_t)~SXE__READ_AGAIN;
     CONTEXT->reader = s;
     s->on_read(s, (int)n);
     CONTEXT->reader = NULL;

@@ -37,10 +37,9 @@ close_pair(void)
 static void
 shrink_kernel_buffers(void)
 {
-    int size = 4096;
+    int size = 32 * KIB;
 
     ck_assert_int_eq(setsockopt(sxe_fd(ours), SOL_SOCKET, SO_SNDBUF, &size, sizeof(size)), 0);
-    ck_assert_int_eq(setsockopt(peer, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size)), 0);
 }
 
 /* Run fn in an event of ours. */
@@ -234,6 +233,7 @@ END_TEST
 START_TEST(f6_after_eagain_output_goes_on_with_the_next_event)
 {
     open_pair(NULL);
+    turn(3);
     fake_os_fail(FAKE_WRITE, 1, 1, EAGAIN);
     ck_assert_int_eq(sxe_write(ours, "hello", 5), 0);
     PEER_EXPECT_SILENCE(peer);
@@ -626,14 +626,13 @@ START_TEST(what_is_lent_comes_back_when_the_peer_resets)
 }
 END_TEST
 
-START_TEST(what_is_lent_comes_back_at_the_end_of_the_plan)
+START_TEST(the_end_of_the_plan_takes_back_nothing_and_calls_nobody)
 {
     open_pair(NULL);
+    ck_assert_int_eq(sxe_write(ours, "w", 1), 0);
     ck_assert_int_eq(sxe_send(ours, "x", 1, push_sent), 0);
     ck_assert_int_eq(sxe_send(ours, "y", 1, NULL), 0);
-    ck_assert_int_eq(sxe_fini(), 0);
-    EXPECT("sent", ours, -ECANCELED);
-    close(peer);
+    close_pair();
 }
 END_TEST
 
@@ -760,8 +759,7 @@ START_TEST(what_was_unread_when_output_stopped_reading_is_shown_again)
     EXPECT_NOTHING();
     ours->on_read = push_read;
     expect_pattern(peer, 300 * KIB);
-    EXPECT_READ(ours, "hello");
-    EXPECT_READ(ours, " again");
+    EXPECT_READ(ours, "hello again");
     close_pair();
 }
 END_TEST
@@ -782,7 +780,7 @@ START_TEST(output_that_can_neither_go_nor_stay_closes)
     EXPECT("close", ours, ENOBUFS);
     ck_assert_uint_eq(captured.number, 1);
     ck_assert_str_eq(line_without_numbers(0),
-                     "     1 2 - closing: its peer does not read, and no chunk is free to keep the "
+                     "     1 3 - closing: its peer does not read, and no chunk is free to keep the "
                      "output; configure more than 4 chunks\n");
     close_pair();
 }
@@ -912,7 +910,7 @@ output_suite(void)
     tcase_add_test(lending, on_sent_may_write);
     tcase_add_test(lending, on_sent_may_end_the_socket_and_the_others_hear_of_it);
     tcase_add_test(lending, what_is_lent_comes_back_when_the_peer_resets);
-    tcase_add_test(lending, what_is_lent_comes_back_at_the_end_of_the_plan);
+    tcase_add_test(lending, the_end_of_the_plan_takes_back_nothing_and_calls_nobody);
     tcase_add_loop_test(lending, a_file_that_ends_early_closes, 0, 2);
     tcase_add_test(lending, a_file_cut_while_it_is_sent_closes);
     tcase_add_test(lending, a_file_that_cannot_be_read_closes);

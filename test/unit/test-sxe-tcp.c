@@ -68,23 +68,16 @@ END_TEST
 START_TEST(a_refused_connection_ends_in_close)
 {
     unsigned short port;
-    int raw = peer_listen(&port);
 
     plan_start(1);
+    close(peer_listen(&port));
     SXE *s = new_client();
-    unsigned open = fake_os_open_fds();
-    close(raw);
     ck_assert_int_eq(sxe_connect(s, "127.0.0.1", port), 0);
     ck_assert_uint_eq(event_count(), 0);
     EXPECT("close", s, ECONNREFUSED);
     turn(1);
     ck_assert_int_eq(sxe_get_state(s), SXE_STATE_FREE);
-    ck_assert_uint_eq(fake_os_open_fds(), open - 1);
-    open_fds_are_as_before:
-    ck_assert_int_eq(sxe_run(), 0);
-    event_reset();
-    (void)&&open_fds_are_as_before;
-    sxe_fini();
+    plan_stop();
 }
 END_TEST
 
@@ -93,20 +86,19 @@ static const struct {
     unsigned nth;
     int error;
 } faults[] = {
-    {FAKE_SOCKET, 1, EMFILE},     {FAKE_SETSOCKOPT, 1, ENOMEM}, {FAKE_SETSOCKOPT, 2, ENOMEM},
-    {FAKE_BIND, 1, EADDRINUSE},   {FAKE_CONNECT, 1, EACCES},    {FAKE_CONNECT, 1, ENETUNREACH},
+    {FAKE_SOCKET, 1, EMFILE},    {FAKE_SETSOCKOPT, 1, ENOMEM}, {FAKE_SETSOCKOPT, 2, ENOMEM},
+    {FAKE_BIND, 1, EADDRINUSE},  {FAKE_CONNECT, 1, EACCES},    {FAKE_CONNECT, 1, ENETUNREACH},
     {FAKE_EPOLL_CTL, 1, ENOSPC},
 };
 
 START_TEST(a_connect_that_fails_at_once_leaves_the_socket_new_and_no_descriptor)
 {
     unsigned short port;
-    int raw = peer_listen(&port);
 
     plan_start(1);
+    int raw = peer_listen(&port);
     SXE *s = new_client();
     unsigned open = fake_os_open_fds();
-    turn(1);
     fake_os_fail(faults[_i].call, faults[_i].nth, 1, faults[_i].error);
     ck_assert_int_eq(sxe_connect(s, "127.0.0.1", port), -faults[_i].error);
     ck_assert_uint_eq(fake_os_injected(), 1);
@@ -125,10 +117,10 @@ END_TEST
 START_TEST(only_a_new_tcp_socket_connects)
 {
     unsigned short port;
-    int raw = peer_listen(&port);
     int peer;
 
     plan_start(9);
+    int raw = peer_listen(&port);
     SXE *listener = listen_tcp(push_read);
     SXE *accepted = accept_peer(listener, &peer);
     SXE *udp = sxe_new_udp(NULL, "127.0.0.1", 0, push_read);
@@ -161,12 +153,12 @@ START_TEST(a_connection_comes_from_the_address_given_at_creation)
     socklen_t length = sizeof(from);
     unsigned short port;
     unsigned short source = 0;
-    int raw = peer_listen(&port);
     int peer;
 
+    plan_start(1);
+    int raw = peer_listen(&port);
     if (_i == 1)
         close(peer_listen(&source));
-    plan_start(1);
     SXE *s = sxe_new_tcp(NULL, "127.0.0.3", source, push_connected, push_read, push_close);
     ck_assert_int_eq(sxe_connect(s, "127.0.0.1", port), 0);
     peer = peer_accept(raw);
@@ -255,24 +247,636 @@ START_TEST(accepted_sockets_inherit_from_the_listener)
 }
 END_TEST
 
-START_TEST(both_ends_are_non_blocking_closed_on_exec_and_without_delay)
+static void
+check_options(const SXE *s)
 {
-    int peer;
+    ck_assert_int_ne(fcntl(sxe_fd(s), F_GETFL) & O_NONBLOCK, 0);
+    ck_assert_int_ne(fcntl(sxe_fd(s), F_GETFD) & FD_CLOEXEC, 0);
+    ck_assert_int_eq(option(sxe_fd(s), IPPROTO_TCP, TCP_NODELAY), 1);
+}
+
+START_TEST(every_socket_is_non_blocking_closed_on_exec_and_without_delay)
+{
+    int peers[2];
 
     plan_start(3);
     SXE *listener = listen_tcp(push_read);
-    SXE *client = new_client();
-    ck_assert_int_eq(sxe_connect(client, "127.0.0.1", sxe_local_port(listener)), 0);
-    SXE *const open[] = {client, accept_peer(listener, &peer) == client ? NULL : listener};
-    (void)open;
-    event_reset();
-    for (unsigned id = 0; id < 3; id++) {
-        SXE *s = (SXE *)((char *)listener + id * ((size_t)((char *)client - (char *)listener)));
-        ck_assert_int_ne(fcntl(sxe_fd(s), F_GETFL) & O_NONBLOCK, 0);
-        ck_assert_int_ne(fcntl(sxe_fd(s), F_GETFD) & FD_CLOEXEC, 0);
-        ck_assert_int_eq(option(sxe_fd(s), IPPROTO_TCP, TCP_NODELAY), 1);
+    check_options(listener);
+    check_options(accept_peer(listener, &peers[0]));
+    SXE *client = connect_client(&peers[1]);
+    EXPECT("connected", client, 0);
+    check_options(client);
+    close(peers[0]);
+    close(peers[1]);
+    EXPECT("close", NULL, 0);
+    EXPECT("close", NULL, 0);
+    plan_stop();
+}
+END_TEST
+
+static const struct {
+    enum fake_call call;
+    unsigned nth;
+    int error;
+} listen_faults[] = {
+    {FAKE_SOCKET, 1, EMFILE},   {FAKE_SETSOCKOPT, 1, ENOMEM}, {FAKE_SETSOCKOPT, 2, ENOMEM},
+    {FAKE_BIND, 1, EADDRINUSE}, {FAKE_LISTEN, 1, EADDRINUSE}, {FAKE_EPOLL_CTL, 1, ENOSPC},
+};
+
+START_TEST(a_listen_that_fails_leaves_the_socket_new_and_no_descriptor)
+{
+    int peer;
+
+    plan_start(2);
+    SXE *s = new_client();
+    unsigned open = fake_os_open_fds();
+    fake_os_fail(listen_faults[_i].call, listen_faults[_i].nth, 1, listen_faults[_i].error);
+    ck_assert_int_eq(sxe_listen(s), -listen_faults[_i].error);
+    ck_assert_uint_eq(fake_os_injected(), 1);
+    ck_assert_int_eq(sxe_get_state(s), SXE_STATE_NEW);
+    ck_assert_uint_eq(fake_os_open_fds(), open);
+    ck_assert_int_eq(sxe_listen(s), 0);
+    SXE *accepted = accept_peer(s, &peer);
+    close(peer);
+    EXPECT("close", accepted, 0);
+    plan_stop();
+}
+END_TEST
+
+START_TEST(a_port_that_is_taken_is_refused_until_it_is_free)
+{
+    unsigned short port;
+
+    plan_start(2);
+    int raw = peer_listen(&port);
+    SXE *s = sxe_new_tcp(NULL, "127.0.0.1", port, push_connected, push_read, push_close);
+    ck_assert_int_eq(sxe_listen(s), -EADDRINUSE);
+    ck_assert_int_eq(sxe_listen_oneshot(s), -EADDRINUSE);
+    close(raw);
+    ck_assert_int_eq(sxe_listen(s), 0);
+    ck_assert_uint_eq(sxe_local_port(s), port);
+    plan_stop();
+}
+END_TEST
+
+/* The connection that we closed first keeps the port busy in TIME_WAIT. */
+START_TEST(a_port_can_be_listened_at_again_at_once)
+{
+    int peer;
+
+    plan_start(2);
+    SXE *listener = listen_tcp(push_read);
+    unsigned short port = sxe_local_port(listener);
+    SXE *s = accept_peer(listener, &peer);
+    ck_assert_int_eq(sxe_close(s), 0);
+    ck_assert_int_eq(sxe_close(listener), 0);
+    EXPECT("close", s, 0);
+    PEER_EXPECT_END(peer);
+    close(peer);
+    turn(2);
+    s = sxe_new_tcp(NULL, "127.0.0.1", port, push_connected, push_read, push_close);
+    ck_assert_int_eq(sxe_listen(s), 0);
+    plan_stop();
+}
+END_TEST
+
+START_TEST(all_that_wait_are_accepted_whatever_the_batch)
+{
+    const unsigned batches[] = {0, 1, 2, 3, 99, 100, 101};
+    struct sxe_config config = SXE_CONFIG_DEFAULT;
+    int peers[100];
+
+    config.accept_batch = batches[_i];
+    plan_start_with(101, &config);
+    SXE *listener = listen_tcp(push_read);
+    for (unsigned i = 0; i < 100; i++)
+        peers[i] = peer_connect(sxe_local_port(listener));
+    for (unsigned i = 0; i < 100; i++)
+        ck_assert_uint_eq(SXE_ID((const SXE *)EXPECT("connected", NULL, 0)->object), i + 1);
+    EXPECT_NOTHING();
+    for (unsigned i = 0; i < 100; i++) {
+        close(peers[i]);
+        EXPECT("close", NULL, 0);
     }
+    plan_stop();
+}
+END_TEST
+
+START_TEST(without_a_free_socket_newcomers_wait_and_nothing_spins)
+{
+    int peers[3];
+    SXE *s[3];
+
+    plan_start(3);
+    SXE *listener = listen_tcp(push_read);
+    s[0] = accept_peer(listener, &peers[0]);
+    s[1] = accept_peer(listener, &peers[1]);
+    peers[2] = peer_connect(sxe_local_port(listener));
+    peer_send(peers[2], "me too", 6);
+    EXPECT_NOTHING();
+    unsigned calls = fake_os_calls(FAKE_EPOLL_WAIT);
+    EXPECT_NOTHING();
+    ck_assert_uint_le(fake_os_calls(FAKE_EPOLL_WAIT) - calls, 20);
+    close(peers[0]);
+    EXPECT("close", s[0], 0);
+    EXPECT("connected", s[0], 0);
+    EXPECT_READ(s[0], "me too");
+    close(peers[1]);
+    EXPECT("close", s[1], 0);
+    close(peers[2]);
+    EXPECT("close", s[0], 0);
+    plan_stop();
+}
+END_TEST
+
+START_TEST(without_a_free_socket_the_longest_idle_one_goes_if_so_configured)
+{
+    struct sxe_config config = SXE_CONFIG_DEFAULT;
+    int peers[4];
+    SXE *s[2];
+
+    config.reap_idle = true;
+    plan_start_with(3, &config);
+    SXE *listener = listen_tcp(push_read);
+    s[0] = accept_peer(listener, &peers[0]);
+    s[1] = accept_peer(listener, &peers[1]);
+    peer_send(peers[0], "I live", 6);
+    EXPECT_READ(s[0], "I live");
+    peers[2] = peer_connect(sxe_local_port(listener));
+    EXPECT("close", s[1], ETIMEDOUT);
+    EXPECT("connected", s[1], 0);
+    PEER_EXPECT_END(peers[1]);
+    peers[3] = peer_connect(sxe_local_port(listener));
+    EXPECT("close", s[0], ETIMEDOUT);
+    EXPECT("connected", s[0], 0);
+    for (unsigned i = 0; i < 4; i++)
+        close(peers[i]);
+    EXPECT("close", NULL, 0);
+    EXPECT("close", NULL, 0);
+    plan_stop();
+}
+END_TEST
+
+START_TEST(one_that_becomes_idle_later_goes_too)
+{
+    struct sxe_config config = SXE_CONFIG_DEFAULT;
+    int peers[2];
+
+    config.reap_idle = true;
+    plan_start_with(2, &config);
+    SXE *listener = listen_tcp(push_read_keep);
+    SXE *s = accept_peer(listener, &peers[0]);
+    peer_send(peers[0], "unread", 6);
+    EXPECT_READ(s, "unread");
+    peers[1] = peer_connect(sxe_local_port(listener));
+    EXPECT_NOTHING();
+    SXE_BUF_CLEAR(s);
+    EXPECT("close", s, ETIMEDOUT);
+    EXPECT("connected", s, 0);
+    close(peers[0]);
+    close(peers[1]);
+    EXPECT("close", s, 0);
+    plan_stop();
+}
+END_TEST
+
+START_TEST(without_a_descriptor_newcomers_wait_and_nothing_spins)
+{
+    const int errors[] = {EMFILE, ENFILE, ENOBUFS, ENOMEM};
+    int peer;
+
+    plan_start(2);
+    SXE *listener = listen_tcp(push_read);
+    fake_os_fail(FAKE_ACCEPT4, 1, 0, errors[_i]);
+    peer = peer_connect(sxe_local_port(listener));
+    EXPECT_NOTHING();
+    ck_assert_uint_eq(fake_os_injected(), 1);
+    fake_os_fail(FAKE_ACCEPT4, 0, 0, 0);
+    EXPECT("connected", NULL, 0);
+    close(peer);
+    EXPECT("close", NULL, 0);
+    plan_stop();
+}
+END_TEST
+
+START_TEST(a_oneshot_listener_becomes_the_connection)
+{
+    int peers[2];
+
+    plan_start(1);
+    SXE *s = new_client();
+    ck_assert_int_eq(sxe_listen_oneshot(s), 0);
+    SXE_USER_DATA(s) = &peers[0];
+    unsigned short port = sxe_local_port(s);
+    int listening = sxe_fd(s);
+    peers[0] = peer_connect(port);
+    peers[1] = peer_connect(port);
+    unsigned closes = fake_os_calls(FAKE_CLOSE);
+    EXPECT("connected", s, 0);
+    ck_assert_uint_eq(fake_os_calls(FAKE_CLOSE), closes + 1);
+    ck_assert_int_ne(sxe_fd(s), listening);
+    ck_assert_int_eq(sxe_get_state(s), SXE_STATE_IDLE);
+    ck_assert_ptr_eq(SXE_USER_DATA(s), &peers[0]);
+    PEER_EXPECT_RESET(peers[1]);
+    close(peers[1]);
+    peer_send(peers[0], "hello", 5);
+    EXPECT_READ(s, "hello");
+    ck_assert_int_eq(sxe_write(s, "you", 3), 0);
+    PEER_EXPECT(peers[0], "you");
+    close(peers[0]);
+    EXPECT("close", s, 0);
+    plan_stop();
+}
+END_TEST
+
+START_TEST(a_closed_listener_leaves_its_connections_alone)
+{
+    int peer;
+
+    plan_start(2);
+    SXE *listener = listen_tcp(push_read);
+    SXE *s = accept_peer(listener, &peer);
+    ck_assert_int_eq(sxe_close(listener), 0);
+    EXPECT_NOTHING();
+    peer_send(peer, "still here", 10);
+    EXPECT_READ(s, "still here");
+    close(peer);
+    EXPECT("close", s, 0);
+    plan_stop();
+}
+END_TEST
+
+/* ---- Whose output goes out when ---- */
+
+static SXE *pair[2];
+
+static void
+write_to_both(SXE *s, int length)
+{
+    push_read(s, length);
+    sxe_write(pair[0], "a1", 2);
+    sxe_write(pair[1], "b1", 2);
+    sxe_write(pair[0], "a2", 2);
+    sxe_write(pair[1], "b2", 2);
+    sxe_write(pair[0], "a3", 2);
+}
+
+START_TEST(several_sockets_written_to_in_one_event_all_get_theirs_in_order)
+{
+    int peers[2];
+
+    plan_start(3);
+    SXE *listener = listen_tcp(write_to_both);
+    pair[0] = accept_peer(listener, &peers[0]);
+    pair[1] = accept_peer(listener, &peers[1]);
+    peer_send(peers[_i], "go", 2);
+    EXPECT_READ(pair[_i], "go");
+    PEER_EXPECT(peers[0], "a1a2a3");
+    PEER_EXPECT(peers[1], "b1b2");
+    PEER_EXPECT_SILENCE(peers[0]);
+    PEER_EXPECT_SILENCE(peers[1]);
+    close(peers[0]);
+    close(peers[1]);
+    EXPECT("close", NULL, 0);
+    EXPECT("close", NULL, 0);
+    plan_stop();
+}
+END_TEST
+
+static void
+write_piecewise(SXE *s, int length)
+{
+    push_read(s, length);
+    for (unsigned i = 0; i < 100; i++)
+        sxe_write(s, "0123456789", 10);
+    SXE_WRITE_LITERAL(s, "end");
+}
+
+START_TEST(what_one_event_writes_goes_out_by_one_write)
+{
+    char got[1003];
+    int peer;
+
+    plan_start(2);
+    SXE *s = accept_peer(listen_tcp(write_piecewise), &peer);
+    peer_send(peer, "go", 2);
+    unsigned writes = fake_os_calls(FAKE_WRITE) + fake_os_calls(FAKE_WRITEV);
+    EXPECT_READ(s, "go");
+    turn(5);
+    ck_assert_uint_eq(fake_os_calls(FAKE_WRITE) + fake_os_calls(FAKE_WRITEV), writes + 1);
+    ck_assert_uint_eq(peer_receive(peer, got, sizeof(got)), sizeof(got));
+    ck_assert_mem_eq(got + 990, "0123456789end", 13);
+    close(peer);
+    EXPECT("close", s, 0);
+    plan_stop();
+}
+END_TEST
+
+static void
+write_in_timer(struct sxe_timer *timer)
+{
+    push_timer(timer);
+    sxe_write(pair[0], "tick", 4);
+}
+
+START_TEST(what_a_timer_writes_goes_out_before_the_loop_waits)
+{
+    struct sxe_timer timer = {.user = NULL};
+    char got[4];
+    int peer;
+
+    plan_start(2);
+    pair[0] = accept_peer(listen_tcp(push_read), &peer);
+    sxe_timer_init(&timer, write_in_timer, 0, 0);
+    sxe_timer_start(&timer);
+    EXPECT("timer", NULL, 0);
+    ck_assert_int_eq(recv(peer, got, 4, MSG_DONTWAIT), 4);
+    close(peer);
+    EXPECT("close", pair[0], 0);
+    plan_stop();
+}
+END_TEST
+
+static void
+write_before_waiting(struct ev_loop *loop, ev_prepare *watcher, int events)
+{
+    (void)events;
+    sxe_write(pair[0], "late", 4);
+    ev_prepare_stop(loop, watcher);
+}
+
+/* All outside our own events: from main(), and from libev's watchers, even the last before it
+ * waits. */
+START_TEST(what_is_written_outside_events_goes_out_before_the_loop_waits)
+{
+    ev_prepare watcher;
+    char got[9];
+    int peer;
+
+    plan_start(2);
+    pair[0] = accept_peer(listen_tcp(push_read), &peer);
+    ck_assert_int_eq(sxe_write(pair[0], "early", 5), 0);
+    ck_assert_int_eq(recv(peer, got, 5, MSG_DONTWAIT), -1);
+    ev_prepare_init(&watcher, write_before_waiting);
+    ev_prepare_start(sxe_loop(), &watcher);
+    turn(1);
+    ck_assert_int_eq(recv(peer, got, 9, MSG_DONTWAIT), 9);
+    ck_assert_mem_eq(got, "earlylate", 9);
+    close(peer);
+    EXPECT("close", pair[0], 0);
+    plan_stop();
+}
+END_TEST
+
+static void
+write_hello(SXE *s)
+{
+    push_connected(s);
+    ck_assert_int_eq(SXE_WRITE_LITERAL(s, "hello"), 0);
+}
+
+START_TEST(connected_may_write)
+{
+    int peer;
+
+    plan_start(2);
+    SXE *listener = listen_tcp(push_read);
+    listener->on_connected = write_hello;
+    SXE *s = accept_peer(listener, &peer);
+    PEER_EXPECT(peer, "hello");
+    close(peer);
+    EXPECT("close", s, 0);
+    plan_stop();
+}
+END_TEST
+
+START_TEST(only_a_connection_can_be_written_to)
+{
+    int peer;
+
+    plan_start(6);
+    SXE *listener = listen_tcp(push_read);
+    SXE *shut = accept_peer(listener, &peer);
+    SXE *connecting = new_client();
+    SXE *udp = sxe_new_udp(NULL, "127.0.0.1", 0, push_read);
+    SXE *closed = new_client();
+
+    ck_assert_int_eq(sxe_connect(connecting, "127.0.0.1", sxe_local_port(listener)), 0);
+    ck_assert_int_eq(sxe_listen(udp), 0);
+    ck_assert_int_eq(sxe_shutdown(shut), 0);
+    ck_assert_int_eq(sxe_close(closed), 0);
+    SXE *const wrong[] = {NULL, listener, shut, connecting, udp, closed};
+    for (unsigned i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        ck_assert_int_eq(sxe_write(wrong[i], "x", 1), -ENOTCONN);
+        ck_assert_int_eq(sxe_write_static(wrong[i], "x", 1), -ENOTCONN);
+        ck_assert_int_eq(sxe_write_static(wrong[i], "x", 5000), -ENOTCONN);
+        ck_assert_int_eq(sxe_send(wrong[i], "x", 1, push_sent), -ENOTCONN);
+        ck_assert_int_eq(sxe_sendfile(wrong[i], 0, 0, 1, push_sent), -ENOTCONN);
+        ck_assert_int_eq(sxe_shutdown(wrong[i]), -ENOTCONN);
+    }
+    PEER_EXPECT_END(peer);
+    close(peer);
+    event_reset();
+    plan_stop();
+}
+END_TEST
+
+/* ---- Ends ---- */
+
+static void
+reply(SXE *s, int length)
+{
+    push_read(s, length);
+    if (length > 0)
+        sxe_write(s, "reply", 5);
+}
+
+START_TEST(bytes_and_end_in_one_segment_are_read_answered_and_closed)
+{
+    int peer;
+
+    plan_start(2);
+    SXE *s = accept_peer(listen_tcp(reply), &peer);
+    peer_send(peer, "request", 7);
+    peer_shutdown(peer);
+    EXPECT_READ(s, "request");
+    EXPECT("close", s, 0);
+    PEER_EXPECT(peer, "reply");
+    PEER_EXPECT_END(peer);
     close(peer);
     plan_stop();
 }
 END_TEST
+
+START_TEST(a_half_close_is_seen_and_answered)
+{
+    int peer;
+
+    plan_start(2);
+    SXE *listener = listen_tcp(push_read);
+    sxe_set_half_close(listener, true);
+    SXE *s = accept_peer(listener, &peer);
+    if (_i == 1)
+        peer_send(peer, "request", 7);
+    peer_shutdown(peer);
+    if (_i == 1)
+        EXPECT_READ(s, "request");
+    EXPECT("read", s, 0);
+    EXPECT_NOTHING();
+    ck_assert_int_eq(sxe_write(s, "part 1 ", 7), 0);
+    PEER_EXPECT(peer, "part 1 ");
+    ck_assert_int_eq(sxe_write(s, "part 2", 6), 0);
+    ck_assert_int_eq(sxe_close(s), 0);
+    PEER_EXPECT(peer, "part 2");
+    PEER_EXPECT_END(peer);
+    EXPECT("close", s, 0);
+    close(peer);
+    plan_stop();
+}
+END_TEST
+
+START_TEST(a_half_close_shows_the_unread_bytes_again)
+{
+    int peer;
+
+    plan_start(2);
+    SXE *s = accept_peer(listen_tcp(push_read_keep), &peer);
+    sxe_set_half_close(s, true);
+    peer_send(peer, "unread", 6);
+    EXPECT_READ(s, "unread");
+    peer_shutdown(peer);
+    const struct event *event = EXPECT("read", s, 0);
+    ck_assert_str_eq(event->data, "unread");
+    sxe_set_half_close(s, false);
+    EXPECT_NOTHING();
+    close(peer);
+    ck_assert_int_eq(sxe_abort(s), 0);
+    EXPECT("close", s, ECONNABORTED);
+    plan_stop();
+}
+END_TEST
+
+START_TEST(after_a_half_close_a_reset_still_ends_the_connection)
+{
+    int peer;
+
+    plan_start(2);
+    SXE *s = accept_peer(listen_tcp(push_read), &peer);
+    sxe_set_half_close(s, true);
+    peer_shutdown(peer);
+    EXPECT("read", s, 0);
+    peer_reset(peer);
+    EXPECT("close", s, ECONNRESET);
+    plan_stop();
+}
+END_TEST
+
+START_TEST(after_shutdown_the_peer_sees_our_end_and_is_still_read)
+{
+    int peer;
+
+    plan_start(2);
+    SXE *s = accept_peer(listen_tcp(push_read), &peer);
+    ck_assert_int_eq(sxe_write(s, "last words", 10), 0);
+    ck_assert_int_eq(sxe_shutdown(s), 0);
+    PEER_EXPECT(peer, "last words");
+    PEER_EXPECT_END(peer);
+    peer_send(peer, "I heard", 7);
+    EXPECT_READ(s, "I heard");
+    close(peer);
+    EXPECT("close", s, 0);
+    plan_stop();
+}
+END_TEST
+
+START_TEST(a_paused_connection_over_at_both_ends_keeps_the_last_bytes)
+{
+    int peer;
+
+    plan_start(2);
+    SXE *s = accept_peer(listen_tcp(push_read), &peer);
+    sxe_pause(s);
+    ck_assert_int_eq(sxe_shutdown(s), 0);
+    PEER_EXPECT_END(peer);
+    peer_send(peer, "answer", 6);
+    close(peer);
+    EXPECT_NOTHING();
+    sxe_resume(s, SXE_RESUME_WHEN_MORE);
+    EXPECT_READ(s, "answer");
+    EXPECT("close", s, 0);
+    plan_stop();
+}
+END_TEST
+
+START_TEST(a_reset_ends_any_connection_once)
+{
+    int peer;
+
+    plan_start(2);
+    SXE *s = accept_peer(listen_tcp(_i == 2 ? push_read_keep : push_read), &peer);
+    if (_i == 1)
+        sxe_pause(s);
+    if (_i == 2) {
+        peer_send(peer, "unread", 6);
+        EXPECT_READ(s, "unread");
+    }
+    peer_reset(peer);
+    EXPECT("close", s, ECONNRESET);
+    EXPECT_NOTHING();
+    plan_stop();
+}
+END_TEST
+
+int
+main(void)
+{
+    Suite *suite = suite_create("sxe-tcp");
+    TCase *connecting = tcase_create("connecting");
+    TCase *listening = tcase_create("listening");
+    TCase *writing = tcase_create("writing");
+    TCase *ends = tcase_create("ends");
+
+    tcase_add_test(connecting, connected_comes_later_and_never_inside_connect);
+    tcase_add_test(connecting, a_refused_connection_ends_in_close);
+    tcase_add_loop_test(connecting,
+                        a_connect_that_fails_at_once_leaves_the_socket_new_and_no_descriptor, 0,
+                        sizeof(faults) / sizeof(faults[0]));
+    tcase_add_test(connecting, only_a_new_tcp_socket_connects);
+    tcase_add_loop_test(connecting, a_connection_comes_from_the_address_given_at_creation, 0, 2);
+    tcase_add_loop_test(connecting, what_the_peer_sent_before_we_knew_of_the_connection_is_read, 0,
+                        2);
+    tcase_add_test(connecting, a_peer_that_resets_before_we_knew_of_the_connection_ends_in_close);
+    tcase_add_loop_test(connecting, closing_while_connecting_is_no_connection, 0, 3);
+    suite_add_tcase(suite, connecting);
+    tcase_add_test(listening, accepted_sockets_inherit_from_the_listener);
+    tcase_add_test(listening, every_socket_is_non_blocking_closed_on_exec_and_without_delay);
+    tcase_add_loop_test(listening, a_listen_that_fails_leaves_the_socket_new_and_no_descriptor, 0,
+                        sizeof(listen_faults) / sizeof(listen_faults[0]));
+    tcase_add_test(listening, a_port_that_is_taken_is_refused_until_it_is_free);
+    tcase_add_test(listening, a_port_can_be_listened_at_again_at_once);
+    tcase_add_loop_test(listening, all_that_wait_are_accepted_whatever_the_batch, 0, 7);
+    tcase_add_test(listening, without_a_free_socket_newcomers_wait_and_nothing_spins);
+    tcase_add_test(listening, without_a_free_socket_the_longest_idle_one_goes_if_so_configured);
+    tcase_add_test(listening, one_that_becomes_idle_later_goes_too);
+    tcase_add_loop_test(listening, without_a_descriptor_newcomers_wait_and_nothing_spins, 0, 4);
+    tcase_add_test(listening, a_oneshot_listener_becomes_the_connection);
+    tcase_add_test(listening, a_closed_listener_leaves_its_connections_alone);
+    suite_add_tcase(suite, listening);
+    tcase_add_loop_test(writing, several_sockets_written_to_in_one_event_all_get_theirs_in_order, 0,
+                        2);
+    tcase_add_test(writing, what_one_event_writes_goes_out_by_one_write);
+    tcase_add_test(writing, what_a_timer_writes_goes_out_before_the_loop_waits);
+    tcase_add_test(writing, what_is_written_outside_events_goes_out_before_the_loop_waits);
+    tcase_add_test(writing, connected_may_write);
+    tcase_add_test(writing, only_a_connection_can_be_written_to);
+    suite_add_tcase(suite, writing);
+    tcase_add_test(ends, bytes_and_end_in_one_segment_are_read_answered_and_closed);
+    tcase_add_loop_test(ends, a_half_close_is_seen_and_answered, 0, 2);
+    tcase_add_test(ends, a_half_close_shows_the_unread_bytes_again);
+    tcase_add_test(ends, after_a_half_close_a_reset_still_ends_the_connection);
+    tcase_add_test(ends, after_shutdown_the_peer_sees_our_end_and_is_still_read);
+    tcase_add_test(ends, a_paused_connection_over_at_both_ends_keeps_the_last_bytes);
+    tcase_add_loop_test(ends, a_reset_ends_any_connection_once, 0, 3);
+    suite_add_tcase(suite, ends);
+    return sxe_test_main(suite);
+}
