@@ -21,6 +21,9 @@ ifeq ($(V),)
 Q := @
 endif
 
+# Without -j of the user's, the targets to type use every core.
+parallel = $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(shell nproc))
+
 # ---- What is built ----
 
 modules := $(patsubst lib-%/module.mk,%,$(wildcard lib-*/module.mk))
@@ -190,12 +193,12 @@ replay.bin := $(patsubst test/fuzz/fuzz-%.c,$B/test/replay-%,$(wildcard test/fuz
 
 release: ## build the libraries and programs (the default)
 	@tools/deps.sh check build
-	@$(MAKE) --no-print-directory MODE=release build
+	@$(MAKE) --no-print-directory $(parallel) MODE=release build
 	@echo "built: build/release/sxe-httpd, build/release/sxe-http, build/release/libsxe.a and .so; next: make run, make test"
 
 run: ## install what is missing, build, and start the server on 127.0.0.1:8000
 	@tools/deps.sh install build
-	@$(MAKE) --no-print-directory MODE=release build
+	@$(MAKE) --no-print-directory $(parallel) MODE=release build
 	@tools/run.sh build/release
 
 test: ## install what is missing, then test three flavours: release, debug, coverage (T=log: only those)
@@ -204,11 +207,11 @@ test: ## install what is missing, then test three flavours: release, debug, cove
 
 debug: ## build and test with address and undefined-behaviour sanitizers
 	@tools/deps.sh install build test
-	@$(MAKE) --no-print-directory MODE=debug test-mode
+	@$(MAKE) --no-print-directory $(parallel) MODE=debug test-mode
 
 coverage: ## build and test for coverage; fails below 100 % of the lines
 	@tools/deps.sh install build test
-	@$(MAKE) --no-print-directory MODE=coverage test-mode
+	@$(MAKE) --no-print-directory $(parallel) MODE=coverage test-mode
 	@tools/coverage.sh
 
 # One flavour: everything built, then every test of it.
@@ -218,18 +221,18 @@ test-bin: $(programs) $(unit.bin) $(replay.bin) $(examples.bin) $(bench.bin) $B/
 
 bench: ## measure against the limit programs and nginx: the README's table
 	@tools/deps.sh install build test
-	@$(MAKE) --no-print-directory MODE=release build test-bin
+	@$(MAKE) --no-print-directory $(parallel) MODE=release build test-bin
 	@build/release/test/wire bench/bench.lua $(BENCH)
 
 examples: ## build the examples
 	@tools/deps.sh check build
-	@$(MAKE) --no-print-directory MODE=release build examples-bin
+	@$(MAKE) --no-print-directory $(parallel) MODE=release build examples-bin
 	@echo "built: $(examples.bin)"
 examples-bin: $(examples.bin)
 
 lint: ## check style, headers, exported symbols, warnings
 	@tools/deps.sh install build test lint
-	@$(MAKE) --no-print-directory MODE=release build
+	@$(MAKE) --no-print-directory $(parallel) MODE=release build
 	@tools/lint.sh
 
 format: ## rewrite the sources in the house style
@@ -239,7 +242,7 @@ format: ## rewrite the sources in the house style
 FUZZ_SECONDS ?= 60
 fuzz: ## fuzz each parser for FUZZ_SECONDS (60); findings go to test/fuzz/corpus
 	@tools/deps.sh install build fuzz
-	@$(MAKE) --no-print-directory MODE=release fuzz-bin
+	@$(MAKE) --no-print-directory $(parallel) MODE=release fuzz-bin
 	@tools/fuzz.sh $(FUZZ_SECONDS)
 fuzz-bin: $(fuzz.bin)
 
