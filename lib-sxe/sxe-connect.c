@@ -92,7 +92,7 @@ sxe_connect(SXE *this, const char *ip, unsigned short port)
     struct sockaddr_storage to;
     int result;
 
-    if (!is_new(this, "connect"))
+    if (!is_new(this, "connect") || this->kind != SXE__TCP)
         return -EINVAL;
     result = sxe__address_parse(&to, ip, port);
     if (result < 0) {
@@ -120,8 +120,7 @@ established(SXE *s)
 {
     sxe__move(s, SXE_STATE_IDLE);
     s->on_connected(s);
-    if (CONTEXT->staged != s)
-        sxe__wrote(s);
+    sxe__wrote(s);
 }
 
 void
@@ -251,24 +250,20 @@ welcome(const SXE *listener, int fd)
     adopt(s, fd);
 }
 
-/* True if a socket is free, or one will be at the end of this event. */
-static bool
-has_room(void)
+/* A newcomer waits and no socket is free. The longest idle one goes, or listeners rest. */
+static void
+make_room(void)
 {
-    unsigned oldest;
+    unsigned oldest = sxe_pool_get_oldest_element_index(CONTEXT->sockets, SXE_STATE_IDLE);
 
-    if (sxe_number_in_state(SXE_STATE_FREE) > 0)
-        return true;
-    oldest = sxe_pool_get_oldest_element_index(CONTEXT->sockets, SXE_STATE_IDLE);
     if (CONTEXT->config.reap_idle && oldest != SXE_POOL_NO_INDEX) {
         sxe__end(sxe__socket(oldest), ETIMEDOUT);
-        return false;
+        return;
     }
     sxe__accept_stop();
     /* That one becomes idle is nothing listeners hear of: they look again. */
     if (CONTEXT->config.reap_idle)
         ev_timer_start(CONTEXT->loop, &CONTEXT->accept_again);
-    return false;
 }
 
 /* Errors of accept4(2) are of three kinds: about one connection that is gone already, about the
@@ -305,8 +300,14 @@ sxe__acceptable(SXE *listener)
         bool oneshot = (listener->flags & SXE__ONESHOT) != 0;
         int fd;
 
-        if (sxe__state(listener) != SXE_STATE_LISTENING || (!oneshot && !has_room()))
+        if (sxe__state(listener) != SXE_STATE_LISTENING)
             return;
+        if (!oneshot && sxe_number_in_state(SXE_STATE_FREE) == 0) {
+            /* Only of the first it is known that there is one; of more, epoll tells next time. */
+            if (i == 0)
+                make_room();
+            return;
+        }
         fd = accept4(listener->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (fd < 0 && !go_on_after(listener, errno))
             return;

@@ -323,14 +323,15 @@ on_system_error(const char *what)
 static void
 warm_up(struct ev_loop *loop)
 {
-    ev_prepare dummies[16];
+    static const int priorities[] = {EV_MINPRI, 0, EV_MAXPRI};
+    ev_prepare dummies[24];
 
-    for (unsigned i = 0; i < 16; i++) {
+    for (unsigned i = 0; i < 24; i++) {
         ev_init(&dummies[i], NULL);
-        ev_set_priority(&dummies[i], i % 2 == 0 ? 0 : EV_MAXPRI);
+        ev_set_priority(&dummies[i], priorities[i % 3]);
         ev_feed_event(loop, &dummies[i], EV_CUSTOM);
     }
-    for (unsigned i = 0; i < 16; i++)
+    for (unsigned i = 0; i < 24; i++)
         ev_clear_pending(loop, &dummies[i]);
     ev_idle_start(loop, &CONTEXT->no_wait);
     ev_idle_stop(loop, &CONTEXT->no_wait);
@@ -352,6 +353,8 @@ sxe__loop_open(void)
     CONTEXT->deferred_head = CONTEXT->deferred_tail = SXE_NONE;
     ev_io_init(&CONTEXT->epoll_ready, on_epoll, CONTEXT->epoll, EV_READ);
     ev_prepare_init(&CONTEXT->before_wait, before_wait);
+    /* After the program's own prepare watchers, which may write too. */
+    ev_set_priority(&CONTEXT->before_wait, EV_MINPRI);
     ev_check_init(&CONTEXT->begin_turn, begin_turn);
     ev_set_priority(&CONTEXT->begin_turn, EV_MAXPRI);
     ev_idle_init(&CONTEXT->no_wait, do_nothing);
@@ -437,15 +440,19 @@ sxe_timer_init(struct sxe_timer *timer, void (*callback)(struct sxe_timer *), do
                double repeat)
 {
     ev_timer_init(&timer->ev, on_timer, after, repeat);
+    timer->after = after;
     timer->on_timer = callback;
 }
 
 void
 sxe_timer_start(struct sxe_timer *timer)
 {
-    /* libev counts from the start of the turn, which may be long ago: the timer would fire early.
-     */
+    if (ev_is_active(&timer->ev))
+        return;
+    /* libev counts from the start of the turn, which may be long ago, and of one that ran before
+     * from what was left: the timer would fire early. */
     ev_now_update(CONTEXT->loop);
+    ev_timer_set(&timer->ev, timer->after, timer->ev.repeat);
     ev_timer_start(CONTEXT->loop, &timer->ev);
 }
 

@@ -116,6 +116,7 @@ struct sxe__context {
 
     struct sockaddr_storage sender; /* of the last datagram */
     socklen_t sender_length;
+    uint64_t receiver; /* handle of the socket that it came to */
     struct epoll_event events[SXE__EVENTS_MAX];
 };
 

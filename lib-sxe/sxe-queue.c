@@ -252,12 +252,15 @@ take_from(SXE *s, struct record *record, size_t part)
         record->at.offset += (off_t)part;
 }
 
-/* The kernel took sent bytes of the records in front: that is progress, and the timeout of the
- * socket's state begins anew. */
+/* The kernel took sent bytes of the records in front: that is progress, and the timeout of
+ * writing begins anew. */
 static void
 advance(SXE *s, size_t sent)
 {
-    sxe_pool_touch_indexed_element(CONTEXT->sockets, s->id);
+    enum sxe_state state = sxe__state(s);
+
+    if (state == SXE_STATE_WRITING || state == SXE_STATE_CLOSING)
+        sxe_pool_touch_indexed_element(CONTEXT->sockets, s->id);
     do {
         struct record record;
         size_t part;

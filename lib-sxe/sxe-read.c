@@ -47,8 +47,7 @@ after_read(SXE *s)
         sxe__drop_unread(s);
         sxe__end(s, ENOBUFS);
     }
-    if (CONTEXT->staged != s)
-        sxe__wrote(s);
+    sxe__wrote(s);
 }
 
 /* The one call up. Inside it, pausing and consuming leave the socket for after_read to settle. All
@@ -91,12 +90,24 @@ note_read(SXE *s, ssize_t n, uint32_t room)
         s->flags &= (uint16_t)~SXE__READABLE;
 }
 
-/* Take from the kernel what the program took of the bytes peeked at; the rest waits for a chunk. */
+static bool
+take_peeked(SXE *s, ssize_t length)
+{
+    ssize_t n;
+
+    do
+        n = s->io->read(s, CONTEXT->read_buffer, (size_t)length);
+    while (n == -EINTR);
+    return n == length;
+}
+
+/* Take from the kernel what the program took of the bytes peeked at, and look again at the rest; it
+ * waits for a chunk when the program took nothing. */
 static void
 read_peeked(SXE *s)
 {
     ssize_t n = s->io->peek(s, CONTEXT->read_buffer, CONTEXT->config.chunk_size);
-    ssize_t taken;
+    ssize_t left;
 
     if (n <= 0) {
         ended(s, (int)n);
@@ -104,13 +115,13 @@ read_peeked(SXE *s)
     }
     sxe_buffer_wrap(&s->in, CONTEXT->read_buffer, (uint32_t)n, CONTEXT->config.chunk_size);
     show(s, n);
-    taken = n - (ssize_t)sxe_buffer_length(&s->in);
-    if (sxe_buffer_length(&s->in) > 0)
-        s->flags |= SXE__STARVED;
+    left = (ssize_t)sxe_buffer_length(&s->in);
     sxe__drop_unread(s);
-    if (taken > 0 && s->io->read(s, CONTEXT->read_buffer, (size_t)taken) != taken)
+    if (left == n)
+        s->flags |= SXE__STARVED;
+    else if (!take_peeked(s, n - left))
         sxe__end(s, EPIPE);
-    else if (!(s->flags & SXE__STARVED))
+    else if (left == 0)
         note_read(s, n, CONTEXT->config.chunk_size);
     after_read(s);
 }
@@ -133,17 +144,19 @@ discard(SXE *s)
 static void
 read_datagram(SXE *s)
 {
-    ssize_t n;
+    socklen_t length = sizeof(CONTEXT->sender);
+    ssize_t n = recvfrom(s->fd, CONTEXT->read_buffer, CONTEXT->config.chunk_size, 0,
+                         (struct sockaddr *)&CONTEXT->sender, &length);
 
-    CONTEXT->sender_length = sizeof(CONTEXT->sender);
-    n = recvfrom(s->fd, CONTEXT->read_buffer, CONTEXT->config.chunk_size, 0,
-                 (struct sockaddr *)&CONTEXT->sender, &CONTEXT->sender_length);
     /* An error here is an ICMP message about something sent earlier; the socket itself is well. */
     if (n < 0)
         return;
+    CONTEXT->sender_length = length;
+    CONTEXT->receiver = sxe_handle(s);
     sxe_buffer_wrap(&s->in, CONTEXT->read_buffer, (uint32_t)n, CONTEXT->config.chunk_size);
     show(s, n);
     sxe__drop_unread(s);
+    sxe__settle(s);
 }
 
 void
@@ -223,6 +236,9 @@ sxe_consume(SXE *this, unsigned length)
     if (length == 0 || this->in.size == 0)
         return;
     sxe_buffer_take(&this->in, length);
+    /* What is left is the beginning of another message, which has a time of its own. */
+    if (sxe__state(this) == SXE_STATE_READING)
+        sxe_pool_touch_indexed_element(CONTEXT->sockets, this->id);
     if (CONTEXT->reader == this)
         return;
     if (sxe_buffer_length(&this->in) == 0)

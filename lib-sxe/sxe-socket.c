@@ -77,6 +77,10 @@ sxe__socket_open(SXE *s, int family)
 void
 sxe__socket_close(SXE *s)
 {
+    /* close(2) alone would leave the registration behind if a forked child still holds the socket.
+     */
+    if (s->watched != SXE__NOTHING)
+        (void)epoll_ctl(CONTEXT->epoll, EPOLL_CTL_DEL, s->fd, NULL);
     if (s->fd >= 0)
         close(s->fd);
     s->fd = -1;

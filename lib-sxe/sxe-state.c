@@ -132,6 +132,8 @@ sxe__settle(SXE *s)
     enum sxe_state before = sxe__state(s);
     enum sxe_state after;
 
+    if (before == SXE_STATE_LISTENING && s->kind == SXE__UDP)
+        sxe__watch_or_end(s, s->flags & SXE__PAUSED ? SXE__RESTING : SXE__LISTENER);
     if (before < SXE_STATE_IDLE || before > SXE_STATE_STARVED)
         return;
     press_back(s);
@@ -152,10 +154,6 @@ release(SXE *s)
     if ((s->flags & SXE__PEER) && s->on_close != NULL)
         s->on_close(s);
     sxe__drop_unread(s);
-    /* close(2) alone would leave the registration behind if a forked child still holds the socket.
-     */
-    if (s->watched != SXE__NOTHING)
-        (void)epoll_ctl(CONTEXT->epoll, EPOLL_CTL_DEL, s->fd, NULL);
     sxe__socket_close(s);
     sxe__give(s);
     if (CONTEXT->accept_stopped)

@@ -110,6 +110,9 @@ write_staged(SXE *s)
 void
 sxe__wrote(SXE *s)
 {
+    /* What is staged goes out at the end of this event, and all goes on from there. */
+    if (CONTEXT->staged == s)
+        return;
     if (sxe__state(s) != SXE_STATE_CLOSING)
         sxe__settle(s);
     else if (sxe__queue_is_empty(s))
@@ -206,9 +209,10 @@ write_large(SXE *s, const char *data, size_t length)
 
         if (CONTEXT->vector_used > 0 && (result = write_staged(s)) < 0)
             return result;
+        /* The end of the event settles it, whatever the kernel left. */
+        CONTEXT->staged = s;
         if (!sxe__queue_is_empty(s))
             return sxe__queue_bytes(s, data, length);
-        CONTEXT->staged = s;
         stage(data, piece);
         data += piece;
         length -= piece;
@@ -249,9 +253,9 @@ sxe_write_static(SXE *this, const void *data, size_t length)
     make_way(this);
     if (CONTEXT->vector_used == SXE__STAGE_VECTOR && (result = write_staged(this)) < 0)
         return result;
+    CONTEXT->staged = this;
     if (!sxe__queue_is_empty(this))
         return sxe__queue_borrowed(this, data, length, NULL);
-    CONTEXT->staged = this;
     CONTEXT->vector[CONTEXT->vector_used++] = (struct iovec){(char *)(uintptr_t)data, length};
     CONTEXT->staged_bytes += length;
     return 0;

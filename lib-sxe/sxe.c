@@ -129,9 +129,7 @@ close_after_output(SXE *s, unsigned flag)
     s->flags |= (uint16_t)flag;
     s->u.open.deferred = NULL;
     sxe__move(s, SXE_STATE_CLOSING);
-    /* What is staged goes out at the end of this event, and closing goes on from there. */
-    if (CONTEXT->staged != s)
-        sxe__wrote(s);
+    sxe__wrote(s);
     return 0;
 }
 
@@ -238,7 +236,7 @@ ask_peer(const SXE *s, struct sockaddr_storage *address)
     if (s->kind != SXE__UDP)
         return ask(s, getpeername, address);
     *address = CONTEXT->sender;
-    return CONTEXT->sender_length;
+    return CONTEXT->receiver == sxe_handle(s) ? CONTEXT->sender_length : 0;
 }
 
 const char *
@@ -276,6 +274,8 @@ sxe_local_port(const SXE *this)
 const struct sockaddr *
 sxe_peer_address(const SXE *this, socklen_t *length)
 {
-    *length = CONTEXT->sender_length;
-    return this->kind == SXE__UDP && *length > 0 ? (const struct sockaddr *)&CONTEXT->sender : NULL;
+    bool is_known = CONTEXT->receiver == sxe_handle(this);
+
+    *length = is_known ? CONTEXT->sender_length : 0;
+    return is_known ? (const struct sockaddr *)&CONTEXT->sender : NULL;
 }

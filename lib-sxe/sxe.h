@@ -106,8 +106,9 @@ struct sxe_config {
     uint32_t backlog;      /* of listen(2); 4096 */
     uint32_t accept_batch; /* connections accepted in one event; 64 */
     uint32_t timeout_ms[SXE_STATES]; /* in a state, then closed with ETIMEDOUT; 0: never, but
-                                        CLOSING: 5000. IDLE and WRITING begin anew with each
-                                        progress, READING does not: a slow sender ends */
+                                        CLOSING: 5000. IDLE, WRITING and CLOSING begin anew
+                                        with progress, READING when bytes are consumed, not when
+                                        they arrive: a slow sender ends */
     bool reap_idle; /* no free socket: close the longest IDLE one for the newcomer */
 };
 #define SXE_CONFIG_DEFAULT                 \
@@ -154,8 +155,8 @@ SXE_PUBLIC SXE *sxe_new_tcp(SXE *from, const char *ip, unsigned short port,
 SXE_PUBLIC SXE *sxe_new_unix(SXE *from, const char *path, SXE_IN_EVENT_CONNECTED connected,
                              SXE_IN_EVENT_READ read, SXE_IN_EVENT_CLOSE close);
 
-/* Datagrams: on_read sees one at a time, and it is gone afterwards. Open at once with sxe_listen.
- */
+/* Datagrams: on_read sees one at a time, cut to chunk_size, and it is gone afterwards. Open at once
+ * with sxe_listen. */
 SXE_PUBLIC SXE *sxe_new_udp(SXE *from, const char *ip, unsigned short port, SXE_IN_EVENT_READ read);
 
 /* Accept connections (or datagrams). Accepted sockets inherit callbacks, user data and options. A
@@ -240,14 +241,14 @@ SXE_PUBLIC int sxe_fd(const SXE *this_);    /* -1: none; borrowed */
 SXE_PUBLIC void *sxe_extra(SXE *this_);     /* extra_size bytes, zero for each new socket */
 
 /* An IPv4 or IPv6 address as text, or a path; "" when there is none. Asks the system; the text is
- * valid until the next of these calls in this thread. The peer of a udp socket is the last sender.
- */
+ * valid until the next of these calls in this thread. The peer of a udp socket is the sender of the
+ * last datagram that came in this thread, if it came to this socket. */
 SXE_PUBLIC const char *sxe_peer_ip(const SXE *this_);
 SXE_PUBLIC unsigned short sxe_peer_port(const SXE *this_);
 SXE_PUBLIC const char *sxe_local_ip(const SXE *this_);
 SXE_PUBLIC unsigned short sxe_local_port(const SXE *this_);
 
-/* The last sender's address, for sxe_write_to; NULL if nothing came. */
+/* The same sender's address, for sxe_write_to; NULL if there is none. */
 SXE_PUBLIC const struct sockaddr *sxe_peer_address(const SXE *this_, socklen_t *length);
 
 /* A number that never means another socket; and back: NULL if that one is gone. */
@@ -264,10 +265,12 @@ SXE_PUBLIC SXE_RETURN sxe_defer(SXE *this_, void (*fn)(SXE *));
 
 struct sxe_timer {
     ev_timer ev;                          /* private */
+    double after;                         /* ro */
     void (*on_timer)(struct sxe_timer *); /* ro */
     void *user;                           /* rw */
 };
-/* after and repeat in seconds, repeat 0: once. A timer never fires early. */
+/* after and repeat in seconds, repeat 0: once. A timer never fires early. Started again after it
+ * fired or was stopped it begins anew; starting one that runs changes nothing. */
 SXE_PUBLIC void sxe_timer_init(struct sxe_timer *timer, void (*on_timer)(struct sxe_timer *),
                                double after, double repeat);
 SXE_PUBLIC void sxe_timer_start(struct sxe_timer *timer);

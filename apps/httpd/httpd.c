@@ -8,7 +8,6 @@
 #include "reply.h"
 #include "request.h"
 
-#include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -117,14 +116,11 @@ listen_at(const struct httpd_options *options)
 {
     SXE *listener = sxe_new_tcp(NULL, options->ip, options->port, NULL, on_read, NULL);
     bool is_ipv6 = strchr(options->ip, ':') != NULL;
-    int result;
+    int result = sxe_listen(listener);
 
-    if (listener == NULL)
-        return -EINVAL;
-    sxe_set_half_close(listener, true);
-    result = sxe_listen(listener);
     if (result < 0)
         return result;
+    sxe_set_half_close(listener, true);
     printf("listening on http://%s%s%s:%u/\n", is_ipv6 ? "[" : "", options->ip, is_ipv6 ? "]" : "",
            sxe_local_port(listener));
     fflush(stdout);

@@ -7,6 +7,7 @@
 #include <check.h>
 #include <errno.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -25,6 +26,7 @@ int __real_shutdown(int fd, int how);
 int __real_close(int fd);
 ssize_t __real_send(int fd, const void *data, size_t length, int flags);
 ssize_t __real_recv(int fd, void *data, size_t length, int flags);
+int __real_poll(struct pollfd *fds, nfds_t number, int timeout_ms);
 
 /* ---- The plan ---- */
 
@@ -250,6 +252,17 @@ peer_connect(unsigned short port)
     return fd;
 }
 
+/* A turn, then up to 1 ms for the peer, of real time even if the clock is virtual: TCP has timers
+ * of its own. */
+static void
+turn_until(int fd, short ready)
+{
+    struct pollfd peer = {.fd = fd, .events = ready};
+
+    turn(1);
+    __real_poll(&peer, 1, 1);
+}
+
 void
 peer_send(int fd, const void *data, size_t length)
 {
@@ -260,7 +273,7 @@ peer_send(int fd, const void *data, size_t length)
 
         if (sent < 0) {
             ck_assert_int_eq(errno, EAGAIN);
-            turn_slowly();
+            turn_until(fd, POLLOUT);
             continue;
         }
         from += sent;
@@ -298,7 +311,7 @@ peer_receive(int fd, void *data, size_t length)
             used += (size_t)n;
             i = 0;
         } else if (errno == EAGAIN) {
-            turn_slowly();
+            turn_until(fd, POLLIN);
         } else {
             break;
         }
@@ -327,7 +340,7 @@ peer__expect_end(const char *file, int line, int fd, int error)
     for (unsigned i = 0; got == EAGAIN && i < turns; i++) {
         ssize_t n;
 
-        turn_slowly();
+        turn_until(fd, POLLIN);
         n = __real_recv(fd, &byte, 1, MSG_DONTWAIT);
         got = n > 0 ? -1 : n == 0 ? 0 : errno;
     }

@@ -9,6 +9,7 @@
 #include <check.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 
 #include "sxe-fixture.h"
 
@@ -47,6 +48,16 @@ expect_bytes(int peer, const char *bytes, size_t length)
         same++;
     ck_assert_uint_eq(same, length);
     free(got);
+}
+
+/* For a peer that does not read the kernel takes less than 500 KiB then. */
+static inline void
+shrink_kernel_buffers(int from, int to)
+{
+    int size = 64 * KIB;
+
+    ck_assert_int_eq(setsockopt(from, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size)), 0);
+    ck_assert_int_eq(setsockopt(to, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size)), 0);
 }
 
 static inline void

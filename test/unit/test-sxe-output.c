@@ -33,15 +33,6 @@ close_pair(void)
     plan_stop();
 }
 
-/* The kernel takes only some KiB for a peer that does not read. */
-static void
-shrink_kernel_buffers(void)
-{
-    int size = 32 * KIB;
-
-    ck_assert_int_eq(setsockopt(sxe_fd(ours), SOL_SOCKET, SO_SNDBUF, &size, sizeof(size)), 0);
-}
-
 /* Run fn in an event of ours. */
 static void
 in_event(void (*fn)(SXE *))
@@ -60,7 +51,7 @@ write_calls(void)
 static void
 fill_kernel(void)
 {
-    shrink_kernel_buffers();
+    shrink_kernel_buffers(sxe_fd(ours), peer);
     while (sxe_unsent(ours) == 0) {
         ck_assert_int_eq(sxe_write(ours, pattern(64 * KIB), 64 * KIB), 0);
         turn(2);
@@ -181,7 +172,7 @@ treat(enum treatment treatment)
         [INTERRUPTED] = EINTR, [NO_BUFFERS] = ENOBUFS, [NO_MEMORY] = ENOMEM};
 
     if (treatment == FULL)
-        shrink_kernel_buffers();
+        shrink_kernel_buffers(sxe_fd(ours), peer);
     for (unsigned i = 0; i < 3; i++) {
         if (treatment == PARTIAL)
             fake_os_limit(kinds[i], 4099);
@@ -212,12 +203,13 @@ END_TEST
 /* F6: one byte at a time, and seven. */
 START_TEST(f6_the_shortest_writes_lose_nothing)
 {
-    static const struct script everything = {"c10 s1100 b2000 c3000 f2000", 2};
+    static const struct script everything[] = {{"c10 s1100 b2000 c3000 f2000", 8},
+                                               {"c1000 s11000 b20000 c30000 f20000", 6}};
     size_t limit = _i == 0 ? 1 : 7;
 
     open_pair(NULL);
-    run.script = &everything;
-    run.file = pattern_file(KIB * 64);
+    run.script = &everything[_i];
+    run.file = pattern_file(MIB);
     for (unsigned i = 0; i < 3; i++)
         fake_os_limit(kinds[i], limit);
     in_event(play);
@@ -516,7 +508,7 @@ END_TEST
 START_TEST(the_half_close_waits_for_a_slow_peer)
 {
     open_pair(NULL);
-    shrink_kernel_buffers();
+    shrink_kernel_buffers(sxe_fd(ours), peer);
     ck_assert_int_eq(sxe_write(ours, pattern(500 * KIB), 500 * KIB), 0);
     ck_assert_int_eq(sxe_shutdown(ours), 0);
     turn(10);
@@ -614,7 +606,7 @@ send_in_vain(SXE *s, int result)
 START_TEST(what_is_lent_comes_back_when_the_peer_resets)
 {
     open_pair(NULL);
-    shrink_kernel_buffers();
+    shrink_kernel_buffers(sxe_fd(ours), peer);
     ck_assert_int_eq(sxe_send(ours, pattern(MIB), MIB, send_in_vain), 0);
     ck_assert_int_eq(sxe_send(ours, pattern(MIB), MIB, push_sent), 0);
     turn(5);
@@ -657,7 +649,7 @@ END_TEST
 START_TEST(a_file_cut_while_it_is_sent_closes)
 {
     open_pair(NULL);
-    shrink_kernel_buffers();
+    shrink_kernel_buffers(sxe_fd(ours), peer);
     run.file = pattern_file(MIB);
     ck_assert_int_eq(sxe_sendfile(ours, run.file, 0, MIB, push_sent), 0);
     turn(5);
@@ -689,7 +681,7 @@ START_TEST(output_max_refuses_and_takes_nothing)
     size_t total = 0;
 
     open_pair(&config);
-    shrink_kernel_buffers();
+    shrink_kernel_buffers(sxe_fd(ours), peer);
     while (sxe_write(ours, pattern(PATTERN_MAX) + total, 1000) == 0) {
         total += 1000;
         turn(1);
@@ -725,13 +717,13 @@ START_TEST(output_above_output_pause_stops_reading_until_half_of_it_is_gone)
 
     open_pair(&config);
     ours->on_read = push_read_keep;
-    shrink_kernel_buffers();
-    ck_assert_int_eq(sxe_write(ours, pattern(300 * KIB), 300 * KIB), 0);
+    shrink_kernel_buffers(sxe_fd(ours), peer);
+    ck_assert_int_eq(sxe_write(ours, pattern(700 * KIB), 700 * KIB), 0);
     turn(5);
     ck_assert_uint_gt(sxe_unsent(ours), 100 * KIB);
     peer_send(peer, "hello", 5);
     EXPECT_NOTHING();
-    expect_pattern(peer, 300 * KIB);
+    expect_pattern(peer, 700 * KIB);
     EXPECT_READ(ours, "hello");
     ck_assert_int_eq(sxe_get_state(ours), SXE_STATE_READING);
     close_pair();
@@ -743,7 +735,7 @@ flood(SXE *s, int length)
 {
     push_read_keep(s, length);
     if (length == 5)
-        ck_assert_int_eq(sxe_write(s, pattern(300 * KIB), 300 * KIB), 0);
+        ck_assert_int_eq(sxe_write(s, pattern(700 * KIB), 700 * KIB), 0);
 }
 
 START_TEST(what_was_unread_when_output_stopped_reading_is_shown_again)
@@ -752,13 +744,13 @@ START_TEST(what_was_unread_when_output_stopped_reading_is_shown_again)
 
     open_pair(&config);
     ours->on_read = flood;
-    shrink_kernel_buffers();
+    shrink_kernel_buffers(sxe_fd(ours), peer);
     peer_send(peer, "hello", 5);
     EXPECT_READ(ours, "hello");
     peer_send(peer, " again", 6);
     EXPECT_NOTHING();
     ours->on_read = push_read;
-    expect_pattern(peer, 300 * KIB);
+    expect_pattern(peer, 700 * KIB);
     EXPECT_READ(ours, "hello again");
     close_pair();
 }
@@ -771,7 +763,7 @@ static struct sxe_config few_chunks = {.chunk_size = 64, .chunks = 4};
 START_TEST(output_that_can_neither_go_nor_stay_closes)
 {
     open_pair(&few_chunks);
-    shrink_kernel_buffers();
+    shrink_kernel_buffers(sxe_fd(ours), peer);
     capture_log();
     while (event_count() == 0) {
         ck_assert_int_eq(sxe_write(ours, pattern(60 * KIB), 60 * KIB), 0);
@@ -803,7 +795,7 @@ END_TEST
 START_TEST(without_a_chunk_nothing_is_lent)
 {
     open_pair(&few_chunks);
-    shrink_kernel_buffers();
+    shrink_kernel_buffers(sxe_fd(ours), peer);
     for (unsigned i = 0; i < 4; i++)
         ck_assert_int_eq(sxe_send(ours, pattern(MIB), MIB, push_sent), 0);
     ck_assert_int_eq(sxe_send(ours, "x", 1, push_sent), -ENOBUFS);
@@ -825,7 +817,7 @@ START_TEST(static_pieces_that_can_neither_go_nor_stay_close)
     int result = 0;
 
     open_pair(&few_chunks);
-    shrink_kernel_buffers();
+    shrink_kernel_buffers(sxe_fd(ours), peer);
     for (unsigned i = 0; result == 0 && i < 100; i++)
         result = sxe_write_static(ours, pattern(100 * KIB), 100 * KIB);
     ck_assert_int_eq(result, -ENOBUFS);

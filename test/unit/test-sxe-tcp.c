@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * TCP: connecting, listening, accepting, half-closing, and whose output goes out when.
+ * TCP: connecting, half-closing, and whose output goes out when.
  */
 #include <arpa/inet.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <netinet/tcp.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -220,292 +218,6 @@ START_TEST(closing_while_connecting_is_no_connection)
 }
 END_TEST
 
-/* ---- Listening ---- */
-
-START_TEST(accepted_sockets_inherit_from_the_listener)
-{
-    int peers[3];
-
-    plan_start(4);
-    SXE *listener = listen_tcp(push_read);
-    SXE_USER_DATA(listener) = &peers[1];
-    for (unsigned i = 0; i < 3; i++) {
-        SXE *s = accept_peer(listener, &peers[i]);
-        ck_assert_uint_eq(SXE_ID(s), i + 1);
-        ck_assert_ptr_eq(SXE_USER_DATA(s), &peers[1]);
-        ck_assert(s->on_read == push_read && s->on_close == push_close);
-        ck_assert(s->on_connected == push_connected);
-        SXE_USER_DATA(s) = NULL;
-        s->on_read = push_read_keep;
-    }
-    ck_assert_ptr_eq(SXE_USER_DATA(listener), &peers[1]);
-    for (unsigned i = 0; i < 3; i++) {
-        close(peers[i]);
-        EXPECT("close", NULL, 0);
-    }
-    plan_stop();
-}
-END_TEST
-
-static void
-check_options(const SXE *s)
-{
-    ck_assert_int_ne(fcntl(sxe_fd(s), F_GETFL) & O_NONBLOCK, 0);
-    ck_assert_int_ne(fcntl(sxe_fd(s), F_GETFD) & FD_CLOEXEC, 0);
-    ck_assert_int_eq(option(sxe_fd(s), IPPROTO_TCP, TCP_NODELAY), 1);
-}
-
-START_TEST(every_socket_is_non_blocking_closed_on_exec_and_without_delay)
-{
-    int peers[2];
-
-    plan_start(3);
-    SXE *listener = listen_tcp(push_read);
-    check_options(listener);
-    check_options(accept_peer(listener, &peers[0]));
-    SXE *client = connect_client(&peers[1]);
-    EXPECT("connected", client, 0);
-    check_options(client);
-    close(peers[0]);
-    close(peers[1]);
-    EXPECT("close", NULL, 0);
-    EXPECT("close", NULL, 0);
-    plan_stop();
-}
-END_TEST
-
-static const struct {
-    enum fake_call call;
-    unsigned nth;
-    int error;
-} listen_faults[] = {
-    {FAKE_SOCKET, 1, EMFILE},   {FAKE_SETSOCKOPT, 1, ENOMEM}, {FAKE_SETSOCKOPT, 2, ENOMEM},
-    {FAKE_BIND, 1, EADDRINUSE}, {FAKE_LISTEN, 1, EADDRINUSE}, {FAKE_EPOLL_CTL, 1, ENOSPC},
-};
-
-START_TEST(a_listen_that_fails_leaves_the_socket_new_and_no_descriptor)
-{
-    int peer;
-
-    plan_start(2);
-    SXE *s = new_client();
-    unsigned open = fake_os_open_fds();
-    fake_os_fail(listen_faults[_i].call, listen_faults[_i].nth, 1, listen_faults[_i].error);
-    ck_assert_int_eq(sxe_listen(s), -listen_faults[_i].error);
-    ck_assert_uint_eq(fake_os_injected(), 1);
-    ck_assert_int_eq(sxe_get_state(s), SXE_STATE_NEW);
-    ck_assert_uint_eq(fake_os_open_fds(), open);
-    ck_assert_int_eq(sxe_listen(s), 0);
-    SXE *accepted = accept_peer(s, &peer);
-    close(peer);
-    EXPECT("close", accepted, 0);
-    plan_stop();
-}
-END_TEST
-
-START_TEST(a_port_that_is_taken_is_refused_until_it_is_free)
-{
-    unsigned short port;
-
-    plan_start(2);
-    int raw = peer_listen(&port);
-    SXE *s = sxe_new_tcp(NULL, "127.0.0.1", port, push_connected, push_read, push_close);
-    ck_assert_int_eq(sxe_listen(s), -EADDRINUSE);
-    ck_assert_int_eq(sxe_listen_oneshot(s), -EADDRINUSE);
-    close(raw);
-    ck_assert_int_eq(sxe_listen(s), 0);
-    ck_assert_uint_eq(sxe_local_port(s), port);
-    plan_stop();
-}
-END_TEST
-
-/* The connection that we closed first keeps the port busy in TIME_WAIT. */
-START_TEST(a_port_can_be_listened_at_again_at_once)
-{
-    int peer;
-
-    plan_start(2);
-    SXE *listener = listen_tcp(push_read);
-    unsigned short port = sxe_local_port(listener);
-    SXE *s = accept_peer(listener, &peer);
-    ck_assert_int_eq(sxe_close(s), 0);
-    ck_assert_int_eq(sxe_close(listener), 0);
-    EXPECT("close", s, 0);
-    PEER_EXPECT_END(peer);
-    close(peer);
-    turn(2);
-    s = sxe_new_tcp(NULL, "127.0.0.1", port, push_connected, push_read, push_close);
-    ck_assert_int_eq(sxe_listen(s), 0);
-    plan_stop();
-}
-END_TEST
-
-START_TEST(all_that_wait_are_accepted_whatever_the_batch)
-{
-    const unsigned batches[] = {0, 1, 2, 3, 99, 100, 101};
-    struct sxe_config config = SXE_CONFIG_DEFAULT;
-    int peers[100];
-
-    config.accept_batch = batches[_i];
-    plan_start_with(101, &config);
-    SXE *listener = listen_tcp(push_read);
-    for (unsigned i = 0; i < 100; i++)
-        peers[i] = peer_connect(sxe_local_port(listener));
-    for (unsigned i = 0; i < 100; i++)
-        ck_assert_uint_eq(SXE_ID((const SXE *)EXPECT("connected", NULL, 0)->object), i + 1);
-    EXPECT_NOTHING();
-    for (unsigned i = 0; i < 100; i++) {
-        close(peers[i]);
-        EXPECT("close", NULL, 0);
-    }
-    plan_stop();
-}
-END_TEST
-
-START_TEST(without_a_free_socket_newcomers_wait_and_nothing_spins)
-{
-    int peers[3];
-    SXE *s[3];
-
-    plan_start(3);
-    SXE *listener = listen_tcp(push_read);
-    s[0] = accept_peer(listener, &peers[0]);
-    s[1] = accept_peer(listener, &peers[1]);
-    peers[2] = peer_connect(sxe_local_port(listener));
-    peer_send(peers[2], "me too", 6);
-    EXPECT_NOTHING();
-    unsigned calls = fake_os_calls(FAKE_EPOLL_WAIT);
-    EXPECT_NOTHING();
-    ck_assert_uint_le(fake_os_calls(FAKE_EPOLL_WAIT) - calls, 20);
-    close(peers[0]);
-    EXPECT("close", s[0], 0);
-    EXPECT("connected", s[0], 0);
-    EXPECT_READ(s[0], "me too");
-    close(peers[1]);
-    EXPECT("close", s[1], 0);
-    close(peers[2]);
-    EXPECT("close", s[0], 0);
-    plan_stop();
-}
-END_TEST
-
-START_TEST(without_a_free_socket_the_longest_idle_one_goes_if_so_configured)
-{
-    struct sxe_config config = SXE_CONFIG_DEFAULT;
-    int peers[4];
-    SXE *s[2];
-
-    config.reap_idle = true;
-    plan_start_with(3, &config);
-    SXE *listener = listen_tcp(push_read);
-    s[0] = accept_peer(listener, &peers[0]);
-    s[1] = accept_peer(listener, &peers[1]);
-    peer_send(peers[0], "I live", 6);
-    EXPECT_READ(s[0], "I live");
-    peers[2] = peer_connect(sxe_local_port(listener));
-    EXPECT("close", s[1], ETIMEDOUT);
-    EXPECT("connected", s[1], 0);
-    PEER_EXPECT_END(peers[1]);
-    peers[3] = peer_connect(sxe_local_port(listener));
-    EXPECT("close", s[0], ETIMEDOUT);
-    EXPECT("connected", s[0], 0);
-    for (unsigned i = 0; i < 4; i++)
-        close(peers[i]);
-    EXPECT("close", NULL, 0);
-    EXPECT("close", NULL, 0);
-    plan_stop();
-}
-END_TEST
-
-START_TEST(one_that_becomes_idle_later_goes_too)
-{
-    struct sxe_config config = SXE_CONFIG_DEFAULT;
-    int peers[2];
-
-    config.reap_idle = true;
-    plan_start_with(2, &config);
-    SXE *listener = listen_tcp(push_read_keep);
-    SXE *s = accept_peer(listener, &peers[0]);
-    peer_send(peers[0], "unread", 6);
-    EXPECT_READ(s, "unread");
-    peers[1] = peer_connect(sxe_local_port(listener));
-    EXPECT_NOTHING();
-    SXE_BUF_CLEAR(s);
-    EXPECT("close", s, ETIMEDOUT);
-    EXPECT("connected", s, 0);
-    close(peers[0]);
-    close(peers[1]);
-    EXPECT("close", s, 0);
-    plan_stop();
-}
-END_TEST
-
-START_TEST(without_a_descriptor_newcomers_wait_and_nothing_spins)
-{
-    const int errors[] = {EMFILE, ENFILE, ENOBUFS, ENOMEM};
-    int peer;
-
-    plan_start(2);
-    SXE *listener = listen_tcp(push_read);
-    fake_os_fail(FAKE_ACCEPT4, 1, 0, errors[_i]);
-    peer = peer_connect(sxe_local_port(listener));
-    EXPECT_NOTHING();
-    ck_assert_uint_eq(fake_os_injected(), 1);
-    fake_os_fail(FAKE_ACCEPT4, 0, 0, 0);
-    EXPECT("connected", NULL, 0);
-    close(peer);
-    EXPECT("close", NULL, 0);
-    plan_stop();
-}
-END_TEST
-
-START_TEST(a_oneshot_listener_becomes_the_connection)
-{
-    int peers[2];
-
-    plan_start(1);
-    SXE *s = new_client();
-    ck_assert_int_eq(sxe_listen_oneshot(s), 0);
-    SXE_USER_DATA(s) = &peers[0];
-    unsigned short port = sxe_local_port(s);
-    int listening = sxe_fd(s);
-    peers[0] = peer_connect(port);
-    peers[1] = peer_connect(port);
-    unsigned closes = fake_os_calls(FAKE_CLOSE);
-    EXPECT("connected", s, 0);
-    ck_assert_uint_eq(fake_os_calls(FAKE_CLOSE), closes + 1);
-    ck_assert_int_ne(sxe_fd(s), listening);
-    ck_assert_int_eq(sxe_get_state(s), SXE_STATE_IDLE);
-    ck_assert_ptr_eq(SXE_USER_DATA(s), &peers[0]);
-    PEER_EXPECT_RESET(peers[1]);
-    close(peers[1]);
-    peer_send(peers[0], "hello", 5);
-    EXPECT_READ(s, "hello");
-    ck_assert_int_eq(sxe_write(s, "you", 3), 0);
-    PEER_EXPECT(peers[0], "you");
-    close(peers[0]);
-    EXPECT("close", s, 0);
-    plan_stop();
-}
-END_TEST
-
-START_TEST(a_closed_listener_leaves_its_connections_alone)
-{
-    int peer;
-
-    plan_start(2);
-    SXE *listener = listen_tcp(push_read);
-    SXE *s = accept_peer(listener, &peer);
-    ck_assert_int_eq(sxe_close(listener), 0);
-    EXPECT_NOTHING();
-    peer_send(peer, "still here", 10);
-    EXPECT_READ(s, "still here");
-    close(peer);
-    EXPECT("close", s, 0);
-    plan_stop();
-}
-END_TEST
-
 /* ---- Whose output goes out when ---- */
 
 static SXE *pair[2];
@@ -544,35 +256,6 @@ START_TEST(several_sockets_written_to_in_one_event_all_get_theirs_in_order)
 END_TEST
 
 static void
-write_piecewise(SXE *s, int length)
-{
-    push_read(s, length);
-    for (unsigned i = 0; i < 100; i++)
-        sxe_write(s, "0123456789", 10);
-    SXE_WRITE_LITERAL(s, "end");
-}
-
-START_TEST(what_one_event_writes_goes_out_by_one_write)
-{
-    char got[1003];
-    int peer;
-
-    plan_start(2);
-    SXE *s = accept_peer(listen_tcp(write_piecewise), &peer);
-    peer_send(peer, "go", 2);
-    unsigned writes = fake_os_calls(FAKE_WRITE) + fake_os_calls(FAKE_WRITEV);
-    EXPECT_READ(s, "go");
-    turn(5);
-    ck_assert_uint_eq(fake_os_calls(FAKE_WRITE) + fake_os_calls(FAKE_WRITEV), writes + 1);
-    ck_assert_uint_eq(peer_receive(peer, got, sizeof(got)), sizeof(got));
-    ck_assert_mem_eq(got + 990, "0123456789end", 13);
-    close(peer);
-    EXPECT("close", s, 0);
-    plan_stop();
-}
-END_TEST
-
-static void
 write_in_timer(struct sxe_timer *timer)
 {
     push_timer(timer);
@@ -597,31 +280,44 @@ START_TEST(what_a_timer_writes_goes_out_before_the_loop_waits)
 }
 END_TEST
 
+static bool may_write;
+
 static void
 write_before_waiting(struct ev_loop *loop, ev_prepare *watcher, int events)
 {
+    (void)loop;
+    (void)watcher;
     (void)events;
-    sxe_write(pair[0], "late", 4);
-    ev_prepare_stop(loop, watcher);
+    if (may_write)
+        sxe_write(pair[0], "late", 4);
 }
 
 /* All outside our own events: from main(), and from libev's watchers, even the last before it
  * waits. */
 START_TEST(what_is_written_outside_events_goes_out_before_the_loop_waits)
 {
-    ev_prepare watcher;
-    char got[9];
+    ev_prepare watchers[2];
+    char got[13];
     int peer;
 
-    plan_start(2);
+    plan_start(1);
+    for (unsigned i = 0; i < 2; i++)
+        ev_prepare_init(&watchers[i], write_before_waiting);
+    ev_prepare_start(sxe_loop(), &watchers[0]); /* before ours is started, and after it */
+    ck_assert_int_eq(sxe_fini(), 0);
+    sxe_register(2, 0);
+    ck_assert_int_eq(sxe_init(), 0);
     pair[0] = accept_peer(listen_tcp(push_read), &peer);
+    EXPECT_NOTHING();
     ck_assert_int_eq(sxe_write(pair[0], "early", 5), 0);
     ck_assert_int_eq(recv(peer, got, 5, MSG_DONTWAIT), -1);
-    ev_prepare_init(&watcher, write_before_waiting);
-    ev_prepare_start(sxe_loop(), &watcher);
+    ev_prepare_start(sxe_loop(), &watchers[1]);
+    may_write = true;
     turn(1);
-    ck_assert_int_eq(recv(peer, got, 9, MSG_DONTWAIT), 9);
-    ck_assert_mem_eq(got, "earlylate", 9);
+    ck_assert_int_eq(recv(peer, got, 13, MSG_DONTWAIT), 13);
+    ck_assert_mem_eq(got, "earlylatelate", 13);
+    for (unsigned i = 0; i < 2; i++)
+        ev_prepare_stop(sxe_loop(), &watchers[i]);
     close(peer);
     EXPECT("close", pair[0], 0);
     plan_stop();
@@ -646,37 +342,6 @@ START_TEST(connected_may_write)
     PEER_EXPECT(peer, "hello");
     close(peer);
     EXPECT("close", s, 0);
-    plan_stop();
-}
-END_TEST
-
-START_TEST(only_a_connection_can_be_written_to)
-{
-    int peer;
-
-    plan_start(6);
-    SXE *listener = listen_tcp(push_read);
-    SXE *shut = accept_peer(listener, &peer);
-    SXE *connecting = new_client();
-    SXE *udp = sxe_new_udp(NULL, "127.0.0.1", 0, push_read);
-    SXE *closed = new_client();
-
-    ck_assert_int_eq(sxe_connect(connecting, "127.0.0.1", sxe_local_port(listener)), 0);
-    ck_assert_int_eq(sxe_listen(udp), 0);
-    ck_assert_int_eq(sxe_shutdown(shut), 0);
-    ck_assert_int_eq(sxe_close(closed), 0);
-    SXE *const wrong[] = {NULL, listener, shut, connecting, udp, closed};
-    for (unsigned i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
-        ck_assert_int_eq(sxe_write(wrong[i], "x", 1), -ENOTCONN);
-        ck_assert_int_eq(sxe_write_static(wrong[i], "x", 1), -ENOTCONN);
-        ck_assert_int_eq(sxe_write_static(wrong[i], "x", 5000), -ENOTCONN);
-        ck_assert_int_eq(sxe_send(wrong[i], "x", 1, push_sent), -ENOTCONN);
-        ck_assert_int_eq(sxe_sendfile(wrong[i], 0, 0, 1, push_sent), -ENOTCONN);
-        ck_assert_int_eq(sxe_shutdown(wrong[i]), -ENOTCONN);
-    }
-    PEER_EXPECT_END(peer);
-    close(peer);
-    event_reset();
     plan_stop();
 }
 END_TEST
@@ -766,7 +431,7 @@ START_TEST(after_a_half_close_a_reset_still_ends_the_connection)
     peer_shutdown(peer);
     EXPECT("read", s, 0);
     peer_reset(peer);
-    EXPECT("close", s, ECONNRESET);
+    EXPECT("close", s, EPIPE); /* as Linux has it once the peer's end was seen */
     plan_stop();
 }
 END_TEST
@@ -784,25 +449,6 @@ START_TEST(after_shutdown_the_peer_sees_our_end_and_is_still_read)
     peer_send(peer, "I heard", 7);
     EXPECT_READ(s, "I heard");
     close(peer);
-    EXPECT("close", s, 0);
-    plan_stop();
-}
-END_TEST
-
-START_TEST(a_paused_connection_over_at_both_ends_keeps_the_last_bytes)
-{
-    int peer;
-
-    plan_start(2);
-    SXE *s = accept_peer(listen_tcp(push_read), &peer);
-    sxe_pause(s);
-    ck_assert_int_eq(sxe_shutdown(s), 0);
-    PEER_EXPECT_END(peer);
-    peer_send(peer, "answer", 6);
-    close(peer);
-    EXPECT_NOTHING();
-    sxe_resume(s, SXE_RESUME_WHEN_MORE);
-    EXPECT_READ(s, "answer");
     EXPECT("close", s, 0);
     plan_stop();
 }
@@ -832,7 +478,6 @@ main(void)
 {
     Suite *suite = suite_create("sxe-tcp");
     TCase *connecting = tcase_create("connecting");
-    TCase *listening = tcase_create("listening");
     TCase *writing = tcase_create("writing");
     TCase *ends = tcase_create("ends");
 
@@ -848,34 +493,17 @@ main(void)
     tcase_add_test(connecting, a_peer_that_resets_before_we_knew_of_the_connection_ends_in_close);
     tcase_add_loop_test(connecting, closing_while_connecting_is_no_connection, 0, 3);
     suite_add_tcase(suite, connecting);
-    tcase_add_test(listening, accepted_sockets_inherit_from_the_listener);
-    tcase_add_test(listening, every_socket_is_non_blocking_closed_on_exec_and_without_delay);
-    tcase_add_loop_test(listening, a_listen_that_fails_leaves_the_socket_new_and_no_descriptor, 0,
-                        sizeof(listen_faults) / sizeof(listen_faults[0]));
-    tcase_add_test(listening, a_port_that_is_taken_is_refused_until_it_is_free);
-    tcase_add_test(listening, a_port_can_be_listened_at_again_at_once);
-    tcase_add_loop_test(listening, all_that_wait_are_accepted_whatever_the_batch, 0, 7);
-    tcase_add_test(listening, without_a_free_socket_newcomers_wait_and_nothing_spins);
-    tcase_add_test(listening, without_a_free_socket_the_longest_idle_one_goes_if_so_configured);
-    tcase_add_test(listening, one_that_becomes_idle_later_goes_too);
-    tcase_add_loop_test(listening, without_a_descriptor_newcomers_wait_and_nothing_spins, 0, 4);
-    tcase_add_test(listening, a_oneshot_listener_becomes_the_connection);
-    tcase_add_test(listening, a_closed_listener_leaves_its_connections_alone);
-    suite_add_tcase(suite, listening);
     tcase_add_loop_test(writing, several_sockets_written_to_in_one_event_all_get_theirs_in_order, 0,
                         2);
-    tcase_add_test(writing, what_one_event_writes_goes_out_by_one_write);
     tcase_add_test(writing, what_a_timer_writes_goes_out_before_the_loop_waits);
     tcase_add_test(writing, what_is_written_outside_events_goes_out_before_the_loop_waits);
     tcase_add_test(writing, connected_may_write);
-    tcase_add_test(writing, only_a_connection_can_be_written_to);
     suite_add_tcase(suite, writing);
     tcase_add_test(ends, bytes_and_end_in_one_segment_are_read_answered_and_closed);
     tcase_add_loop_test(ends, a_half_close_is_seen_and_answered, 0, 2);
     tcase_add_test(ends, a_half_close_shows_the_unread_bytes_again);
     tcase_add_test(ends, after_a_half_close_a_reset_still_ends_the_connection);
     tcase_add_test(ends, after_shutdown_the_peer_sees_our_end_and_is_still_read);
-    tcase_add_test(ends, a_paused_connection_over_at_both_ends_keeps_the_last_bytes);
     tcase_add_loop_test(ends, a_reset_ends_any_connection_once, 0, 3);
     suite_add_tcase(suite, ends);
     return sxe_test_main(suite);

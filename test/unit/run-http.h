@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: runs sxe-http in this process and keeps what it printed. RUN_HTTP("-c", "1") fills `ran`.
+ * Limits: 8 KiB of each output. Faults of fake-os are off when it returns.
+ */
+#ifndef RUN_HTTP_H
+#define RUN_HTTP_H
+
+#include <check.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "fake-os.h"
+
+int sxe_http_main(int argc, char **argv);
+
+static struct {
+    int status;
+    char output[8192];
+    char errors[8192];
+    unsigned calls[FAKE_CALLS]; /* made meanwhile */
+} ran;
+
+static inline void
+read_back(FILE *file, char *text, size_t size)
+{
+    rewind(file);
+    text[fread(text, 1, size - 1, file)] = '\0';
+    fclose(file);
+}
+
+/* The same, with standard output going elsewhere. */
+static inline void
+run_http_into(FILE *output, const char **argv)
+{
+    FILE *errors = tmpfile();
+    int was[2] = {dup(1), dup(2)};
+    unsigned before[FAKE_CALLS];
+    int argc = 0;
+
+    while (argv[argc] != NULL)
+        argc++;
+    fflush(stdout);
+    dup2(fileno(output), 1);
+    dup2(fileno(errors), 2);
+    for (unsigned call = 0; call < FAKE_CALLS; call++)
+        before[call] = fake_os_calls((enum fake_call)call);
+    ran.status = sxe_http_main(argc, (char **)(uintptr_t)argv);
+    for (unsigned call = 0; call < FAKE_CALLS; call++)
+        ran.calls[call] = fake_os_calls((enum fake_call)call) - before[call];
+    fflush(stdout);
+    fake_os_reset();
+    for (int i = 0; i < 2; i++) {
+        dup2(was[i], i + 1);
+        close(was[i]);
+    }
+    read_back(errors, ran.errors, sizeof(ran.errors));
+}
+
+static inline void
+run_http(const char **argv)
+{
+    FILE *output = tmpfile();
+
+    run_http_into(output, argv);
+    read_back(output, ran.output, sizeof(ran.output));
+}
+#define RUN_HTTP(...) run_http((const char *[]){"sxe-http", __VA_ARGS__, NULL})
+
+static inline void
+check_has(const char *text, const char *part)
+{
+    ck_assert_msg(strstr(text, part) != NULL, "no \"%s\" in \"%s\"", part, text);
+}
+
+#endif

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A loop's life: running, stopping, ending, beginning anew, one for each thread.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <unistd.h>
+
+#include "sxe-fixture.h"
+#include "test-main.h"
+
+static SXE *
+new_socket(void)
+{
+    return sxe_new_tcp(NULL, "127.0.0.1", 0, push_connected, push_read, push_close);
+}
+
+/* ---- Running and ending ---- */
+
+START_TEST(run_returns_when_nothing_is_left)
+{
+    plan_start(2);
+    ck_assert_int_eq(sxe_run(), 0);
+    SXE *listener = listen_tcp(push_read);
+    ck_assert_int_eq(sxe_close(listener), 0);
+    ck_assert_int_eq(sxe_run(), 0);
+    ck_assert_uint_eq(sxe_number_in_state(SXE_STATE_FREE), 2);
+    plan_stop();
+}
+END_TEST
+
+static void
+stop_in_timer(struct sxe_timer *timer)
+{
+    push_timer(timer);
+    sxe_stop();
+}
+
+START_TEST(stop_stops_and_run_goes_on)
+{
+    struct sxe_timer timer;
+
+    plan_start(2);
+    listen_tcp(push_read);
+    sxe_timer_init(&timer, stop_in_timer, 0.001, 0.001);
+    timer.user = &timer;
+    sxe_timer_start(&timer);
+    for (unsigned i = 0; i < 3; i++) {
+        ck_assert_int_eq(sxe_run(), 0);
+        ck_assert_str_eq(event_pop()->name, "timer");
+    }
+    sxe_timer_stop(&timer);
+    plan_stop();
+}
+END_TEST
+
+START_TEST(fini_closes_all_without_callbacks)
+{
+    int peers[2];
+    SXE *s[2];
+    unsigned short port;
+    int raw;
+
+    plan_start(8);
+    SXE *listener = listen_tcp(push_read_keep);
+    for (unsigned i = 0; i < 2; i++)
+        s[i] = accept_peer(listener, &peers[i]);
+    peer_send(peers[0], "unread", 6);
+    EXPECT_READ(s[0], "unread");
+    raw = peer_listen(&port);
+    ck_assert_int_eq(sxe_connect(new_socket(), "127.0.0.1", port), 0);
+    ck_assert_int_eq(sxe_send(s[0], "staged", 6, push_sent), 0);
+    ck_assert_int_eq(sxe_defer(s[0], push_deferred), 0);
+    ck_assert_int_eq(sxe_close(s[1]), 0);
+    new_socket();
+    ck_assert_int_eq(sxe_fini(), 0);
+    ck_assert_uint_eq(event_count(), 0);
+    close(raw);
+    close(peers[0]);
+    close(peers[1]);
+    sxe_register(1, 0);
+    ck_assert_int_eq(sxe_init(), 0);
+    plan_stop();
+}
+END_TEST
+
+START_TEST(after_fini_everything_begins_anew_on_the_same_loop)
+{
+    struct sxe_config config = SXE_CONFIG_DEFAULT;
+    int peer;
+
+    config.chunk_size = 64;
+    plan_start_with(3, &config);
+    for (unsigned life = 0; life < 5; life++) {
+        SXE *s = accept_peer(listen_tcp(push_read), &peer);
+
+        ck_assert_uint_eq(SXE_ID(s), 1);
+        peer_send(peer, "?", 1);
+        EXPECT_READ(s, "?");
+        ck_assert_int_eq(sxe_fini(), 0);
+        ck_assert_int_eq(recv(peer, &(char){0}, 1, MSG_DONTWAIT), 0);
+        close(peer);
+        ck_assert_int_eq(sxe_run(), -EINVAL);
+        sxe_register(2 + life, 0);
+        ck_assert_int_eq(sxe_init(), 0);
+        ck_assert_uint_eq(sxe_number_in_state(SXE_STATE_FREE), 2 + life);
+    }
+    plan_stop();
+}
+END_TEST
+
+/* ---- Threads ---- */
+
+static pthread_barrier_t both;
+
+static void *
+echo_in_a_loop_of_its_own(void *unused)
+{
+    struct sxe_config config = SXE_CONFIG_DEFAULT;
+    unsigned short port;
+    int raw = peer_listen(&port);
+    int peer;
+    char byte;
+
+    config.loop = ev_loop_new(EVFLAG_AUTO);
+    sxe_configure(&config);
+    sxe_register(2, 0);
+    ck_assert_int_eq(sxe_init(), 0);
+    ck_assert_ptr_eq(sxe_loop(), config.loop);
+    pthread_barrier_wait(&both);
+    SXE *s = sxe_new_tcp(NULL, "", 0, NULL, NULL, NULL);
+    ck_assert_uint_eq(SXE_ID(s), 0);
+    ck_assert_int_eq(sxe_connect(s, "127.0.0.1", port), 0);
+    peer = peer_accept(raw);
+    for (unsigned i = 0; i < 500; i++) {
+        while (sxe_get_state(s) != SXE_STATE_IDLE)
+            turn(1);
+        ck_assert_int_eq(sxe_write(s, "x", 1), 0);
+        turn(1);
+        ck_assert_int_eq(recv(peer, &byte, 1, 0), 1);
+    }
+    ck_assert_int_eq(sxe_fini(), 0);
+    ev_loop_destroy(config.loop);
+    close(peer);
+    close(raw);
+    return unused;
+}
+
+START_TEST(two_threads_have_a_loop_each)
+{
+    pthread_t thread;
+    int peer;
+    char byte;
+
+    plan_start(2);
+    SXE *s = accept_peer(listen_tcp(push_read), &peer);
+    pthread_barrier_init(&both, NULL, 2);
+    ck_assert_int_eq(pthread_create(&thread, NULL, echo_in_a_loop_of_its_own, NULL), 0);
+    pthread_barrier_wait(&both);
+    for (unsigned i = 0; i < 500; i++) {
+        ck_assert_int_eq(sxe_write(s, "y", 1), 0);
+        turn(1);
+        ck_assert_int_eq(recv(peer, &byte, 1, 0), 1);
+        ck_assert_int_eq(byte, 'y');
+    }
+    pthread_join(thread, NULL);
+    pthread_barrier_destroy(&both);
+    close(peer);
+    EXPECT("close", s, 0);
+    plan_stop();
+}
+END_TEST
+
+static void *
+init_with_the_default_loop(void *result)
+{
+    sxe_register(1, 0);
+    *(int *)result = sxe_init();
+    if (*(int *)result == 0)
+        sxe_fini();
+    return NULL;
+}
+
+static int
+init_in_a_thread(void)
+{
+    pthread_t thread;
+    int result = 1;
+
+    ck_assert_int_eq(pthread_create(&thread, NULL, init_with_the_default_loop, &result), 0);
+    pthread_join(thread, NULL);
+    return result;
+}
+
+START_TEST(the_default_loop_is_for_one_thread_at_a_time)
+{
+    plan_start(1);
+    ck_assert_int_eq(init_in_a_thread(), -EBUSY);
+    ck_assert_int_eq(sxe_run(), 0);
+    ck_assert_int_eq(sxe_fini(), 0);
+    ck_assert_int_eq(init_in_a_thread(), 0);
+}
+END_TEST
+
+int
+main(void)
+{
+    Suite *suite = suite_create("sxe-life");
+    TCase *life = tcase_create("life");
+
+    tcase_add_test(life, run_returns_when_nothing_is_left);
+    tcase_add_test(life, stop_stops_and_run_goes_on);
+    tcase_add_test(life, fini_closes_all_without_callbacks);
+    tcase_add_test(life, after_fini_everything_begins_anew_on_the_same_loop);
+    tcase_add_test(life, two_threads_have_a_loop_each);
+    tcase_add_test(life, the_default_loop_is_for_one_thread_at_a_time);
+    suite_add_tcase(suite, life);
+    return sxe_test_main(suite);
+}

@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Listening and accepting, also when there is no socket or no descriptor for it.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "fake-os.h"
+#include "sxe-fixture.h"
+#include "test-main.h"
+
+static SXE *
+new_socket(void)
+{
+    return sxe_new_tcp(NULL, "127.0.0.1", 0, push_connected, push_read, push_close);
+}
+
+/* ---- What is accepted ---- */
+
+START_TEST(accepted_sockets_inherit_from_the_listener)
+{
+    int peers[3];
+
+    plan_start(4);
+    SXE *listener = listen_tcp(push_read);
+    SXE_USER_DATA(listener) = &peers[1];
+    for (unsigned i = 0; i < 3; i++) {
+        SXE *s = accept_peer(listener, &peers[i]);
+        ck_assert_uint_eq(SXE_ID(s), i + 1);
+        ck_assert_ptr_eq(SXE_USER_DATA(s), &peers[1]);
+        ck_assert(s->on_read == push_read && s->on_close == push_close);
+        ck_assert(s->on_connected == push_connected);
+        SXE_USER_DATA(s) = NULL;
+        s->on_read = push_read_keep;
+    }
+    ck_assert_ptr_eq(SXE_USER_DATA(listener), &peers[1]);
+    for (unsigned i = 0; i < 3; i++) {
+        close(peers[i]);
+        EXPECT("close", NULL, 0);
+    }
+    plan_stop();
+}
+END_TEST
+
+static void
+check_options(const SXE *s)
+{
+    int delay_off = 0;
+    socklen_t length = sizeof(delay_off);
+
+    ck_assert_int_ne(fcntl(sxe_fd(s), F_GETFL) & O_NONBLOCK, 0);
+    ck_assert_int_ne(fcntl(sxe_fd(s), F_GETFD) & FD_CLOEXEC, 0);
+    ck_assert_int_eq(getsockopt(sxe_fd(s), IPPROTO_TCP, TCP_NODELAY, &delay_off, &length), 0);
+    ck_assert_int_eq(delay_off, 1);
+}
+
+START_TEST(every_socket_is_non_blocking_closed_on_exec_and_without_delay)
+{
+    plan_start(3);
+    SXE *listener = listen_tcp(push_read);
+    SXE *client = new_socket();
+    ck_assert_int_eq(sxe_connect(client, "127.0.0.1", sxe_local_port(listener)), 0);
+    check_options(listener);
+    check_options(EXPECT("connected", NULL, 0)->object);
+    check_options(EXPECT("connected", NULL, 0)->object);
+    plan_stop();
+}
+END_TEST
+
+static const struct {
+    enum fake_call call;
+    unsigned nth;
+    int error;
+} listen_faults[] = {
+    {FAKE_SOCKET, 1, EMFILE},   {FAKE_SETSOCKOPT, 1, ENOMEM}, {FAKE_SETSOCKOPT, 2, ENOMEM},
+    {FAKE_BIND, 1, EADDRINUSE}, {FAKE_LISTEN, 1, EADDRINUSE}, {FAKE_EPOLL_CTL, 1, ENOSPC},
+};
+
+START_TEST(a_listen_that_fails_leaves_the_socket_new_and_no_descriptor)
+{
+    int peer;
+
+    plan_start(2);
+    SXE *s = new_socket();
+    unsigned open = fake_os_open_fds();
+    fake_os_fail(listen_faults[_i].call, listen_faults[_i].nth, 1, listen_faults[_i].error);
+    ck_assert_int_eq(sxe_listen(s), -listen_faults[_i].error);
+    ck_assert_uint_eq(fake_os_injected(), 1);
+    ck_assert_int_eq(sxe_get_state(s), SXE_STATE_NEW);
+    ck_assert_uint_eq(fake_os_open_fds(), open);
+    ck_assert_int_eq(sxe_listen(s), 0);
+    SXE *accepted = accept_peer(s, &peer);
+    close(peer);
+    EXPECT("close", accepted, 0);
+    plan_stop();
+}
+END_TEST
+
+START_TEST(a_port_that_is_taken_is_refused_until_it_is_free)
+{
+    unsigned short port;
+
+    plan_start(2);
+    int raw = peer_listen(&port);
+    SXE *s = sxe_new_tcp(NULL, "127.0.0.1", port, push_connected, push_read, push_close);
+    ck_assert_int_eq(sxe_listen(s), -EADDRINUSE);
+    ck_assert_int_eq(sxe_listen_oneshot(s), -EADDRINUSE);
+    close(raw);
+    ck_assert_int_eq(sxe_listen(s), 0);
+    ck_assert_uint_eq(sxe_local_port(s), port);
+    plan_stop();
+}
+END_TEST
+
+/* The connection that we closed first keeps the port busy in TIME_WAIT. */
+START_TEST(a_port_can_be_listened_at_again_at_once)
+{
+    int peer;
+
+    plan_start(2);
+    SXE *listener = listen_tcp(push_read);
+    unsigned short port = sxe_local_port(listener);
+    SXE *s = accept_peer(listener, &peer);
+    ck_assert_int_eq(sxe_close(s), 0);
+    ck_assert_int_eq(sxe_close(listener), 0);
+    EXPECT("close", s, 0);
+    PEER_EXPECT_END(peer);
+    close(peer);
+    turn(2);
+    s = sxe_new_tcp(NULL, "127.0.0.1", port, push_connected, push_read, push_close);
+    ck_assert_int_eq(sxe_listen(s), 0);
+    plan_stop();
+}
+END_TEST
+
+START_TEST(all_that_wait_are_accepted_whatever_the_batch)
+{
+    const unsigned batches[] = {0, 1, 2, 3, 99, 100, 101};
+    struct sxe_config config = SXE_CONFIG_DEFAULT;
+    int peers[100];
+
+    config.accept_batch = batches[_i];
+    plan_start_with(101, &config);
+    SXE *listener = listen_tcp(push_read);
+    for (unsigned i = 0; i < 100; i++)
+        peers[i] = peer_connect(sxe_local_port(listener));
+    for (unsigned i = 0; i < 100; i++)
+        ck_assert_uint_eq(SXE_ID((const SXE *)EXPECT("connected", NULL, 0)->object), i + 1);
+    EXPECT_NOTHING();
+    for (unsigned i = 0; i < 100; i++) {
+        close(peers[i]);
+        EXPECT("close", NULL, 0);
+    }
+    plan_stop();
+}
+END_TEST
+
+START_TEST(without_a_free_socket_newcomers_wait_and_nothing_spins)
+{
+    int peers[3];
+    SXE *s[3];
+
+    plan_start(3);
+    SXE *listener = listen_tcp(push_read);
+    s[0] = accept_peer(listener, &peers[0]);
+    s[1] = accept_peer(listener, &peers[1]);
+    peers[2] = peer_connect(sxe_local_port(listener));
+    peer_send(peers[2], "me too", 6);
+    EXPECT_NOTHING();
+    unsigned calls = fake_os_calls(FAKE_EPOLL_WAIT);
+    EXPECT_NOTHING();
+    ck_assert_uint_le(fake_os_calls(FAKE_EPOLL_WAIT) - calls, 20);
+    close(peers[0]);
+    EXPECT("close", s[0], 0);
+    EXPECT("connected", s[0], 0);
+    EXPECT_READ(s[0], "me too");
+    close(peers[1]);
+    EXPECT("close", s[1], 0);
+    close(peers[2]);
+    EXPECT("close", s[0], 0);
+    plan_stop();
+}
+END_TEST
+
+START_TEST(without_a_free_socket_the_longest_idle_one_goes_if_so_configured)
+{
+    struct sxe_config config = SXE_CONFIG_DEFAULT;
+    int peers[4];
+    SXE *s[2];
+
+    config.reap_idle = true;
+    plan_start_with(3, &config);
+    SXE *listener = listen_tcp(push_read);
+    s[0] = accept_peer(listener, &peers[0]);
+    s[1] = accept_peer(listener, &peers[1]);
+    peer_send(peers[0], "I live", 6);
+    EXPECT_READ(s[0], "I live");
+    peers[2] = peer_connect(sxe_local_port(listener));
+    EXPECT("close", s[1], ETIMEDOUT);
+    EXPECT("connected", s[1], 0);
+    PEER_EXPECT_END(peers[1]);
+    peers[3] = peer_connect(sxe_local_port(listener));
+    EXPECT("close", s[0], ETIMEDOUT);
+    EXPECT("connected", s[0], 0);
+    for (unsigned i = 0; i < 4; i++)
+        close(peers[i]);
+    EXPECT("close", NULL, 0);
+    EXPECT("close", NULL, 0);
+    plan_stop();
+}
+END_TEST
+
+START_TEST(one_that_becomes_idle_later_goes_too)
+{
+    struct sxe_config config = SXE_CONFIG_DEFAULT;
+    int peers[2];
+
+    config.reap_idle = true;
+    plan_start_with(2, &config);
+    SXE *listener = listen_tcp(push_read_keep);
+    SXE *s = accept_peer(listener, &peers[0]);
+    peer_send(peers[0], "unread", 6);
+    EXPECT_READ(s, "unread");
+    peers[1] = peer_connect(sxe_local_port(listener));
+    EXPECT_NOTHING();
+    SXE_BUF_CLEAR(s);
+    EXPECT("close", s, ETIMEDOUT);
+    EXPECT("connected", s, 0);
+    close(peers[0]);
+    close(peers[1]);
+    EXPECT("close", s, 0);
+    plan_stop();
+}
+END_TEST
+
+START_TEST(without_a_descriptor_newcomers_wait_and_nothing_spins)
+{
+    const int errors[] = {EMFILE, ENFILE, ENOBUFS, ENOMEM};
+    int peer;
+
+    plan_start(2);
+    SXE *listener = listen_tcp(push_read);
+    fake_os_fail(FAKE_ACCEPT4, 1, 0, errors[_i]);
+    peer = peer_connect(sxe_local_port(listener));
+    EXPECT_NOTHING();
+    ck_assert_uint_eq(fake_os_injected(), 1);
+    fake_os_fail(FAKE_ACCEPT4, 0, 0, 0);
+    EXPECT("connected", NULL, 0);
+    close(peer);
+    EXPECT("close", NULL, 0);
+    plan_stop();
+}
+END_TEST
+
+START_TEST(a_oneshot_listener_becomes_the_connection)
+{
+    int peers[2];
+
+    plan_start(1);
+    SXE *s = new_socket();
+    ck_assert_int_eq(sxe_listen_oneshot(s), 0);
+    SXE_USER_DATA(s) = &peers[0];
+    unsigned short port = sxe_local_port(s);
+    int listening = sxe_fd(s);
+    peers[0] = peer_connect(port);
+    peers[1] = peer_connect(port);
+    unsigned closes = fake_os_calls(FAKE_CLOSE);
+    EXPECT("connected", s, 0);
+    ck_assert_uint_eq(fake_os_calls(FAKE_CLOSE), closes + 1);
+    ck_assert_int_ne(sxe_fd(s), listening);
+    ck_assert_int_eq(sxe_get_state(s), SXE_STATE_IDLE);
+    ck_assert_ptr_eq(SXE_USER_DATA(s), &peers[0]);
+    PEER_EXPECT_RESET(peers[1]);
+    close(peers[1]);
+    peer_send(peers[0], "hello", 5);
+    EXPECT_READ(s, "hello");
+    ck_assert_int_eq(sxe_write(s, "you", 3), 0);
+    PEER_EXPECT(peers[0], "you");
+    close(peers[0]);
+    EXPECT("close", s, 0);
+    plan_stop();
+}
+END_TEST
+
+/* The child keeps the listener open and registered, and the second peer waits there. */
+START_TEST(a_forked_child_with_the_listener_does_not_make_the_connection_spin)
+{
+    int peers[2];
+    unsigned reads;
+    pid_t child;
+
+    plan_start(1);
+    SXE *s = new_socket();
+    ck_assert_int_eq(sxe_listen_oneshot(s), 0);
+    peers[0] = peer_connect(sxe_local_port(s));
+    peers[1] = peer_connect(sxe_local_port(s));
+    child = fork();
+    if (child == 0) {
+        pause();
+        _exit(0);
+    }
+    EXPECT("connected", s, 0);
+    EXPECT_NOTHING();
+    reads = fake_os_calls(FAKE_READ);
+    EXPECT_NOTHING();
+    ck_assert_uint_eq(fake_os_calls(FAKE_READ), reads);
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+    close(peers[0]);
+    EXPECT("close", s, 0);
+    close(peers[1]);
+    plan_stop();
+}
+END_TEST
+
+START_TEST(a_closed_listener_leaves_its_connections_alone)
+{
+    int peer;
+
+    plan_start(2);
+    SXE *listener = listen_tcp(push_read);
+    SXE *s = accept_peer(listener, &peer);
+    ck_assert_int_eq(sxe_close(listener), 0);
+    EXPECT_NOTHING();
+    peer_send(peer, "still here", 10);
+    EXPECT_READ(s, "still here");
+    close(peer);
+    EXPECT("close", s, 0);
+    plan_stop();
+}
+END_TEST
+
+int
+main(void)
+{
+    Suite *suite = suite_create("sxe-listen");
+    TCase *listening = tcase_create("listening");
+
+    tcase_add_test(listening, accepted_sockets_inherit_from_the_listener);
+    tcase_add_test(listening, every_socket_is_non_blocking_closed_on_exec_and_without_delay);
+    tcase_add_loop_test(listening, a_listen_that_fails_leaves_the_socket_new_and_no_descriptor, 0,
+                        sizeof(listen_faults) / sizeof(listen_faults[0]));
+    tcase_add_test(listening, a_port_that_is_taken_is_refused_until_it_is_free);
+    tcase_add_test(listening, a_port_can_be_listened_at_again_at_once);
+    tcase_add_loop_test(listening, all_that_wait_are_accepted_whatever_the_batch, 0, 7);
+    tcase_add_test(listening, without_a_free_socket_newcomers_wait_and_nothing_spins);
+    tcase_add_test(listening, without_a_free_socket_the_longest_idle_one_goes_if_so_configured);
+    tcase_add_test(listening, one_that_becomes_idle_later_goes_too);
+    tcase_add_loop_test(listening, without_a_descriptor_newcomers_wait_and_nothing_spins, 0, 4);
+    tcase_add_test(listening, a_oneshot_listener_becomes_the_connection);
+    tcase_add_test(listening, a_forked_child_with_the_listener_does_not_make_the_connection_spin);
+    tcase_add_test(listening, a_closed_listener_leaves_its_connections_alone);
+    suite_add_tcase(suite, listening);
+    return sxe_test_main(suite);
+}
