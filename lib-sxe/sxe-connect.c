@@ -39,16 +39,18 @@ bind_to(SXE *s, const struct sockaddr_storage *address, socklen_t length)
 
 /* ---- Connecting ---- */
 
-/* From the address given at creation, if it says anything; port 0 is chosen by connect(2), so that
- * one source address has 64 K ports for each peer and not for all. */
+/* From the address given at creation, unless it is any; port 0 is chosen by connect(2), so that one
+ * source address has 64 K ports for each peer and not for all. */
 static int
-bind_source(SXE *s, const SXE *before, int family)
+bind_source(SXE *s, const SXE *before)
 {
     struct sockaddr_storage from = {0};
+    struct sockaddr_storage any = {0};
     int one = 1;
 
     memcpy(&from, before->u.address, sizeof(before->u.address));
-    if (!(before->flags & SXE__ADDRESS) || from.ss_family != family)
+    any.ss_family = from.ss_family;
+    if (!(before->flags & SXE__ADDRESS) || memcmp(&from, &any, sizeof(any)) == 0)
         return 0;
     if (sxe__address_port(&from) == 0 &&
         setsockopt(s->fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &one, sizeof(one)) < 0)
@@ -62,7 +64,7 @@ connect_to(SXE *s, const SXE *before, const struct sockaddr_storage *to, socklen
     int result = sxe__socket_open(s, to->ss_family);
 
     if (result == 0 && to->ss_family != AF_UNIX)
-        result = bind_source(s, before, to->ss_family);
+        result = bind_source(s, before);
     if (result == 0 && connect(s->fd, (const struct sockaddr *)to, length) < 0 &&
         errno != EINPROGRESS)
         result = -errno;

@@ -3,10 +3,13 @@
  * What: where things happen: libev's loop turns, and each thing it finds becomes one call of the
  * files before this one, followed by sxe__finish.
  *
- *     turn:  begin_turn   the clock is read, once
- *            on_epoll     our sockets' events           our own epoll set, which libev watches as
- * one fd: timers, signals, the program's watchers    no libev memory, list or allocation a
- * connection before_wait  deferred calls, timeouts armed
+ *     one turn:  begin_turn    the clock is read, once
+ *                on_epoll      our sockets' events
+ *                              timers, signals, the program's own watchers
+ *                before_wait   deferred calls; the timer of all timeouts is set
+ *
+ * Our sockets stand in an epoll set of our own, and libev watches that set as one descriptor: a
+ * connection costs libev no memory, no list and no allocation.
  */
 #include "sxe-private.h"
 
@@ -15,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Sustained load: this many events at once, this many times in a row; its end: nothing, this often. */
+/* Sustained load: so many events at once, so many times in a row. Its end: none, so many times. */
 #define LOAD_EVENTS  8
 #define LOAD_ROUNDS  64
 #define EMPTY_ROUNDS 4
@@ -104,6 +107,7 @@ static void
 become_busy(void)
 {
     CONTEXT->busy = true;
+    CONTEXT->empty_rounds = 0;
     ev_ref(CONTEXT->loop);
     ev_io_stop(CONTEXT->loop, &CONTEXT->epoll_ready);
     ev_idle_start(CONTEXT->loop, &CONTEXT->no_wait);
@@ -359,6 +363,8 @@ sxe__loop_open(void)
     ev_set_priority(&CONTEXT->begin_turn, EV_MAXPRI);
     ev_idle_init(&CONTEXT->no_wait, do_nothing);
     ev_timer_init(&CONTEXT->timeouts, on_timeouts, 0, 0);
+    /* After what came in time but waited because a turn took long. */
+    ev_set_priority(&CONTEXT->timeouts, EV_MINPRI);
     ev_timer_init(&CONTEXT->accept_again, on_accept_again, SXE__RETRY_S, SXE__RETRY_S);
     warm_up(loop);
     ev_io_start(loop, &CONTEXT->epoll_ready);

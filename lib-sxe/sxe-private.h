@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: MIT
  *
  * What: what the files of lib-sxe share: the context of a thread's loop and the steps of a socket's
- * life. Place: included by lib-sxe/sxe*.c only.
+ * life.
+ * Place: included by lib-sxe/sxe*.c only.
  *
- * Shape, in reading order, each file calling those above it:
+ * Shape, in reading order; the steps of a life call each other, up and down this list:
  *
- *     sxe-address.c  text <-> sockaddr                    pure
- *     sxe-socket.c   the few system calls on a socket     sxe__io_socket, the io table
- *     sxe-state.c    states, watching, closing, finish    every change of state stands here
- *     sxe-queue.c    unsent output kept in chunks         records: bytes, borrowed memory, files,
- * ends sxe-write.c    sxe_write ... , the staged output of the current socket, flush sxe-read.c
- * readable: read, deliver, keep what is left sxe-connect.c  connect, listen, accept sxe-loop.c
- * epoll -> the above; deferred calls, timeouts, timers, signals sxe-plan.c     register, configure,
- * init, fini sxe.c          making, closing, looking at sockets
+ *     sxe-address.c  text <-> sockaddr                  pure
+ *     sxe-socket.c   the few system calls on a socket   the table that TLS would be another of
+ *     sxe-state.c    states, watching, ending, finish   every change of state stands here
+ *     sxe-queue.c    unsent output kept in chunks       records: bytes, borrowed memory, files, ends
+ *     sxe-write.c    sxe_write and its like             what is staged in an event, and flushing it
+ *     sxe-read.c     readable: read, show, keep the rest
+ *     sxe-connect.c  connect, listen, accept
+ *     sxe-loop.c     epoll -> the above                 deferred calls, timeouts, timers, signals
+ *     sxe-plan.c     register, configure, init, fini
+ *     sxe.c          making, closing, looking at sockets
  */
 #ifndef SXE_PRIVATE_H
 #define SXE_PRIVATE_H

@@ -16,12 +16,12 @@
  *                                  HANDLING <-'         /    on_close ran
  *                       any of them -> CLOSING --------'
  *
- *     IDLE      nothing unread, nothing unsent          READING   unread bytes are kept in a chunk
- *     HANDLING  the program paused it                   WRITING   unsent output is kept in chunks
- *     STARVED   unread, and no chunk free to keep it    CLOSING   closed by the program, output
- * draining CLOSED    waits for the end of this event
+ *     IDLE      nothing unread, nothing unsent      READING  unread bytes are kept in a chunk
+ *     HANDLING  the program paused it               WRITING  unsent output is kept in chunks
+ *     STARVED   unread, and no chunk free for it    CLOSING  the program closed it, output drains
+ *     CLOSED    waits for the end of this event
  *
- * One event: epoll -> one read(2) into the loop's buffer -> on_read(), which looks at sxe_buf() and
+ * One event: epoll -> one read(2) into the loop's buffer -> on_read(), which looks at SXE_BUF() and
  * calls sxe_write(), which only appends -> one write(2) at the end of the event. What on_read
  * leaves unread is kept in a borrowed chunk; what the kernel does not take is kept in others.
  *
@@ -45,10 +45,13 @@
  *     }
  *     int main(void)
  *     {
+ *         SXE *listener;
+ *
  *         sxe_register(1000, 0);
- *         return sxe_init() < 0 || sxe_listen(sxe_new_tcp(NULL, "127.0.0.1", 9090, NULL, hello,
- * NULL)) < 0
- *                || sxe_run() < 0;
+ *         if (sxe_init() < 0)
+ *             return 1;
+ *         listener = sxe_new_tcp(NULL, "127.0.0.1", 9090, NULL, hello, NULL);
+ *         return sxe_listen(listener) < 0 || sxe_run() < 0;
  *     }
  */
 #ifndef SXE_H

@@ -145,11 +145,11 @@ on_read(SXE *this, int length)
     ssize_t taken = -1;
 
     SXE_UNUSED_PARAMETER(length);
-    load->progress_ns = sxe_time_turn_ns();
     if (connection->left == 0) {
         SXE_BUF_CLEAR(this);
         return;
     }
+    load->progress_ns = sxe_time_turn_ns();
     if (connection->in_flight)
         taken = http_reply_scan(&connection->reply, SXE_BUF(this), unread);
     if (taken >= 0)

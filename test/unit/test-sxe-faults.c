@@ -37,19 +37,22 @@ ms_since_start(void)
     return (sxe_time_ns() - START_NS) / MS;
 }
 
+static void
+do_nothing(struct sxe_timer *timer)
+{
+    (void)timer;
+}
+
 /* The loop, which alone makes time pass, for that long. */
 static void
 wait_ms(unsigned ms)
 {
-    uint64_t end = ms_since_start() + ms;
     struct sxe_timer timer;
 
-    sxe_timer_init(&timer, push_timer, ms / 1000.0, 0);
-    timer.user = &timer;
+    sxe_timer_init(&timer, do_nothing, ms / 1000.0, 0);
     sxe_timer_start(&timer);
-    while (ms_since_start() < end)
+    while (ev_is_active(&timer.ev))
         ev_run(sxe_loop(), EVRUN_ONCE);
-    EXPECT("timer", &timer, 0);
 }
 
 static const SXE *
@@ -157,7 +160,7 @@ START_TEST(f4_the_next_connection_is_served)
 
     start(50, NULL);
     for (unsigned i = 0; i < 40; i++) {
-        fake_os_fail(FAKE_ACCEPT4, 1, i % 4, errors[_i]);
+        fake_os_fail(FAKE_ACCEPT4, 1, 1 + i % 4, errors[_i]);
         accept_peer(listener, &peers[i]);
     }
     ck_assert_uint_lt(ms_since_start(), 90);

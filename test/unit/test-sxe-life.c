@@ -6,6 +6,8 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include "sxe-private.h"
+
 #include "sxe-fixture.h"
 #include "test-main.h"
 
@@ -105,6 +107,127 @@ START_TEST(after_fini_everything_begins_anew_on_the_same_loop)
         ck_assert_int_eq(sxe_init(), 0);
         ck_assert_uint_eq(sxe_number_in_state(SXE_STATE_FREE), 2 + life);
     }
+    plan_stop();
+}
+END_TEST
+
+/* ---- Sustained load ---- */
+
+enum { CROWD = 20 };
+
+static SXE *listener;
+static SXE *crowd[CROWD];
+static int peers[CROWD];
+static unsigned reads;
+
+static void
+count_read(SXE *s, int length)
+{
+    reads += (unsigned)length;
+    SXE_BUF_CLEAR(s);
+}
+
+static void
+everybody_sends(void)
+{
+    for (unsigned i = 0; i < CROWD; i++)
+        peer_send(peers[i], "x", 1);
+}
+
+/* All send in every turn, until the loop polls instead of waiting. */
+static void
+load(void)
+{
+    unsigned rounds = 0;
+
+    listener = listen_tcp(count_read);
+    reads = 0;
+    for (unsigned i = 0; i < CROWD; i++)
+        crowd[i] = accept_peer(listener, &peers[i]);
+    for (; !CONTEXT->busy && rounds < 1000; rounds++) {
+        everybody_sends();
+        turn(1);
+        ck_assert_uint_eq(reads, (rounds + 1) * CROWD);
+    }
+    ck_assert(CONTEXT->busy);
+}
+
+START_TEST(under_sustained_load_everybody_is_read_and_timers_fire)
+{
+    struct sxe_timer timer = {.user = &timer};
+
+    plan_start(CROWD + 1);
+    load();
+    for (unsigned round = 0; round < 2; round++) {
+        for (unsigned i = 0; i < 100; i++) {
+            reads = 0;
+            everybody_sends();
+            turn(1);
+            ck_assert_uint_eq(reads, CROWD);
+        }
+        sxe_timer_init(&timer, push_timer, 0.001, 0);
+        timer.user = &timer;
+        sxe_timer_start(&timer);
+        while (event_count() == 0) {
+            everybody_sends();
+            turn(1);
+        }
+        EXPECT("timer", &timer, 0);
+        EXPECT_NOTHING();
+        ck_assert(!CONTEXT->busy);
+    }
+    reads = 0;
+    everybody_sends();
+    ev_run(sxe_loop(), EVRUN_ONCE);
+    ck_assert_uint_eq(reads, CROWD);
+    for (unsigned i = 0; i < CROWD; i++) {
+        close(peers[i]);
+        EXPECT("close", crowd[i], 0);
+    }
+    plan_stop();
+}
+END_TEST
+
+START_TEST(after_the_load_the_loop_ends_as_ever)
+{
+    plan_start(CROWD + 1);
+    load();
+    for (unsigned i = 0; i < CROWD; i++)
+        ck_assert_int_eq(sxe_abort(crowd[i]), 0);
+    ck_assert_int_eq(sxe_close(listener), 0);
+    if (_i == 0) {
+        ck_assert_int_eq(sxe_run(), 0);
+        for (unsigned i = 0; i < CROWD; i++)
+            EXPECT("close", NULL, ECONNABORTED);
+    }
+    for (unsigned i = 0; i < CROWD; i++)
+        close(peers[i]);
+    plan_stop();
+}
+END_TEST
+
+static void
+abort_first(struct ev_loop *loop, ev_check *watcher, int events)
+{
+    (void)events;
+    ck_assert_int_eq(sxe_abort(crowd[0]), 0);
+    ev_check_stop(loop, watcher);
+}
+
+/* Its event was found already, and is nobody's now. */
+START_TEST(a_watcher_of_the_programs_may_close_a_socket_that_has_an_event)
+{
+    ev_check watcher;
+
+    plan_start(2);
+    crowd[0] = accept_peer(listen_tcp(push_read), &peers[0]);
+    peer_send(peers[0], "x", 1);
+    ev_check_init(&watcher, abort_first);
+    ev_set_priority(&watcher, EV_MAXPRI);
+    ev_check_start(sxe_loop(), &watcher);
+    EXPECT("close", crowd[0], ECONNABORTED);
+    EXPECT_NOTHING();
+    close(peers[0]);
     plan_stop();
 }
 END_TEST
@@ -212,6 +335,9 @@ main(void)
     tcase_add_test(life, stop_stops_and_run_goes_on);
     tcase_add_test(life, fini_closes_all_without_callbacks);
     tcase_add_test(life, after_fini_everything_begins_anew_on_the_same_loop);
+    tcase_add_test(life, under_sustained_load_everybody_is_read_and_timers_fire);
+    tcase_add_loop_test(life, after_the_load_the_loop_ends_as_ever, 0, 2);
+    tcase_add_test(life, a_watcher_of_the_programs_may_close_a_socket_that_has_an_event);
     tcase_add_test(life, two_threads_have_a_loop_each);
     tcase_add_test(life, the_default_loop_is_for_one_thread_at_a_time);
     suite_add_tcase(suite, life);

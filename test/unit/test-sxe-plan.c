@@ -379,6 +379,42 @@ START_TEST(ids_are_0_1_2_in_order_of_creation)
 }
 END_TEST
 
+START_TEST(no_kind_of_socket_is_made_when_none_is_free)
+{
+    plan_start(1);
+    new_socket();
+    errno = 0;
+    if (_i == 0)
+        ck_assert_ptr_null(sxe_new_tcp(NULL, "", 0, NULL, NULL, NULL));
+    else if (_i == 1)
+        ck_assert_ptr_null(sxe_new_udp(NULL, "", 0, NULL));
+    else
+        ck_assert_ptr_null(sxe_new_unix(NULL, "@nobody", NULL, NULL, NULL));
+    ck_assert_int_eq(errno, ENFILE);
+    plan_stop();
+}
+END_TEST
+
+START_TEST(log_lines_are_about_the_socket_that_wants_another)
+{
+    plan_start(1);
+    SXE *from = new_socket();
+
+    capture_log();
+    ck_assert_ptr_null(sxe_new_tcp(from, "", 0, NULL, NULL, NULL));
+    ck_assert_ptr_null(sxe_new_tcp(from, "nonsense", 0, NULL, NULL, NULL));
+    ck_assert_ptr_null(sxe_new_unix(from, "", NULL, NULL, NULL));
+    ck_assert_int_eq(sxe_connect(from, "nonsense", 0), -EINVAL);
+    ck_assert_int_eq(sxe_write(from, "x", 1), -ENOTCONN);
+    ck_assert_uint_eq(captured.number, 5);
+    for (unsigned i = 0; i < 5; i++) {
+        ck_assert_int_le(captured.levels[i], SXE_LOG_WARNING);
+        ck_assert_int_eq(strncmp(log_line(i), "     0 3 - cannot ", 18), 0);
+    }
+    plan_stop();
+}
+END_TEST
+
 START_TEST(the_next_id_is_the_longest_free_one)
 {
     SXE *sockets[4];
@@ -526,6 +562,8 @@ main(void)
     tcase_add_test(plan, a_loop_in_use_allocates_nothing);
     suite_add_tcase(suite, plan);
     tcase_add_test(sockets, ids_are_0_1_2_in_order_of_creation);
+    tcase_add_loop_test(sockets, no_kind_of_socket_is_made_when_none_is_free, 0, 3);
+    tcase_add_test(sockets, log_lines_are_about_the_socket_that_wants_another);
     tcase_add_test(sockets, the_next_id_is_the_longest_free_one);
     tcase_add_loop_test(sockets, extras_do_not_overlap_and_start_as_zeros, 1, 40);
     tcase_add_test(sockets, a_new_socket_knows_nothing_of_the_one_before);

@@ -510,6 +510,45 @@ START_TEST(a_thousand_resumes_in_one_turn_are_all_delivered)
 }
 END_TEST
 
+/* ---- Without a free chunk: more in test-sxe-starved.c ---- */
+
+static SXE *holders[2];
+
+static void
+abort_holders(SXE *s)
+{
+    push_deferred(s);
+    for (unsigned i = 0; i < 2; i++)
+        ck_assert_int_eq(sxe_abort(holders[i]), 0);
+}
+
+START_TEST(two_chunks_at_once_feed_the_one_that_starves)
+{
+    SXE *listener = start(push_read_keep, 2);
+    int peers[3];
+
+    for (unsigned i = 0; i < 2; i++) {
+        holders[i] = accept_peer(listener, &peers[i]);
+        peer_send(peers[i], "mine", 4);
+        EXPECT_READ(holders[i], "mine");
+    }
+    SXE *s = accept_peer(listener, &peers[2]);
+    peer_send(peers[2], "hungry", 6);
+    EXPECT_READ(s, "hungry");
+    ck_assert_int_eq(sxe_get_state(s), SXE_STATE_STARVED);
+    ck_assert_int_eq(sxe_defer(listener, abort_holders), 0);
+    EXPECT("deferred", listener, 0);
+    EXPECT("close", holders[0], ECONNABORTED);
+    EXPECT("close", holders[1], ECONNABORTED);
+    EXPECT_READ(s, "hungry");
+    ck_assert_int_eq(sxe_get_state(s), SXE_STATE_READING);
+    EXPECT_NOTHING();
+    close(peers[0]);
+    close(peers[1]);
+    end(s, peers[2]);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -538,6 +577,7 @@ main(void)
     tcase_add_test(pausing, connected_may_pause);
     tcase_add_test(pausing, a_paused_socket_still_writes);
     tcase_add_test(pausing, a_thousand_resumes_in_one_turn_are_all_delivered);
+    tcase_add_test(pausing, two_chunks_at_once_feed_the_one_that_starves);
     suite_add_tcase(suite, pausing);
     return sxe_test_main(suite);
 }

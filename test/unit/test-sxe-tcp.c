@@ -436,6 +436,28 @@ START_TEST(after_a_half_close_a_reset_still_ends_the_connection)
 }
 END_TEST
 
+/* Writing and the reset itself both tell of the end. */
+START_TEST(after_a_half_close_a_reset_ends_the_output_once)
+{
+    static char output[8000000];
+    int peer;
+
+    plan_start(2);
+    SXE *s = accept_peer(listen_tcp(push_read), &peer);
+    sxe_set_half_close(s, true);
+    peer_shutdown(peer);
+    EXPECT("read", s, 0);
+    ck_assert_int_eq(sxe_send(s, output, sizeof(output), push_sent), 0);
+    turn(3);
+    ck_assert_int_eq(sxe_get_state(s), SXE_STATE_WRITING);
+    peer_reset(peer);
+    EXPECT("sent", s, -EPIPE);
+    EXPECT("close", s, EPIPE);
+    EXPECT_NOTHING();
+    plan_stop();
+}
+END_TEST
+
 START_TEST(after_shutdown_the_peer_sees_our_end_and_is_still_read)
 {
     int peer;
@@ -503,6 +525,7 @@ main(void)
     tcase_add_loop_test(ends, a_half_close_is_seen_and_answered, 0, 2);
     tcase_add_test(ends, a_half_close_shows_the_unread_bytes_again);
     tcase_add_test(ends, after_a_half_close_a_reset_still_ends_the_connection);
+    tcase_add_test(ends, after_a_half_close_a_reset_ends_the_output_once);
     tcase_add_test(ends, after_shutdown_the_peer_sees_our_end_and_is_still_read);
     tcase_add_loop_test(ends, a_reset_ends_any_connection_once, 0, 3);
     suite_add_tcase(suite, ends);
