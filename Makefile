@@ -108,18 +108,23 @@ $B/$(SONAME): $(core.obj) tools/libsxe.map
 
 # ---- Programs: apps/<name>/*.c is build/<mode>/sxe-<name> ----
 
-app_cflags = $(ALL_CFLAGS) -fPIE $(call includes,$(core))
+# What they share is in apps/common.
+
+app_cflags = $(ALL_CFLAGS) -fPIE -Iapps/common $(call includes,$(core))
 define app_rules
 $1.app.obj := $$(patsubst %.c,$B/obj/%.o,$$(wildcard apps/$1/*.c))
 $B/obj/apps/$1/%.o: apps/$1/%.c $B/flags | $B/include/sxe-log-2010.h
 	@mkdir -p $$(@D)
 	@$$(call say,CC,$$<)
 	$$Q$$(CC) $$(app_cflags) -DSXE_LOG_NO_2010 -MMD -MP -c -o $$@ $$<
-$B/sxe-$1: $$($1.app.obj) $B/libsxe.a
-	@$$(call say,LD,$$@)
-	$$Q$$(CC) $$(ALL_LDFLAGS) -o $$@ $$($1.app.obj) $B/libsxe.a $$(LIBEV) -lm
 endef
-$(foreach a,$(apps),$(eval $(call app_rules,$a)))
+$(foreach a,common $(apps),$(eval $(call app_rules,$a)))
+define program_rule
+$B/sxe-$1: $$($1.app.obj) $$(common.app.obj) $B/libsxe.a
+	@$$(call say,LD,$$@)
+	$$Q$$(CC) $$(ALL_LDFLAGS) -o $$@ $$($1.app.obj) $$(common.app.obj) $B/libsxe.a $$(LIBEV) -lm
+endef
+$(foreach a,$(apps),$(eval $(call program_rule,$a)))
 
 programs := $(apps:%=$B/sxe-%)
 
@@ -131,10 +136,11 @@ LUA_CFLAGS   = $(shell pkg-config --cflags lua5.4 2>/dev/null || echo -I/usr/inc
 LUA_LIBS     = $(shell pkg-config --libs lua5.4 2>/dev/null || echo -llua5.4)
 CHECK_LIBS   = $(shell pkg-config --libs check 2>/dev/null || echo -lcheck -lm -lrt -lpthread -lsubunit)
 test_cflags  = $(ALL_CFLAGS) -fPIE -Wno-null-dereference -Wno-conversion -Wno-sign-conversion \
-               $(call includes,$(core)) -Itest/fake $(apps:%=-Iapps/%)
+               $(call includes,$(core)) -Itest/fake -Iapps/common $(apps:%=-Iapps/%)
 comma       := ,
 wraps       := $(addprefix -Wl$(comma)--wrap=,$(shell sed 's/\#.*//' test/fake/wrapped 2>/dev/null))
 
+app.archives := $(patsubst %,$B/test/libapp-%.a,$(apps) common)
 unit.bin := $(patsubst test/unit/%.c,$B/test/%,$(wildcard test/unit/test-*.c))
 fake.obj := $(patsubst %.c,$B/obj/%.o,$(wildcard test/fake/*.c))
 # An application's sources linked into a test: its main() becomes sxe_<name>_main().
@@ -148,15 +154,15 @@ $B/test/libapp-$1.a: $$(patsubst %.c,$B/obj/test/%.o,$$(wildcard apps/$1/*.c))
 	@rm -f $$@
 	$$Q$$(AR) rcsD $$@ $$^
 endef
-$(foreach a,$(apps),$(eval $(call app_test_rules,$a)))
+$(foreach a,$(apps) common,$(eval $(call app_test_rules,$a)))
 $B/obj/test/%.o: test/%.c $B/flags | $B/include/sxe-log-2010.h
 	@mkdir -p $(@D)
 	@$(call say,CC,$<)
 	$Q$(CC) $(test_cflags) -MMD -MP -c -o $@ $<
-$B/test/test-%: $B/obj/test/unit/test-%.o $(fake.obj) $(apps:%=$B/test/libapp-%.a) $B/libsxe.a test/fake/wrapped
+$B/test/test-%: $B/obj/test/unit/test-%.o $(fake.obj) $(app.archives) $B/libsxe.a test/fake/wrapped
 	@mkdir -p $(@D)
 	@$(call say,LD,$@)
-	$Q$(CC) $(ALL_LDFLAGS) $(wraps) -o $@ $< $(fake.obj) $(apps:%=$B/test/libapp-%.a) $B/libsxe.a -l:libev.a $(CHECK_LIBS) -lm
+	$Q$(CC) $(ALL_LDFLAGS) $(wraps) -o $@ $< $(fake.obj) $(app.archives) $B/libsxe.a -l:libev.a $(CHECK_LIBS) -lm
 $B/test/wire: $(wildcard test/wire/*.c) test/wire/wire.h $B/flags
 	@mkdir -p $(@D)
 	@$(call say,LD,$@)
@@ -178,13 +184,13 @@ build/fuzz/fuzz-%: test/fuzz/fuzz-%.c $(foreach m,$(core),$(wildcard lib-$m/*.[c
 	@$(call say,FUZZ,$@)
 	@mkdir -p $(@D)
 	$Qclang-14 -std=c11 -D_GNU_SOURCE -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
-	    $(call includes,$(core)) $(apps:%=-Iapps/%) -Itest/fuzz -o $@ $< $(foreach m,$(core),$(wildcard lib-$m/*.c)) \
+	    $(call includes,$(core)) -Iapps/common $(apps:%=-Iapps/%) -Itest/fuzz -o $@ $< $(foreach m,$(core),$(wildcard lib-$m/*.c)) \
 	    $(filter-out %/http.c %/httpd.c,$(wildcard apps/*/*.c)) -lev -lm
 # The same, replaying the kept inputs, without clang: part of every flavour's tests.
-$B/test/replay-%: test/fuzz/fuzz-%.c test/fuzz/replay.c $(apps:%=$B/test/libapp-%.a) $B/libsxe.a $B/flags
+$B/test/replay-%: test/fuzz/fuzz-%.c test/fuzz/replay.c $(app.archives) $B/libsxe.a $B/flags
 	@$(call say,CC,$<)
 	@mkdir -p $(@D)
-	$Q$(CC) $(test_cflags) -Itest/fuzz $(ALL_LDFLAGS) -o $@ $< test/fuzz/replay.c $(apps:%=$B/test/libapp-%.a) $B/libsxe.a $(LIBEV) -lm
+	$Q$(CC) $(test_cflags) -Itest/fuzz $(ALL_LDFLAGS) -o $@ $< test/fuzz/replay.c $(app.archives) $B/libsxe.a $(LIBEV) -lm
 replay.bin := $(patsubst test/fuzz/fuzz-%.c,$B/test/replay-%,$(wildcard test/fuzz/fuzz-*.c))
 
 # ---- What to type ----

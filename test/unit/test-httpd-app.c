@@ -129,7 +129,7 @@ START_TEST(help_lists_every_option)
     ck_assert_int_eq(run(_i == 0 ? "--help" : "-h"), 0);
     ck_assert_str_eq(err, "");
     ck_assert_ptr_nonnull(strstr(out, "usage: sxe-httpd [options]\n"));
-    ck_assert_ptr_nonnull(strstr(out, "  -i, --ip           IP    address to listen on"));
+    ck_assert_ptr_nonnull(strstr(out, "  -i, --ip          IP    address to listen on"));
     ck_assert_ptr_nonnull(strstr(out, "  -p, --port         PORT  port to listen on"));
     ck_assert_ptr_nonnull(strstr(out, "  -c, --connections  N     connections served at once"));
     ck_assert_ptr_nonnull(strstr(out, "      --plan               print the memory"));

@@ -207,9 +207,9 @@ END_TEST
 /* ---- An hour ---- */
 
 #ifdef __SANITIZE_ADDRESS__
-#define PAGES 65536 /* it keeps what libcheck frees */
+#    define PAGES 65536 /* it keeps what libcheck frees */
 #else
-#define PAGES 8
+#    define PAGES 8
 #endif
 
 static long
