@@ -89,11 +89,13 @@ stride_of(const struct sxe__context *c)
     return (sizeof(SXE) + c->extra + 15) & ~(size_t)15;
 }
 
+/* The bytes of each are rounded down: a pool has a few of its own. */
 static size_t
-plan_line(FILE *out, const char *what, size_t number, size_t each, size_t total)
+plan_line(FILE *out, const char *what, size_t number, size_t total)
 {
     if (out != NULL)
-        fprintf(out, "%-16s %10zu x %8zu = %12zu\n", what, number, each, total);
+        fprintf(out, "%-16s %10zu x %8zu = %12zu\n", what, number, number > 0 ? total / number : 0,
+                total);
     return total;
 }
 
@@ -110,14 +112,12 @@ sxe_plan_print(FILE *out)
 
     if (out != NULL)
         fprintf(out, "%-16s %10s x %8s = %12s\n", "pool", "number", "bytes", "total");
-    total += plan_line(out, "sockets", number, each, number * each);
-    total += plan_line(out, "states", number, pool > 0 ? (pool - number * each) / number : 0,
-                       pool > 0 ? pool - number * each : 0);
-    total += plan_line(out, "chunks", config.chunks, config.chunk_size, chunks);
-    total += plan_line(out, "read buffer", 1, config.chunk_size + SXE__READ_FRONT,
-                       config.chunk_size + SXE__READ_FRONT);
-    total += plan_line(out, "output buffer", 1, SXE__STAGE_SIZE, SXE__STAGE_SIZE);
-    total += plan_line(out, "loop", 1, sizeof(*c), sizeof(*c));
+    total += plan_line(out, "sockets", number, number * each);
+    total += plan_line(out, "states", number, pool > 0 ? pool - number * each : 0);
+    total += plan_line(out, "chunks", config.chunks, chunks);
+    total += plan_line(out, "read buffer", 1, config.chunk_size + SXE__READ_FRONT);
+    total += plan_line(out, "output buffer", 1, SXE__STAGE_SIZE);
+    total += plan_line(out, "loop", 1, sizeof(*c));
     if (out != NULL)
         fprintf(out, "%-16s %36zu bytes reserved; memory is touched only as it is used\n", "total",
                 total);

@@ -77,7 +77,8 @@ typedef int SXE_RETURN; /* 0, or -errno */
 #define SXE_RETURN_OK 0
 
 typedef void (*SXE_IN_EVENT_CONNECTED)(SXE *);
-typedef void (*SXE_IN_EVENT_READ)(SXE *, int length); /* length: bytes new since the last event */
+/* length: bytes new since the last event; all that are unread when they are shown again. */
+typedef void (*SXE_IN_EVENT_READ)(SXE *, int length);
 typedef void (*SXE_IN_EVENT_CLOSE)(SXE *);
 typedef void (*SXE_OUT_EVENT_SENT)(SXE *,
                                    int result); /* 0, or -errno when the socket closed first */
@@ -111,7 +112,8 @@ struct sxe_config {
     uint32_t timeout_ms[SXE_STATES]; /* in a state, then closed with ETIMEDOUT; 0: never, but
                                         CLOSING: 5000. IDLE, WRITING and CLOSING begin anew
                                         with progress, READING when bytes are consumed, not when
-                                        they arrive: a slow sender ends */
+                                        they arrive: a slow sender ends. Counted from the start
+                                        of the loop's turn in which it came into the state */
     bool reap_idle; /* no free socket: close the longest IDLE one for the newcomer */
 };
 #define SXE_CONFIG_DEFAULT                 \

@@ -130,9 +130,9 @@ START_TEST(help_lists_every_option)
     ck_assert_str_eq(err, "");
     ck_assert_ptr_nonnull(strstr(out, "usage: sxe-httpd [options]\n"));
     ck_assert_ptr_nonnull(strstr(out, "  -i, --ip          IP    address to listen on"));
-    ck_assert_ptr_nonnull(strstr(out, "  -p, --port         PORT  port to listen on"));
-    ck_assert_ptr_nonnull(strstr(out, "  -c, --connections  N     connections served at once"));
-    ck_assert_ptr_nonnull(strstr(out, "      --plan               print the memory"));
+    ck_assert_ptr_nonnull(strstr(out, "  -p, --port        PORT  port to listen on"));
+    ck_assert_ptr_nonnull(strstr(out, "  -c, --connections N     connections served at once"));
+    ck_assert_ptr_nonnull(strstr(out, "      --plan              print the memory"));
     ck_assert_ptr_nonnull(strstr(out, "      --version            print the version"));
 }
 END_TEST
