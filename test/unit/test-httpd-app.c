@@ -133,7 +133,7 @@ START_TEST(help_lists_every_option)
     ck_assert_ptr_nonnull(strstr(out, "  -p, --port        PORT  port to listen on"));
     ck_assert_ptr_nonnull(strstr(out, "  -c, --connections N     connections served at once"));
     ck_assert_ptr_nonnull(strstr(out, "      --plan              print the memory"));
-    ck_assert_ptr_nonnull(strstr(out, "      --version            print the version"));
+    ck_assert_ptr_nonnull(strstr(out, "      --version           print the version"));
 }
 END_TEST
 
