@@ -66,7 +66,7 @@ undocumented_options() {
 warnings() { # warnings COMPILER: as errors, over everything
     flags=$(${MAKE:-make} --no-print-directory -s MODE=release CC="$1" WERROR=-Werror print-flags)
     sources 'lib-*.c' 'apps/*.c' 'bench/*.c' 'examples/*.c' | while read -r f; do
-        $1 $flags $includes -I"$(dirname "$f")" -c -o /dev/null "$f" || echo "$1: $f"
+        $1 $flags $includes -I"$(dirname "$f")" -Iapps/common -c -o /dev/null "$f" || echo "$1: $f"
     done
 }
 header_alone() { # header_alone COMPILER FLAGS... HEADER

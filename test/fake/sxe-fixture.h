@@ -87,10 +87,11 @@ void peer_reset(int fd);                                 /* closes it */
 /* Read until there are length bytes, or the end: how many. */
 size_t peer_receive(int fd, void *data, size_t length);
 
-#define PEER_EXPECT(fd, text)   peer__expect(__FILE__, __LINE__, fd, text)
-#define PEER_EXPECT_END(fd)     peer__expect_end(__FILE__, __LINE__, fd, 0)
-#define PEER_EXPECT_RESET(fd)   peer__expect_end(__FILE__, __LINE__, fd, ECONNRESET)
-#define PEER_EXPECT_SILENCE(fd) peer__expect_end(__FILE__, __LINE__, fd, EAGAIN) /* 20 turns long \
+#define PEER_EXPECT(fd, text) peer__expect(__FILE__, __LINE__, fd, text)
+#define PEER_EXPECT_END(fd)   peer__expect_end(__FILE__, __LINE__, fd, 0)
+#define PEER_EXPECT_RESET(fd) peer__expect_end(__FILE__, __LINE__, fd, ECONNRESET)
+#define PEER_EXPECT_SILENCE(fd) \
+    peer__expect_end(__FILE__, __LINE__, fd, EAGAIN) /* 20 turns long \
                                                                                   */
 
 void peer__expect(const char *file, int line, int fd, const char *text);

@@ -173,6 +173,25 @@ START_TEST(a_connection_comes_from_the_address_given_at_creation)
 }
 END_TEST
 
+START_TEST(a_source_of_another_family_is_refused_and_any_is_not_bound)
+{
+    unsigned short port;
+
+    plan_start(2);
+    int raw = peer_listen(&port);
+    SXE *s = sxe_new_tcp(NULL, "::1", 0, push_connected, push_read, push_close);
+    ck_assert_int_eq(sxe_connect(s, "127.0.0.1", port), -EAFNOSUPPORT);
+    ck_assert_int_eq(sxe_get_state(s), SXE_STATE_NEW);
+    fake_os_reset();
+    s = sxe_new_tcp(NULL, "", 0, push_connected, push_read, push_close);
+    ck_assert_int_eq(sxe_connect(s, "127.0.0.1", port), 0);
+    ck_assert_uint_eq(fake_os_calls(FAKE_BIND), 0);
+    EXPECT("connected", s, 0);
+    close(raw);
+    plan_stop();
+}
+END_TEST
+
 START_TEST(what_the_peer_sent_before_we_knew_of_the_connection_is_read)
 {
     int peer;
@@ -510,6 +529,7 @@ main(void)
                         sizeof(faults) / sizeof(faults[0]));
     tcase_add_test(connecting, only_a_new_tcp_socket_connects);
     tcase_add_loop_test(connecting, a_connection_comes_from_the_address_given_at_creation, 0, 2);
+    tcase_add_test(connecting, a_source_of_another_family_is_refused_and_any_is_not_bound);
     tcase_add_loop_test(connecting, what_the_peer_sent_before_we_knew_of_the_connection_is_read, 0,
                         2);
     tcase_add_test(connecting, a_peer_that_resets_before_we_knew_of_the_connection_ends_in_close);
