@@ -227,8 +227,9 @@ test-bin: $(programs) $(unit.bin) $(replay.bin) $(examples.bin) $(bench.bin) $B/
 
 bench: ## measure against the limit programs and nginx: the README's table
 	@tools/deps.sh install build test
-	@$(MAKE) --no-print-directory $(parallel) MODE=release build test-bin
+	@$(MAKE) --no-print-directory $(parallel) MODE=release build bench-bin
 	@build/release/test/wire bench/bench.lua $(BENCH)
+bench-bin: $(bench.bin) $B/test/wire
 
 examples: ## build the examples
 	@tools/deps.sh check build

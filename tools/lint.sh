@@ -59,7 +59,7 @@ doc_programs() {
 undocumented_options() {
     for program in http httpd; do
         build/release/sxe-$program --help | grep -oE -- '--[a-z-]+' | sort -u | while read -r option; do
-            mandoc -T ascii docs/$program.1 | col -b 2>/dev/null | grep -q -- "$option" || echo "docs/$program.1 lacks $option"
+            mandoc -T ascii docs/$program.1 | sed "s/.$(printf '\b')//g" | grep -q -- "$option" || echo "docs/$program.1 lacks $option"
         done
     done
 }
