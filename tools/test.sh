@@ -31,7 +31,7 @@ for mode in release debug coverage; do
     add "$log"
 done
 if [ -z "${T:-}" ]; then
-    for script in tools/coverage.sh test/build.sh test/install.sh; do
+    for script in tools/coverage.sh test/build.sh test/install.sh test/bench.sh; do
         echo "== $script"
         $script >"$log" 2>&1
         cat "$log"
