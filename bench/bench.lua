@@ -298,7 +298,7 @@ local function print_block(block)
         print("  " .. table.concat(cells, "  "))
     end
     for _, note in ipairs(block.notes) do
-        print("  " .. note)
+        print("  " .. (note:gsub("\n(.)", "\n  %1")))
     end
 end
 
@@ -551,6 +551,25 @@ local function parse_arguments()
     end
 end
 
+-- Between the marks "<!-- bench" and "<!-- /bench -->" where the file has them, else as the file.
+local function write_markdown(path, blocks, machine)
+    local parts = {}
+    for _, block in ipairs(blocks) do
+        parts[#parts + 1] = markdown_of(block) .. "\n"
+    end
+    parts[#parts + 1] = "Measured by `bench/bench.lua` on " .. machine .. ".\n"
+    local text = table.concat(parts)
+    local old = io.open(path)
+    local before, after
+    if old then
+        before, after = old:read("a"):match("^(.*<!%-%- bench[^\n]*\n).*(<!%-%- /bench %-%->.*)$")
+        old:close()
+    end
+    local file = assert(io.open(path, "w"))
+    file:write(before or "", text, after or "")
+    file:close()
+end
+
 parse_arguments()
 scratch = os.tmpname()
 local machine, good = fingerprint(), true
@@ -561,11 +580,6 @@ for _, row in ipairs(rows) do
     end
 end
 if options.markdown then
-    local file = assert(io.open(options.markdown, "w"))
-    for _, block in ipairs(report) do
-        file:write(markdown_of(block), "\n")
-    end
-    file:write("Measured by `bench/bench.lua` on ", machine, ".\n")
-    file:close()
+    write_markdown(options.markdown, report, machine)
 end
 leave(good)

