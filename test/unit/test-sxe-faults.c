@@ -2,7 +2,7 @@
  *
  * Faults of the system, each with what must follow: F3 to F7 and F10 of the list of faults, and the
  * shortage of sockets of our own. Sweeps over all calls are in test-sxe-sweep.c, failing writes in
- * test-sxe-output.c, failing looks in test-sxe-starved.c.
+ * test-sxe-output.c and test-sxe-write.c, failing looks in test-sxe-starved.c.
  */
 #include "sxe-private.h"
 

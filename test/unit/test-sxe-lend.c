@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Lending: who lends memory or a file to a socket gets it back once, whatever happens.
+ */
+#include "sxe-private.h"
+
+#include "pair.h"
+#include "test-main.h"
+
+static unsigned sent_chain;
+
+/* Sends the next when one is sent. */
+static void
+send_next(SXE *s, int result)
+{
+    ck_assert_int_eq(result, 0);
+    if (++sent_chain < 1000)
+        ck_assert_int_eq(sxe_send(s, pattern(1000) + sent_chain, 1, send_next), 0);
+}
+
+START_TEST(sending_from_on_sent_keeps_nobody_waiting)
+{
+    open_two_pairs();
+    ck_assert_int_eq(sxe_send(ours, pattern(1000), 1, send_next), 0);
+    peer_send(other_peer, "x", 1);
+    EXPECT_READ(other, "x");
+    ck_assert_uint_lt(sent_chain, 100);
+    expect_pattern(peer, 1000);
+    ck_assert_uint_eq(sent_chain, 1000);
+    close_two_pairs();
+}
+END_TEST
+
+static void
+write_more(SXE *s, int result)
+{
+    ck_assert_int_eq(result, 0);
+    ck_assert_int_eq(sxe_write(s, " and more", 9), 0);
+}
+
+START_TEST(on_sent_may_write)
+{
+    open_pair(NULL);
+    ck_assert_int_eq(sxe_send(ours, "sent", 4, write_more), 0);
+    PEER_EXPECT(peer, "sent and more");
+    ck_assert_int_eq(sxe_get_state(ours), SXE_STATE_IDLE);
+    close_pair();
+}
+END_TEST
+
+static void
+abort_when_sent(SXE *s, int result)
+{
+    push_sent(s, result);
+    sxe_abort(s);
+}
+
+START_TEST(on_sent_may_end_the_socket_and_the_others_hear_of_it)
+{
+    open_pair(NULL);
+    ck_assert_int_eq(sxe_send(ours, "1", 1, push_sent), 0);
+    ck_assert_int_eq(sxe_send(ours, "2", 1, abort_when_sent), 0);
+    ck_assert_int_eq(sxe_sendfile(ours, STDIN_FILENO, 0, 1, push_sent), 0);
+    ck_assert_int_eq(sxe_send(ours, "3", 1, push_sent), 0);
+    EXPECT("sent", ours, 0);
+    EXPECT("sent", ours, 0);
+    EXPECT("sent", ours, -ECONNABORTED);
+    EXPECT("sent", ours, -ECONNABORTED);
+    EXPECT("close", ours, ECONNABORTED);
+    close_pair();
+}
+END_TEST
+
+static void
+send_in_vain(SXE *s, int result)
+{
+    push_sent(s, result);
+    ck_assert_int_eq(sxe_send(s, "x", 1, push_sent), -ENOTCONN);
+    ck_assert_int_eq(sxe_close(s), -EALREADY);
+}
+
+START_TEST(what_is_lent_comes_back_when_the_peer_resets)
+{
+    open_pair(NULL);
+    shrink_kernel_buffers(sxe_fd(ours), peer);
+    ck_assert_int_eq(sxe_send(ours, pattern(MIB), MIB, send_in_vain), 0);
+    ck_assert_int_eq(sxe_send(ours, pattern(MIB), MIB, push_sent), 0);
+    turn(5);
+    peer_reset(peer);
+    EXPECT("sent", ours, -ECONNRESET);
+    EXPECT("sent", ours, -ECONNRESET);
+    EXPECT("close", ours, ECONNRESET);
+    plan_stop();
+}
+END_TEST
+
+START_TEST(the_end_of_the_plan_takes_back_nothing_and_calls_nobody)
+{
+    open_pair(NULL);
+    ck_assert_int_eq(sxe_write(ours, "w", 1), 0);
+    ck_assert_int_eq(sxe_send(ours, "x", 1, push_sent), 0);
+    ck_assert_int_eq(sxe_send(ours, "y", 1, NULL), 0);
+    close_pair();
+}
+END_TEST
+
+START_TEST(a_file_that_ends_early_closes)
+{
+    off_t offset = _i == 0 ? 50 : 200;
+
+    open_pair(NULL);
+    int file = pattern_file(100);
+    ck_assert_int_eq(sxe_sendfile(ours, file, offset, 100, push_sent), 0);
+    ck_assert_int_eq(sxe_write(ours, "never", 5), 0);
+    EXPECT("sent", ours, -ENODATA);
+    EXPECT("close", ours, ENODATA);
+    if (_i == 0)
+        expect_bytes(peer, pattern(100) + 50, 50);
+    PEER_EXPECT_END(peer);
+    close(file);
+    close_pair();
+}
+END_TEST
+
+/* More than one sendfile(2) may be asked for. */
+START_TEST(a_length_beyond_any_file_sends_what_there_is)
+{
+    int file = pattern_file(100);
+
+    open_pair(NULL);
+    ck_assert_int_eq(sxe_sendfile(ours, file, 0, SIZE_MAX, push_sent), 0);
+    EXPECT("sent", ours, -ENODATA);
+    EXPECT("close", ours, ENODATA);
+    expect_pattern(peer, 100);
+    PEER_EXPECT_END(peer);
+    close_pair();
+    close(file);
+}
+END_TEST
+
+START_TEST(a_file_cut_while_it_is_sent_closes)
+{
+    open_pair(NULL);
+    shrink_kernel_buffers(sxe_fd(ours), peer);
+    int file = pattern_file(MIB);
+    ck_assert_int_eq(sxe_sendfile(ours, file, 0, MIB, push_sent), 0);
+    turn(5);
+    ck_assert_int_eq(ftruncate(file, 500 * KIB), 0);
+    expect_pattern(peer, 500 * KIB);
+    EXPECT("sent", ours, -ENODATA);
+    EXPECT("close", ours, ENODATA);
+    close(file);
+    close_pair();
+}
+END_TEST
+
+START_TEST(a_file_that_cannot_be_read_closes)
+{
+    open_pair(NULL);
+    ck_assert_int_eq(sxe_sendfile(ours, -1, 0, 100, push_sent), 0);
+    EXPECT("sent", ours, -EBADF);
+    EXPECT("close", ours, EBADF);
+    close_pair();
+}
+END_TEST
+
+static Suite *
+lend_suite(void)
+{
+    Suite *suite = suite_create("sxe lend");
+    TCase *lending = tcase_create("lending");
+
+    tcase_add_test(lending, sending_from_on_sent_keeps_nobody_waiting);
+    tcase_add_test(lending, on_sent_may_write);
+    tcase_add_test(lending, on_sent_may_end_the_socket_and_the_others_hear_of_it);
+    tcase_add_test(lending, what_is_lent_comes_back_when_the_peer_resets);
+    tcase_add_test(lending, the_end_of_the_plan_takes_back_nothing_and_calls_nobody);
+    tcase_add_loop_test(lending, a_file_that_ends_early_closes, 0, 2);
+    tcase_add_test(lending, a_length_beyond_any_file_sends_what_there_is);
+    tcase_add_test(lending, a_file_cut_while_it_is_sent_closes);
+    tcase_add_test(lending, a_file_that_cannot_be_read_closes);
+    suite_add_tcase(suite, lending);
+    return suite;
+}
+
+int
+main(void)
+{
+    return sxe_test_main(lend_suite());
+}
