@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT */
+#include "sxe-cidr.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BLANKS    " \t"
+#define IPV6_BITS 128
+#define IPV4_BITS 96 /* in front of an IPv4 address */
+
+static const uint8_t ipv4_prefix[IPV4_BITS / 8] = {[10] = 0xff, [11] = 0xff};
+
+static bool
+is_ipv4(const uint8_t address[16])
+{
+    return memcmp(address, ipv4_prefix, sizeof(ipv4_prefix)) == 0;
+}
+
+/* The address as IPv6, wherever it lies in memory; false if it is not an IP address. */
+static bool
+get_ip(uint8_t ip[16], const struct sockaddr *address)
+{
+    const char *bytes = (const char *)address;
+
+    if (address == NULL)
+        return false;
+    if (address->sa_family == AF_INET) {
+        memcpy(ip, ipv4_prefix, sizeof(ipv4_prefix));
+        memcpy(ip + sizeof(ipv4_prefix), bytes + offsetof(struct sockaddr_in, sin_addr), 4);
+        return true;
+    }
+    if (address->sa_family == AF_INET6)
+        memcpy(ip, bytes + offsetof(struct sockaddr_in6, sin6_addr), 16);
+    return address->sa_family == AF_INET6;
+}
+
+/* Whether the first bits of both are the same. */
+static bool
+is_prefix(const uint8_t *a, const uint8_t *b, unsigned bits)
+{
+    unsigned mask = 0xff00u >> bits % 8 & 0xff;
+
+    if (memcmp(a, b, bits / 8) != 0)
+        return false;
+    return bits % 8 == 0 || ((a[bits / 8] ^ b[bits / 8]) & mask) == 0;
+}
+
+/* A number from 0 to max in at most three digits, or -1. */
+static int
+parse_bits(const char *text, int max)
+{
+    size_t digits = strspn(text, "0123456789");
+    int bits = digits > 0 && digits <= 3 && text[digits] == '\0' ? (int)strtol(text, NULL, 10) : -1;
+
+    return bits <= max ? bits : -1;
+}
+
+static bool
+ends_in_zeros(const struct sxe_cidr *network)
+{
+    for (unsigned bit = network->bits; bit < 8 * sizeof(network->address); bit++) {
+        if ((network->address[bit / 8] & 0x80 >> bit % 8) != 0)
+            return false;
+    }
+    return true;
+}
+
+/* The text is cut at its slash. */
+static bool
+parse_network(struct sxe_cidr *network, char *text)
+{
+    char *slash = strchr(text, '/');
+    int front = 0;
+    int bits;
+
+    if (slash != NULL)
+        *slash = '\0';
+    if (inet_pton(AF_INET, text, network->address + sizeof(ipv4_prefix)) == 1) {
+        memcpy(network->address, ipv4_prefix, sizeof(ipv4_prefix));
+        front = IPV4_BITS;
+    } else if (inet_pton(AF_INET6, text, network->address) != 1) {
+        return false;
+    }
+    bits = slash != NULL ? parse_bits(slash + 1, IPV6_BITS - front) : IPV6_BITS - front;
+    network->bits = (uint8_t)(front + bits);
+    return bits >= 0 && ends_in_zeros(network);
+}
+
+static int
+add_one(struct sxe_cidr_list *list, const char *base, size_t length)
+{
+    char text[INET6_ADDRSTRLEN + sizeof("/128")];
+    struct sxe_cidr network;
+
+    if (length >= sizeof(text))
+        return -EINVAL;
+    memcpy(text, base, length);
+    text[length] = '\0';
+    if (strcmp(text, "unix") == 0) {
+        list->has_unix = true;
+        return 0;
+    }
+    if (!parse_network(&network, text))
+        return -EINVAL;
+    if (list->number == SXE_CIDR_MAX)
+        return -ENOSPC;
+    list->networks[list->number++] = network;
+    return 0;
+}
+
+int
+sxe_cidr_add(struct sxe_cidr_list *list, const char *text, struct sxe_span *wrong)
+{
+    unsigned number = list->number;
+    bool has_unix = list->has_unix;
+
+    for (;;) {
+        const char *base = text + strspn(text, BLANKS);
+        size_t length = strcspn(base, "," BLANKS);
+        const char *end = base + length + strspn(base + length, BLANKS);
+        int result = *end == ',' || *end == '\0' ? add_one(list, base, length) : -EINVAL;
+
+        if (result < 0) {
+            list->number = number;
+            list->has_unix = has_unix;
+            if (wrong != NULL)
+                *wrong = (struct sxe_span){base, length};
+            return result;
+        }
+        if (*end == '\0')
+            return 0;
+        text = end + 1;
+    }
+}
+
+bool
+sxe_cidr_match(const struct sxe_cidr_list *list, const struct sockaddr *address)
+{
+    uint8_t ip[16];
+
+    if (address != NULL && address->sa_family == AF_UNIX)
+        return list->has_unix;
+    if (!get_ip(ip, address))
+        return false;
+    for (unsigned i = 0; i < list->number; i++) {
+        const struct sxe_cidr *network = &list->networks[i];
+
+        if (is_ipv4(ip) == is_ipv4(network->address) &&
+            is_prefix(ip, network->address, network->bits))
+            return true;
+    }
+    return false;
+}
