@@ -54,6 +54,12 @@ sxe_configure(const struct sxe_config *config)
     CONTEXT->wanted = *config;
 }
 
+const struct sxe_config *
+sxe_get_config(void)
+{
+    return CONTEXT->sockets != NULL ? &CONTEXT->config : &CONTEXT->wanted;
+}
+
 static uint32_t
 or_default(uint32_t wanted, uint32_t value)
 {
@@ -118,6 +124,7 @@ sxe_plan_print(FILE *out)
     total += plan_line(out, "read buffer", 1, config.chunk_size + SXE__READ_FRONT);
     total += plan_line(out, "output buffer", 1, SXE__STAGE_SIZE);
     total += plan_line(out, "loop", 1, sizeof(*c));
+    total += plan_line(out, "threads", c->threads, c->threads * (size_t)SXE__WORK_STACK);
     if (out != NULL)
         fprintf(out, "%-16s %36zu bytes reserved; memory is touched only as it is used\n", "total",
                 total);
@@ -187,6 +194,20 @@ reserve(struct sxe__context *c)
     return sxe_pool_set_state_to_string(c->sockets, sxe_state_to_string);
 }
 
+/* And everything that is a descriptor or a thread. */
+static int
+open_loop(void)
+{
+    int result = sxe__loop_open();
+
+    if (result < 0)
+        return result;
+    result = sxe__work_open();
+    if (result < 0)
+        sxe__loop_close();
+    return result;
+}
+
 static void
 give_all_back(struct sxe__context *c)
 {
@@ -212,8 +233,10 @@ objection(const struct sxe__context *c)
         return "already done: sxe_fini comes first";
     if (c->registered == 0)
         return "nothing was registered: call sxe_register first";
-    if (c->registered > SOCKETS_MAX || c->wanted.chunk_size > CHUNK_SIZE_MAX)
-        return "too much: the limits are 16777216 sockets and chunks of 1073741824 bytes";
+    if (c->registered > SOCKETS_MAX || c->wanted.chunk_size > CHUNK_SIZE_MAX ||
+        c->threads > SXE_WORK_THREADS_MAX)
+        return "too much: the limits are 16777216 sockets, chunks of 1073741824 bytes and 1024 "
+               "threads";
     return NULL;
 }
 
@@ -234,7 +257,7 @@ sxe_init(void)
     if (result == 0)
         result = reserve(c);
     if (result == 0)
-        result = sxe__loop_open();
+        result = open_loop();
     if (result < 0) {
         SXE_ERROR("sxe_init: cannot open a loop for %u sockets (%zu bytes): %s", c->number,
                   sxe_plan_print(NULL),
@@ -263,6 +286,7 @@ sxe_fini(void)
         sxe__socket_close(s);
         sxe__give(s);
     }
+    sxe__work_close();
     sxe__loop_close();
     give_all_back(c);
     memset(c, 0, sizeof(*c));

@@ -14,6 +14,7 @@
  *     sxe-read.c     readable: read, show, keep the rest
  *     sxe-connect.c  connect, listen, accept
  *     sxe-loop.c     epoll -> the above                 deferred calls, timeouts, timers, signals
+ *     sxe-work.c     work that blocks                   the only file with threads
  *     sxe-plan.c     register, configure, init, fini
  *     sxe.c          making, closing, looking at sockets
  */
@@ -23,9 +24,11 @@
 #define SXE_LOG_CONTROL sxe__log
 
 #include <netinet/in.h>
+#include <pthread.h>
 #include <sys/epoll.h>
 #include <sys/uio.h>
 
+#include "sxe-work.h"
 #include "sxe.h"
 
 #define SXE__READ_FRONT     16 /* zero bytes in front of the read buffer; keeps it aligned */
@@ -34,7 +37,8 @@
 #define SXE__EVENTS_MAX     512 /* taken by one epoll_wait */
 #define SXE__WRITES_MAX     16  /* of one socket in one event */
 #define SXE__CHUNK_SIZE_MIN 64
-#define SXE__RETRY_S        0.1 /* when descriptors ran out elsewhere */
+#define SXE__RETRY_S        0.1            /* when descriptors ran out elsewhere */
+#define SXE__WORK_STACK     (256u * 1024u) /* of a thread */
 
 extern struct sxe_log_control sxe__log;
 
@@ -77,6 +81,28 @@ struct sxe_io_table {
     int (*end)(SXE *s); /* send our half-close */
 };
 
+struct sxe__line {
+    struct sxe_work *first;
+    struct sxe_work *last;
+};
+
+/* The threads for work that blocks, see sxe-work.c. */
+struct sxe__workers {
+    struct ev_loop *loop;
+    ev_async wake;
+    unsigned under_way; /* works submitted whose done was not called yet */
+    unsigned threads;   /* started */
+    unsigned wanted;
+    SXE_TIME next_try; /* to start those that are missing */
+
+    pthread_mutex_t lock; /* of all below but the threads, and of every work's state and links */
+    pthread_cond_t come;  /* there is work, or the end */
+    struct sxe__line waiting;
+    struct sxe__line finished;
+    bool stopping;
+    pthread_t thread[];
+};
+
 /* All state of one thread's loop. */
 struct sxe__context {
     struct ev_loop *loop;
@@ -90,6 +116,7 @@ struct sxe__context {
     struct iovec vector[SXE__STAGE_VECTOR];
     unsigned vector_used;
     uint32_t stage_used; /* bytes of stage[] */
+    uint32_t reserved;   /* bytes of stage[] behind those, that sxe_commit may add */
     size_t staged_bytes; /* bytes of vector[] */
     char *stage;
     char *read_buffer; /* config.chunk_size bytes; zero bytes in front */
@@ -106,6 +133,7 @@ struct sxe__context {
     unsigned number;     /* of sockets, once open */
     unsigned registered; /* wishes for the next sxe_init */
     unsigned extra;
+    unsigned threads;
     struct sxe_config wanted; /* as sxe_configure got it */
     struct sxe_config config; /* as sxe_init completed it */
 
@@ -116,6 +144,8 @@ struct sxe__context {
     ev_timer timeouts;
     SXE_TIME timeouts_due;
     ev_timer accept_again;
+
+    struct sxe__workers *workers; /* NULL: none are registered */
 
     struct sockaddr_storage sender; /* of the last datagram */
     socklen_t sender_length;
@@ -239,5 +269,10 @@ void sxe__loop_release(void);
 void sxe__defer(SXE *s);
 void sxe__undefer(SXE *s);
 void sxe__on_timeout(void *array, unsigned id, void *user);
+
+/* ---- sxe-work.c ---- */
+
+SXE_MUST_USE int sxe__work_open(void); /* once the loop is; 0 or -errno */
+void sxe__work_close(void);            /* waits for what runs */
 
 #endif

@@ -44,6 +44,7 @@ sxe__unstage(SXE *s)
     CONTEXT->vector_used = 0;
     CONTEXT->stage_used = 0;
     CONTEXT->staged_bytes = 0;
+    CONTEXT->reserved = 0;
 }
 
 static bool
@@ -156,29 +157,41 @@ make_way(SXE *s)
     sxe__write_more(other);
 }
 
+static bool
+is_writable(const SXE *s)
+{
+    return sxe__state(s) >= SXE_STATE_IDLE && sxe__state(s) <= SXE_STATE_STARVED &&
+           !(s->flags & SXE__END_SENT);
+}
+
 static int
 check_writable(const SXE *s)
 {
-    enum sxe_state state;
-
     if (s == NULL)
         return -ENOTCONN;
-    state = sxe__state(s);
-    if (state < SXE_STATE_IDLE || state > SXE_STATE_STARVED || (s->flags & SXE__END_SENT)) {
+    if (!is_writable(s)) {
         SXE_WARN_ID(s->id, "cannot write: the socket is %s",
-                    s->flags & SXE__END_SENT ? "shut down" : sxe_state_to_string(state));
+                    s->flags & SXE__END_SENT ? "shut down" : sxe_state_to_string(sxe__state(s)));
         return -ENOTCONN;
     }
-    return s->kind == SXE__UDP ? -EDESTADDRREQ : 0;
+    return 0;
 }
 
+static bool
+fits_stage(size_t length)
+{
+    return length <= SXE__STAGE_SIZE - CONTEXT->stage_used &&
+           CONTEXT->vector_used < SXE__STAGE_VECTOR;
+}
+
+/* That many bytes behind those of the stage are output now. */
 static void
-stage(const void *data, size_t length)
+extend_stage(size_t length)
 {
     char *to = CONTEXT->stage + CONTEXT->stage_used;
     struct iovec *next = CONTEXT->vector + CONTEXT->vector_used;
 
-    memcpy(to, data, length);
+    CONTEXT->reserved = 0;
     CONTEXT->stage_used += (uint32_t)length;
     CONTEXT->staged_bytes += length;
     if (CONTEXT->vector_used > 0 && (char *)next[-1].iov_base + next[-1].iov_len == to) {
@@ -187,6 +200,13 @@ stage(const void *data, size_t length)
     }
     *next = (struct iovec){to, length};
     CONTEXT->vector_used++;
+}
+
+static void
+stage(const void *data, size_t length)
+{
+    memcpy(CONTEXT->stage + CONTEXT->stage_used, data, length);
+    extend_stage(length);
 }
 
 /* What the queue must have room for to take what is staged and one record more, however its chunks
@@ -232,12 +252,35 @@ sxe_write(SXE *this, const void *data, unsigned length)
         return -ENOBUFS;
     if (SXE_UNLIKELY(!sxe__queue_is_empty(this)))
         return sxe__queue_bytes(this, data, length);
-    if (SXE_UNLIKELY(length > SXE__STAGE_SIZE - CONTEXT->stage_used ||
-                     CONTEXT->vector_used == SXE__STAGE_VECTOR))
+    if (SXE_UNLIKELY(!fits_stage(length)))
         return write_large(this, data, length);
     CONTEXT->staged = this;
     stage(data, length);
     return 0;
+}
+
+void *
+sxe_reserve(SXE *this, unsigned length)
+{
+    if (this == NULL || !is_writable(this))
+        return NULL;
+    make_way(this);
+    if (!sxe__queue_is_empty(this) || !fits_stage(length) ||
+        length > CONTEXT->config.output_max - sxe_unsent(this))
+        return NULL;
+    CONTEXT->staged = this;
+    CONTEXT->reserved = length;
+    return CONTEXT->stage + CONTEXT->stage_used;
+}
+
+void
+sxe_commit(SXE *this, unsigned length)
+{
+    SXE_ASSERT_ID(this->id, CONTEXT->staged == this && length <= CONTEXT->reserved,
+                  "sxe_commit(%u): only %u bytes are reserved", length,
+                  CONTEXT->staged == this ? CONTEXT->reserved : 0);
+    if (length > 0)
+        extend_stage(length);
 }
 
 SXE_RETURN
@@ -256,6 +299,7 @@ sxe_write_static(SXE *this, const void *data, size_t length)
     CONTEXT->staged = this;
     if (!sxe__queue_is_empty(this))
         return sxe__queue_borrowed(this, data, length, NULL);
+    CONTEXT->reserved = 0;
     CONTEXT->vector[CONTEXT->vector_used++] = (struct iovec){(char *)(uintptr_t)data, length};
     CONTEXT->staged_bytes += length;
     return 0;
@@ -278,6 +322,7 @@ prepare_queue(SXE *s)
         sxe__unstage(s);
     }
     CONTEXT->staged = s;
+    CONTEXT->reserved = 0;
     return result;
 }
 

@@ -230,13 +230,13 @@ ask(const SXE *s, ask_name name, struct sockaddr_storage *address)
     return s->fd >= 0 && name(s->fd, (struct sockaddr *)address, &length) == 0 ? length : 0;
 }
 
-static socklen_t
-ask_peer(const SXE *s, struct sockaddr_storage *address)
+socklen_t
+sxe_get_peer(const SXE *this, struct sockaddr_storage *address)
 {
-    if (s->kind != SXE__UDP)
-        return ask(s, getpeername, address);
+    if (this->kind != SXE__UDP)
+        return ask(this, getpeername, address);
     *address = CONTEXT->sender;
-    return CONTEXT->receiver == sxe_handle(s) ? CONTEXT->sender_length : 0;
+    return CONTEXT->receiver == sxe_handle(this) ? CONTEXT->sender_length : 0;
 }
 
 const char *
@@ -244,7 +244,7 @@ sxe_peer_ip(const SXE *this)
 {
     struct sockaddr_storage address;
 
-    return sxe__address_ip(&address, ask_peer(this, &address));
+    return sxe__address_ip(&address, sxe_get_peer(this, &address));
 }
 
 unsigned short
@@ -252,7 +252,7 @@ sxe_peer_port(const SXE *this)
 {
     struct sockaddr_storage address;
 
-    return ask_peer(this, &address) > 0 ? sxe__address_port(&address) : 0;
+    return sxe_get_peer(this, &address) > 0 ? sxe__address_port(&address) : 0;
 }
 
 const char *

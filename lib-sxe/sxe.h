@@ -128,9 +128,14 @@ SXE_PUBLIC void sxe_register(unsigned connections, unsigned extra_size);
 /* Before sxe_init: replaces the configuration of this thread's loop. Copies. */
 SXE_PUBLIC void sxe_configure(const struct sxe_config *config);
 
+/* The configuration to start from when another part of the program may have set one: before
+ * sxe_init as sxe_configure got it, then the one in force, defaults filled in. Never NULL; this
+ * thread's own, good until the next sxe_configure, sxe_init or sxe_fini. */
+SXE_PUBLIC const struct sxe_config *sxe_get_config(void);
+
 /* Allocate everything registered, and raise the soft limit of file descriptors to the hard one.
- * -EINVAL: nothing registered, too much, or done already; -ENOMEM; -errno of epoll_create1(2). The
- * message in the log says which; after a failure all is as before the call. */
+ * -EINVAL: nothing registered, too much, or done already; -ENOMEM; -errno of epoll_create1(2) or
+ * eventfd(2). The message in the log says which; after a failure all is as before the call. */
 SXE_PUBLIC SXE_RETURN sxe_init(void);
 
 /* Close everything without callbacks and free it; sxe_register may follow. Not inside a callback.
@@ -195,7 +200,9 @@ SXE_PUBLIC SXE_RETURN sxe_abort(SXE *this_);
  * event. */
 SXE_PUBLIC void sxe_consume(SXE *this_, unsigned length);
 
-/* Stop reading this socket: no on_read until sxe_resume. */
+/* Stop reading this socket: no on_read until sxe_resume. A peer that resets ends it all the same;
+ * that it closed or half-closed shows when reading goes on, or when it resets what is written to it
+ * meanwhile: it may still want its reply. */
 SXE_PUBLIC void sxe_pause(SXE *this_);
 
 enum sxe_resume {
@@ -217,8 +224,20 @@ SXE_PUBLIC SXE_RETURN sxe_write(SXE *this_, const void *data, unsigned length); 
 SXE_PUBLIC SXE_RETURN sxe_write_static(SXE *this_, const void *data,
                                        size_t length); /* borrows for ever */
 
+/* Compose in place what sxe_write would copy: length bytes of the loop's output buffer, to be
+ * filled before any other call that writes, or NULL, and then sxe_write tells why or finds room:
+ * the socket does not take output, earlier output waits, or the buffer or output_max has not so
+ * much left. */
+SXE_PUBLIC void *sxe_reserve(SXE *this_, unsigned length);
+
+/* The first length of the bytes reserved are written; the rest goes back. Once for each reserve, or
+ * not at all. More than is reserved is a programming error. */
+SXE_PUBLIC void sxe_commit(SXE *this_, unsigned length);
+
 /* Borrows data until on_sent, which is called once, later: when the kernel has all of it, or the
- * socket closed. Any length; any number of sends may be under way. */
+ * socket closed. Any length; any number of sends may be under way. Length 0 is a mark: on_sent comes
+ * when the kernel has all that was written before it, so it is time for more; if it has all now, at
+ * the end of this event. */
 SXE_PUBLIC SXE_RETURN sxe_send(SXE *this_, const void *data, size_t length,
                                SXE_OUT_EVENT_SENT on_sent);
 
@@ -252,6 +271,10 @@ SXE_PUBLIC const char *sxe_peer_ip(const SXE *this_);
 SXE_PUBLIC unsigned short sxe_peer_port(const SXE *this_);
 SXE_PUBLIC const char *sxe_local_ip(const SXE *this_);
 SXE_PUBLIC unsigned short sxe_local_port(const SXE *this_);
+
+/* The same as bytes: copies the peer's address, and returns its length; 0: there is none. A program
+ * that needs it often asks once, in connected. */
+SXE_PUBLIC socklen_t sxe_get_peer(const SXE *this_, struct sockaddr_storage *address);
 
 /* The same sender's address, for sxe_write_to; NULL if there is none. */
 SXE_PUBLIC const struct sockaddr *sxe_peer_address(const SXE *this_, socklen_t *length);

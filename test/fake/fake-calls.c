@@ -289,6 +289,9 @@ __wrap___openat_2(int directory, const char *path, int flags)
 
 PLAIN(FOPEN, NULL, FILE *, fopen, (const char *path, const char *mode), (path, mode))
 PLAIN(OPENDIR, NULL, DIR *, opendir, (const char *path), (path))
+PLAIN(GETDENTS64, -1, ssize_t, getdents64, (int fd, void *entries, size_t length),
+      (fd, entries, length))
+PLAIN(MEMFD_CREATE, -1, int, memfd_create, (const char *name, unsigned flags), (name, flags))
 PLAIN(STAT, -1, int, stat, (const char *path, struct stat *status), (path, status))
 PLAIN(FSTAT, -1, int, fstat, (int fd, struct stat *status), (fd, status))
 PLAIN(FSTATAT, -1, int, fstatat, (int fd, const char *path, struct stat *status, int flags),

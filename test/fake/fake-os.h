@@ -91,6 +91,8 @@
     X(OPENAT, openat)                       \
     X(FOPEN, fopen)                         \
     X(OPENDIR, opendir)                     \
+    X(GETDENTS64, getdents64)               \
+    X(MEMFD_CREATE, memfd_create)           \
     X(STAT, stat)                           \
     X(FSTAT, fstat)                         \
     X(FSTATAT, fstatat)                     \

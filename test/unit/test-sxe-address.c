@@ -169,6 +169,7 @@ END_TEST
 START_TEST(a_connection_knows_the_addresses_of_both_ends)
 {
     struct sockaddr_in here;
+    struct sockaddr_storage there;
     socklen_t length = sizeof(here);
     int peer;
 
@@ -176,6 +177,9 @@ START_TEST(a_connection_knows_the_addresses_of_both_ends)
     SXE *listener = listen_tcp(push_read);
     SXE *s = accept_peer(listener, &peer);
     ck_assert_int_eq(getsockname(peer, (struct sockaddr *)&here, &length), 0);
+    ck_assert_uint_eq(sxe_get_peer(s, &there), sizeof(here));
+    ck_assert_mem_eq(&there, &here, sizeof(here));
+    ck_assert_uint_eq(sxe_get_peer(listener, &there), 0);
     ck_assert_str_eq(SXE_PEER_ADDR(s), "127.0.0.1");
     ck_assert_uint_eq(SXE_PEER_PORT(s), ntohs(here.sin_port));
     ck_assert_str_eq(SXE_LOCAL_ADDR(s), "127.0.0.1");
@@ -192,9 +196,12 @@ END_TEST
 
 START_TEST(a_socket_that_is_not_open_has_no_address)
 {
+    struct sockaddr_storage address;
+
     plan_start(1);
     SXE *s = sxe_new_tcp(NULL, "127.0.0.1", 80, NULL, NULL, NULL);
 
+    ck_assert_uint_eq(sxe_get_peer(s, &address), 0);
     ck_assert_str_eq(sxe_local_ip(s), "");
     ck_assert_str_eq(sxe_peer_ip(s), "");
     ck_assert_uint_eq(sxe_local_port(s), 0);

@@ -418,6 +418,52 @@ START_TEST(a_paused_socket_hears_of_a_reset)
 }
 END_TEST
 
+START_TEST(a_paused_socket_hears_of_a_reset_behind_what_is_unread_and_a_half_close)
+{
+    open_pair(NULL);
+    sxe_pause(ours);
+    peer_send(peer, "unread", 6);
+    peer_shutdown(peer);
+    EXPECT_NOTHING();
+    ck_assert_int_eq(sxe_get_state(ours), SXE_STATE_HANDLING);
+    peer_reset(peer);
+    EXPECT("close", ours, EPIPE);
+    plan_stop();
+}
+END_TEST
+
+START_TEST(a_paused_socket_still_answers_a_peer_that_half_closed)
+{
+    open_pair(NULL);
+    sxe_set_half_close(ours, _i == 1);
+    sxe_pause(ours);
+    peer_shutdown(peer);
+    EXPECT_NOTHING();
+    ck_assert_int_eq(sxe_write(ours, "reply", 5), 0);
+    PEER_EXPECT(peer, "reply");
+    EXPECT_NOTHING();
+    sxe_resume(ours, SXE_RESUME_WHEN_MORE);
+    if (_i == 1) {
+        EXPECT("read", ours, 0);
+        ck_assert_int_eq(sxe_close(ours), 0);
+    }
+    EXPECT("close", ours, 0);
+    close_pair();
+}
+END_TEST
+
+START_TEST(a_paused_socket_hears_that_the_peer_closed_when_it_answers)
+{
+    open_pair(NULL);
+    sxe_pause(ours);
+    close(peer);
+    EXPECT_NOTHING();
+    ck_assert_int_eq(sxe_write(ours, "reply", 5), 0);
+    EXPECT("close", ours, EPIPE);
+    plan_stop();
+}
+END_TEST
+
 START_TEST(when_both_have_ended_the_connection_is_over)
 {
     open_pair(NULL);
@@ -459,6 +505,10 @@ drain_suite(void)
     tcase_add_test(closing, nothing_is_nothing_to_close);
     tcase_add_test(closing, a_paused_socket_keeps_the_last_bytes_of_a_peer_that_is_gone);
     tcase_add_test(closing, a_paused_socket_hears_of_a_reset);
+    tcase_add_test(closing,
+                   a_paused_socket_hears_of_a_reset_behind_what_is_unread_and_a_half_close);
+    tcase_add_loop_test(closing, a_paused_socket_still_answers_a_peer_that_half_closed, 0, 2);
+    tcase_add_test(closing, a_paused_socket_hears_that_the_peer_closed_when_it_answers);
     tcase_add_test(closing, when_both_have_ended_the_connection_is_over);
     suite_add_tcase(suite, closing);
     return suite;

@@ -164,11 +164,109 @@ START_TEST(a_file_that_cannot_be_read_closes)
 }
 END_TEST
 
+/* ---- A length of 0 marks a place ---- */
+
+START_TEST(a_mark_comes_at_the_end_of_the_event_if_nothing_waits)
+{
+    open_pair(NULL);
+    ck_assert_int_eq(sxe_send(ours, NULL, 0, push_sent), 0);
+    ck_assert_uint_eq(event_count(), 0);
+    turn(1);
+    ck_assert_str_eq(event_pop()->name, "sent");
+    ck_assert_int_eq(sxe_get_state(ours), SXE_STATE_IDLE);
+    PEER_EXPECT_SILENCE(peer);
+    close_pair();
+}
+END_TEST
+
+/* Whatever kind it is: copied, static, lent, of a file. */
+START_TEST(a_mark_comes_when_the_kernel_has_all_before_it)
+{
+    int file;
+
+    open_pair(NULL);
+    file = pattern_file(MIB);
+    shrink_kernel_buffers(sxe_fd(ours), peer);
+    if (_i == 0)
+        ck_assert_int_eq(sxe_write(ours, pattern(MIB), MIB), 0);
+    else if (_i == 1)
+        ck_assert_int_eq(sxe_write_static(ours, pattern(MIB), MIB), 0);
+    else if (_i == 2)
+        ck_assert_int_eq(sxe_send(ours, pattern(MIB), MIB, NULL), 0);
+    else
+        ck_assert_int_eq(sxe_sendfile(ours, file, 0, MIB, NULL), 0);
+    ck_assert_int_eq(sxe_send(ours, NULL, 0, push_sent), 0);
+    EXPECT_NOTHING();
+    expect_pattern(peer, MIB);
+    EXPECT("sent", ours, 0);
+    EXPECT_NOTHING();
+    close(file);
+    close_pair();
+}
+END_TEST
+
+START_TEST(a_mark_comes_back_when_the_socket_closes_first)
+{
+    open_pair(NULL);
+    shrink_kernel_buffers(sxe_fd(ours), peer);
+    ck_assert_int_eq(sxe_write(ours, pattern(MIB), MIB), 0);
+    ck_assert_int_eq(sxe_send(ours, NULL, 0, push_sent), 0);
+    turn(5);
+    peer_reset(peer);
+    EXPECT("sent", ours, -ECONNRESET);
+    EXPECT("close", ours, ECONNRESET);
+    plan_stop();
+}
+END_TEST
+
+static size_t streamed;
+
+static void
+stream(SXE *s, int result)
+{
+    const size_t part = 50000;
+
+    ck_assert_int_eq(result, 0);
+    ck_assert_uint_eq(sxe_unsent(s), 0);
+    if (streamed == 100 * part)
+        return;
+    ck_assert_int_eq(sxe_write(s, pattern(100 * part) + streamed, part), 0);
+    ck_assert_int_eq(sxe_send(s, NULL, 0, stream), 0);
+    streamed += part;
+}
+
+START_TEST(a_stream_goes_on_from_mark_to_mark_and_keeps_nobody_waiting)
+{
+    open_two_pairs();
+    stream(ours, 0);
+    peer_send(other_peer, "x", 1);
+    EXPECT_READ(other, "x");
+    ck_assert_uint_lt(streamed, 5000000);
+    expect_pattern(peer, 5000000);
+    ck_assert_uint_eq(sxe_unsent(ours), 0);
+    close_two_pairs();
+}
+END_TEST
+
+START_TEST(a_mark_without_a_free_chunk_is_refused)
+{
+    struct sxe_config config = {.chunks = 1};
+
+    open_pair(&config);
+    uint32_t chunk = sxe_chunks_take(CONTEXT->chunks);
+    ck_assert_int_eq(sxe_send(ours, NULL, 0, push_sent), -ENOBUFS);
+    sxe_chunks_give(CONTEXT->chunks, chunk);
+    EXPECT_NOTHING();
+    close_pair();
+}
+END_TEST
+
 static Suite *
 lend_suite(void)
 {
     Suite *suite = suite_create("sxe lend");
     TCase *lending = tcase_create("lending");
+    TCase *marks = tcase_create("marks");
 
     tcase_add_test(lending, sending_from_on_sent_keeps_nobody_waiting);
     tcase_add_test(lending, on_sent_may_write);
@@ -180,6 +278,12 @@ lend_suite(void)
     tcase_add_test(lending, a_file_cut_while_it_is_sent_closes);
     tcase_add_test(lending, a_file_that_cannot_be_read_closes);
     suite_add_tcase(suite, lending);
+    tcase_add_test(marks, a_mark_comes_at_the_end_of_the_event_if_nothing_waits);
+    tcase_add_loop_test(marks, a_mark_comes_when_the_kernel_has_all_before_it, 0, 4);
+    tcase_add_test(marks, a_mark_comes_back_when_the_socket_closes_first);
+    tcase_add_test(marks, a_stream_goes_on_from_mark_to_mark_and_keeps_nobody_waiting);
+    tcase_add_test(marks, a_mark_without_a_free_chunk_is_refused);
+    suite_add_tcase(suite, marks);
     return suite;
 }
 

@@ -71,6 +71,29 @@ START_TEST(configuring_after_init_stops_the_program)
 }
 END_TEST
 
+START_TEST(the_configuration_can_be_looked_at_and_amended)
+{
+    struct sxe_config config = SXE_CONFIG_DEFAULT;
+
+    ck_assert_uint_eq(sxe_get_config()->chunk_size, 0);
+    config.chunk_size = 4096;
+    sxe_configure(&config);
+    config = *sxe_get_config();
+    config.timeout_ms[SXE_STATE_IDLE] = 1000;
+    sxe_configure(&config);
+    sxe_configure(sxe_get_config());
+    ck_assert_uint_eq(sxe_get_config()->chunk_size, 4096);
+    ck_assert_uint_eq(sxe_get_config()->output_max, 0);
+    sxe_register(1, 0);
+    ck_assert_int_eq(sxe_init(), 0);
+    ck_assert_uint_eq(sxe_get_config()->chunk_size, 4096);
+    ck_assert_uint_eq(sxe_get_config()->timeout_ms[SXE_STATE_IDLE], 1000);
+    ck_assert_uint_eq(sxe_get_config()->output_max, 1048576);
+    ck_assert_int_eq(sxe_fini(), 0);
+    ck_assert_uint_eq(sxe_get_config()->chunk_size, 0);
+}
+END_TEST
+
 static const struct {
     unsigned connections[2];
     unsigned extra;
@@ -546,6 +569,7 @@ main(void)
     tcase_add_test(init, a_second_init_is_refused_and_changes_nothing);
     tcase_add_test_raise_signal(init, registering_after_init_stops_the_program, SIGABRT);
     tcase_add_test_raise_signal(init, configuring_after_init_stops_the_program, SIGABRT);
+    tcase_add_test(init, the_configuration_can_be_looked_at_and_amended);
     tcase_add_loop_test(init, absurd_numbers_are_refused, 0, sizeof(absurd) / sizeof(absurd[0]));
     tcase_add_loop_test(init, after_a_failed_init_all_is_as_before, 0,
                         sizeof(refusals) / sizeof(refusals[0]));

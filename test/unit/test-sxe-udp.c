@@ -51,10 +51,13 @@ write_to(SXE *from, const SXE *to, const void *data, unsigned length)
 static void
 echo(SXE *s, int length)
 {
+    struct sockaddr_storage peer;
     socklen_t size;
     const struct sockaddr *sender = sxe_peer_address(s, &size);
 
     ck_assert_ptr_nonnull(sender);
+    ck_assert_uint_eq(sxe_get_peer(s, &peer), size);
+    ck_assert_mem_eq(&peer, sender, size);
     ck_assert_int_eq(sxe_write_to(s, SXE_BUF(s), (unsigned)length, sender, size), 0);
     push_read_keep(s, length);
 }

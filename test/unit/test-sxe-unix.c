@@ -85,6 +85,7 @@ START_TEST(unix_sockets_connect_talk_and_close)
 {
     const char *at = _i == 0 ? path : abstract_name();
     SXE *listener = new_unix(at);
+    struct sockaddr_storage address;
     SXE *ends[2];
 
     SXE_USER_DATA(listener) = directory;
@@ -98,6 +99,8 @@ START_TEST(unix_sockets_connect_talk_and_close)
     ck_assert_str_eq(sxe_peer_ip(ends[0]), at);
     ck_assert_str_eq(sxe_local_ip(ends[1]), at);
     ck_assert_str_eq(sxe_peer_ip(ends[1]), "");
+    ck_assert_uint_eq(sxe_get_peer(ends[1], &address), sizeof(address.ss_family));
+    ck_assert_int_eq(address.ss_family, AF_UNIX);
     ck_assert_uint_eq(sxe_peer_port(ends[0]), 0);
     talk(ends);
     ck_assert_int_eq(sxe_close(ends[_i]), 0);

@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: a few threads, a line of works that wait for them, and a line of those that wait for the
+ * loop. One lock guards both lines and the state of each work.
+ *
+ *     IDLE --submit--> WAITING --a thread is free--> RUNNING --run returned--> FINISHED --> IDLE
+ *       ^                 |                                                    done is called
+ *       '-----cancel------'
+ */
+#include "sxe-private.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#define DONE_MAX 64 /* in one turn of the loop */
+
+enum work_state { IDLE, WAITING, RUNNING, FINISHED };
+
+/* ---- Lines ---- */
+
+static void
+append(struct sxe__line *line, struct sxe_work *work)
+{
+    work->next = NULL;
+    work->prev = line->last;
+    if (line->last == NULL)
+        line->first = work;
+    else
+        line->last->next = work;
+    line->last = work;
+}
+
+static void
+take_out(struct sxe__line *line, struct sxe_work *work)
+{
+    if (work->prev == NULL)
+        line->first = work->next;
+    else
+        work->prev->next = work->next;
+    if (work->next == NULL)
+        line->last = work->prev;
+    else
+        work->next->prev = work->prev;
+}
+
+/* NULL if there is none. */
+static struct sxe_work *
+take_first(struct sxe__line *line, enum work_state state)
+{
+    struct sxe_work *work = line->first;
+
+    if (work == NULL)
+        return NULL;
+    take_out(line, work);
+    work->state = state;
+    return work;
+}
+
+/* ---- In the threads ---- */
+
+/* Its turn comes, or NULL: the end. With the lock held. */
+static struct sxe_work *
+wait_for_work(struct sxe__workers *w)
+{
+    while (w->waiting.first == NULL && !w->stopping)
+        pthread_cond_wait(&w->come, &w->lock);
+    return w->stopping ? NULL : take_first(&w->waiting, RUNNING);
+}
+
+static void *
+work_on(void *workers)
+{
+    struct sxe__workers *w = workers;
+    struct sxe_work *work;
+
+    pthread_setname_np(pthread_self(), "sxe-work");
+    pthread_mutex_lock(&w->lock);
+    while ((work = wait_for_work(w)) != NULL) {
+        pthread_mutex_unlock(&w->lock);
+        work->run(work);
+        pthread_mutex_lock(&w->lock);
+        /* Whoever was the first one woke the loop for all. */
+        if (w->finished.first == NULL)
+            ev_async_send(w->loop, &w->wake);
+        work->state = FINISHED;
+        append(&w->finished, work);
+    }
+    pthread_mutex_unlock(&w->lock);
+    return NULL;
+}
+
+/* ---- In the loop's thread ---- */
+
+static void
+hold_loop(struct sxe__workers *w)
+{
+    if (w->under_way++ == 0)
+        ev_ref(w->loop);
+}
+
+static void
+release_loop(struct sxe__workers *w)
+{
+    if (--w->under_way == 0)
+        ev_unref(w->loop);
+}
+
+static void
+on_finished(struct ev_loop *loop, ev_async *wake, int events)
+{
+    struct sxe__workers *w = CONTEXT->workers;
+
+    SXE_UNUSED_PARAMETER(events);
+    for (unsigned i = 0; i < DONE_MAX; i++) {
+        struct sxe_work *work;
+
+        pthread_mutex_lock(&w->lock);
+        work = take_first(&w->finished, IDLE);
+        pthread_mutex_unlock(&w->lock);
+        if (work == NULL)
+            return;
+        release_loop(w);
+        work->done(work);
+        sxe__finish();
+    }
+    /* What is left comes with the next turn, so that sockets have theirs. */
+    ev_async_send(loop, wake);
+}
+
+/* As many threads as the system gives us, all signals blocked. */
+static void
+start_threads(struct sxe__workers *w)
+{
+    pthread_attr_t attributes;
+    sigset_t all;
+    sigset_t before;
+    int error = 0;
+
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, SXE__WORK_STACK);
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    while (error == 0 && w->threads < w->wanted) {
+        error = pthread_create(&w->thread[w->threads], &attributes, work_on, w);
+        w->threads += error == 0;
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attributes);
+    if (error != 0)
+        SXE_WARN("only %u of %u threads for work that blocks could be started: %s", w->threads,
+                 w->wanted, strerror(error));
+}
+
+static void
+start_missing_threads(struct sxe__workers *w)
+{
+    SXE_TIME now;
+
+    if (SXE_LIKELY(w->threads == w->wanted))
+        return;
+    now = sxe_time_turn_ns();
+    if (now < w->next_try)
+        return;
+    w->next_try = now + SXE_NS_PER_SECOND;
+    start_threads(w);
+}
+
+SXE_RETURN
+sxe_work_submit(struct sxe_work *work)
+{
+    struct sxe__workers *w = CONTEXT->workers;
+    bool is_idle;
+
+    if (w == NULL)
+        return -EINVAL;
+    start_missing_threads(w);
+    if (w->threads == 0)
+        return -EAGAIN;
+    pthread_mutex_lock(&w->lock);
+    is_idle = work->state == IDLE;
+    if (is_idle) {
+        work->state = WAITING;
+        append(&w->waiting, work);
+        pthread_cond_signal(&w->come);
+    }
+    pthread_mutex_unlock(&w->lock);
+    if (!is_idle)
+        return -EBUSY;
+    hold_loop(w);
+    return 0;
+}
+
+SXE_RETURN
+sxe_work_cancel(struct sxe_work *work)
+{
+    struct sxe__workers *w = CONTEXT->workers;
+    unsigned state;
+
+    if (w == NULL)
+        return -EALREADY;
+    pthread_mutex_lock(&w->lock);
+    state = work->state;
+    if (state == WAITING) {
+        take_out(&w->waiting, work);
+        work->state = IDLE;
+    }
+    pthread_mutex_unlock(&w->lock);
+    if (state != WAITING)
+        return state == IDLE ? -EALREADY : -EBUSY;
+    release_loop(w);
+    return 0;
+}
+
+/* ---- Beginning and end ---- */
+
+void
+sxe_work_register(unsigned threads)
+{
+    struct sxe__context *c = CONTEXT;
+
+    SXE_ASSERT(c->sockets == NULL, "sxe_work_register(%u) must come before sxe_init", threads);
+    c->threads = threads > c->threads ? threads : c->threads;
+}
+
+/* libev, which needs one to be woken by, would ask for it again for ever. */
+static int
+check_that_a_descriptor_is_free(void)
+{
+    int fd = eventfd(0, EFD_CLOEXEC);
+
+    if (fd < 0)
+        return -errno;
+    close(fd);
+    return 0;
+}
+
+int
+sxe__work_open(void)
+{
+    struct sxe__context *c = CONTEXT;
+    struct sxe__workers *w;
+    int result;
+
+    if (c->threads == 0)
+        return 0;
+    result = check_that_a_descriptor_is_free();
+    if (result < 0)
+        return result;
+    w = calloc(1, sizeof(*w) + c->threads * sizeof(w->thread[0]));
+    if (w == NULL)
+        return -ENOMEM;
+    w->loop = c->loop;
+    w->wanted = c->threads;
+    pthread_mutex_init(&w->lock, NULL);
+    pthread_cond_init(&w->come, NULL);
+    ev_async_init(&w->wake, on_finished);
+    ev_async_start(w->loop, &w->wake);
+    /* Only work under way keeps the loop running, see hold_loop. */
+    ev_unref(w->loop);
+    c->workers = w;
+    start_missing_threads(w);
+    return 0;
+}
+
+static void
+forget(struct sxe__line *line)
+{
+    while (take_first(line, IDLE) != NULL)
+        continue;
+}
+
+void
+sxe__work_close(void)
+{
+    struct sxe__workers *w = CONTEXT->workers;
+
+    if (w == NULL)
+        return;
+    pthread_mutex_lock(&w->lock);
+    w->stopping = true;
+    pthread_cond_broadcast(&w->come);
+    pthread_mutex_unlock(&w->lock);
+    for (unsigned i = 0; i < w->threads; i++)
+        pthread_join(w->thread[i], NULL);
+    forget(&w->waiting);
+    forget(&w->finished);
+    ev_ref(w->loop);
+    ev_async_stop(w->loop, &w->wake);
+    if (w->under_way > 0)
+        ev_unref(w->loop);
+    pthread_cond_destroy(&w->come);
+    pthread_mutex_destroy(&w->lock);
+    free(w);
+    CONTEXT->workers = NULL;
+}

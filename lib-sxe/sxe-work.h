@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: work that blocks, such as opening files and looking up names, done by a few threads beside
+ * the loop; that it is done comes back as a call in the loop.
+ *
+ * Place: handlers submit it; on top of sxe.h. Only run() is called in those threads.
+ *
+ * Shape:
+ *        the loop's thread                     threads "sxe-work"
+ *
+ *     sxe_work_submit ----> [ waiting ] -------> run
+ *                                                 |
+ *     done <--------------- [ finished ] <--------'
+ *
+ * The program owns each struct sxe_work, as a part of what the work is about, and lends it from
+ * submit until done is called: nothing is allocated, nothing copied, any number may wait. Both
+ * lines are first in, first out.
+ *
+ * Rules: 1 done is called once for each submit, in the loop, and may do all that other callbacks
+ * may: write, submit again, free the work. It is not called for work that was cancelled, or not
+ * done with when sxe_fini came. 2 run calls nothing of lib-sxe but the log: sockets belong to the
+ * loop's thread, and what run uses is run's alone until done. 3 a socket may be gone by then, and
+ * its sxe_extra() another's: keep the work elsewhere, with the sxe_handle() of the socket. 4 the
+ * loop does not end while work is under way. 5 fork before sxe_init: a child has no threads.
+ *
+ * Limits: 1,024 threads, each with a stack of 256 KiB and all signals blocked, started by sxe_init.
+ * No more works run at a time, so a look-up that takes 5 s keeps a thread from the others for 5 s.
+ * When the system refuses a thread, those that it gave do all the work, and once a second a submit
+ * asks again. In one turn of the loop at most 64 are done.
+ *
+ * Example:
+ *     struct measure {
+ *         struct sxe_work work;
+ *         struct stat status;
+ *     };
+ *     static void run(struct sxe_work *work)
+ *     {
+ *         stat("/etc/passwd", &((struct measure *)work)->status);
+ *     }
+ *     static void done(struct sxe_work *work)
+ *     {
+ *         printf("%lld bytes\n", (long long)((struct measure *)work)->status.st_size);
+ *     }
+ *     static struct measure measure = {.work = {.run = run, .done = done}};
+ *     int main(void)
+ *     {
+ *         sxe_register(1, 0);
+ *         sxe_work_register(SXE_WORK_THREADS);
+ *         return sxe_init() < 0 || sxe_work_submit(&measure.work) < 0 || sxe_run() < 0;
+ *     }
+ */
+#ifndef SXE_WORK_H
+#define SXE_WORK_H
+
+#include "sxe.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define SXE_WORK_THREADS     4 /* serve most programs */
+#define SXE_WORK_THREADS_MAX 1024
+
+/* All zero but run and done before it is submitted for the first time. */
+struct sxe_work {
+    void (*run)(struct sxe_work *);  /* rw: in a thread; may block */
+    void (*done)(struct sxe_work *); /* rw: in the loop, later */
+    void *user;                      /* rw */
+    struct sxe_work *next;           /* private */
+    struct sxe_work *prev;           /* private */
+    unsigned state;                  /* private */
+};
+
+/* Before sxe_init, any number of times: threads that this part of the program wants; the largest
+ * wish counts. Without a wish there are none, and they cost nothing. */
+SXE_PUBLIC void sxe_work_register(unsigned threads);
+
+/* Have a thread run it. 0; -EBUSY: it is under way already; -EAGAIN: the system gives us no thread
+ * at all now; -EINVAL: sxe_init was not called, or before it no thread was registered. But for 0,
+ * nothing is called. */
+SXE_PUBLIC SXE_RETURN sxe_work_submit(struct sxe_work *work);
+
+/* 0: it had not begun, and neither run nor done will be called. -EBUSY: it runs or ran, and done
+ * will be called. -EALREADY: it is not under way. */
+SXE_PUBLIC SXE_RETURN sxe_work_cancel(struct sxe_work *work);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
