@@ -1,110 +1,265 @@
 /* SPDX-License-Identifier: MIT */
 #include "command-line.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "sxe-util.h"
+#include "sxe-log.h"
+
+#define NAME_MAX_LENGTH 32 /* of names that are suggested */
+
+static bool
+is_heading(const struct command_option *row)
+{
+    return row->option.name == NULL;
+}
+
+static bool
+has_letter(const struct command_option *row)
+{
+    return row->option.val >= 'a' && row->option.val <= 'z';
+}
+
+/* ---- Help ---- */
 
 static int
-column_width(const struct command_line *line)
+larger(int width, const char *text)
 {
-    size_t widest = 0;
+    int length = (int)strlen(text);
+
+    return length > width ? length : width;
+}
+
+static void
+print_examples(const struct command_line *line)
+{
+    int width = 0;
+
+    for (unsigned i = 0; i < COMMAND_EXAMPLES; i++)
+        width = larger(width, line->examples[i].arguments);
+    printf("Examples:\n");
+    for (unsigned i = 0; i < COMMAND_EXAMPLES; i++)
+        printf("  %s %-*s  %s\n", line->program, width, line->examples[i].arguments,
+               line->examples[i].help);
+}
+
+static void
+print_options(const struct command_line *line)
+{
+    int name = 0;
+    int argument = 0;
 
     for (unsigned i = 0; i < line->number; i++) {
-        size_t width = strlen(line->options[i].option.name);
-        widest = width > widest ? width : widest;
+        if (is_heading(&line->options[i]))
+            continue;
+        name = larger(name, line->options[i].option.name);
+        argument = larger(argument, line->options[i].argument);
     }
-    return (int)widest;
+    for (unsigned i = 0; i < line->number; i++) {
+        const struct command_option *row = &line->options[i];
+        char letter[] = "    ";
+
+        if (is_heading(row)) {
+            printf("\n%s:\n", row->help);
+            continue;
+        }
+        if (has_letter(row))
+            snprintf(letter, sizeof(letter), "-%c, ", row->option.val);
+        printf("  %.4s--%-*s %-*s  %s\n", letter, name, row->option.name, argument, row->argument,
+               row->help);
+    }
 }
 
 static void
 print_help(const struct command_line *line)
 {
-    int width = column_width(line);
-
     printf("usage: %s [options]\n\n%s\n\n", line->program, line->summary);
-    for (unsigned i = 0; i < line->number; i++) {
-        const struct command_option *row = &line->options[i];
-        char letter[] = "    ";
-
-        if (row->option.val >= 'a')
-            snprintf(letter, sizeof(letter), "-%c, ", row->option.val);
-        printf("  %.4s--%-*s %-5s %s\n", letter, width, row->option.name, row->argument, row->help);
-    }
+    print_examples(line);
+    print_options(line);
     if (line->closing != NULL)
         printf("\n%s\n", line->closing);
 }
 
-/* What getopt_long wants to know: "i:p:h" and the long ones. */
+/* ---- What cannot be understood ---- */
+
+static unsigned
+least(unsigned a, unsigned b)
+{
+    return a < b ? a : b;
+}
+
+/* How many letters must be added, removed, changed, or swapped with the next to make one from the
+ * other; both have at most NAME_MAX_LENGTH. */
+static unsigned
+edits_between(const char *a, unsigned a_length, const char *b, unsigned b_length)
+{
+    unsigned rows[3][NAME_MAX_LENGTH + 1];
+
+    for (unsigned j = 0; j <= b_length; j++)
+        rows[0][j] = j;
+    for (unsigned i = 1; i <= a_length; i++) {
+        const unsigned *before_last = rows[(i + 1) % 3];
+        const unsigned *last = rows[(i + 2) % 3];
+        unsigned *row = rows[i % 3];
+
+        row[0] = i;
+        for (unsigned j = 1; j <= b_length; j++) {
+            row[j] = last[j - 1] + (a[i - 1] != b[j - 1]);
+            row[j] = least(row[j], least(last[j], row[j - 1]) + 1);
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+                row[j] = least(row[j], before_last[j - 2] + 1);
+        }
+    }
+    return rows[a_length % 3][b_length];
+}
+
+/* The option that was probably meant, or NULL: one that begins so, or the nearest by spelling. */
+static const char *
+nearest_name(const struct command_line *line, const char *typed, unsigned length)
+{
+    const char *nearest = NULL;
+    unsigned fewest = 2 + length / 4;
+
+    if (length > NAME_MAX_LENGTH)
+        return NULL;
+    for (unsigned i = 0; i < line->number; i++) {
+        const char *name = line->options[i].option.name;
+        unsigned edits;
+
+        if (name == NULL || strlen(name) > NAME_MAX_LENGTH)
+            continue;
+        if (length > 0 && strncmp(name, typed, length) == 0)
+            return name;
+        edits = edits_between(typed, length, name, (unsigned)strlen(name));
+        if (edits < fewest) {
+            fewest = edits;
+            nearest = name;
+        }
+    }
+    return nearest;
+}
+
+static void
+refuse_name(const struct command_line *line, const char *typed)
+{
+    unsigned length = (unsigned)strcspn(typed, "=");
+    const char *nearest = nearest_name(line, typed, length);
+
+    fprintf(stderr, "%s: unknown option --%.*s", line->program, (int)length, typed);
+    if (nearest != NULL)
+        fprintf(stderr, "; did you mean --%s? Try --help.\n", nearest);
+    else
+        fprintf(stderr, ". Try --help.\n");
+}
+
+/* ---- Parsing ---- */
+
+/* What getopt_long wants to know: ":i:p:h", and the long ones. It returns a letter, or the row's
+ * number + COMMAND_LINE_LONG: so messages can tell a long option from a letter. */
 static void
 describe(const struct command_line *line, char *letters, struct option *options)
 {
+    *letters++ = ':';
     for (unsigned i = 0; i < line->number; i++) {
-        const struct option *option = &line->options[i].option;
+        const struct command_option *row = &line->options[i];
 
-        options[i] = *option;
-        if (option->val < 'a')
+        if (is_heading(row))
             continue;
-        *letters++ = (char)option->val;
-        if (option->has_arg == required_argument)
+        *options = row->option;
+        options++->val = COMMAND_LINE_LONG + (int)i;
+        if (!has_letter(row))
+            continue;
+        *letters++ = (char)row->option.val;
+        if (row->option.has_arg == required_argument)
             *letters++ = ':';
     }
     *letters = '\0';
-    options[line->number] = (struct option){0};
+    *options = (struct option){0};
+}
+
+/* The row of what getopt_long returned. */
+static const struct command_option *
+row_of(const struct command_line *line, int result)
+{
+    const struct command_option *row = line->options;
+
+    if (result >= COMMAND_LINE_LONG)
+        return &line->options[result - COMMAND_LINE_LONG];
+    while (row->option.val != result)
+        row++;
+    return row;
+}
+
+static void
+refuse_without_argument(const struct command_line *line)
+{
+    const struct command_option *row = row_of(line, optopt);
+
+    if (optopt >= COMMAND_LINE_LONG)
+        fprintf(stderr, "%s: option --%s requires an argument: --%s %s. Try --help.\n",
+                line->program, row->option.name, row->option.name, row->argument);
+    else
+        fprintf(stderr, "%s: option -%c requires an argument: -%c %s. Try --help.\n", line->program,
+                optopt, optopt, row->argument);
+}
+
+/* getopt_long returned '?'; it leaves 0 in optopt for a name that it does not know, or that could
+ * be several. */
+static void
+refuse(const struct command_line *line, const char *last)
+{
+    if (optopt == 0)
+        refuse_name(line, last + strlen("--"));
+    else if (optopt >= COMMAND_LINE_LONG)
+        fprintf(stderr, "%s: option --%s takes no argument. Try --help.\n", line->program,
+                row_of(line, optopt)->option.name);
+    else
+        fprintf(stderr, "%s: unknown option -%c. Try --help.\n", line->program, optopt);
 }
 
 static int
-take(const struct command_line *line, void *settings, int letter)
+take(const struct command_line *line, void *settings, int result, const char *last)
 {
-    switch (letter) {
-    case 'h':
+    int val;
+
+    if (result == ':') {
+        refuse_without_argument(line);
+        return COMMAND_LINE_WRONG;
+    }
+    if (result == '?') {
+        refuse(line, last);
+        return COMMAND_LINE_WRONG;
+    }
+    val = row_of(line, result)->option.val;
+    if (val == 'h') {
         print_help(line);
         return EXIT_SUCCESS;
-    case 'V':
+    }
+    if (val == 'V') {
         printf("%s %s\n", line->program, SXE_VERSION);
         return EXIT_SUCCESS;
-    case '?':
-        fprintf(stderr, "Try %s --help.\n", line->program);
-        return COMMAND_LINE_WRONG;
-    default:
-        return line->take(settings, letter);
     }
+    return line->take(settings, val);
 }
 
 int
 command_line_parse(const struct command_line *line, void *settings, int argc, char **argv)
 {
-    char letters[2 * COMMAND_OPTIONS_MAX + 1];
+    char letters[2 * COMMAND_OPTIONS_MAX + 2];
     struct option options[COMMAND_OPTIONS_MAX + 1];
-    int letter;
+    int result;
 
+    SXE_ASSERT(line->number <= COMMAND_OPTIONS_MAX, "%u rows of options", line->number);
     describe(line, letters, options);
-    optind = 1;
-    while ((letter = getopt_long(argc, argv, letters, options, NULL)) >= 0) {
-        int result = take(line, settings, letter);
-        if (result != COMMAND_LINE_GO_ON)
-            return result;
+    optind = 0; /* forget all of an earlier command line, GNU's way */
+    while ((result = getopt_long(argc, argv, letters, options, NULL)) >= 0) {
+        int status = take(line, settings, result, argv[optind - 1]);
+        if (status != COMMAND_LINE_GO_ON)
+            return status;
     }
     if (optind == argc)
         return COMMAND_LINE_GO_ON;
     fprintf(stderr, "%s: '%s' is not an option. Try --help.\n", line->program, argv[optind]);
     return COMMAND_LINE_WRONG;
-}
-
-bool
-command_line_number(const struct command_line *line, const char *what, unsigned long min,
-                    unsigned long max, unsigned long *value)
-{
-    bool is_digits = *optarg != '\0' && optarg[strspn(optarg, "0123456789")] == '\0';
-
-    errno = 0;
-    *value = strtoul(optarg, NULL, 10);
-    if (is_digits && errno == 0 && *value >= min && *value <= max)
-        return true;
-    fprintf(stderr, "%s: %s is '%s'; it must be a number from %lu to %lu. Try --help.\n",
-            line->program, what, optarg, min, max);
-    return false;
 }

@@ -1,8 +1,25 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: the command line of our programs. One table says what options there are; parsing, --help and
- * the checks of values come from it, and say what was wrong, what is allowed, and where to look.
- * Place: each program's options.c has a table and a function that takes one option. Uses getopt_long.
+ * What: the command line of our programs. One table says what options there are; parsing, --help,
+ * the nearest option to one that is misspelt, and the checks of values come from it, and say what
+ * was wrong, what is allowed, and where to look.
+ *
+ * Place: each program's options.c has a table and a function that takes one option. Uses
+ * getopt_long, so options may be abbreviated and come in any order.
+ *
+ * Shape: a row is an option, or the heading of those that follow it in --help:
+ *
+ *     static const struct command_option table[] = {
+ *         COMMAND_LINE_GROUP("Where it listens"),
+ *         {{"port", required_argument, NULL, 'p'}, "PORT", "port to listen on (8000)"},
+ *         {{"header", required_argument, NULL, HEADER}, "'K: V'", "add this; may be repeated"},
+ *         COMMAND_LINE_GROUP("About"),
+ *         COMMAND_LINE_HELP,
+ *         COMMAND_LINE_VERSION,
+ *     };
+ *
+ * Limits: COMMAND_OPTIONS_MAX rows. An option is taken each time it is given, in the order in which
+ * it is given.
  *
  * Example: apps/httpd/options.c.
  */
@@ -15,11 +32,23 @@
 #define COMMAND_LINE_GO_ON (-1)
 #define COMMAND_LINE_WRONG 2 /* the exit status for what cannot be understood */
 
+#define COMMAND_OPTIONS_MAX 96
+#define COMMAND_EXAMPLES    3
+
+/* option.val is what take() gets. One from 'a' to 'z' is also the short letter; the rest count from
+ * COMMAND_LINE_LONG. */
 struct command_option {
-    struct option option; /* val: the short letter; one below 'a' has none */
+    struct option option;
     const char *argument; /* what --help calls it; "" */
     const char *help;
 };
+
+#define COMMAND_LINE_LONG 256
+
+#define COMMAND_LINE_GROUP(heading)               \
+    {                                             \
+        {NULL, no_argument, NULL, 0}, "", heading \
+    }
 
 /* Every program has these. */
 #define COMMAND_LINE_HELP                                            \
@@ -31,25 +60,42 @@ struct command_option {
         {"version", no_argument, NULL, 'V'}, "", "print the version, and exit" \
     }
 
+struct command_example {
+    const char *arguments; /* what to type behind the program's name */
+    const char *help;      /* what that does */
+};
+
 struct command_line {
     const char *program;
     const char *summary; /* one sentence */
     const char *closing; /* the last line of --help; NULL */
+    struct command_example examples[COMMAND_EXAMPLES];
     const struct command_option *options;
-    unsigned number; /* of options */
+    unsigned number; /* of rows */
 
-    /* Take one option; its argument is getopt's optarg. COMMAND_LINE_GO_ON, or an exit status after
-     * saying why. */
-    int (*take)(void *settings, int letter);
+    /* Take one option, by its val; its argument is getopt's optarg. COMMAND_LINE_GO_ON, or an exit
+     * status after saying why. */
+    int (*take)(void *settings, int val);
 };
-
-#define COMMAND_OPTIONS_MAX 64
 
 /* COMMAND_LINE_GO_ON with everything taken; otherwise all is said, and this is the exit status. */
 int command_line_parse(const struct command_line *line, void *settings, int argc, char **argv);
 
-/* A whole number from min to max into *value, or false after saying what is wrong. */
+/* ---- Values ----
+ * For take(): the argument as a number from min to max into *value, or false after saying what is
+ * wrong with what ("the port (-p)"). */
+
+/* A whole number. */
 bool command_line_number(const struct command_line *line, const char *what, unsigned long min,
                          unsigned long max, unsigned long *value);
+
+/* Milliseconds: "10", "0.5", "500ms", "30s", "2m", "1.5h", "1d"; a plain number is seconds. What is
+ * finer than a millisecond is cut off. */
+bool command_line_duration(const struct command_line *line, const char *what, unsigned long min_ms,
+                           unsigned long max_ms, unsigned long *value_ms);
+
+/* Bytes: "65536", "64k", "1.5m", "16KiB", "1g"; k is 1024. */
+bool command_line_size(const struct command_line *line, const char *what, unsigned long min,
+                       unsigned long max, unsigned long *value);
 
 #endif

@@ -4,25 +4,29 @@
 #include <arpa/inet.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "command-line.h"
 
 #define SOCKETS_MAX 10000000ul
 #define QUERIES_MAX UINT32_MAX
-#define TIMEOUT_MAX 86400.0
+#define TIMEOUT_MAX 86400000ul
 
-static int take(void *settings, int letter);
+enum { TIMEOUT = COMMAND_LINE_LONG };
+
+static int take(void *settings, int val);
 
 static const struct command_option table[] = {
+    COMMAND_LINE_GROUP("Where to"),
     {{"ip", required_argument, NULL, 'i'}, "IP", "address to connect to, IPv4 or IPv6 (127.0.0.1)"},
     {{"port", required_argument, NULL, 'p'}, "PORT", "port to connect to (8000)"},
+    COMMAND_LINE_GROUP("How much"),
     {{"queries", required_argument, NULL, 'n'}, "N", "queries on each socket (1)"},
     {{"sockets", required_argument, NULL, 'c'}, "N", "sockets, all open at the same time (1000)"},
-    {{"timeout", required_argument, NULL, 'T'},
-     "S",
-     "seconds without any progress, then what is missing has failed (10)"},
+    {{"timeout", required_argument, NULL, TIMEOUT},
+     "TIME",
+     "seconds (or 500ms, 2m) without any progress, then what is missing has failed (10)"},
+    COMMAND_LINE_GROUP("About"),
     COMMAND_LINE_HELP,
     COMMAND_LINE_VERSION,
 };
@@ -30,26 +34,17 @@ static const struct command_option table[] = {
 static const struct command_line line = {
     .program = "sxe-http",
     .summary = "Opens all sockets, then sends each one query after the other: GET / HTTP/1.1.",
+    .examples =
+        {
+            {"-c 100 -n 1000", "100 sockets, 1000 queries on each"},
+            {"-i ::1 -p 8080", "another address and port"},
+            {"-c 10000 --timeout 500ms", "give up after half a second without progress"},
+        },
     .closing = "Exit status: 0 all answered well, 1 not all, 2 bad arguments, 130 interrupted.",
     .options = table,
     .number = sizeof(table) / sizeof(table[0]),
     .take = take,
 };
-
-/* Seconds with or without a fraction, in milliseconds; or 0 after saying what is wrong. */
-static uint32_t
-milliseconds(const char *what, const char *text)
-{
-    char *end;
-    double seconds = strtod(text, &end);
-
-    if (*text != '\0' && text[strspn(text, ".0123456789")] == '\0' && *end == '\0' &&
-        seconds >= 0.001 && seconds <= TIMEOUT_MAX)
-        return (uint32_t)(seconds * 1000);
-    fprintf(stderr, "sxe-http: %s is '%s'; it must be from 0.001 to %.0f seconds. Try --help.\n",
-            what, text, TIMEOUT_MAX);
-    return 0;
-}
 
 /* What stands in a URL and in the Host field: an IPv6 address in brackets, without its zone, which
  * means nothing to the peer (RFC 6874, 4). */
@@ -73,13 +68,13 @@ set_authority(struct http_options *options)
 }
 
 static int
-take(void *settings, int letter)
+take(void *settings, int val)
 {
     struct http_options *options = settings;
     unsigned long value = 0;
     bool is_good = true;
 
-    switch (letter) {
+    switch (val) {
     case 'i':
         options->ip = optarg;
         break;
@@ -97,8 +92,8 @@ take(void *settings, int letter)
         options->sockets = (uint32_t)value;
         break;
     default:
-        options->timeout_ms = milliseconds("the timeout (--timeout)", optarg);
-        is_good = options->timeout_ms > 0;
+        is_good = command_line_duration(&line, "the timeout (--timeout)", 1, TIMEOUT_MAX, &value);
+        options->timeout_ms = (uint32_t)value;
         break;
     }
     return is_good ? COMMAND_LINE_GO_ON : COMMAND_LINE_WRONG;

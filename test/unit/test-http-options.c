@@ -55,6 +55,18 @@ START_TEST(each_option_has_a_long_name)
 END_TEST
 
 static const struct {
+    const char *text;
+    uint32_t ms;
+} timeouts[] = {{"30", 30000}, {"1.001", 1001}, {"500ms", 500}, {"2m", 120000}, {"1d", 86400000}};
+
+START_TEST(the_timeout_is_seconds_or_has_a_unit)
+{
+    ck_assert_int_eq(PARSE("--timeout", timeouts[_i].text), -1);
+    ck_assert_uint_eq(options.timeout_ms, timeouts[_i].ms);
+}
+END_TEST
+
+static const struct {
     const char *ip;
     const char *authority;
 } addresses[] = {
@@ -84,7 +96,7 @@ static const struct {
     {{"-p", " 1"}, {"' 1'", "from 1 to 65535"}},
     {{"-p", "1 "}, {"'1 '", "from 1 to 65535"}},
     {{"-p", ""}, {"''", "from 1 to 65535"}},
-    {{"-p"}, {"'p'", ""}},
+    {{"-p"}, {"option -p requires an argument: -p PORT", ""}},
     {{"-n", "0"}, {"queries a socket (-n) is '0'", "from 1 to 4294967295"}},
     {{"-n", "4294967296"}, {"'4294967296'", "from 1 to 4294967295"}},
     {{"-n", "1e3"}, {"'1e3'", "from 1 to 4294967295"}},
@@ -95,6 +107,8 @@ static const struct {
     {{"--timeout", "0"}, {"the timeout (--timeout) is '0'", "from 0.001 to 86400 seconds"}},
     {{"--timeout", "86400.1"}, {"'86400.1'", "from 0.001 to 86400 seconds"}},
     {{"--timeout", "-1"}, {"'-1'", "from 0.001 to 86400 seconds"}},
+    {{"--timeout", "0.5ms"}, {"'0.5ms'", "such as 10, 0.5, 500ms or 2m"}},
+    {{"--timeout", "2d"}, {"'2d'", "from 0.001 to 86400 seconds"}},
     {{"--timeout", "nan"}, {"'nan'", "from 0.001 to 86400 seconds"}},
     {{"--timeout", "1.2.3"}, {"'1.2.3'", "from 0.001 to 86400 seconds"}},
     {{"--timeout", "."}, {"'.'", "from 0.001 to 86400 seconds"}},
@@ -106,10 +120,11 @@ static const struct {
     {{"-i", ""}, {"''", "an IPv4 or IPv6 address"}},
     {{"-i", "INADDR_ANY"}, {"'INADDR_ANY'", "an IPv4 or IPv6 address"}},
     {{"-i", "1111:2222:3333:4444:5555:6666:7777:8888:9999:aaaa:bbbb:cccc"}, {":bbbb:cccc'", "an"}},
-    {{"-x"}, {"'x'", ""}},
-    {{"--nonsense"}, {"--nonsense", ""}},
-    {{"--port"}, {"--port", ""}},
-    {{"--help=me"}, {"--help", ""}},
+    {{"-x"}, {"unknown option -x", ""}},
+    {{"--nonsense"}, {"unknown option --nonsense. Try", ""}},
+    {{"--querys"}, {"unknown option --querys", "did you mean --queries?"}},
+    {{"--port"}, {"option --port requires an argument: --port PORT", ""}},
+    {{"--help=me"}, {"option --help takes no argument", ""}},
     {{"more"}, {"'more' is not an option", ""}},
     {{"--", "-p"}, {"'-p' is not an option", ""}},
 };
@@ -130,9 +145,9 @@ static const char *const help[] = {"-h", "--help"};
 START_TEST(help_names_all_options_and_their_defaults)
 {
     static const char *const words[] = {
-        "-i",        "--ip",      "(127.0.0.1)", "-p",        "--port",     "(8000)",
-        "-n",        "--queries", "(1)",         "-c",        "--sockets",  "(1000)",
-        "--timeout", "(10)",      "-h, --help",  "--version", "Exit status"};
+        "-i",         "--ip",      "(127.0.0.1)", "-p",        "--port",    "(8000)",    "-n",
+        "--queries",  "(1)",       "-c",          "--sockets", "(1000)",    "--timeout", "(10)",
+        "-h, --help", "--version", "Exit status", "Examples:", "Where to:", "How much:", "About:"};
 
     RUN_HTTP(help[_i], "-p", "never looked at");
     ck_assert_int_eq(ran.status, 0);
@@ -160,6 +175,7 @@ main(void)
     tcase_add_test(tcase, without_arguments_all_is_as_in_2010);
     tcase_add_test(tcase, each_option_has_a_short_name);
     tcase_add_test(tcase, each_option_has_a_long_name);
+    tcase_add_loop_test(tcase, the_timeout_is_seconds_or_has_a_unit, 0, 5);
     tcase_add_loop_test(tcase, an_address_becomes_the_authority_of_the_url, 0, 4);
     tcase_add_loop_test(tcase, a_bad_argument_is_named_with_what_is_allowed, 0,
                         sizeof(refused) / sizeof(refused[0]));

@@ -16,6 +16,16 @@ for _, option in ipairs{"-h", "--help"} do
     end)
 end
 
+test("--help has three examples first, and the options in groups", function()
+    local ran = cli.run("sxe-http", "--help")
+    local examples, options = ran.output:match("^usage: .-\n\nExamples:\n(.-)\n\n(.*)$")
+    local _, number = (examples .. "\n"):gsub("  sxe%-http %-.-\n", "")
+    equal(number, 3, "examples")
+    for _, group in ipairs{"Where to", "How much", "About"} do
+        check(options:find(group .. ":\n  ", 1, true), group .. " is not in " .. options)
+    end
+end)
+
 test("--version says the version", function()
     local ran = cli.run("sxe-http", "--version")
     equal(ran.status, 0)
@@ -27,7 +37,7 @@ local refused = {
     {"-p", "-p", "0"},
     {"abc", "-p", "abc"},
     {"-1", "-p", "-1"},
-    {"p", "-p"},
+    {"option -p requires an argument: -p PORT", "-p"},
     {"-c", "-c", "0"},
     {"many", "-c", "many"},
     {"-5", "-c", "-5"},
@@ -38,8 +48,9 @@ local refused = {
     {"localhost", "-i", "localhost"},
     {"soon", "--timeout", "soon"},
     {"-1", "--timeout", "-1"},
-    {"x", "-x"},
-    {"--nonsense", "--nonsense"},
+    {"unknown option -x", "-x"},
+    {"unknown option --nonsense", "--nonsense"},
+    {"did you mean --sockets?", "--sokcets"},
     {"more", "more"},
 }
 for _, case in ipairs(refused) do

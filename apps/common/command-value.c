@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT */
+#include "command-line.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct unit {
+    const char *name;
+    unsigned long factor;
+};
+
+static const struct unit durations[] = {
+    {"", 1000}, {"ms", 1}, {"s", 1000}, {"m", 60000}, {"h", 3600000}, {"d", 86400000}, {NULL, 0},
+};
+
+static const struct unit sizes[] = {
+    {"", 1ul},          {"B", 1ul},       {"k", 1ul << 10},   {"K", 1ul << 10},
+    {"KiB", 1ul << 10}, {"m", 1ul << 20}, {"M", 1ul << 20},   {"MiB", 1ul << 20},
+    {"g", 1ul << 30},   {"G", 1ul << 30}, {"GiB", 1ul << 30}, {NULL, 0},
+};
+
+/* Decimal digits with at most one point among them: *digits / *scale. What is behind them, or NULL
+ * when there are none or too many. */
+static const char *
+parse_decimal(const char *text, unsigned long *digits, unsigned long *scale)
+{
+    bool is_fraction = false;
+    bool is_number = false;
+
+    *digits = 0;
+    *scale = 1;
+    for (; (*text >= '0' && *text <= '9') || (*text == '.' && !is_fraction); text++) {
+        if (*text == '.') {
+            is_fraction = true;
+            continue;
+        }
+        is_number = true;
+        if (__builtin_mul_overflow(*digits, 10, digits) ||
+            __builtin_add_overflow(*digits, (unsigned long)(*text - '0'), digits) ||
+            (is_fraction && __builtin_mul_overflow(*scale, 10, scale)))
+            return NULL;
+    }
+    return is_number ? text : NULL;
+}
+
+/* "1.5m" as a whole number, or false. */
+static bool
+parse_with_unit(const char *text, const struct unit *unit, unsigned long *value)
+{
+    unsigned long scale;
+    const char *behind = parse_decimal(text, value, &scale);
+
+    if (behind == NULL)
+        return false;
+    while (unit->name != NULL && strcmp(unit->name, behind) != 0)
+        unit++;
+    if (unit->name == NULL || __builtin_mul_overflow(*value, unit->factor, value))
+        return false;
+    *value /= scale;
+    return true;
+}
+
+bool
+command_line_number(const struct command_line *line, const char *what, unsigned long min,
+                    unsigned long max, unsigned long *value)
+{
+    bool is_digits = *optarg != '\0' && optarg[strspn(optarg, "0123456789")] == '\0';
+
+    errno = 0;
+    *value = strtoul(optarg, NULL, 10);
+    if (is_digits && errno == 0 && *value >= min && *value <= max)
+        return true;
+    fprintf(stderr, "%s: %s is '%s'; it must be a number from %lu to %lu. Try --help.\n",
+            line->program, what, optarg, min, max);
+    return false;
+}
+
+bool
+command_line_duration(const struct command_line *line, const char *what, unsigned long min_ms,
+                      unsigned long max_ms, unsigned long *value_ms)
+{
+    if (parse_with_unit(optarg, durations, value_ms) && *value_ms >= min_ms && *value_ms <= max_ms)
+        return true;
+    fprintf(stderr,
+            "%s: %s is '%s'; it must be from %.12g to %.12g seconds, such as 10, 0.5, 500ms or 2m. "
+            "Try --help.\n",
+            line->program, what, optarg, (double)min_ms / 1000, (double)max_ms / 1000);
+    return false;
+}
+
+/* As people write it: 1536 is "1536", 65536 is "64k". */
+static void
+format_size(unsigned long size, char *text, size_t room)
+{
+    static const char letters[][2] = {"", "k", "m", "g"};
+    unsigned i = 0;
+
+    while (i < 3 && size != 0 && size % 1024 == 0) {
+        size /= 1024;
+        i++;
+    }
+    snprintf(text, room, "%lu%s", size, letters[i]);
+}
+
+bool
+command_line_size(const struct command_line *line, const char *what, unsigned long min,
+                  unsigned long max, unsigned long *value)
+{
+    char least[32];
+    char most[32];
+
+    if (parse_with_unit(optarg, sizes, value) && *value >= min && *value <= max)
+        return true;
+    format_size(min, least, sizeof(least));
+    format_size(max, most, sizeof(most));
+    fprintf(stderr,
+            "%s: %s is '%s'; it must be from %s to %s bytes, such as 65536, 64k, 16KiB or 1m. "
+            "Try --help.\n",
+            line->program, what, optarg, least, most);
+    return false;
+}

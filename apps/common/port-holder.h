@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: who holds a port or a path that could not be bound because it is in use.
+ *
+ * Place: a server calls it after EADDRINUSE, to say more than that. Reads Linux's /proc: the tables
+ * of sockets, then what each process has open.
+ *
+ * Shape:
+ *     net/tcp, net/tcp6   listens on that port, at an address that overlaps  -> inode, user
+ *     net/unix            listens on that path                               -> inode
+ *     PID/fd/N            is "socket:[inode]"                                -> PID
+ *     PID/comm            "nginx"
+ *
+ * Of several processes that share a socket it is the one with the lowest PID, mostly the parent.
+ *
+ * Limits: what other users' processes have open is shown to root only; of those it says the user,
+ * of a path's not even that. A path is found as it was given to bind(2), not in another spelling.
+ *
+ * Example:
+ *     char holder[PORT_HOLDER_MAX];
+ *
+ *     port_holder_of_port("/proc", options->ip, options->port, holder, sizeof(holder));
+ *     fprintf(stderr, "sxe-httpd: %s; stop it or choose another port with -p\n", holder);
+ */
+#ifndef PORT_HOLDER_H
+#define PORT_HOLDER_H
+
+#include <stddef.h>
+
+#define PORT_HOLDER_MAX 256 /* bytes that any of the texts fits in */
+
+/* "port 8000 is in use by nginx (pid 123)", or by "a process of user 33 whose name is hidden from
+ * us", or by "a process that /proc does not show"; cut to size. proc is where /proc is. ip is what
+ * could not be bound; NULL, or what is no IP address, overlaps with every one. */
+void port_holder_of_port(const char *proc, const char *ip, unsigned short port, char *text,
+                         size_t size);
+
+/* "/run/web.sock is in use by nginx (pid 123)"; "@name" is an abstract name. */
+void port_holder_of_path(const char *proc, const char *path, char *text, size_t size);
+
+#endif
