@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: walks the elements of a field that is a list (RFC 9110, 5.6.1), through all the lines on
+ * which the field stands, and finds the value of a field that may stand there once.
+ *
+ * Place: sxe-http-select.h takes such lists; handlers read any other list field with it. Pure: no
+ * allocation, nothing copied.
+ *
+ * Shape: elements are spans of the caller's bytes. A comma inside quotes separates nothing:
+ *
+ *     If-None-Match: "a,b" ,, W/"c"        two elements: "a,b" and W/"c"
+ *     If-None-Match: "d"                   and a third
+ *
+ * Limits: an element ends with its line, quotes or not. Empty elements are left out.
+ *
+ * Example:
+ *     struct sxe_http_list list = sxe_http_list_of(&parser, data, SXE_HTTP_FIELD_CACHE_CONTROL);
+ *     struct sxe_span element;
+ *     while (sxe_http_list_next(&list, &element))
+ *         printf("%.*s\n", (int)element.length, element.base);
+ */
+#ifndef SXE_HTTP_LIST_H
+#define SXE_HTTP_LIST_H
+
+#include "sxe-http-parse.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* All zero: the field is not there. A copy is a walk of its own. */
+struct sxe_http_list {
+    struct sxe_span rest;                 /* private: of the line; base NULL: there is no field */
+    const struct sxe_http_parser *parser; /* private: of further lines; NULL: there is none */
+    const char *data;                     /* private */
+    const struct sxe_http_field *field;   /* private: the line */
+    bool backslash_is_plain; /* rw: as in entity tags; in a quoted-string it quotes a byte */
+};
+
+/* The list of a known field in all its lines; parser and data must stay while it is walked. */
+SXE_PUBLIC struct sxe_http_list sxe_http_list_of(const struct sxe_http_parser *parser,
+                                                 const char *data, enum sxe_http_field_id id);
+
+/* The list in one text; base NULL: the field is not there. */
+SXE_PUBLIC struct sxe_http_list sxe_http_list_in(struct sxe_span text);
+
+/* Whether the field is there, even if it has no element. */
+static inline bool
+sxe_http_list_is_there(const struct sxe_http_list *list)
+{
+    return list->rest.base != NULL;
+}
+
+/* The next element, without the blanks around it; false: no more. */
+SXE_PUBLIC bool sxe_http_list_next(struct sxe_http_list *list, struct sxe_span *element);
+
+/* The text without the blanks and tabs around it. */
+SXE_PUBLIC struct sxe_span sxe_http_without_blanks(struct sxe_span text);
+
+/* The value of a known field that is no list: base NULL when it is not there, and an empty one,
+ * which is never valid, when it is there more than once (RFC 9110, 5.3). */
+SXE_PUBLIC struct sxe_span sxe_http_value_of(const struct sxe_http_parser *parser, const char *data,
+                                             enum sxe_http_field_id id);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

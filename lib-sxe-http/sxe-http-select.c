@@ -1,0 +1,465 @@
+/* SPDX-License-Identifier: MIT */
+#include "sxe-http-select.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "sxe-http-date.h"
+#include "sxe-http-private.h"
+
+struct sxe_http_conditions
+sxe_http_conditions_of(const struct sxe_http_parser *parser, const char *data, int64_t now)
+{
+    return (struct sxe_http_conditions){
+        .method = parser->method,
+        .if_match = sxe_http_list_of(parser, data, SXE_HTTP_FIELD_IF_MATCH),
+        .if_none_match = sxe_http_list_of(parser, data, SXE_HTTP_FIELD_IF_NONE_MATCH),
+        .if_modified_since = sxe_http_value_of(parser, data, SXE_HTTP_FIELD_IF_MODIFIED_SINCE),
+        .if_unmodified_since = sxe_http_value_of(parser, data, SXE_HTTP_FIELD_IF_UNMODIFIED_SINCE),
+        .if_range = sxe_http_value_of(parser, data, SXE_HTTP_FIELD_IF_RANGE),
+        .range = sxe_http_value_of(parser, data, SXE_HTTP_FIELD_RANGE),
+        .now = now,
+    };
+}
+
+/* ---- Entity tags ---- */
+
+static bool
+is_weak(struct sxe_span etag)
+{
+    return etag.length >= 2 && memcmp(etag.base, "W/", 2) == 0;
+}
+
+/* The tag in its quotes, without W/. */
+static struct sxe_span
+opaque_tag(struct sxe_span etag)
+{
+    if (is_weak(etag)) {
+        etag.base += 2;
+        etag.length -= 2;
+    }
+    return etag;
+}
+
+bool
+sxe_http_etag_is_valid(struct sxe_span etag)
+{
+    struct sxe_span tag = opaque_tag(etag);
+
+    if (tag.length < 2 || tag.base[0] != '"' || tag.base[tag.length - 1] != '"')
+        return false;
+    for (size_t i = 1; i < tag.length - 1; i++) {
+        uint8_t byte = (uint8_t)tag.base[i];
+
+        if (byte <= ' ' || byte == '"' || byte == 0x7f)
+            return false;
+    }
+    return true;
+}
+
+bool
+sxe_http_etag_matches(struct sxe_span a, struct sxe_span b, enum sxe_http_comparison comparison)
+{
+    struct sxe_span tag_a = opaque_tag(a);
+    struct sxe_span tag_b = opaque_tag(b);
+
+    if (!sxe_http_etag_is_valid(a) || !sxe_http_etag_is_valid(b))
+        return false;
+    if (comparison == SXE_HTTP_STRONG_COMPARISON && (is_weak(a) || is_weak(b)))
+        return false;
+    return tag_a.length == tag_b.length && memcmp(tag_a.base, tag_b.base, tag_a.length) == 0;
+}
+
+/* What a list of entity tags says of one. */
+struct tags {
+    bool has_tag;  /* it is in the list */
+    bool has_star; /* any tag is */
+    bool is_good;  /* the list is "*", or nothing but tags */
+};
+
+static struct tags
+look_for_tag(const struct sxe_http_list *field, struct sxe_span etag,
+             enum sxe_http_comparison comparison)
+{
+    struct sxe_http_list list = *field;
+    struct tags tags = {.is_good = true};
+    struct sxe_span element;
+    unsigned number;
+
+    list.backslash_is_plain = true;
+    for (number = 0; sxe_http_list_next(&list, &element); number++) {
+        bool is_star = element.length == 1 && *element.base == '*';
+
+        tags.has_star |= is_star;
+        tags.has_tag |= sxe_http_etag_matches(element, etag, comparison);
+        tags.is_good &= is_star || sxe_http_etag_is_valid(element);
+    }
+    tags.is_good &= !tags.has_star || number == 1;
+    return tags;
+}
+
+/* ---- Conditions: whether each holds, malformed or not ---- */
+
+/* RFC 9110, 13.1.1 */
+static bool
+if_match(const struct sxe_http_conditions *conditions,
+         const struct sxe_http_representation *selected)
+{
+    struct tags tags =
+        look_for_tag(&conditions->if_match, selected->etag, SXE_HTTP_STRONG_COMPARISON);
+
+    return tags.is_good && !selected->is_missing && (tags.has_tag || tags.has_star);
+}
+
+/* RFC 9110, 13.1.2 */
+static bool
+if_none_match(const struct sxe_http_conditions *conditions,
+              const struct sxe_http_representation *selected)
+{
+    struct tags tags =
+        look_for_tag(&conditions->if_none_match, selected->etag, SXE_HTTP_WEAK_COMPARISON);
+
+    return selected->is_missing || !(tags.has_tag || tags.has_star);
+}
+
+/* Whether there are both a date in the field and one to compare it with (RFC 9110, 13.1.3). */
+static bool
+get_dates(struct sxe_span field, const struct sxe_http_conditions *conditions,
+          const struct sxe_http_representation *selected, int64_t *date)
+{
+    return !selected->is_missing && selected->modified != SXE_HTTP_NO_DATE &&
+           sxe_http_date_parse(field, conditions->now, date) == 0;
+}
+
+/* RFC 9110, 13.1.4 */
+static bool
+if_unmodified_since(const struct sxe_http_conditions *conditions,
+                    const struct sxe_http_representation *selected)
+{
+    int64_t date;
+
+    return !get_dates(conditions->if_unmodified_since, conditions, selected, &date) ||
+           selected->modified <= date;
+}
+
+/* RFC 9110, 13.1.3 */
+static bool
+if_modified_since(const struct sxe_http_conditions *conditions,
+                  const struct sxe_http_representation *selected)
+{
+    int64_t date;
+
+    return !get_dates(conditions->if_modified_since, conditions, selected, &date) ||
+           selected->modified > date;
+}
+
+/* RFC 9110, 13.1.5 */
+static bool
+if_range(const struct sxe_http_conditions *conditions,
+         const struct sxe_http_representation *selected)
+{
+    struct sxe_span field = conditions->if_range;
+    int64_t date;
+
+    if (field.base == NULL ||
+        sxe_http_etag_matches(field, selected->etag, SXE_HTTP_STRONG_COMPARISON))
+        return true;
+    return !selected->modified_is_weak && get_dates(field, conditions, selected, &date) &&
+           selected->modified == date;
+}
+
+static bool
+is_get_or_head(const struct sxe_http_conditions *conditions)
+{
+    return conditions->method == SXE_HTTP_GET || conditions->method == SXE_HTTP_HEAD;
+}
+
+unsigned
+sxe_http_precondition(const struct sxe_http_conditions *conditions,
+                      const struct sxe_http_representation *selected)
+{
+    bool is_read = is_get_or_head(conditions);
+
+    if (sxe_http_list_is_there(&conditions->if_match)) {
+        if (!if_match(conditions, selected))
+            return 412;
+    } else if (!if_unmodified_since(conditions, selected)) {
+        return 412;
+    }
+    if (sxe_http_list_is_there(&conditions->if_none_match)) {
+        if (!if_none_match(conditions, selected))
+            return is_read ? 304 : 412;
+    } else if (is_read && !if_modified_since(conditions, selected)) {
+        return 304;
+    }
+    return 0;
+}
+
+/* ---- Ranges ---- */
+
+enum range_result { RANGE_BAD, RANGE_UNSATISFIABLE, RANGE_GOOD };
+
+/* Takes digits, at least one; a number that does not fit is the greatest that does. */
+static bool
+take_position(struct sxe_span *text, uint64_t *position)
+{
+    const char *from = text->base;
+
+    *position = 0;
+    for (; text->length > 0; text->base++, text->length--) {
+        unsigned digit = (unsigned)(uint8_t)*text->base - '0';
+
+        if (digit > 9)
+            break;
+        *position = *position > (UINT64_MAX - digit) / 10 ? UINT64_MAX : *position * 10 + digit;
+    }
+    return text->base != from;
+}
+
+static bool
+take_dash(struct sxe_span *text)
+{
+    if (text->length == 0 || *text->base != '-')
+        return false;
+    text->base++;
+    text->length--;
+    return true;
+}
+
+/* int-range or suffix-range (RFC 9110, 14.1.1), of something that has `length` bytes. */
+static enum range_result
+read_range(struct sxe_span spec, uint64_t length, struct sxe_http_range *range)
+{
+    uint64_t first;
+    uint64_t last = UINT64_MAX;
+
+    if (take_dash(&spec)) {
+        if (!take_position(&spec, &last) || spec.length > 0)
+            return RANGE_BAD;
+        range->length = last < length ? last : length;
+        range->first = length - range->length;
+        return last > 0 ? RANGE_GOOD : RANGE_UNSATISFIABLE;
+    }
+    if (!take_position(&spec, &first) || !take_dash(&spec))
+        return RANGE_BAD;
+    if (spec.length > 0 && (!take_position(&spec, &last) || spec.length > 0 || last < first))
+        return RANGE_BAD;
+    if (first >= length)
+        return RANGE_UNSATISFIABLE;
+    range->first = first;
+    range->length = (last < length ? last : length - 1) - first + 1;
+    return RANGE_GOOD;
+}
+
+static bool
+touch(const struct sxe_http_range *a, const struct sxe_http_range *b)
+{
+    return a->first <= b->first + b->length && b->first <= a->first + a->length;
+}
+
+static struct sxe_http_range
+join(const struct sxe_http_range *a, const struct sxe_http_range *b)
+{
+    uint64_t end_a = a->first + a->length;
+    uint64_t end_b = b->first + b->length;
+    uint64_t first = a->first < b->first ? a->first : b->first;
+
+    return (struct sxe_http_range){first, (end_a > end_b ? end_a : end_b) - first};
+}
+
+/* Adds a range to those of which none touches another, and makes it one with those that it touches,
+ * in the place of the first of them. Returns how many there are then. */
+static unsigned
+add_range(struct sxe_http_range *ranges, unsigned number, struct sxe_http_range range)
+{
+    unsigned kept = 0;
+    unsigned place = number;
+
+    for (unsigned i = 0; i < number; i++) {
+        if (!touch(&ranges[i], &range)) {
+            ranges[kept++] = ranges[i];
+            continue;
+        }
+        range = join(&ranges[i], &range);
+        if (place == number)
+            place = kept++;
+    }
+    if (place == number)
+        place = kept++;
+    ranges[place] = range;
+    return kept;
+}
+
+/* Takes "bytes=" off (RFC 9110, 14.1: a unit is a token without case). */
+static bool
+take_unit(struct sxe_span *text)
+{
+    const size_t length = SXE_LITERAL_LENGTH("bytes=");
+
+    if (text->length < length || !sxe__http_same(text->base, "bytes=", length))
+        return false;
+    text->base += length;
+    text->length -= length;
+    return true;
+}
+
+/* RFC 9110, 14.2 */
+static int
+read_ranges(struct sxe_span field, uint64_t length, struct sxe_http_range *ranges, unsigned max)
+{
+    struct sxe_http_list list;
+    struct sxe_span spec;
+    struct sxe_http_range range;
+    unsigned asked = 0;
+    unsigned number = 0;
+
+    if (!take_unit(&field))
+        return 0;
+    for (list = sxe_http_list_in(field); sxe_http_list_next(&list, &spec); asked++) {
+        enum range_result result = read_range(spec, length, &range);
+
+        if (result == RANGE_BAD || asked == max)
+            return 0;
+        if (result == RANGE_GOOD)
+            number = add_range(ranges, number, range);
+    }
+    if (asked > 0 && number == 0)
+        return -ERANGE;
+    /* The last bytes of nothing are a range that no Content-Range can say. */
+    return length > 0 ? (int)number : 0;
+}
+
+int
+sxe_http_select_ranges(const struct sxe_http_conditions *conditions,
+                       const struct sxe_http_representation *selected,
+                       struct sxe_http_range *ranges, unsigned max)
+{
+    if (conditions->method != SXE_HTTP_GET || conditions->range.base == NULL ||
+        !if_range(conditions, selected))
+        return 0;
+    return read_ranges(conditions->range, selected->length, ranges, max);
+}
+
+size_t
+sxe_http_content_range(const struct sxe_http_range *range, uint64_t length,
+                       char room[SXE_HTTP_CONTENT_RANGE_MAX])
+{
+    int written;
+
+    if (range == NULL)
+        written = snprintf(room, SXE_HTTP_CONTENT_RANGE_MAX, "bytes */%" PRIu64, length);
+    else
+        written =
+            snprintf(room, SXE_HTTP_CONTENT_RANGE_MAX, "bytes %" PRIu64 "-%" PRIu64 "/%" PRIu64,
+                     range->first, range->first + range->length - 1, length);
+    return (size_t)written;
+}
+
+/* ---- Content codings ---- */
+
+enum { NOT_LISTED = -1, MALFORMED = -1, WEIGHT_MAX = 1000 };
+
+static bool
+is_word(struct sxe_span text, const char *word)
+{
+    return text.length == strlen(word) && sxe__http_same(text.base, word, text.length);
+}
+
+/* qvalue (RFC 9110, 12.4.2) in thousandths, or MALFORMED. */
+static int
+read_weight(struct sxe_span text)
+{
+    int weight = 0;
+    int unit = WEIGHT_MAX;
+
+    if (text.length < 1 || text.length > 5 || (text.length > 1 && text.base[1] != '.'))
+        return MALFORMED;
+    for (size_t i = 0; i < text.length; i++) {
+        unsigned digit = (unsigned)(uint8_t)text.base[i] - '0';
+
+        if (i == 1)
+            continue;
+        if (digit > 9)
+            return MALFORMED;
+        weight += (int)digit * unit;
+        unit /= 10;
+    }
+    return weight <= WEIGHT_MAX ? weight : MALFORMED;
+}
+
+/* codings [ weight ] (RFC 9110, 12.5.3): the coding's name, and its weight or MALFORMED. */
+static int
+split_coding(struct sxe_span element, struct sxe_span *name)
+{
+    const char *semicolon = memchr(element.base, ';', element.length);
+    struct sxe_span weight;
+
+    *name = element;
+    if (semicolon == NULL)
+        return WEIGHT_MAX;
+    name->length = (size_t)(semicolon - element.base);
+    weight = (struct sxe_span){semicolon + 1, element.length - name->length - 1};
+    *name = sxe_http_without_blanks(*name);
+    weight = sxe_http_without_blanks(weight);
+    if (weight.length < 2 || !sxe__http_same(weight.base, "q=", 2))
+        return MALFORMED;
+    return read_weight((struct sxe_span){weight.base + 2, weight.length - 2});
+}
+
+/* RFC 9110, 8.4.1.3: x-gzip is gzip. */
+static bool
+is_coding(struct sxe_span name, const char *coding)
+{
+    return is_word(name, coding) || (strcmp(coding, "gzip") == 0 && is_word(name, "x-gzip"));
+}
+
+/* Fills in the weights of the codings offered and, behind them, of identity; of each the first good
+ * mention counts, or else that of the rest. */
+static void
+read_weights(struct sxe_http_list list, const char *const *offered, unsigned number, int *weights)
+{
+    struct sxe_span element;
+    struct sxe_span name;
+    int rest = NOT_LISTED;
+
+    for (unsigned i = 0; i <= number; i++)
+        weights[i] = NOT_LISTED;
+    while (sxe_http_list_next(&list, &element)) {
+        int weight = split_coding(element, &name);
+
+        if (weight == MALFORMED)
+            continue;
+        if (rest == NOT_LISTED && is_word(name, "*"))
+            rest = weight;
+        for (unsigned i = 0; i <= number; i++) {
+            if (weights[i] == NOT_LISTED && is_coding(name, i < number ? offered[i] : "identity"))
+                weights[i] = weight;
+        }
+    }
+    for (unsigned i = 0; i <= number; i++)
+        weights[i] = weights[i] == NOT_LISTED ? rest : weights[i];
+}
+
+int
+sxe_http_select_coding(const struct sxe_http_list *accept_encoding, const char *const *offered,
+                       unsigned number)
+{
+    int weights[SXE_HTTP_CODINGS_MAX + 1];
+    int best = -1;
+    int weight_best;
+
+    if (number > SXE_HTTP_CODINGS_MAX)
+        number = SXE_HTTP_CODINGS_MAX;
+    read_weights(*accept_encoding, offered, number, weights);
+    weight_best = weights[number];
+    for (unsigned i = 0; i < number; i++) {
+        if (weights[i] > 0 &&
+            (weights[i] > weight_best || (best < 0 && weights[i] == weight_best))) {
+            weight_best = weights[i];
+            best = (int)i;
+        }
+    }
+    return best;
+}

@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: MIT */
+#include "sxe-http-uri.h"
+
+#include <errno.h>
+#include <string.h>
+
+enum { BAD_ESCAPE = -1, ESCAPE_LENGTH = 3 };
+
+static const char hex_digits[] = "0123456789ABCDEF";
+
+/* RFC 3986, 2.3: letters, digits and -._~ */
+static bool
+is_unreserved(unsigned byte)
+{
+    static const uint64_t set[2] = {UINT64_C(0x03ff600000000000), UINT64_C(0x47fffffe87fffffe)};
+
+    return byte < 0x80 && (set[byte >> 6] >> (byte & 63) & 1) != 0;
+}
+
+/* 0 to 15, or more if it is no digit. */
+static unsigned
+hex_value(char digit)
+{
+    unsigned number = (unsigned)(uint8_t)digit - '0';
+    unsigned letter = ((unsigned)(uint8_t)digit | 0x20) - 'a';
+
+    if (number <= 9)
+        return number;
+    return letter < 6 ? letter + 10 : 16;
+}
+
+/* What an escape stands for, or BAD_ESCAPE. */
+static int
+read_escape(const char *escape, const char *end)
+{
+    unsigned high;
+    unsigned low;
+
+    if (end - escape < ESCAPE_LENGTH)
+        return BAD_ESCAPE;
+    high = hex_value(escape[1]);
+    low = hex_value(escape[2]);
+    return high > 15 || low > 15 ? BAD_ESCAPE : (int)(high << 4 | low);
+}
+
+/* Takes a byte, or an escape and answers what it stands for, or BAD_ESCAPE. */
+static inline int
+take_byte(const char **text, const char *end)
+{
+    const char *p = *text;
+    int byte = (uint8_t)*p;
+
+    *text = p + 1;
+    if (byte != '%')
+        return byte;
+    byte = read_escape(p, end);
+    if (byte != BAD_ESCAPE)
+        *text = p + ESCAPE_LENGTH;
+    return byte;
+}
+
+/* The same in a name or value of a query. */
+static int
+take_form_byte(const char **text, const char *end)
+{
+    if (**text != '+')
+        return take_byte(text, end);
+    ++*text;
+    return ' ';
+}
+
+static void
+put_escape(char escape[ESCAPE_LENGTH], unsigned byte)
+{
+    escape[0] = '%';
+    escape[1] = hex_digits[byte >> 4];
+    escape[2] = hex_digits[byte & 15];
+}
+
+/* Takes what is before the first separator, and that; if there is none, all, and NULL is left. */
+static struct sxe_span
+take_part(struct sxe_span *text, char separator)
+{
+    struct sxe_span part = *text;
+    const char *end = memchr(part.base, separator, part.length);
+
+    if (end == NULL) {
+        *text = (struct sxe_span){NULL, 0};
+        return part;
+    }
+    part.length = (size_t)(end - part.base);
+    *text = (struct sxe_span){end + 1, text->length - part.length - 1};
+    return part;
+}
+
+/* ---- Targets ---- */
+
+/* Takes scheme and authority off an absolute URI; false: it is none. */
+static bool
+take_authority(struct sxe_span *uri, struct sxe_span *authority)
+{
+    const char *end = uri->base + uri->length;
+    const char *scheme_end = memmem(uri->base, uri->length, "://", 3);
+    const char *path;
+
+    if (scheme_end == NULL)
+        return false;
+    *authority = (struct sxe_span){scheme_end + 3, (size_t)(end - scheme_end) - 3};
+    path = memchr(authority->base, '/', authority->length);
+    if (path != NULL)
+        authority->length = (size_t)(path - authority->base);
+    *uri = (struct sxe_span){authority->base + authority->length,
+                             (size_t)(end - authority->base) - authority->length};
+    return true;
+}
+
+int
+sxe_http_split_target(struct sxe_span target, struct sxe_http_target *parts)
+{
+    bool is_asterisk = target.length == 1 && *target.base == '*';
+
+    if (target.length == 0)
+        return -EINVAL;
+    *parts = (struct sxe_http_target){.query = target};
+    parts->path = take_part(&parts->query, '?');
+    if (*target.base != '/' && !is_asterisk && !take_authority(&parts->path, &parts->authority))
+        return -EINVAL;
+    if (parts->path.length == 0)
+        parts->path = (struct sxe_span){"/", 1};
+    return 0;
+}
+
+/* ---- Paths ---- */
+
+/* Whether there is neither an escape nor a segment that begins with a dot. */
+static bool
+is_normal(struct sxe_span path)
+{
+    const char *end = path.base + path.length;
+    const char *p = path.base;
+
+    if (memchr(p, '%', path.length) != NULL)
+        return false;
+    while ((p = memchr(p, '.', (size_t)(end - p))) != NULL) {
+        if (p[-1] == '/')
+            return false;
+        p++;
+    }
+    return true;
+}
+
+/* The part of a path in room that begins with the slash before `slash`. */
+static char *
+parent_of(char *slash, const char *room)
+{
+    while (slash > room) {
+        slash--;
+        if (*slash == '/')
+            break;
+    }
+    return slash;
+}
+
+/* Behind the segment that is at the end of what was written, `slash` before it, if it stays; its
+ * dots are resolved (RFC 3986, 5.2.4). */
+static char *
+resolve_dots(char *slash, char *out, const char *room, bool is_last)
+{
+    size_t length = (size_t)(out - slash);
+
+    if (length == 2 && slash[1] == '.')
+        out = slash;
+    else if (length == 3 && slash[1] == '.' && slash[2] == '.')
+        out = parent_of(slash, room);
+    else
+        return out;
+    if (is_last)
+        *out++ = '/';
+    return out;
+}
+
+/* Takes a byte or an escape and writes it as it should be; NULL: a bad escape. */
+static char *
+put_normal(char *out, const char **text, const char *end)
+{
+    bool is_escape = **text == '%';
+    int byte = take_byte(text, end);
+
+    if (byte == BAD_ESCAPE)
+        return NULL;
+    if (is_escape && !is_unreserved((unsigned)byte)) {
+        put_escape(out, (unsigned)byte);
+        return out + ESCAPE_LENGTH;
+    }
+    *out = (char)byte;
+    return out + 1;
+}
+
+int
+sxe_http_normalise_path(struct sxe_span path, char *room, size_t size, struct sxe_span *normal)
+{
+    const char *p = path.base;
+    char *out = room;
+
+    if (path.length == 0 || *p != '/')
+        return -EINVAL;
+    *normal = path;
+    if (is_normal(path))
+        return 0;
+    if (size < path.length)
+        return -ENOBUFS;
+    for (const char *end = p + path.length; p < end;) {
+        char *slash = out;
+
+        *out++ = *p++;
+        while (p < end && *p != '/') {
+            out = put_normal(out, &p, end);
+            if (out == NULL)
+                return -EILSEQ;
+        }
+        out = resolve_dots(slash, out, room, p == end);
+    }
+    *normal = (struct sxe_span){room, (size_t)(out - room)};
+    return 0;
+}
+
+ssize_t
+sxe_http_path_to_file(struct sxe_span path, char *room, size_t size)
+{
+    struct sxe_span normal;
+    int result = size > path.length ? sxe_http_normalise_path(path, room, size, &normal) : -ENOBUFS;
+    const char *p;
+    const char *end;
+    size_t length = 0;
+    bool is_behind_slash = true;
+
+    if (result < 0)
+        return result;
+    end = normal.base + normal.length;
+    for (p = normal.base; p < end;) {
+        bool is_slash = *p == '/';
+        int byte = take_byte(&p, end);
+
+        if (byte == '\0' || byte == '\\' || (byte == '/' && !is_slash))
+            return -EINVAL;
+        if (!is_slash || !is_behind_slash)
+            room[length++] = (char)byte;
+        is_behind_slash = is_slash;
+    }
+    if (length == 0)
+        room[length++] = '.';
+    room[length] = '\0';
+    return (ssize_t)length;
+}
+
+/* Byte by byte, as `take` takes them. */
+static ssize_t
+decode(struct sxe_span text, int (*take)(const char **text, const char *end), char *room,
+       size_t size)
+{
+    const char *p = text.base;
+    size_t length = 0;
+
+    if (text.length == 0)
+        return 0;
+    for (const char *end = p + text.length; p < end; length++) {
+        int byte = take(&p, end);
+
+        if (byte == BAD_ESCAPE)
+            return -EILSEQ;
+        if (length == size)
+            return -ENOBUFS;
+        room[length] = (char)byte;
+    }
+    return (ssize_t)length;
+}
+
+ssize_t
+sxe_http_decode(struct sxe_span text, char *room, size_t size)
+{
+    return decode(text, take_byte, room, size);
+}
+
+/* ---- Queries ---- */
+
+ssize_t
+sxe_http_decode_form(struct sxe_span text, char *room, size_t size)
+{
+    return decode(text, take_form_byte, room, size);
+}
+
+bool
+sxe_http_query_next(struct sxe_http_query *query)
+{
+    while (query->rest.length > 0) {
+        query->value = take_part(&query->rest, '&');
+        if (query->value.length > 0) {
+            query->name = take_part(&query->value, '=');
+            return true;
+        }
+    }
+    return false;
+}
+
+bool
+sxe_http_query_is(const struct sxe_http_query *query, const char *name)
+{
+    const char *p = query->name.base;
+    const char *end = p + query->name.length;
+
+    while (p < end) {
+        int byte = take_form_byte(&p, end);
+
+        if (*name == '\0' || byte != (uint8_t)*name)
+            return false;
+        name++;
+    }
+    return *name == '\0';
+}
+
+ssize_t
+sxe_http_query_find(struct sxe_span text, const char *name, char *room, size_t size)
+{
+    struct sxe_http_query query;
+
+    sxe_http_query_start(&query, text);
+    while (sxe_http_query_next(&query)) {
+        if (sxe_http_query_is(&query, name))
+            return sxe_http_decode_form(query.value, room, size);
+    }
+    return -ENOENT;
+}
+
+/* ---- Writing ---- */
+
+/* Escapes all but the unreserved bytes and one more. */
+static ssize_t
+encode(struct sxe_span text, char kept, char *room, size_t size)
+{
+    size_t length = 0;
+
+    for (size_t i = 0; i < text.length; i++) {
+        uint8_t byte = (uint8_t)text.base[i];
+        bool is_plain = is_unreserved(byte) || byte == (uint8_t)kept;
+        size_t needed = is_plain ? 1 : ESCAPE_LENGTH;
+
+        if (size - length < needed)
+            return -ENOBUFS;
+        if (is_plain)
+            room[length] = (char)byte;
+        else
+            put_escape(room + length, byte);
+        length += needed;
+    }
+    return (ssize_t)length;
+}
+
+ssize_t
+sxe_http_encode_segment(struct sxe_span text, char *room, size_t size)
+{
+    return encode(text, '-', room, size);
+}
+
+ssize_t
+sxe_http_encode_path(struct sxe_span text, char *room, size_t size)
+{
+    return encode(text, '/', room, size);
+}
+
+/* What stands for the byte in HTML. */
+static struct sxe_span
+html_of(const char *byte)
+{
+#define HTML(text) ((struct sxe_span){text, SXE_LITERAL_LENGTH(text)})
+    switch (*byte) {
+    case '&':
+        return HTML("&amp;");
+    case '<':
+        return HTML("&lt;");
+    case '>':
+        return HTML("&gt;");
+    case '"':
+        return HTML("&quot;");
+    case '\'':
+        return HTML("&#39;");
+    default:
+        return (struct sxe_span){byte, 1};
+    }
+#undef HTML
+}
+
+ssize_t
+sxe_http_escape_html(struct sxe_span text, char *room, size_t size)
+{
+    size_t length = 0;
+
+    for (size_t i = 0; i < text.length; i++) {
+        struct sxe_span html = html_of(text.base + i);
+
+        if (size - length < html.length)
+            return -ENOBUFS;
+        memcpy(room + length, html.base, html.length);
+        length += html.length;
+    }
+    return (ssize_t)length;
+}

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: takes request targets apart (RFC 9112, 3.2) and puts paths and queries into the forms that
+ * routes, files and handlers want (RFC 3986); and escapes names for links and pages.
+ *
+ * Place: the server, between the parser and the router; handlers; static files. Pure: no
+ * allocation, the caller gives the room.
+ *
+ * Shape: what the peer sent stays; each form is made from it when somebody asks.
+ *
+ *     http://host:80/a/%7Eb/%2e%2E/c%20d?x=1+2&y      target
+ *            ^authority           ^path  ^query       sxe_http_split_target
+ *     /a/c%20d                                        sxe_http_normalise_path, to route by
+ *     a/c d                                           sxe_http_path_to_file, to open
+ *     x: "1 2"   y: none                              sxe_http_query_next, sxe_http_query_find
+ *
+ * Decoded bytes never mean anything: %2F is no separator and %26 no end of a parameter. A path is
+ * decoded once; its dots are resolved after that, so %2e%2e is "..", and never lead above "/".
+ *
+ * Limits: those of the room. Results are never longer than what they are made of, so that they may
+ * take its place, except for those of the functions that escape.
+ *
+ *     -EILSEQ   a % without two hexadecimal digits     -ENOBUFS   more than there is room for
+ *
+ * Example:
+ *     struct sxe_http_target target;
+ *     char name[80];
+ *     ssize_t length = -ENOENT;
+ *     if (sxe_http_split_target(text, &target) == 0)
+ *         length = sxe_http_query_find(target.query, "name", name, sizeof(name));
+ *     if (length >= 0)
+ *         greet(name, (size_t)length);
+ */
+#ifndef SXE_HTTP_URI_H
+#define SXE_HTTP_URI_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "sxe-util.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- Targets ---- */
+
+struct sxe_http_target {
+    struct sxe_span authority; /* host, and port; base NULL: the target has none */
+    struct sxe_span path;      /* begins with "/", which may be missing in the target, or is "*" */
+    struct sxe_span query;     /* behind the "?"; base NULL: there is no "?" */
+};
+
+/* Take apart a target that the parser let through, in origin, absolute or asterisk form. -EINVAL:
+ * it is none of those, as CONNECT's, which has no path. */
+SXE_PUBLIC SXE_MUST_USE int sxe_http_split_target(struct sxe_span target,
+                                                  struct sxe_http_target *parts);
+
+/* ---- Paths ---- */
+
+/* The path as routes know it (RFC 3986, 6.2.2): escapes of letters, digits and -._~ are decoded,
+ * other escapes have capital letters, segments of one and two dots are resolved. Empty segments
+ * stay. Most paths are so already: then *normal is the path itself, and nothing is copied;
+ * otherwise it is in room, of which path.length bytes are needed. room may be the path's own.
+ * 0, -EINVAL (it does not begin with "/"), -EILSEQ or -ENOBUFS. */
+SXE_PUBLIC SXE_MUST_USE int sxe_http_normalise_path(struct sxe_span path, char *room, size_t size,
+                                                    struct sxe_span *normal);
+
+/* The path as the name of a file, for openat2(): decoded, without the first slash and empty
+ * segments, with a NUL behind it. "/" is "."; a slash at the end stays, for it names a directory.
+ * room needs path.length + 1 bytes, and may be the path's own if there is one more. Returns the
+ * length without the NUL; -EINVAL also for a slash that is escaped, a backslash and a NUL, escaped
+ * or not; -EILSEQ or -ENOBUFS.
+ * Make a redirect from this name, not from the path: one that begins with "//" names a host. */
+SXE_PUBLIC SXE_MUST_USE ssize_t sxe_http_path_to_file(struct sxe_span path, char *room,
+                                                      size_t size);
+
+/* Decode every escape. room may be the text's own. Returns the length of the result, which can hold
+ * any byte, NUL and "/" too; -EILSEQ or -ENOBUFS. */
+SXE_PUBLIC SXE_MUST_USE ssize_t sxe_http_decode(struct sxe_span text, char *room, size_t size);
+
+/* ---- Queries, and bodies of application/x-www-form-urlencoded ---- */
+
+/* The same, for a name or value: "+" is a blank. */
+SXE_PUBLIC SXE_MUST_USE ssize_t sxe_http_decode_form(struct sxe_span text, char *room, size_t size);
+
+struct sxe_http_query {
+    struct sxe_span rest;  /* private */
+    struct sxe_span name;  /* ro: not decoded */
+    struct sxe_span value; /* ro: not decoded; base NULL: there is no "=" */
+};
+
+/* Before the first parameter. */
+static inline void
+sxe_http_query_start(struct sxe_http_query *query, struct sxe_span text)
+{
+    query->rest = text;
+}
+
+/* Go to the next parameter, over empty ones; false: no more. */
+SXE_PUBLIC bool sxe_http_query_next(struct sxe_http_query *query);
+
+/* Whether the parameter's name, decoded, is this. */
+SXE_PUBLIC bool sxe_http_query_is(const struct sxe_http_query *query, const char *name);
+
+/* Decode the value of the first parameter of that name. Returns its length, 0 if it has no "=";
+ * -ENOENT (no such parameter), -EILSEQ or -ENOBUFS. */
+SXE_PUBLIC SXE_MUST_USE ssize_t sxe_http_query_find(struct sxe_span text, const char *name,
+                                                    char *room, size_t size);
+
+/* ---- Writing links and pages: each returns the length of the result, or -ENOBUFS ---- */
+
+/* Escape all but letters, digits and -._~, so that a name is one segment of a path or one part of a
+ * query and may stand in HTML and in a field. At most three times as long. */
+SXE_PUBLIC SXE_MUST_USE ssize_t sxe_http_encode_segment(struct sxe_span text, char *room,
+                                                        size_t size);
+
+/* The same, but slashes stay. */
+SXE_PUBLIC SXE_MUST_USE ssize_t sxe_http_encode_path(struct sxe_span text, char *room, size_t size);
+
+/* Write & < > " ' so that they are text, in an element or a quoted attribute of HTML. At most six
+ * times as long. */
+SXE_PUBLIC SXE_MUST_USE ssize_t sxe_http_escape_html(struct sxe_span text, char *room, size_t size);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
