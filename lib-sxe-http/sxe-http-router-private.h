@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: the words of a route, before they are a place in the tree: the list of its methods, the
+ * text for Allow that comes of it, and the parts of its pattern.
+ *
+ *     sxe-http-route.c     reads the words, and says what is wrong with them
+ *     sxe-http-router.c    the tree
+ */
+#ifndef SXE_HTTP_ROUTER_PRIVATE_H
+#define SXE_HTTP_ROUTER_PRIVATE_H
+
+#include "sxe-http-router.h"
+
+enum {
+    SXE__HTTP_PARTS_MAX = 2 * SXE_HTTP_ROUTE_PARAMETERS + 1, /* a literal between and around */
+    SXE__HTTP_ROUTE_ERROR_MAX = 256
+};
+
+enum sxe__http_part_kind { SXE__HTTP_LITERAL, SXE__HTTP_PARAMETER, SXE__HTTP_TAIL };
+
+/* A pattern is a row of these; texts are offsets into it. */
+struct sxe__http_part {
+    enum sxe__http_part_kind kind;
+    struct sxe_http_text text; /* the literal; of a parameter what follows it in its segment */
+};
+
+/* A route as it was given, and what was understood of it. */
+struct sxe__http_words {
+    const char *methods;
+    const char *pattern;
+    char *error; /* room for SXE__HTTP_ROUTE_ERROR_MAX bytes */
+    struct sxe__http_part parts[SXE__HTTP_PARTS_MAX];
+    unsigned parts_number;
+    struct sxe_http_text names[SXE_HTTP_ROUTE_PARAMETERS];
+    unsigned names_number;
+};
+
+/* A text for Allow: the methods that enum sxe_http_method knows, in its order, then others in the
+ * order in which they were added. */
+struct sxe__http_allow {
+    unsigned known; /* a bit each; that of OTHER means nothing */
+    size_t length;
+    size_t others; /* where they begin */
+    char *text;
+};
+
+/* Methods, pattern and error are set, all else is 0. 0, or -EINVAL with a message. */
+int sxe__http_words_parse(struct sxe__http_words *words);
+
+/* Says what is wrong with them; -error. */
+SXE_PRINTF(3, 4)
+int sxe__http_words_refuse(const struct sxe__http_words *words, int error, const char *format, ...);
+
+/* The next method of a list, "GET,POST", from *rest on, which moves behind it; false: no more. */
+bool sxe__http_methods_next(const char **rest, struct sxe_span *method);
+bool sxe__http_methods_have(const char *list, struct sxe_span method);
+
+/* What a text for Allow becomes with more methods; `old` with a NULL text is none at all. Owns the
+ * text, which is NULL when there is no memory. */
+struct sxe__http_allow sxe__http_allow_with(const struct sxe__http_allow *old, const char *methods);
+
+#endif

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: says which handler answers a method and a path, and which methods a path has. Patterns are
+ * literal bytes, parameters such as {id}, and a tail such as {rest...}; no regular expressions.
+ *
+ * Place: the server fills it before its loop starts and asks it once a request. Pure: it knows no
+ * sockets, and keeps handler, user and flags without looking at them.
+ *
+ * Shape: a radix tree over the bytes of the patterns. A child is a literal or a parameter, with
+ * what follows it in its segment, or a tail; a pattern hangs at the node where it ends.
+ *
+ *     /users/me                     "/" -+- "users/" -+- "me"
+ *     /users/{id}                        |            '- {id} --- "/posts/" --- {post}
+ *     /users/{id}/posts/{post}           '- {file...}
+ *     /{file...}
+ *
+ * Patterns: {name} takes the whole rest of a segment, at least a byte, less the literal behind it:
+ * "/v{major}/{file}.json". {name...}, or * as the last segment, ends a pattern and takes all that
+ * is left, which may be nothing. Where two patterns take a path, the first byte that they take
+ * differently decides: a literal wins against a parameter, and that against a tail. What begins
+ * well and ends nowhere is undone, so that "/users/{id}/x" does not hide "/{file...}".
+ *
+ * The path alone chooses the pattern, then the method chooses among the pattern's routes: its own
+ * name, for HEAD that of GET, then "*". OPTIONS without a route is left to the caller, with the
+ * text for Allow; so is any other method, which is 405 (RFC 9110, 9.1, 10.2.1, 15.5.6).
+ *
+ * A path is compared byte by byte, as sxe-http-uri.h normalises it: "/a" and "/a/" are two paths.
+ *
+ * Limits: 16 parameters and 1024 bytes a pattern; paths of 65535 bytes. A find allocates nothing
+ * and meets no node of the tree twice. Routes cannot be taken out again.
+ *
+ * Example:
+ *     struct sxe_http_router *router = sxe_http_router_new();
+ *     if (router == NULL ||
+ *         sxe_http_router_add(router, "GET", "/users/{id}", show_user, NULL) < 0 ||
+ *         sxe_http_router_add(router, "PUT,DELETE", "/users/{id}", change_user, NULL) < 0)
+ *         return fail(router == NULL ? "no memory" : sxe_http_router_error(router));
+ *     ...
+ *     struct sxe_http_match match;
+ *     if (sxe_http_router_find(router, method, name, path, &match) == SXE_HTTP_ROUTE_FOUND)
+ *         match.route->handler(request, response);
+ */
+#ifndef SXE_HTTP_ROUTER_H
+#define SXE_HTTP_ROUTER_H
+
+#include <stdint.h>
+
+#include "sxe-http-handler.h"
+#include "sxe-http-parse.h"
+#include "sxe-util.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { SXE_HTTP_ROUTE_PARAMETERS = 16, SXE_HTTP_PATTERN_MAX = 1024 };
+
+struct sxe_http_router;
+
+/* What was added, all of it ro; it stays until the router is deleted. */
+struct sxe_http_route {
+    const char *methods; /* "GET" or "GET,POST", as it was given */
+    const char *pattern; /* "/users/{id}" */
+    sxe_http_handler handler;
+    void *user;
+    unsigned flags;
+};
+
+/* What a route carries for its caller. NULL means {NULL, 0}. */
+struct sxe_http_route_options {
+    void *user;
+    unsigned flags;
+};
+
+enum sxe_http_routing {
+    SXE_HTTP_ROUTE_FOUND,
+    SXE_HTTP_ROUTE_NOT_FOUND,          /* no pattern takes the path: 404 */
+    SXE_HTTP_ROUTE_METHOD_NOT_ALLOWED, /* it has other methods: 405 with Allow */
+    SXE_HTTP_ROUTE_OPTIONS             /* OPTIONS without a route of its own: 204 with Allow */
+};
+
+/* What was found, all of it ro. Texts are offsets, names into the pattern and values into the path,
+ * so that a path may be moved afterwards. */
+struct sxe_http_match {
+    const struct sxe_http_route *route; /* NULL unless FOUND */
+    const char *pattern;                /* for logs and counters; NULL if no pattern was found */
+    struct sxe_span allow;              /* "GET, HEAD, OPTIONS"; empty if not found */
+    const struct sxe_http_text *names;  /* of parameters, in order; a tail written * is named "*" */
+    unsigned number;                    /* of them */
+    struct sxe_http_text values[SXE_HTTP_ROUTE_PARAMETERS]; /* raw: escapes are still there */
+};
+
+/* ---- Before the loop starts ---- */
+
+/* NULL: no memory. Owns: delete it. */
+SXE_PUBLIC SXE_MUST_USE struct sxe_http_router *sxe_http_router_new(void);
+SXE_PUBLIC void sxe_http_router_delete(struct sxe_http_router *router); /* NULL is allowed */
+
+/* Add a route. Methods are tokens, compared with their case, between commas or blanks; "*" stands
+ * for all that the pattern's other routes do not name. Texts are copied. 0; -EINVAL: a method or
+ * the pattern is malformed, or could match no path; -EEXIST: the pattern has one of the methods, or
+ * is there with other names of parameters; -ENOMEM. After an error the router is as before, but for
+ * sxe_http_router_error. */
+SXE_PUBLIC SXE_MUST_USE int sxe_http_router_add(struct sxe_http_router *router, const char *methods,
+                                                const char *pattern, sxe_http_handler handler,
+                                                const struct sxe_http_route_options *options);
+
+/* What was wrong with the last add: "GET /a/{id: a { without }, at byte 3", counted
+ * from 0; "" after a good one. */
+SXE_PUBLIC const char *sxe_http_router_error(const struct sxe_http_router *router);
+
+/* The routes in the order in which they were added: the one after `route`, the first after NULL;
+ * NULL after the last. */
+SXE_PUBLIC const struct sxe_http_route *sxe_http_router_next(const struct sxe_http_router *router,
+                                                             const struct sxe_http_route *route);
+
+/* ---- For each request ---- */
+
+/* What answers the method, by its name where it is SXE_HTTP_OTHER, on the path. The path "*" of
+ * OPTIONS is the whole server: allow is then every method there is. The match is filled whatever
+ * the result; any number of threads may ask at once. */
+SXE_PUBLIC SXE_MUST_USE enum sxe_http_routing
+sxe_http_router_find(const struct sxe_http_router *router, enum sxe_http_method method,
+                     struct sxe_span name, struct sxe_span path, struct sxe_http_match *match);
+
+/* The value of a parameter, as offset and length in the path; NULL if the pattern has none of that
+ * name. */
+SXE_PUBLIC const struct sxe_http_text *sxe_http_match_value(const struct sxe_http_match *match,
+                                                            const char *name);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The lines are routes, "GET,PUT /users/{id}", then after an empty line requests, "GET /users/5";
+ * a router must answer them as the list of all its routes does.
+ */
+#include <stdint.h>
+
+#include "../unit/router-model.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+struct line {
+    char method[ROUTER_MODEL_TEXT];
+    char target[ROUTER_MODEL_TEXT];
+    size_t target_length;
+};
+
+/* The bytes of the line at the front, its end included; what is too long is cut. */
+static size_t
+split_line(struct line *line, const char *data, size_t size)
+{
+    const char *end = memchr(data, '\n', size);
+    const size_t length = end == NULL ? size : (size_t)(end - data);
+    const char *blank = memchr(data, ' ', length);
+    const size_t method = blank == NULL ? length : (size_t)(blank - data);
+    const size_t target = blank == NULL ? 0 : length - method - 1;
+    const size_t room = ROUTER_MODEL_TEXT - 1;
+
+    line->target_length = target < room ? target : room;
+    snprintf(line->method, sizeof(line->method), "%.*s", (int)method, data);
+    memset(line->target, 0, sizeof(line->target));
+    if (blank != NULL)
+        memcpy(line->target, blank + 1, line->target_length);
+    return end == NULL ? size : length + 1;
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static struct router_model model;
+    const char *wrong = NULL;
+    bool is_request = false;
+    struct line line;
+
+    router_model_open(&model);
+    for (size_t at = 0; at < size && wrong == NULL;) {
+        at += split_line(&line, (const char *)data + at, size - at);
+        if (is_request)
+            wrong = router_model_find(&model, line.method,
+                                      (struct sxe_span){line.target, line.target_length});
+        else if (line.method[0] == '\0' || model.number == ROUTER_MODEL_ROUTES)
+            is_request = true;
+        else
+            wrong = router_model_add(&model, line.method, line.target);
+    }
+    router_model_close(&model);
+    if (wrong != NULL) {
+        fprintf(stderr, "%s: %s %s\n", wrong, line.method, line.target);
+        abort();
+    }
+    return 0;
+}
