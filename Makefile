@@ -27,7 +27,7 @@ parallel = $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(shell nproc))
 # ---- What is built ----
 
 modules := $(patsubst lib-%/module.mk,%,$(wildcard lib-*/module.mk))
-core    := sxe sxe-pool sxe-buffer sxe-log
+core    := sxe-http sxe sxe-pool sxe-buffer sxe-log
 apps    := httpd http
 include $(wildcard lib-*/module.mk)
 
@@ -136,7 +136,7 @@ LUA_CFLAGS   = $(shell pkg-config --cflags lua5.4 2>/dev/null || echo -I/usr/inc
 LUA_LIBS     = $(shell pkg-config --libs lua5.4 2>/dev/null || echo -llua5.4)
 CHECK_LIBS   = $(shell pkg-config --libs check 2>/dev/null || echo -lcheck -lm -lrt -lpthread -lsubunit)
 test_cflags  = $(ALL_CFLAGS) -fPIE -Wno-null-dereference -Wno-conversion -Wno-sign-conversion \
-               $(call includes,$(core)) -Itest/fake -Iapps/common $(apps:%=-Iapps/%)
+               $(call includes,$(core)) -Itest/fake -Itest/oracle -Iapps/common $(apps:%=-Iapps/%)
 comma       := ,
 wraps       := $(addprefix -Wl$(comma)--wrap=,$(shell sed 's/\#.*//' test/fake/wrapped 2>/dev/null))
 
@@ -162,11 +162,24 @@ $B/obj/test/%.o: test/%.c $B/flags | $B/include/sxe-log-2010.h
 $B/test/test-%: $B/obj/test/unit/test-%.o $(fake.obj) $(app.archives) $B/libsxe.a test/fake/wrapped
 	@mkdir -p $(@D)
 	@$(call say,LD,$@)
-	$Q$(CC) $(ALL_LDFLAGS) $(wraps) -o $@ $< $(fake.obj) $(app.archives) $B/libsxe.a -l:libev.a $(CHECK_LIBS) -lm
+	$Q$(CC) $(ALL_LDFLAGS) $(wraps) -o $@ $< $(peers) $(fake.obj) $(app.archives) $B/libsxe.a -l:libev.a $(CHECK_LIBS) -lm
 $B/test/wire: $(wildcard test/wire/*.c) test/wire/wire.h $B/flags
 	@mkdir -p $(@D)
 	@$(call say,LD,$@)
 	$Q$(CC) -std=c11 -D_GNU_SOURCE -O1 -g $(WARN) $(WERROR) $(LUA_CFLAGS) -o $@ $(filter %.c,$^) $(LUA_LIBS)
+
+# ---- Other parsers of HTTP, to compare ours with: Debian's, where they are installed ----
+
+http_parser := $(wildcard /usr/include/http_parser.h)
+llhttp      := $(wildcard /usr/share/llhttp/*.c)
+peers.src   := $(if $(http_parser),test/oracle/peer-http-parser.c) $(if $(llhttp),test/oracle/peer-llhttp.c $(llhttp))
+peers.user  := $B/test/test-http-oracle $B/test/replay-http-oracle $B/bench/micro-http-parse build/fuzz/fuzz-http-oracle
+$B/http-peers.o: $(peers.src) test/oracle/http-peers.h $B/flags
+	@$(call say,CC,$@)
+	$Q$(CC) -std=gnu11 -O3 -w -fPIE -I/usr/share/include/llhttp -r -nostdlib -o $@ \
+	    $(or $(strip $(peers.src)),-x c /dev/null) $(if $(http_parser),-l:libhttp_parser.a)
+$(peers.user): peers = $B/http-peers.o
+$(peers.user): $B/http-peers.o
 
 # ---- Examples, benchmarks, fuzzers: one source, one program ----
 
@@ -174,7 +187,7 @@ examples.bin := $(patsubst examples/%.c,$B/examples/%,$(wildcard examples/*.c))
 bench.bin    := $(patsubst bench/%.c,$B/bench/%,$(wildcard bench/*.c))
 fuzz.bin     := $(patsubst test/fuzz/fuzz-%.c,build/fuzz/fuzz-%,$(wildcard test/fuzz/fuzz-*.c))
 one_source = $(call say,CC,$<); mkdir -p $(@D); \
-             $(CC) $(ALL_CFLAGS) -fPIE $(call includes,$(core)) -MMD -MP $(ALL_LDFLAGS) -o $@ $< $B/libsxe.a $(LIBEV) -lm
+             $(CC) $(ALL_CFLAGS) -fPIE $(call includes,$(core)) -MMD -MP $(ALL_LDFLAGS) -o $@ $< $(peers) $B/libsxe.a $(LIBEV) -lm
 $B/examples/%: examples/%.c $B/libsxe.a $B/flags
 	@$(one_source)
 $B/bench/%: bench/%.c $B/libsxe.a $B/flags
@@ -184,13 +197,13 @@ build/fuzz/fuzz-%: test/fuzz/fuzz-%.c $(foreach m,$(core),$(wildcard lib-$m/*.[c
 	@$(call say,FUZZ,$@)
 	@mkdir -p $(@D)
 	$Qclang-14 -std=c11 -D_GNU_SOURCE -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
-	    $(call includes,$(core)) -Iapps/common $(apps:%=-Iapps/%) -Itest/fuzz -o $@ $< $(foreach m,$(core),$(wildcard lib-$m/*.c)) \
+	    $(call includes,$(core)) -Iapps/common $(apps:%=-Iapps/%) -Itest/fuzz -Itest/oracle -o $@ $< $(peers) $(foreach m,$(core),$(wildcard lib-$m/*.c)) \
 	    $(filter-out %/http.c %/httpd.c,$(wildcard apps/*/*.c)) -lev -lm
 # The same, replaying the kept inputs, without clang: part of every flavour's tests.
 $B/test/replay-%: test/fuzz/fuzz-%.c test/fuzz/replay.c $(app.archives) $B/libsxe.a $B/flags
 	@$(call say,CC,$<)
 	@mkdir -p $(@D)
-	$Q$(CC) $(test_cflags) -Itest/fuzz $(ALL_LDFLAGS) -o $@ $< test/fuzz/replay.c $(app.archives) $B/libsxe.a $(LIBEV) -lm
+	$Q$(CC) $(test_cflags) -Itest/fuzz $(ALL_LDFLAGS) -o $@ $< test/fuzz/replay.c $(peers) $(app.archives) $B/libsxe.a $(LIBEV) -lm
 replay.bin := $(patsubst test/fuzz/fuzz-%.c,$B/test/replay-%,$(wildcard test/fuzz/fuzz-*.c))
 
 # ---- What to type ----

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: MIT */
+#include "sxe-http-private.h"
+
+#include <string.h>
+
+enum { OK = 1 };
+
+/* The next copy of a well-known field; most have none, and need no search. */
+static const struct sxe_http_field *
+next_copy(const struct sxe_http_parser *parser, const char *data, enum sxe_http_field_id id,
+          const struct sxe_http_field *field)
+{
+    if ((parser->repeated >> id & 1) == 0)
+        return NULL;
+    return sxe_http_field_next(parser, data, field);
+}
+
+/* The part of a list before its next comma, without blanks, empty ones too; false: no more. */
+static bool
+next_element(struct sxe_span *list, struct sxe_span *element)
+{
+    const char *end;
+
+    if (list->base == NULL)
+        return false;
+    end = memchr(list->base, ',', list->length);
+    *element = (struct sxe_span){list->base, list->length};
+    if (end != NULL) {
+        element->length = (size_t)(end - list->base);
+        *list = (struct sxe_span){end + 1, list->length - element->length - 1};
+    } else {
+        list->base = NULL;
+    }
+    while (element->length > 0 && (*element->base == ' ' || *element->base == '\t')) {
+        element->base++;
+        element->length--;
+    }
+    while (element->length > 0 && (element->base[element->length - 1] == ' ' ||
+                                   element->base[element->length - 1] == '\t'))
+        element->length--;
+    return true;
+}
+
+static bool
+is_word(const struct sxe_span *element, const char *word)
+{
+    return element->length == strlen(word) && sxe__http_same(element->base, word, element->length);
+}
+
+/* Whether one of the field's lists, in all its copies, has the word. */
+SXE__HTTP_SELDOM static bool
+has_word(const struct sxe_http_parser *parser, const char *data, enum sxe_http_field_id id,
+         const char *word)
+{
+    const struct sxe_http_field *field = sxe_http_known(parser, id);
+
+    for (; field != NULL; field = next_copy(parser, data, id, field)) {
+        struct sxe_span list = {data + field->value, field->value_length};
+        struct sxe_span element;
+
+        while (next_element(&list, &element)) {
+            if (is_word(&element, word))
+                return true;
+        }
+    }
+    return false;
+}
+
+/* RFC 9112, 3.2: one, and valid; an empty one is. */
+static int
+host(struct sxe_http_parser *parser, const char *data)
+{
+    const struct sxe_http_field *field = sxe_http_known(parser, SXE_HTTP_FIELD_HOST);
+    const struct sxe_http_field *second;
+
+    if (field == NULL)
+        return parser->minor == 0 ? OK : sxe__http_refuse(parser, SXE_HTTP_REFUSED_NO_HOST, 0);
+    second = next_copy(parser, data, SXE_HTTP_FIELD_HOST, field);
+    if (second != NULL)
+        return sxe__http_refuse(parser, SXE_HTTP_REFUSED_TWO_HOSTS, second->name);
+    if (!sxe__http_host(data + field->value, field->value_length))
+        return sxe__http_refuse(parser, SXE_HTTP_REFUSED_BAD_HOST, field->value);
+    return OK;
+}
+
+static bool
+parse_number(const char *digits, size_t length, uint64_t *number)
+{
+    *number = 0;
+    for (size_t i = 0; i < length; i++) {
+        unsigned digit = (unsigned)(uint8_t)digits[i] - '0';
+
+        if (digit > 9 || *number > (UINT64_MAX - digit) / 10)
+            return false;
+        *number = *number * 10 + digit;
+    }
+    return length > 0;
+}
+
+/* RFC 9110, 8.6: digits; copies must agree. */
+SXE__HTTP_SELDOM static int
+content_length(struct sxe_http_parser *parser, const char *data, const struct sxe_http_field *first)
+{
+    const struct sxe_http_field *field = first;
+    uint64_t number;
+
+    for (; field != NULL; field = next_copy(parser, data, SXE_HTTP_FIELD_CONTENT_LENGTH, field)) {
+        if (!parse_number(data + field->value, field->value_length, &number))
+            return sxe__http_refuse(parser, SXE_HTTP_REFUSED_BAD_LENGTH, field->value);
+        if (field != first && number != parser->length)
+            return sxe__http_refuse(parser, SXE_HTTP_REFUSED_TWO_LENGTHS, field->value);
+        parser->length = number;
+    }
+    parser->body = SXE_HTTP_BODY_LENGTH;
+    return OK;
+}
+
+/* RFC 9112, 6.1: chunked and nothing else. A coding before it is answered 501, all else 400; so is an
+ * empty element, which other recipients may take for the coding itself. */
+SXE__HTTP_SELDOM static int
+transfer_encoding(struct sxe_http_parser *parser, const char *data,
+                  const struct sxe_http_field *first)
+{
+    const struct sxe_http_field *field = first;
+    unsigned codings = 0;
+    unsigned chunked = 0;
+    bool is_last = false;
+    bool is_empty = false;
+
+    if (parser->minor == 0)
+        return sxe__http_refuse(parser, SXE_HTTP_REFUSED_CODING_IN_1_0, first->name);
+    for (; field != NULL;
+         field = next_copy(parser, data, SXE_HTTP_FIELD_TRANSFER_ENCODING, field)) {
+        struct sxe_span list = {data + field->value, field->value_length};
+        struct sxe_span element;
+
+        while (next_element(&list, &element)) {
+            is_last = is_word(&element, "chunked");
+            chunked += is_last;
+            is_empty |= element.length == 0;
+            codings++;
+        }
+    }
+    if (chunked != 1 || !is_last || is_empty)
+        return sxe__http_refuse(parser, SXE_HTTP_REFUSED_BAD_CODING, first->value);
+    if (codings != 1)
+        return sxe__http_refuse(parser, SXE_HTTP_REFUSED_UNKNOWN_CODING, first->value);
+    parser->body = SXE_HTTP_BODY_CHUNKED;
+    return OK;
+}
+
+/* RFC 9112, 6.3, the rules 3 to 7. */
+static int
+framing(struct sxe_http_parser *parser, const char *data)
+{
+    const struct sxe_http_field *length = sxe_http_known(parser, SXE_HTTP_FIELD_CONTENT_LENGTH);
+    const struct sxe_http_field *coding = sxe_http_known(parser, SXE_HTTP_FIELD_TRANSFER_ENCODING);
+
+    if (length != NULL && coding != NULL)
+        return sxe__http_refuse(parser, SXE_HTTP_REFUSED_LENGTH_AND_CODING, coding->name);
+    if (coding != NULL)
+        return transfer_encoding(parser, data, coding);
+    return length == NULL ? OK : content_length(parser, data, length);
+}
+
+/* RFC 9112, 6.3, the rules 1, 2 and 8 of a response. */
+static void
+response_body(struct sxe_http_parser *parser)
+{
+    unsigned status = parser->status;
+
+    if (parser->method == SXE_HTTP_HEAD || status < 200 || status == 204 || status == 304) {
+        parser->body = SXE_HTTP_BODY_NONE;
+        parser->length = 0;
+    } else if (parser->body == SXE_HTTP_BODY_NONE) {
+        parser->body = SXE_HTTP_BODY_UNTIL_CLOSE;
+        parser->keep_alive = false;
+    }
+}
+
+/* RFC 9112, 9.3. */
+static void
+connection(struct sxe_http_parser *parser, const char *data)
+{
+    parser->keep_alive = parser->minor > 0;
+    if (sxe_http_known(parser, SXE_HTTP_FIELD_CONNECTION) == NULL)
+        return;
+    if (has_word(parser, data, SXE_HTTP_FIELD_CONNECTION, "close"))
+        parser->keep_alive = false;
+    else if (parser->minor == 0)
+        parser->keep_alive = has_word(parser, data, SXE_HTTP_FIELD_CONNECTION, "keep-alive");
+    /* RFC 9110, 7.8: of 1.0 ignored; a response means it with 101 alone. */
+    parser->upgrade = parser->kind == SXE_HTTP_REQUEST && parser->minor > 0 &&
+                      sxe_http_known(parser, SXE_HTTP_FIELD_UPGRADE) != NULL &&
+                      has_word(parser, data, SXE_HTTP_FIELD_CONNECTION, "upgrade");
+}
+
+/* RFC 9110, 9.3.6: CONNECT has none. Some take what follows its head for the tunnel's, others for a
+ * body. */
+static int
+no_body_of_connect(struct sxe_http_parser *parser)
+{
+    bool is_empty = parser->body == SXE_HTTP_BODY_NONE ||
+                    (parser->body == SXE_HTTP_BODY_LENGTH && parser->length == 0);
+
+    if (parser->kind != SXE_HTTP_REQUEST || parser->method != SXE_HTTP_CONNECT || is_empty)
+        return OK;
+    return sxe__http_refuse(parser, SXE_HTTP_REFUSED_CONNECT_WITH_BODY, 0);
+}
+
+int
+sxe__http_conclude(struct sxe_http_parser *parser, const char *data)
+{
+    bool is_tunnel = parser->method == SXE_HTTP_CONNECT && parser->status / 100 == 2;
+    int result = OK;
+
+    if (parser->kind == SXE_HTTP_TRAILER)
+        return OK;
+    connection(parser, data);
+    if (parser->kind == SXE_HTTP_RESPONSE) {
+        parser->upgrade = is_tunnel || parser->status == 101;
+        /* RFC 9110, 9.3.6: their Content-Length and Transfer-Encoding are ignored. */
+        if (is_tunnel)
+            return OK;
+    } else {
+        result = host(parser, data);
+    }
+    if (result == OK)
+        result = framing(parser, data);
+    if (result == OK)
+        result = no_body_of_connect(parser);
+    if (result == OK && parser->kind == SXE_HTTP_RESPONSE)
+        response_body(parser);
+    if (sxe_http_known(parser, SXE_HTTP_FIELD_EXPECT) != NULL)
+        parser->expect_continue = result == OK && parser->minor > 0 &&
+                                  parser->kind == SXE_HTTP_REQUEST &&
+                                  has_word(parser, data, SXE_HTTP_FIELD_EXPECT, "100-continue");
+    return result;
+}

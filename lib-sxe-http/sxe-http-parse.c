@@ -1,0 +1,511 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The lines of a head. Each state reads one thing and leads to the next; when bytes run out, `at`
+ * says how far it came and `mark` where the thing began.
+ *
+ *     EMPTY -> METHOD -> TARGET -> VERSION ---------------> LINE_END -> NAME -> BLANKS -> VALUE
+ *                                  VERSION -> STATUS -> REASON -^       | ^                 |
+ *                                                                DONE <-+ +-----------------+
+ *
+ * Most heads come in one piece and need no states: whole_request_line() and whole_fields() read
+ * what is usual at one go, and leave the rest, and all that is wrong, to the states.
+ */
+#include "sxe-http-private.h"
+
+#include <string.h>
+
+enum state {
+    EMPTY, /* perhaps there is an empty line in front */
+    METHOD,
+    TARGET,
+    VERSION,
+    STATUS,
+    REASON,
+    LINE_END,
+    NAME,
+    BLANKS, /* between the colon and the value */
+    VALUE,
+    DONE,
+    REFUSED
+};
+
+enum { BAD = -1, MORE = 0, NEXT = 1, FIELDS_MAX = 255, STATUS_LENGTH = 3, ESCAPE_LENGTH = 3 };
+
+_Static_assert(SXE_HTTP_FIELD_IDS <= 32, "`repeated` has a bit for each well-known field");
+_Static_assert(sizeof(struct sxe_http_field) == 8, "there are many of them");
+_Static_assert(sizeof(struct sxe_http_parser) <= 128, "each request clears it");
+
+void
+sxe_http_parser_next(struct sxe_http_parser *parser)
+{
+    static const uint8_t first_state[] = {EMPTY, VERSION, NAME};
+
+    /* Two pieces, because one so large would be a slow string instruction. */
+    memset((char *)parser + offsetof(struct sxe_http_parser, state), 0,
+           offsetof(struct sxe_http_parser, known) - offsetof(struct sxe_http_parser, state));
+    memset(parser->known, 0, sizeof(parser->known));
+    parser->state = first_state[parser->kind];
+}
+
+void
+sxe_http_parser_init(struct sxe_http_parser *parser, enum sxe_http_kind kind,
+                     struct sxe_http_field *fields, uint16_t room,
+                     const struct sxe_http_limits *limits)
+{
+    static const struct sxe_http_limits usual = SXE_HTTP_LIMITS;
+
+    parser->fields = fields;
+    parser->limits = limits == NULL ? usual : *limits;
+    parser->kind = (uint8_t)kind;
+    if (parser->limits.fields_max > FIELDS_MAX)
+        parser->limits.fields_max = FIELDS_MAX;
+    if (fields != NULL && parser->limits.fields_max > room)
+        parser->limits.fields_max = room;
+    sxe_http_parser_next(parser);
+}
+
+/* The first byte that is too far for the first line. */
+static size_t
+line_limit(const struct sxe_http_parser *parser)
+{
+    return (size_t)parser->line + parser->limits.line_max;
+}
+
+int
+sxe__http_refuse(struct sxe_http_parser *parser, enum sxe_http_refusal why, size_t at)
+{
+    parser->refusal = (uint8_t)why;
+    parser->refused_at = (uint16_t)at;
+    parser->state = REFUSED;
+    return BAD;
+}
+
+/* All up to `at` is read. */
+static int
+more(struct sxe_http_parser *parser, size_t at)
+{
+    parser->at = (uint16_t)at;
+    return MORE;
+}
+
+/* What is read next begins at `at`. */
+static int
+next(struct sxe_http_parser *parser, enum state state, size_t at)
+{
+    parser->state = (uint8_t)state;
+    parser->at = parser->mark = (uint16_t)at;
+    return NEXT;
+}
+
+static inline struct sxe_http_text
+span(size_t begin, size_t end)
+{
+    return (struct sxe_http_text){(uint16_t)begin, (uint16_t)(end - begin)};
+}
+
+/* Why a byte is not the CR of a line's end; `otherwise`: it would be good elsewhere. */
+static enum sxe_http_refusal
+not_an_end(char c, enum sxe_http_refusal otherwise)
+{
+    uint8_t byte = (uint8_t)c;
+
+    if (byte == '\n')
+        return SXE_HTTP_REFUSED_BARE_LF;
+    return (byte < ' ' && byte != '\t') || byte == 0x7F ? SXE_HTTP_REFUSED_CONTROL_BYTE : otherwise;
+}
+
+/* CR LF, of which `at` is the CR. NEXT: both are there. */
+static int
+line_feed(struct sxe_http_parser *parser, const struct sxe__http_input *in, size_t at)
+{
+    if (at + 1 == in->end)
+        return more(parser, at);
+    if (in->data[at + 1] != '\n')
+        return sxe__http_refuse(parser, SXE_HTTP_REFUSED_BARE_CR, at);
+    return NEXT;
+}
+
+/* RFC 9112, 2.2: one empty line before a request is ignored. */
+static int
+empty(struct sxe_http_parser *parser, struct sxe__http_input *in)
+{
+    int result;
+
+    if (in->end == 0)
+        return MORE;
+    if (in->data[0] != '\r')
+        return next(parser, METHOD, 0);
+    result = line_feed(parser, in, 0);
+    if (result == NEXT) {
+        parser->line = 2;
+        next(parser, METHOD, 2);
+    }
+    return result;
+}
+
+static int
+method(struct sxe_http_parser *parser, struct sxe__http_input *in)
+{
+    size_t at = sxe__http_stop(in, SXE__HTTP_TOKEN, parser->at);
+
+    if (at == in->end)
+        return more(parser, at);
+    if (in->data[at] != ' ' || at == parser->mark)
+        return sxe__http_refuse(parser, SXE_HTTP_REFUSED_BAD_METHOD, at);
+    parser->method_name = span(parser->mark, at);
+    parser->method =
+        (uint8_t)sxe__http_method_of(in->data + parser->mark, parser->method_name.length);
+    return next(parser, TARGET, at + 1);
+}
+
+/* How many bytes of a target begin here with one that is outside its set: those of an escape, or
+ * the one that browsers send as it is, but only in a query (WHATWG URL, 1.3). 0: the byte is bad. */
+static size_t
+unusual(struct sxe_http_parser *parser, const struct sxe__http_input *in, size_t at)
+{
+    const char *data = in->data;
+
+    if (data[at] == '%')
+        return in->end - at < ESCAPE_LENGTH || sxe__http_is_escape(data + at + 1) ? ESCAPE_LENGTH
+                                                                                  : 0;
+    if (memchr("\\^`{}", data[at], 5) == NULL)
+        return 0;
+    if (!parser->in_query)
+        parser->in_query = memchr(data + parser->mark, '?', at - parser->mark) != NULL;
+    return parser->in_query;
+}
+
+static int
+target(struct sxe_http_parser *parser, struct sxe__http_input *in)
+{
+    size_t at = sxe__http_stop(in, SXE__HTTP_TARGET, parser->at);
+    size_t length;
+
+    while (at < in->end && (length = unusual(parser, in, at)) > 0) {
+        if (in->end - at < length)
+            return more(parser, at);
+        at = sxe__http_stop(in, SXE__HTTP_TARGET, at + length);
+    }
+    if (at == in->end)
+        return more(parser, at);
+    if (in->data[at] != ' ' || at == parser->mark)
+        return sxe__http_refuse(parser, SXE_HTTP_REFUSED_BAD_TARGET, at);
+    parser->target = span(parser->mark, at);
+    if (!sxe__http_target(parser, in->data))
+        return sxe__http_refuse(parser, SXE_HTTP_REFUSED_BAD_TARGET, parser->mark);
+    return next(parser, VERSION, at + 1);
+}
+
+static bool
+is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+/* HTTP-version (RFC 9112, 2.3), in a response with the space behind it. */
+static int
+version(struct sxe_http_parser *parser, struct sxe__http_input *in)
+{
+    static const char pattern[] = "HTTP/d.d ";
+    size_t length = parser->kind == SXE_HTTP_RESPONSE ? 9 : 8;
+    size_t mark = parser->mark;
+    size_t at = parser->at;
+
+    if (in->end - mark >= length && memcmp(in->data + mark, "HTTP/1.1", 8) == 0)
+        at = mark + 8;
+    for (; at - mark < length; at++) {
+        char wanted = pattern[at - mark];
+
+        if (at == in->end)
+            return more(parser, at);
+        if (wanted == 'd' ? !is_digit(in->data[at]) : in->data[at] != wanted)
+            return sxe__http_refuse(parser, SXE_HTTP_REFUSED_BAD_VERSION, at);
+    }
+    if (in->data[mark + 5] != '1')
+        return sxe__http_refuse(parser, SXE_HTTP_REFUSED_UNKNOWN_VERSION, mark + 5);
+    parser->minor = (uint8_t)(in->data[mark + 7] - '0');
+    return next(parser, length == 9 ? STATUS : LINE_END, mark + length);
+}
+
+/* Three digits and a space; some servers leave that out with the reason (RFC 9112, 4). */
+static int
+status(struct sxe_http_parser *parser, struct sxe__http_input *in)
+{
+    size_t at = parser->at;
+
+    for (; at - parser->mark < STATUS_LENGTH; at++) {
+        if (at == in->end)
+            return more(parser, at);
+        if (!is_digit(in->data[at]))
+            return sxe__http_refuse(parser, SXE_HTTP_REFUSED_BAD_STATUS, at);
+    }
+    if (at == in->end)
+        return more(parser, at);
+    if (in->data[parser->mark] == '0')
+        return sxe__http_refuse(parser, SXE_HTTP_REFUSED_BAD_STATUS, parser->mark);
+    for (size_t i = parser->mark; i < at; i++)
+        parser->status = (uint16_t)(parser->status * 10 + (in->data[i] - '0'));
+    if (in->data[at] == ' ')
+        return next(parser, REASON, at + 1);
+    if (in->data[at] == '\r')
+        return next(parser, LINE_END, at);
+    return sxe__http_refuse(parser, SXE_HTTP_REFUSED_BAD_STATUS, at);
+}
+
+static int
+reason(struct sxe_http_parser *parser, struct sxe__http_input *in)
+{
+    size_t at = sxe__http_stop(in, SXE__HTTP_VALUE, parser->at);
+
+    if (at == in->end)
+        return more(parser, at);
+    parser->reason = span(parser->mark, at);
+    return next(parser, LINE_END, at);
+}
+
+static int
+line_end(struct sxe_http_parser *parser, struct sxe__http_input *in)
+{
+    size_t at = parser->at;
+    int result;
+
+    if (at == in->end)
+        return MORE;
+    if (in->data[at] != '\r')
+        return sxe__http_refuse(parser, not_an_end(in->data[at], SXE_HTTP_REFUSED_BAD_VERSION), at);
+    result = line_feed(parser, in, at);
+    return result == NEXT ? next(parser, NAME, at + 2) : result;
+}
+
+/* There is no name with its colon: half of the empty line that ends the head, or something wrong. */
+static int
+not_a_name(struct sxe_http_parser *parser, const struct sxe__http_input *in, size_t at)
+{
+    char c = in->data[at];
+    bool is_blank = c == ' ' || c == '\t';
+
+    if (at > parser->mark)
+        return sxe__http_refuse(
+            parser, is_blank ? SXE_HTTP_REFUSED_BLANK_BEFORE_COLON : SXE_HTTP_REFUSED_BAD_NAME, at);
+    if (is_blank)
+        return sxe__http_refuse(parser, SXE_HTTP_REFUSED_FOLDED_LINE, at);
+    if (c != '\r')
+        return sxe__http_refuse(parser, not_an_end(c, SXE_HTTP_REFUSED_BAD_NAME), at);
+    return line_feed(parser, in, at);
+}
+
+static int
+name(struct sxe_http_parser *parser, struct sxe__http_input *in)
+{
+    size_t at = parser->at;
+
+    if (at == in->end)
+        return MORE;
+    if (parser->number == parser->limits.fields_max && in->data[parser->mark] != '\r')
+        return sxe__http_refuse(parser, SXE_HTTP_REFUSED_TOO_MANY_FIELDS, parser->mark);
+    at = sxe__http_stop(in, SXE__HTTP_TOKEN, at);
+    if (at == in->end)
+        return more(parser, at);
+    if (in->data[at] != ':' || at == parser->mark)
+        return not_a_name(parser, in, at);
+    parser->name = span(parser->mark, at);
+    return next(parser, BLANKS, at + 1);
+}
+
+/* Where the value ends whose line ends at `at`. */
+static size_t
+value_end(const char *data, size_t value, size_t at)
+{
+    while (at > value && (data[at - 1] == ' ' || data[at - 1] == '\t'))
+        at--;
+    return at;
+}
+
+/* The line is whole: one field more. */
+static inline void
+keep_field(struct sxe_http_parser *parser, const char *data, struct sxe_http_text name,
+           struct sxe_http_text value)
+{
+    enum sxe_http_field_id id = sxe__http_field_id_of(data + name.offset, name.length);
+
+    if (parser->fields != NULL) {
+        parser->fields[parser->number] =
+            (struct sxe_http_field){name.offset, name.length, value.offset, value.length};
+        if (parser->known[id] == 0)
+            parser->known[id] = (uint8_t)(parser->number + 1);
+        else
+            parser->repeated |= UINT32_C(1) << id;
+    }
+    parser->number++;
+}
+
+static int
+value(struct sxe_http_parser *parser, struct sxe__http_input *in)
+{
+    size_t at = parser->at;
+    int result;
+
+    if (parser->state == BLANKS) {
+        while (at < in->end && (in->data[at] == ' ' || in->data[at] == '\t'))
+            at++;
+        if (at == in->end)
+            return more(parser, at);
+        next(parser, VALUE, at);
+    }
+    at = sxe__http_stop(in, SXE__HTTP_VALUE, at);
+    if (at == in->end)
+        return more(parser, at);
+    if (in->data[at] != '\r')
+        return sxe__http_refuse(parser, not_an_end(in->data[at], SXE_HTTP_REFUSED_CONTROL_BYTE),
+                                at);
+    result = line_feed(parser, in, at);
+    if (result != NEXT)
+        return result;
+    keep_field(parser, in->data, parser->name,
+               span(parser->mark, value_end(in->data, parser->mark, at)));
+    return next(parser, NAME, at + 2);
+}
+
+/* The usual: lines that are all there, and right, to the end of the head. Stops before any other,
+ * for name() and value() to look at more closely. */
+static void
+whole_fields(struct sxe_http_parser *parser, struct sxe__http_input *in)
+{
+    const char *data = in->data;
+    size_t line = parser->mark;
+
+    while (parser->number < parser->limits.fields_max) {
+        size_t colon = sxe__http_stop(in, SXE__HTTP_TOKEN, line);
+        size_t begin = colon + 1;
+        size_t end;
+
+        if (colon == line || colon == in->end || data[colon] != ':')
+            break;
+        /* What is good in a name is good in a value, so the end is looked for from the line's
+         * beginning: the processor need not wait for the colon. */
+        end = sxe__http_stop(in, SXE__HTTP_VALUE, line > in->base ? line : in->base);
+        if (in->end - end < 2 || data[end] != '\r' || data[end + 1] != '\n')
+            break;
+        while (data[begin] == ' ' || data[begin] == '\t')
+            begin++;
+        keep_field(parser, data, span(line, colon), span(begin, value_end(data, begin, end)));
+        line = end + 2;
+    }
+    if (in->end - line >= 2 && memcmp(data + line, "\r\n", 2) == 0)
+        next(parser, DONE, line + 2);
+    else
+        next(parser, NAME, line);
+}
+
+/* The usual: GET, a path, 1.1, and all of the line there. */
+static void
+whole_request_line(struct sxe_http_parser *parser, struct sxe__http_input *in)
+{
+    static const char method[] = "GET ";
+    static const char version[] = " HTTP/1.1\r\n";
+    const size_t target = sizeof(method) - 1;
+    const size_t version_length = sizeof(version) - 1;
+    const char *data = in->data;
+    size_t end;
+
+    if (in->end <= target || memcmp(data, method, target) != 0 || data[target] != '/')
+        return;
+    end = sxe__http_stop(in, SXE__HTTP_TARGET, target);
+    if (in->end - end < version_length || end + version_length > line_limit(parser) ||
+        memcmp(data + end, version, version_length) != 0)
+        return;
+    parser->method = SXE_HTTP_GET;
+    parser->method_name = span(0, target - 1);
+    parser->target = span(target, end);
+    parser->minor = 1;
+    next(parser, NAME, end + version_length);
+}
+
+/* The first line, from where it was left. NEXT: it is whole. */
+static int
+first_line(struct sxe_http_parser *parser, struct sxe__http_input *in)
+{
+    int result = NEXT;
+
+    if (parser->state == METHOD)
+        result = method(parser, in);
+    if (result == NEXT && parser->state == TARGET)
+        result = target(parser, in);
+    if (result == NEXT && parser->state == VERSION)
+        result = version(parser, in);
+    if (result == NEXT && parser->state == STATUS)
+        result = status(parser, in);
+    if (result == NEXT && parser->state == REASON)
+        result = reason(parser, in);
+    if (result == NEXT && parser->state == LINE_END)
+        result = line_end(parser, in);
+    return result;
+}
+
+/* The fields, from where they were left. NEXT: the head is whole. */
+static int
+field_lines(struct sxe_http_parser *parser, struct sxe__http_input *in)
+{
+    int result = NEXT;
+
+    in->sets = SXE__HTTP_TARGET;
+    while (result == NEXT && parser->state != DONE) {
+        if (parser->state == NAME && parser->at == parser->mark)
+            whole_fields(parser, in);
+        if (parser->state != DONE)
+            result = parser->state == NAME ? name(parser, in) : value(parser, in);
+    }
+    return result;
+}
+
+/* All lines. What is beyond the limit of the first one is not looked at before that is whole, so
+ * that the answer does not depend on how many bytes there are. */
+static int
+read_head(struct sxe_http_parser *parser, const char *data, size_t end)
+{
+    struct sxe__http_input in = SXE__HTTP_INPUT(data, end);
+    int result = NEXT;
+
+    if (parser->state == EMPTY)
+        whole_request_line(parser, &in);
+    if (parser->state == EMPTY)
+        result = empty(parser, &in);
+    if (result == NEXT && parser->state <= LINE_END) {
+        if (end > line_limit(parser))
+            in.end = line_limit(parser);
+        result = first_line(parser, &in);
+        if (in.end < end)
+            in = (struct sxe__http_input)SXE__HTTP_INPUT(data, end);
+    }
+    return result == NEXT ? field_lines(parser, &in) : result;
+}
+
+/* More is needed; but there is a limit to it. */
+static int
+within_limits(struct sxe_http_parser *parser, size_t end)
+{
+    if (parser->state <= LINE_END && end >= line_limit(parser))
+        return sxe__http_refuse(parser,
+                                parser->state == METHOD ? SXE_HTTP_REFUSED_METHOD_TOO_LONG
+                                                        : SXE_HTTP_REFUSED_LINE_TOO_LONG,
+                                line_limit(parser));
+    if (end >= parser->limits.head_max)
+        return sxe__http_refuse(parser, SXE_HTTP_REFUSED_HEAD_TOO_LARGE, end);
+    return MORE;
+}
+
+int
+sxe_http_parse(struct sxe_http_parser *parser, const char *data, size_t length)
+{
+    size_t end = length < parser->limits.head_max ? length : parser->limits.head_max;
+    int result;
+
+    if (parser->state >= DONE)
+        return parser->state == DONE ? parser->at : BAD;
+    result = read_head(parser, data, end);
+    if (result == MORE)
+        return within_limits(parser, end);
+    if (result == NEXT)
+        result = sxe__http_conclude(parser, data);
+    return result == NEXT ? parser->at : BAD;
+}

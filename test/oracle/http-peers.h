@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: other parsers of HTTP behind one face, to be compared with ours: Debian's
+ * libhttp-parser-dev and node-llhttp (Node's). Used if they are installed, never copied here.
+ * Place: peer-*.c, one a parser, are linked by the Makefile when the parser is there; so a pointer
+ * in http_peers() may be NULL.
+ */
+#ifndef HTTP_PEERS_H
+#define HTTP_PEERS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { HTTP_PEER_FIELDS_MAX = 256, HTTP_PEER_BODY_MAX = 65536 };
+
+struct http_peer_span {
+    const char *base;
+    size_t length;
+};
+
+/* What a parser found. */
+struct http_peer_message {
+    bool head;     /* the head is whole */
+    bool complete; /* the body too */
+    bool refused;
+    bool keep_alive;
+    unsigned minor;
+    unsigned status;
+    const char *why; /* refused: in its own words */
+    struct http_peer_span target;
+    size_t fields; /* begun */
+    size_t values;
+    struct http_peer_span names[HTTP_PEER_FIELDS_MAX];
+    struct http_peer_span field_values[HTTP_PEER_FIELDS_MAX];
+    size_t body_length;
+    char body[HTTP_PEER_BODY_MAX];
+};
+
+struct http_peer {
+    const char *name;
+    /* One message, in one piece; begins with a fresh parser. */
+    void (*parse)(bool is_response, const char *data, size_t length,
+                  struct http_peer_message *message);
+    /* The same request without a body, again and again with one parser; spans are recorded. Returns
+     * how many fields there were in all. */
+    size_t (*repeat)(const char *data, size_t length, size_t times);
+    /* The same, and nobody hears of it: no callbacks. */
+    void (*repeat_silently)(const char *data, size_t length, size_t times);
+};
+
+extern const struct http_peer http_peer_http_parser __attribute__((weak));
+extern const struct http_peer http_peer_llhttp __attribute__((weak));
+
+enum { HTTP_PEERS = 2 };
+
+static inline const struct http_peer *
+http_peer(unsigned i)
+{
+    return i == 0 ? &http_peer_http_parser : &http_peer_llhttp;
+}
+
+static inline const char *
+http_peer_package(unsigned i)
+{
+    return i == 0 ? "libhttp-parser-dev" : "node-llhttp";
+}
+
+/* A name or a value, or a part of it, that goes on where the last one ended. */
+static inline void
+http_peer_add(struct http_peer_span *span, const char *at, size_t length)
+{
+    if (span->base == NULL)
+        span->base = at;
+    span->length = (size_t)(at + length - span->base);
+}
+
+static inline void
+http_peer_name(struct http_peer_message *message, const char *at, size_t length)
+{
+    if (message->fields == message->values && message->fields < HTTP_PEER_FIELDS_MAX) {
+        message->names[message->fields] = (struct http_peer_span){at, 0};
+        message->field_values[message->fields++] = (struct http_peer_span){NULL, 0};
+    }
+    if (message->fields > 0)
+        http_peer_add(&message->names[message->fields - 1], at, length);
+}
+
+static inline void
+http_peer_value(struct http_peer_message *message, const char *at, size_t length)
+{
+    message->values = message->fields;
+    if (message->fields > 0)
+        http_peer_add(&message->field_values[message->fields - 1], at, length);
+}
+
+static inline void
+http_peer_body(struct http_peer_message *message, const char *at, size_t length)
+{
+    for (size_t i = 0; i < length && message->body_length < HTTP_PEER_BODY_MAX; i++)
+        message->body[message->body_length++] = at[i];
+}
+
+#endif
