@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: the links of a client, and which job has which.
+ */
+#include "sxe-http-client-private.h"
+
+#include <errno.h>
+
+/* A borrowed body is lent to the socket in pieces, so that each is a sign of progress. */
+#define PIECE (256u * 1024u)
+
+/* ---- States ---- */
+
+const char *
+sxe__http_link_state_to_string(unsigned state)
+{
+    static const char *const names[SXE__HTTP_LINK_STATES] = {
+        "FREE", "CONNECTING", "SENDING", "HEAD", "BODY", "PAUSED", "IDLE", "ENDING",
+    };
+
+    return state < SXE__HTTP_LINK_STATES ? names[state] : "?";
+}
+
+/* The idle links are a list of their own too: a pool knows the oldest of a state, and the one to be
+ * used is the newest. */
+static void
+add_idle(struct sxe__http_link *link)
+{
+    struct sxe_http_client *client = link->client;
+
+    link->newer = SXE_NONE;
+    link->older = client->newest_idle;
+    if (link->older != SXE_NONE)
+        client->links[link->older].newer = sxe__http_link_id(link);
+    client->newest_idle = sxe__http_link_id(link);
+}
+
+static void
+remove_idle(const struct sxe__http_link *link)
+{
+    struct sxe_http_client *client = link->client;
+
+    if (link->newer != SXE_NONE)
+        client->links[link->newer].older = link->older;
+    else
+        client->newest_idle = link->older;
+    if (link->older != SXE_NONE)
+        client->links[link->older].newer = link->newer;
+}
+
+void
+sxe__http_link_move(struct sxe__http_link *link, enum sxe__http_link_state to)
+{
+    enum sxe__http_link_state from = sxe__http_link_state(link);
+
+    if (from == SXE__HTTP_LINK_IDLE)
+        remove_idle(link);
+    sxe_pool_set_indexed_element_state(link->client->links, sxe__http_link_id(link), from, to);
+    if (to == SXE__HTTP_LINK_IDLE)
+        add_idle(link);
+}
+
+void
+sxe__http_link_end(struct sxe__http_link *link, enum sxe__http_end how)
+{
+    sxe__http_link_move(link, SXE__HTTP_LINK_ENDING);
+    if (how == SXE__HTTP_END_AT_ONCE)
+        sxe_abort(link->socket);
+    else
+        sxe_close(link->socket);
+}
+
+/* A socket that was handed over, and that the program did not take: it can serve nobody. */
+static void
+refuse_bytes(SXE *s, int length)
+{
+    SXE_UNUSED_PARAMETER(length);
+    sxe_abort(s);
+}
+
+void
+sxe__http_link_forget(struct sxe__http_link *link)
+{
+    link->socket->user_data = NULL;
+    link->socket->on_read = refuse_bytes;
+    link->socket->on_close = NULL;
+    link->socket = NULL;
+}
+
+/* ---- Jobs ---- */
+
+struct sxe_http_exchange
+sxe__http_exchange(struct sxe_http_client *client, unsigned job)
+{
+    const struct sxe__http_job *of = &client->jobs[job];
+    struct sxe_http_exchange exchange = {.client = client,
+                                         .handle = sxe_pool_get_handle(client->jobs, job),
+                                         .user = of->wanted.user};
+
+    if (of->link != SXE_NONE) {
+        const struct sxe__http_link *link = &client->links[of->link];
+        const char *room = sxe__http_link_room(link);
+
+        if (link->has_head) {
+            exchange.response = &link->parser;
+            exchange.head = room;
+        }
+        exchange.body = (struct sxe_span){room + client->config.limits.head_max, link->body_used};
+        exchange.refusal = (enum sxe_http_refusal)link->refusal;
+    }
+    return exchange;
+}
+
+void
+sxe__http_job_release(struct sxe_http_client *client, unsigned job)
+{
+    uint32_t link = client->jobs[job].link;
+
+    if (link != SXE_NONE)
+        client->links[link].job = SXE_NONE;
+    else
+        sxe_pool_set_indexed_element_state(client->queue, job, SXE__HTTP_QUEUE_WAITING,
+                                           SXE__HTTP_QUEUE_OUT);
+    sxe_pool_set_indexed_element_state(client->jobs, job, SXE__HTTP_JOB_LIVE, SXE__HTTP_JOB_FREE);
+}
+
+void
+sxe__http_job_end(struct sxe_http_client *client, unsigned job, int result)
+{
+    struct sxe_http_exchange exchange = sxe__http_exchange(client, job);
+    void (*on_done)(const struct sxe_http_exchange *, int) = client->jobs[job].wanted.on_done;
+
+    sxe__http_job_release(client, job);
+    on_done(&exchange, result);
+}
+
+void
+sxe__http_job_fail(struct sxe_http_client *client, unsigned job, int error)
+{
+    uint32_t link = client->jobs[job].link;
+
+    if (link != SXE_NONE)
+        sxe__http_link_end(&client->links[link], SXE__HTTP_END_AT_ONCE);
+    sxe__http_job_end(client, job, error);
+}
+
+static void
+attach(struct sxe__http_link *link, unsigned job)
+{
+    struct sxe__http_job *to = &link->client->jobs[job];
+
+    to->link = sxe__http_link_id(link);
+    link->job = job;
+    link->head_used = 0;
+    link->answered = link->has_head = false;
+    link->refusal = SXE_HTTP_NOT_REFUSED;
+    link->unsent = to->wanted.copy_body ? 0 : (size_t)to->wanted.request.body_length;
+    link->body_used = 0;
+}
+
+static void
+detach(struct sxe__http_link *link)
+{
+    sxe__http_link_job(link)->link = SXE_NONE;
+    link->job = SXE_NONE;
+}
+
+/* ---- Sending ---- */
+
+static size_t
+next_piece(const struct sxe__http_link *link)
+{
+    return link->unsent < PIECE ? link->unsent : PIECE;
+}
+
+static void on_piece_sent(SXE *s, int result);
+
+static int
+send_piece(struct sxe__http_link *link)
+{
+    const struct sxe_http_call *call = &sxe__http_link_job(link)->wanted;
+    const char *end = (const char *)call->body + call->request.body_length;
+
+    return sxe_send(link->socket, end - link->unsent, next_piece(link), on_piece_sent);
+}
+
+static void
+on_piece_sent(SXE *s, int result)
+{
+    struct sxe__http_link *link = s->user_data;
+
+    /* The socket is closed, and on_close deals with that. */
+    if (result < 0)
+        return;
+    link->unsent -= next_piece(link);
+    if (link->unsent > 0)
+        result = send_piece(link);
+    /* The place in the queue of the piece that is gone is free for this one. */
+    if (SXE_NEVER(result < 0))
+        sxe__http_job_fail(link->client, link->job, result);
+    else if (sxe__http_link_state(link) == SXE__HTTP_LINK_SENDING)
+        sxe__http_link_move(link, link->unsent > 0 ? SXE__HTTP_LINK_SENDING : SXE__HTTP_LINK_HEAD);
+}
+
+/* The link is connected, or idle, and has a job. */
+static int
+send_request(struct sxe__http_link *link)
+{
+    const struct sxe_http_client *client = link->client;
+    const char *request = client->requests + link->job * (size_t)client->config.request_max;
+    int result = sxe_write(link->socket, request, sxe__http_link_job(link)->length);
+
+    if (result == 0 && link->unsent > 0)
+        result = send_piece(link);
+    if (result == 0)
+        sxe__http_link_move(link, link->unsent > 0 ? SXE__HTTP_LINK_SENDING : SXE__HTTP_LINK_HEAD);
+    return result;
+}
+
+/* ---- A socket's life ---- */
+
+static void
+on_connected(SXE *s)
+{
+    struct sxe__http_link *link = s->user_data;
+    int result = send_request(link);
+
+    if (result < 0)
+        sxe__http_job_fail(link->client, link->job, result);
+}
+
+static void on_close(SXE *s);
+
+/* FREE -> CONNECTING; 0, or -errno and it is FREE. */
+static int
+open_link(struct sxe__http_link *link)
+{
+    const struct sxe_http_client_config *config = &link->client->config;
+    SXE *s =
+        config->path != NULL
+            ? sxe_new_unix(NULL, config->path, on_connected, sxe__http_client_on_read, on_close)
+            : sxe_new_tcp(NULL, NULL, 0, on_connected, sxe__http_client_on_read, on_close);
+    int result;
+
+    if (s == NULL)
+        return -errno;
+    s->user_data = link;
+    result = config->path != NULL ? sxe_connect_unix(s) : sxe_connect(s, config->ip, config->port);
+    if (result < 0) {
+        sxe_close(s);
+        return result;
+    }
+    link->socket = s;
+    link->reused = false;
+    sxe__http_link_move(link, SXE__HTTP_LINK_CONNECTING);
+    return 0;
+}
+
+/* The server may close a connection that it believes idle just when a request is on its way (RFC
+ * 9112, 9.3.1). */
+static bool
+may_retry(const struct sxe__http_link *link, int error)
+{
+    const struct sxe__http_job *job = sxe__http_link_job(link);
+    unsigned idempotent = 1u << SXE_HTTP_GET | 1u << SXE_HTTP_HEAD | 1u << SXE_HTTP_OPTIONS |
+                          1u << SXE_HTTP_TRACE | 1u << SXE_HTTP_PUT | 1u << SXE_HTTP_DELETE;
+
+    return link->reused && !link->answered && (idempotent >> job->asked.method & 1) != 0 &&
+           (error == 0 || error == ECONNRESET || error == EPIPE);
+}
+
+/* Its connection closed while it had this job: what that means. */
+static int
+result_of_close(const struct sxe__http_link *link, int error)
+{
+    if (error != 0)
+        return -error;
+    return link->has_head && link->parser.body == SXE_HTTP_BODY_UNTIL_CLOSE ? 0 : -ECONNRESET;
+}
+
+static void
+on_close(SXE *s)
+{
+    struct sxe__http_link *link = s->user_data;
+    struct sxe_http_client *client = link->client;
+    uint32_t job = link->job;
+    int result = 0;
+
+    link->socket = NULL;
+    sxe__http_link_move(link, SXE__HTTP_LINK_FREE);
+    if (job != SXE_NONE) {
+        result = result_of_close(link, sxe_error(s));
+        if (may_retry(link, sxe_error(s))) {
+            attach(link, job);
+            result = open_link(link);
+        }
+        if (sxe__http_link_state(link) == SXE__HTTP_LINK_FREE)
+            sxe__http_job_end(client, job, result);
+    }
+    sxe__http_client_dispatch(client);
+}
+
+void
+sxe__http_link_on_timeout(void *array, unsigned id, void *user)
+{
+    struct sxe__http_link *link = (struct sxe__http_link *)array + id;
+
+    SXE_UNUSED_PARAMETER(user);
+    if (sxe__http_link_state(link) == SXE__HTTP_LINK_IDLE)
+        sxe__http_link_end(link, SXE__HTTP_END_AFTER_OUTPUT);
+    else
+        sxe__http_job_fail(link->client, link->job, -ETIMEDOUT);
+}
+
+/* ---- Which job has which link ---- */
+
+int
+sxe__http_job_start(struct sxe_http_client *client, unsigned job)
+{
+    struct sxe__http_link *link;
+    unsigned id;
+    int result;
+
+    while ((id = client->newest_idle) != SXE_NONE) {
+        link = &client->links[id];
+        link->reused = true;
+        attach(link, job);
+        if (send_request(link) == 0)
+            return 0;
+        detach(link);
+        sxe__http_link_end(link, SXE__HTTP_END_AT_ONCE);
+    }
+    id = sxe_pool_get_oldest_element_index(client->links, SXE__HTTP_LINK_FREE);
+    if (id == SXE_POOL_NO_INDEX)
+        return 1;
+    link = &client->links[id];
+    attach(link, job);
+    result = open_link(link);
+    if (result < 0)
+        detach(link);
+    return result < 0 && !sxe__http_client_is_at_rest(client) ? 1 : result;
+}
+
+void
+sxe__http_client_dispatch(struct sxe_http_client *client)
+{
+    int error = 0;
+    unsigned job;
+
+    while ((job = sxe_pool_get_oldest_element_index(client->queue, SXE__HTTP_QUEUE_WAITING)) !=
+           SXE_POOL_NO_INDEX) {
+        /* What one could not open, the next cannot. */
+        int result = error < 0 && sxe__http_client_is_at_rest(client)
+                         ? error
+                         : sxe__http_job_start(client, job);
+
+        if (result > 0)
+            return;
+        if (result < 0) {
+            error = result;
+            sxe__http_job_end(client, job, error);
+        } else {
+            sxe_pool_set_indexed_element_state(client->queue, job, SXE__HTTP_QUEUE_WAITING,
+                                               SXE__HTTP_QUEUE_OUT);
+        }
+    }
+}

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: from the bytes that a link's socket has unread to the callbacks of its job.
+ *
+ * A head is looked at where it was read, and goes into the link's room when it is whole, or when
+ * more of it must be waited for; so it may be larger than what the socket can keep, and callbacks
+ * see it until on_done. A body is shown where it was read, or goes into the room behind the head.
+ */
+#include "sxe-http-client-private.h"
+
+#include <errno.h>
+
+/* Whether the job is still there, and its next bytes may be looked at. */
+enum step { STOP, GO_ON };
+
+static enum step
+fail(struct sxe__http_link *link, int error)
+{
+    sxe__http_job_fail(link->client, link->job, error);
+    return STOP;
+}
+
+static enum step
+refuse(struct sxe__http_link *link, uint8_t refusal)
+{
+    link->refusal = refusal;
+    return fail(link, -EPROTO);
+}
+
+/* ---- The end of a response ---- */
+
+/* What is behind a response nobody asked for. */
+static bool
+may_be_reused(const struct sxe__http_link *link)
+{
+    return link->parser.keep_alive && sxe__http_link_job(link)->asked.keep_alive &&
+           link->unsent == 0 && SXE_BUF_USED(link->socket) == 0;
+}
+
+static void
+rest(struct sxe__http_link *link)
+{
+    struct sxe_http_client *client = link->client;
+
+    if (sxe__http_link_job(link)->paused)
+        sxe_resume(link->socket, SXE_RESUME_WHEN_MORE);
+    sxe__http_link_move(link, SXE__HTTP_LINK_IDLE);
+    if (sxe_pool_get_number_in_state(client->links, SXE__HTTP_LINK_IDLE) > client->config.idle_max)
+        sxe__http_link_end(
+            &client->links[sxe_pool_get_oldest_element_index(client->links, SXE__HTTP_LINK_IDLE)],
+            SXE__HTTP_END_AFTER_OUTPUT);
+}
+
+static enum step
+complete(struct sxe__http_link *link)
+{
+    struct sxe_http_client *client = link->client;
+
+    if (may_be_reused(link))
+        rest(link);
+    else
+        sxe__http_link_end(link,
+                           link->unsent > 0 ? SXE__HTTP_END_AT_ONCE : SXE__HTTP_END_AFTER_OUTPUT);
+    sxe__http_job_end(client, link->job, 0);
+    sxe__http_client_dispatch(client);
+    return STOP;
+}
+
+/* ---- The body ---- */
+
+static enum step
+show(struct sxe__http_link *link, struct sxe_span span)
+{
+    struct sxe_http_client *client = link->client;
+    const struct sxe_http_call *call = &sxe__http_link_job(link)->wanted;
+
+    if (call->on_body != NULL) {
+        struct sxe_http_exchange exchange = sxe__http_exchange(client, link->job);
+
+        call->on_body(&exchange, span);
+        return link->job == SXE_NONE ? STOP : GO_ON;
+    }
+    if (span.length > client->config.body_max - link->body_used)
+        return fail(link, -EMSGSIZE);
+    memcpy(sxe__http_link_room(link) + client->config.limits.head_max + link->body_used, span.base,
+           span.length);
+    link->body_used += (uint32_t)span.length;
+    return GO_ON;
+}
+
+/* The next bytes of the body: how many are taken, or -1: refused. */
+static ssize_t
+next_span(struct sxe__http_link *link, struct sxe_span *span, bool *is_whole)
+{
+    *span = (struct sxe_span){SXE_BUF(link->socket), (size_t)SXE_BUF_USED(link->socket)};
+    if (link->parser.body == SXE_HTTP_BODY_CHUNKED) {
+        ssize_t n = sxe_http_chunks_read(&link->chunks, span->base, span->length, span);
+
+        *is_whole = link->chunks.done;
+        return n;
+    }
+    if (link->parser.body == SXE_HTTP_BODY_LENGTH) {
+        span->length = link->left < span->length ? (size_t)link->left : span->length;
+        link->left -= span->length;
+        *is_whole = link->left == 0;
+    }
+    return (ssize_t)span->length;
+}
+
+static enum step
+read_body(struct sxe__http_link *link)
+{
+    bool is_whole = false;
+    struct sxe_span span;
+    ssize_t n = next_span(link, &span, &is_whole);
+
+    if (n < 0)
+        return refuse(link, link->chunks.refusal);
+    /* A trailer must come whole, and there is no room for it. */
+    if (n == 0 && SXE_BUF_ROOM(link->socket) == 0)
+        return refuse(link, SXE_HTTP_REFUSED_HEAD_TOO_LARGE);
+    if (n == 0 || (span.length > 0 && show(link, span) == STOP))
+        return STOP;
+    sxe_consume(link->socket, (unsigned)n);
+    if (is_whole)
+        return complete(link);
+    return sxe__http_link_job(link)->paused ? STOP : GO_ON;
+}
+
+/* ---- The head ---- */
+
+/* RFC 9110, 7.8: a server switches when it has all of a request that asked for it. */
+static enum step
+upgrade(struct sxe__http_link *link)
+{
+    struct sxe_http_client *client = link->client;
+    struct sxe_http_call call = sxe__http_link_job(link)->wanted;
+    struct sxe_http_exchange exchange = sxe__http_exchange(client, link->job);
+    SXE *s = link->socket;
+
+    if (!sxe__http_link_job(link)->asked.upgrade || link->unsent > 0)
+        return fail(link, -EPROTO);
+    sxe__http_job_release(client, link->job);
+    sxe__http_link_forget(link);
+    sxe__http_link_move(link, SXE__HTTP_LINK_FREE);
+    sxe_resume(s, SXE_RESUME_IMMEDIATE);
+    call.on_upgrade(&exchange, s);
+    call.on_done(&exchange, 0);
+    sxe__http_client_dispatch(client);
+    return STOP;
+}
+
+static enum step
+begin_body(struct sxe__http_link *link)
+{
+    const struct sxe_http_client_config *config = &link->client->config;
+    const struct sxe__http_job *job = sxe__http_link_job(link);
+    uint8_t body = link->parser.body;
+
+    link->left = link->parser.length;
+    if (body == SXE_HTTP_BODY_NONE || (body == SXE_HTTP_BODY_LENGTH && link->left == 0))
+        return complete(link);
+    if (body == SXE_HTTP_BODY_LENGTH && job->wanted.on_body == NULL &&
+        link->left > config->body_max)
+        return fail(link, -EMSGSIZE);
+    if (body == SXE_HTTP_BODY_CHUNKED)
+        sxe_http_chunks_init(&link->chunks, NULL, 0, &config->limits);
+    sxe__http_link_move(link, job->paused ? SXE__HTTP_LINK_PAUSED : SXE__HTTP_LINK_BODY);
+    if (!job->paused)
+        return GO_ON;
+    sxe_pause(link->socket);
+    return STOP;
+}
+
+/* Look at what is unread as the head, or as more of what is in the room: its length, 0 or -1. */
+static int
+parse(struct sxe__http_link *link)
+{
+    SXE *s = link->socket;
+    char *room = sxe__http_link_room(link);
+    size_t before = link->head_used;
+    size_t length = (size_t)SXE_BUF_USED(s);
+    int n;
+
+    if (before == 0) {
+        sxe_http_parser_next(&link->parser);
+        link->parser.method = sxe__http_link_job(link)->asked.method;
+        n = sxe_http_parse(&link->parser, SXE_BUF(s), length);
+    } else {
+        size_t left = link->parser.limits.head_max - before;
+
+        length = length < left ? length : left;
+        memcpy(room + before, SXE_BUF(s), length);
+        n = sxe_http_parse(&link->parser, room, before + length);
+    }
+    if (n < 0)
+        return n;
+    if (n > 0)
+        length = (size_t)n - before;
+    if (before == 0)
+        memcpy(room, SXE_BUF(s), length);
+    link->head_used += (uint32_t)length;
+    sxe_consume(s, (unsigned)length);
+    return n;
+}
+
+static enum step
+read_head(struct sxe__http_link *link)
+{
+    const struct sxe_http_call *call = &sxe__http_link_job(link)->wanted;
+    int n = parse(link);
+
+    if (n < 0)
+        return refuse(link, link->parser.refusal);
+    if (n == 0)
+        return STOP;
+    if (link->parser.status < 200 && !link->parser.upgrade) {
+        link->head_used = 0;
+        return GO_ON;
+    }
+    link->has_head = true;
+    if (call->on_response != NULL) {
+        struct sxe_http_exchange exchange = sxe__http_exchange(link->client, link->job);
+
+        call->on_response(&exchange);
+        if (link->job == SXE_NONE)
+            return STOP;
+    }
+    return link->parser.upgrade ? upgrade(link) : begin_body(link);
+}
+
+void
+sxe__http_client_on_read(SXE *s, int length)
+{
+    struct sxe__http_link *link = s->user_data;
+    enum step step = GO_ON;
+
+    SXE_UNUSED_PARAMETER(length);
+    /* RFC 9112, 9.2: what comes before it was asked for is no response. */
+    if (sxe__http_link_state(link) == SXE__HTTP_LINK_IDLE) {
+        sxe__http_link_end(link, SXE__HTTP_END_AT_ONCE);
+        return;
+    }
+    link->answered = true;
+    if (sxe__http_link_state(link) == SXE__HTTP_LINK_BODY)
+        sxe__http_link_move(link, SXE__HTTP_LINK_BODY);
+    while (step == GO_ON && SXE_BUF_USED(s) > 0)
+        step = link->has_head ? read_body(link) : read_head(link);
+}

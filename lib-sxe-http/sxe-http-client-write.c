@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: the head of a request, as bytes.
+ *
+ * What is written is then read by the parser that refuses what is not valid or may be understood in
+ * two ways; so the rules of RFC 9112 stand there alone. Here it is made sure only that no text can
+ * end the line, or the name, that it is in.
+ */
+#include "sxe-http-client-private.h"
+#include "sxe-http-private.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+enum { FIELDS_MAX = 255 };
+
+static const struct sxe_http_limits widest = {UINT16_MAX, UINT16_MAX, FIELDS_MAX};
+
+static bool
+is_all(enum sxe__http_set set, struct sxe_span text)
+{
+    struct sxe__http_input in = SXE__HTTP_INPUT(text.base, text.length);
+
+    return sxe__http_stop(&in, set, 0) == text.length;
+}
+
+/* Those that the writer adds itself. */
+static bool
+is_ours(struct sxe_span name)
+{
+    enum sxe_http_field_id id = sxe__http_field_id_of(name.base, name.length);
+
+    return id == SXE_HTTP_FIELD_HOST || id == SXE_HTTP_FIELD_CONTENT_LENGTH ||
+           id == SXE_HTTP_FIELD_TRANSFER_ENCODING;
+}
+
+static bool
+is_writable(const struct sxe_http_request_head *request)
+{
+    if (!is_all(SXE__HTTP_TOKEN, request->method) || !is_all(SXE__HTTP_VALUE, request->target) ||
+        !is_all(SXE__HTTP_VALUE, request->host))
+        return false;
+    for (unsigned i = 0; i < request->fields_number; i++) {
+        const struct sxe_http_pair *field = &request->fields[i];
+
+        if (field->name.length == 0 || !is_all(SXE__HTTP_TOKEN, field->name) ||
+            is_ours(field->name) || !is_all(SXE__HTTP_VALUE, field->value))
+            return false;
+    }
+    return true;
+}
+
+/* The room that is left; what does not fit is left out, and known to be. */
+struct out {
+    char *at;
+    char *end;
+    bool is_full;
+};
+
+static void
+add(struct out *out, struct sxe_span text)
+{
+    if (text.length > (size_t)(out->end - out->at)) {
+        out->is_full = true;
+        return;
+    }
+    if (text.length > 0)
+        memcpy(out->at, text.base, text.length);
+    out->at += text.length;
+}
+
+static void
+add_field(struct out *out, struct sxe_span name, struct sxe_span value)
+{
+    add(out, name);
+    add(out, sxe_http_span(": "));
+    add(out, value);
+    add(out, sxe_http_span("\r\n"));
+}
+
+/* RFC 9110, 8.6: methods that are about a body say that there is none. */
+static void
+add_framing(struct out *out, uint64_t length, enum sxe_http_method method)
+{
+    char digits[24];
+
+    if (length == SXE_HTTP_CHUNKED) {
+        add_field(out, sxe_http_span("Transfer-Encoding"), sxe_http_span("chunked"));
+    } else if (length > 0 || method == SXE_HTTP_POST || method == SXE_HTTP_PUT ||
+               method == SXE_HTTP_PATCH) {
+        snprintf(digits, sizeof(digits), "%llu", (unsigned long long)length);
+        add_field(out, sxe_http_span("Content-Length"), sxe_http_span(digits));
+    }
+}
+
+/* The parser's opinion of it, and what it says. */
+static bool
+is_valid(const struct sxe_http_request_head *request, const char *head, size_t length,
+         struct sxe__http_asked *asked)
+{
+    struct sxe_http_field fields[FIELDS_MAX];
+    struct sxe_http_parser parser;
+
+    sxe_http_parser_init(&parser, SXE_HTTP_REQUEST, fields, FIELDS_MAX, &widest);
+    if (sxe_http_parse(&parser, head, length) != (int)length)
+        return false;
+    asked->method = parser.method;
+    asked->keep_alive = parser.keep_alive;
+    asked->upgrade = parser.upgrade || parser.method == SXE_HTTP_CONNECT;
+    /* RFC 9110, 9.3.8 and 10.1.1; of CONNECT the parser knows. */
+    return request->body_length > 0 ? parser.method != SXE_HTTP_TRACE : !parser.expect_continue;
+}
+
+ssize_t
+sxe__http_request_write(const struct sxe_http_request_head *request, char *room, size_t size,
+                        struct sxe__http_asked *asked)
+{
+    struct out out = {room, room + (size < UINT16_MAX ? size : UINT16_MAX), false};
+    struct sxe_span method = request->method.length > 0 ? request->method : sxe_http_span("GET");
+    size_t length;
+
+    if (!is_writable(request))
+        return -EINVAL;
+    add(&out, method);
+    add(&out, sxe_http_span(" "));
+    add(&out, request->target);
+    add(&out, sxe_http_span(" HTTP/1.1\r\n"));
+    add_field(&out, sxe_http_span("Host"), request->host);
+    for (unsigned i = 0; i < request->fields_number; i++)
+        add_field(&out, request->fields[i].name, request->fields[i].value);
+    add_framing(&out, request->body_length, sxe__http_method_of(method.base, method.length));
+    add(&out, sxe_http_span("\r\n"));
+    if (out.is_full)
+        return -EMSGSIZE;
+    length = (size_t)(out.at - room);
+    return is_valid(request, room, length, asked) ? (ssize_t)length : -EINVAL;
+}
+
+ssize_t
+sxe_http_request_write(const struct sxe_http_request_head *request, char *room, size_t size)
+{
+    struct sxe__http_asked asked;
+
+    return sxe__http_request_write(request, room, size, &asked);
+}

@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: making and deleting clients, and what a program does with a call.
+ */
+#include "sxe-http-client-private.h"
+#include "sxe-http-private.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define DEFAULT_CONNECTIONS 16u
+#define DEFAULT_CALLS       64u
+#define DEFAULT_REQUEST     4096u
+#define DEFAULT_BODY        65536u
+#define DEFAULT_CONNECT_MS  3000u
+#define DEFAULT_WAIT_MS     30000u
+#define DEFAULT_IDLE_MS     15000u
+
+enum { FIELDS_MAX = 255 };
+
+/* ---- Making and deleting ---- */
+
+static uint32_t
+or_default(uint32_t wanted, uint32_t value)
+{
+    return wanted == 0 ? value : wanted;
+}
+
+static bool
+copy_text(char *to, size_t size, const char *text)
+{
+    int length = snprintf(to, size, "%s", text);
+
+    return length > 0 && (size_t)length < size;
+}
+
+/* Where the server is, and what it is called. */
+static bool
+set_server(struct sxe_http_client *client, const struct sxe_http_client_config *wanted)
+{
+    unsigned char address[sizeof(struct in6_addr)];
+    bool is_ipv6;
+
+    if ((wanted->ip == NULL) == (wanted->path == NULL))
+        return false;
+    if (wanted->path != NULL) {
+        snprintf(client->host, sizeof(client->host), "localhost");
+        client->config.path = client->path;
+        return copy_text(client->path, sizeof(client->path), wanted->path);
+    }
+    is_ipv6 = inet_pton(AF_INET6, wanted->ip, address) == 1;
+    snprintf(client->host, sizeof(client->host), is_ipv6 ? "[%s]:%u" : "%s:%u", wanted->ip,
+             (unsigned)wanted->port);
+    client->config.ip = client->ip;
+    return copy_text(client->ip, sizeof(client->ip), wanted->ip) &&
+           (is_ipv6 || inet_pton(AF_INET, wanted->ip, address) == 1);
+}
+
+static bool
+set_host(struct sxe_http_client *client, const char *host)
+{
+    return host == NULL || (copy_text(client->host, sizeof(client->host), host) &&
+                            sxe__http_host(client->host, strlen(client->host)));
+}
+
+/* The configuration with all its defaults; 0 or -EINVAL. */
+static int
+configure(struct sxe_http_client *client, const struct sxe_http_client_config *wanted)
+{
+    static const struct sxe_http_limits usual = SXE_HTTP_LIMITS;
+    struct sxe_http_client_config *config = &client->config;
+
+    *config = *wanted;
+    config->connections_max = or_default(wanted->connections_max, DEFAULT_CONNECTIONS);
+    config->idle_max = or_default(wanted->idle_max, config->connections_max);
+    config->calls_max = or_default(wanted->calls_max, DEFAULT_CALLS);
+    config->request_max = or_default(wanted->request_max, DEFAULT_REQUEST);
+    config->body_max = or_default(wanted->body_max, DEFAULT_BODY);
+    if (wanted->limits.head_max == 0)
+        config->limits = usual;
+    if (config->limits.fields_max > FIELDS_MAX)
+        config->limits.fields_max = FIELDS_MAX;
+    config->connect_timeout_ms = or_default(wanted->connect_timeout_ms, DEFAULT_CONNECT_MS);
+    config->head_timeout_ms = or_default(wanted->head_timeout_ms, DEFAULT_WAIT_MS);
+    config->stall_timeout_ms = or_default(wanted->stall_timeout_ms, DEFAULT_WAIT_MS);
+    config->idle_timeout_ms = or_default(wanted->idle_timeout_ms, DEFAULT_IDLE_MS);
+    client->newest_idle = SXE_NONE;
+    return set_server(client, wanted) && set_host(client, wanted->host) ? 0 : -EINVAL;
+}
+
+static double
+seconds(uint32_t timeout_ms)
+{
+    return timeout_ms == UINT32_MAX ? 0 : timeout_ms / 1000.0;
+}
+
+/* From send to on_done it took too long. */
+static void
+on_total_timeout(void *array, unsigned id, void *user)
+{
+    SXE_UNUSED_PARAMETER(array);
+    sxe__http_job_fail(user, id, -ETIMEDOUT);
+}
+
+static void
+make_pools(struct sxe_http_client *client)
+{
+    const struct sxe_http_client_config *config = &client->config;
+    double link_timeouts[SXE__HTTP_LINK_STATES] = {
+        [SXE__HTTP_LINK_CONNECTING] = seconds(config->connect_timeout_ms),
+        [SXE__HTTP_LINK_SENDING] = seconds(config->stall_timeout_ms),
+        [SXE__HTTP_LINK_HEAD] = seconds(config->head_timeout_ms),
+        [SXE__HTTP_LINK_BODY] = seconds(config->stall_timeout_ms),
+        [SXE__HTTP_LINK_IDLE] = seconds(config->idle_timeout_ms),
+    };
+    double job_timeouts[SXE__HTTP_JOB_STATES] = {
+        [SXE__HTTP_JOB_LIVE] = seconds(config->total_timeout_ms),
+    };
+
+    client->links = sxe_pool_new_with_timeouts("http links", config->connections_max,
+                                               sizeof(*client->links), SXE__HTTP_LINK_STATES,
+                                               link_timeouts, sxe__http_link_on_timeout, NULL);
+    client->jobs =
+        sxe_pool_new_with_timeouts("http jobs", config->calls_max, sizeof(*client->jobs),
+                                   SXE__HTTP_JOB_STATES, job_timeouts, on_total_timeout, client);
+    client->queue = sxe_pool_new("http queue", config->calls_max, sizeof(*client->queue),
+                                 SXE__HTTP_QUEUE_STATES, SXE_POOL_OPTION_UNLOCKED);
+}
+
+/* Everything that is memory: 0 or -errno. */
+static int
+reserve(struct sxe_http_client *client)
+{
+    const struct sxe_http_client_config *config = &client->config;
+    uint16_t fields_max = config->limits.fields_max;
+
+    make_pools(client);
+    if (client->links == NULL || client->jobs == NULL || client->queue == NULL)
+        return -errno;
+    client->requests = calloc(config->calls_max, config->request_max);
+    client->responses =
+        calloc(config->connections_max, (size_t)config->limits.head_max + config->body_max);
+    client->fields = calloc((size_t)config->connections_max * fields_max, sizeof(*client->fields));
+    if (client->requests == NULL || client->responses == NULL || client->fields == NULL)
+        return -ENOMEM;
+    for (unsigned i = 0; i < config->connections_max; i++) {
+        client->links[i].client = client;
+        client->links[i].job = SXE_NONE;
+        sxe_http_parser_init(&client->links[i].parser, SXE_HTTP_RESPONSE,
+                             &client->fields[i * fields_max], fields_max, &config->limits);
+    }
+    return sxe_pool_set_state_to_string(client->links, sxe__http_link_state_to_string);
+}
+
+struct sxe_http_client *
+sxe_http_client_new(const struct sxe_http_client_config *config)
+{
+    struct sxe_http_client *client = calloc(1, sizeof(*client));
+    int result = client == NULL ? -ENOMEM : configure(client, config);
+
+    if (result == 0)
+        result = reserve(client);
+    if (result < 0) {
+        sxe_http_client_delete(client);
+        errno = -result;
+        return NULL;
+    }
+    /* A socket that closes is still there while another takes its link. */
+    sxe_register(client->config.connections_max + 1, 0);
+    return client;
+}
+
+void
+sxe_http_client_delete(struct sxe_http_client *client)
+{
+    if (client == NULL)
+        return;
+    for (unsigned i = 0; client->links != NULL && i < client->config.connections_max; i++) {
+        SXE *s = client->links[i].socket;
+
+        if (s == NULL || sxe_loop() == NULL)
+            continue;
+        sxe__http_link_forget(&client->links[i]);
+        sxe_abort(s);
+    }
+    sxe_pool_delete(client->links);
+    sxe_pool_delete(client->jobs);
+    sxe_pool_delete(client->queue);
+    free(client->requests);
+    free(client->responses);
+    free(client->fields);
+    free(client);
+}
+
+/* ---- Calls ---- */
+
+/* Keep what the call says, and write its request: 0, -EINVAL or -EMSGSIZE. */
+static int
+prepare(struct sxe_http_client *client, unsigned id, const struct sxe_http_call *call)
+{
+    struct sxe__http_job *job = &client->jobs[id];
+    struct sxe_http_request_head request = call->request;
+    size_t size = client->config.request_max;
+    char *room = client->requests + id * size;
+    ssize_t head;
+
+    if (call->on_done == NULL || request.body_length == SXE_HTTP_CHUNKED)
+        return -EINVAL;
+    *job = (struct sxe__http_job){.wanted = *call, .link = SXE_NONE};
+    if (request.host.length == 0)
+        request.host = sxe_http_span(client->host);
+    head = sxe__http_request_write(&request, room, size, &job->asked);
+    if (head < 0)
+        return (int)head;
+    if (job->asked.upgrade && call->on_upgrade == NULL)
+        return -EINVAL;
+    job->length = (uint32_t)head;
+    if (!call->copy_body || request.body_length == 0)
+        return 0;
+    if (request.body_length > size - (size_t)head)
+        return -EMSGSIZE;
+    memcpy(room + head, call->body, (size_t)request.body_length);
+    job->length += (uint32_t)request.body_length;
+    return 0;
+}
+
+/* Start the job, behind those that wait: 0 or -errno. */
+static int
+begin(struct sxe_http_client *client, unsigned id)
+{
+    int result = 1;
+
+    if (sxe_pool_get_number_in_state(client->queue, SXE__HTTP_QUEUE_WAITING) == 0 ||
+        sxe__http_client_is_at_rest(client))
+        result = sxe__http_job_start(client, id);
+    if (result <= 0)
+        return result;
+    sxe_pool_set_indexed_element_state(client->queue, id, SXE__HTTP_QUEUE_OUT,
+                                       SXE__HTTP_QUEUE_WAITING);
+    return 0;
+}
+
+int
+sxe_http_client_send(struct sxe_http_client *client, const struct sxe_http_call *call,
+                     uint64_t *handle)
+{
+    unsigned id =
+        sxe_pool_set_oldest_element_state(client->jobs, SXE__HTTP_JOB_FREE, SXE__HTTP_JOB_LIVE);
+    int result;
+
+    if (id == SXE_POOL_NO_INDEX)
+        return -ENOBUFS;
+    result = prepare(client, id, call);
+    if (result == 0)
+        result = begin(client, id);
+    if (result < 0)
+        sxe_pool_set_indexed_element_state(client->jobs, id, SXE__HTTP_JOB_LIVE,
+                                           SXE__HTTP_JOB_FREE);
+    else if (handle != NULL)
+        *handle = sxe_pool_get_handle(client->jobs, id);
+    return result;
+}
+
+int
+sxe_http_client_cancel(struct sxe_http_client *client, uint64_t handle)
+{
+    unsigned id = sxe_pool_handle_to_index(client->jobs, handle);
+
+    if (id == SXE_POOL_NO_INDEX)
+        return -ENOENT;
+    if (client->jobs[id].link != SXE_NONE)
+        sxe__http_link_end(&client->links[client->jobs[id].link], SXE__HTTP_END_AT_ONCE);
+    sxe__http_job_release(client, id);
+    return 0;
+}
+
+static int
+set_paused(struct sxe_http_client *client, uint64_t handle, bool paused)
+{
+    unsigned id = sxe_pool_handle_to_index(client->jobs, handle);
+    struct sxe__http_link *link;
+
+    if (id == SXE_POOL_NO_INDEX)
+        return -ENOENT;
+    client->jobs[id].paused = paused;
+    if (client->jobs[id].link == SXE_NONE)
+        return 0;
+    link = &client->links[client->jobs[id].link];
+    if (sxe__http_link_state(link) != (paused ? SXE__HTTP_LINK_BODY : SXE__HTTP_LINK_PAUSED))
+        return 0;
+    sxe__http_link_move(link, paused ? SXE__HTTP_LINK_PAUSED : SXE__HTTP_LINK_BODY);
+    if (paused)
+        sxe_pause(link->socket);
+    else
+        sxe_resume(link->socket, SXE_RESUME_IMMEDIATE);
+    return 0;
+}
+
+int
+sxe_http_client_pause(struct sxe_http_client *client, uint64_t handle)
+{
+    return set_paused(client, handle, true);
+}
+
+int
+sxe_http_client_resume(struct sxe_http_client *client, uint64_t handle)
+{
+    return set_paused(client, handle, false);
+}
