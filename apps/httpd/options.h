@@ -8,10 +8,28 @@
 
 #include <stdbool.h>
 
+#include "access-log.h"
+#include "sxe-cidr.h"
+#include "sxe-http-file.h"
+#include "sxe-http.h"
+
+#define HTTPD_FIELDS_MAX 4096
+#define HTTPD_TYPES_MAX  4096
+#define HTTPD_INDEX_MAX  8
+
 struct httpd_options {
     const char *ip;
     unsigned short port;
-    unsigned connections;
+    const char *unix_path;                  /* NULL: only ip and port */
+    struct sxe_http_config http;            /* limits, times */
+    struct sxe_http_files_config files;     /* root NULL: hello */
+    const char *index[HTTPD_INDEX_MAX + 1]; /* of --index; NULL behind the last */
+    char types[HTTPD_TYPES_MAX];            /* of --type, each with a line end */
+    struct sxe_cidr_list proxies;
+    uint32_t stall_timeout_ms;
+    char fields[HTTPD_FIELDS_MAX]; /* of --header, each with CR LF */
+    const char *access_log;        /* path; NULL: none */
+    enum access_log_format access_log_format;
     bool plan;
 };
 

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: how many connections an address has: a hash table with open addressing and linear probing,
+ * twice as large as there can be connections. What is removed lets those behind it move up, so there
+ * are no graves.
+ */
+#include "sxe-http-server-private.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+struct entry {
+    uint64_t key; /* 0: free */
+    uint32_t count;
+};
+
+struct sxe__http_addresses {
+    uint64_t secret; /* so that nobody chooses addresses that meet in one place */
+    uint32_t mask;
+    struct entry entries[];
+};
+
+#define IPV4 (UINT64_C(0xffff) << 32) /* ::ffff:a.b.c.d, its lower half */
+
+uint64_t
+sxe__http_address_key(const struct sockaddr_storage *address, socklen_t length)
+{
+    struct sockaddr_in6 in6 = {0};
+    struct sockaddr_in in = {0};
+    uint64_t network = 0;
+    uint32_t ip;
+
+    if (length >= sizeof(in6) && address->ss_family == AF_INET6) {
+        memcpy(&in6, address, sizeof(in6));
+        if (IN6_IS_ADDR_LOOPBACK(&in6.sin6_addr))
+            return 0;
+        if (!IN6_IS_ADDR_V4MAPPED(&in6.sin6_addr)) {
+            memcpy(&network, &in6.sin6_addr, sizeof(network));
+            return network |
+                   1; /* never 0; the bit is of the first 16, where addresses differ not */
+        }
+        memcpy(&ip, in6.sin6_addr.s6_addr + 12, sizeof(ip));
+    } else if (length >= sizeof(in) && address->ss_family == AF_INET) {
+        memcpy(&in, address, sizeof(in));
+        ip = in.sin_addr.s_addr;
+    } else {
+        return 0;
+    }
+    return ntohl(ip) >> 24 == IN_LOOPBACKNET ? 0 : IPV4 | ip;
+}
+
+static uint32_t
+place_of(const struct sxe__http_addresses *addresses, uint64_t key)
+{
+    uint64_t hash = (key ^ addresses->secret) * UINT64_C(0x9e3779b97f4a7c15);
+
+    hash = (hash ^ hash >> 32) * UINT64_C(0xd6e8feb86659fd93);
+    return (uint32_t)(hash >> 32) & addresses->mask;
+}
+
+int
+sxe__http_addresses_new(struct sxe_http *http)
+{
+    uint32_t size = 16;
+    struct sxe__http_addresses *addresses;
+
+    while (size < 2 * http->config.connections)
+        size *= 2;
+    addresses = calloc(1, sizeof(*addresses) + size * sizeof(struct entry));
+    if (addresses == NULL)
+        return -ENOMEM;
+    addresses->mask = size - 1;
+    /* Without randomness the table still counts right. */
+    (void)!getrandom(&addresses->secret, sizeof(addresses->secret), GRND_NONBLOCK);
+    http->addresses = addresses;
+    return 0;
+}
+
+/* The key's entry, or the free one where it would be. */
+static struct entry *
+find(struct sxe__http_addresses *addresses, uint64_t key)
+{
+    uint32_t at = place_of(addresses, key);
+
+    while (addresses->entries[at].key != key && addresses->entries[at].key != 0)
+        at = (at + 1) & addresses->mask;
+    return &addresses->entries[at];
+}
+
+uint32_t
+sxe__http_addresses_add(struct sxe__http_addresses *addresses, uint64_t key)
+{
+    struct entry *entry = find(addresses, key);
+
+    entry->key = key;
+    return ++entry->count;
+}
+
+/* Fill the hole with what came to stand behind it for want of a place further up. */
+static void
+close_hole(struct sxe__http_addresses *addresses, uint32_t hole)
+{
+    uint32_t mask = addresses->mask;
+
+    for (uint32_t at = (hole + 1) & mask; addresses->entries[at].key != 0; at = (at + 1) & mask) {
+        uint32_t wanted = place_of(addresses, addresses->entries[at].key);
+
+        if (((at - wanted) & mask) >= ((at - hole) & mask)) {
+            addresses->entries[hole] = addresses->entries[at];
+            hole = at;
+        }
+    }
+    addresses->entries[hole] = (struct entry){0};
+}
+
+void
+sxe__http_addresses_remove(struct sxe__http_addresses *addresses, uint64_t key)
+{
+    struct entry *entry = find(addresses, key);
+
+    if (--entry->count == 0)
+        close_hole(addresses, (uint32_t)(entry - addresses->entries));
+}

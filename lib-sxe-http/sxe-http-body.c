@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: the body of a request, as it comes: kept behind the head until it is whole, shown to a
+ * handler in parts, or dropped when the reply ended before it.
+ */
+#include "sxe-http-server-private.h"
+
+#include <string.h>
+
+/* What the bytes of the body are for. */
+enum use { KEEP, SHOW, DROP };
+
+static enum use
+use_of(const struct sxe__http_slot *slot)
+{
+    if (slot->progress == SXE__HTTP_ENDED)
+        return DROP;
+    return slot->body_stream ? SHOW : KEEP;
+}
+
+static void
+send_continue(struct sxe__http_slot *slot)
+{
+    if (!slot->continue_due)
+        return;
+    slot->continue_due = false;
+    /* A failure shows with the next write. */
+    (void)!SXE_WRITE_LITERAL(slot->connection->sxe, "HTTP/1.1 100 Continue\r\n\r\n");
+}
+
+void
+sxe__http_body_begin(struct sxe__http_slot *slot)
+{
+    if (slot->request.head.body == SXE_HTTP_BODY_CHUNKED)
+        sxe_http_chunks_init(&slot->chunks, NULL, 0, &slot->request.http->config.head);
+    if (!slot->body_stream)
+        send_continue(slot);
+}
+
+void
+sxe__http_body_forget(struct sxe__http_slot *slot)
+{
+    slot->request.http->body_memory -= slot->body_kept;
+    slot->body_kept = 0;
+}
+
+bool
+sxe__http_body_shows(const struct sxe__http_slot *slot)
+{
+    return use_of(slot) == SHOW && slot->on_body != NULL && !slot->body_paused;
+}
+
+bool
+sxe__http_body_rests(const struct sxe__http_slot *slot)
+{
+    return use_of(slot) == SHOW && !sxe__http_body_shows(slot);
+}
+
+bool
+sxe__http_body_can_be_dropped(const struct sxe__http_slot *slot)
+{
+    return !slot->continue_due && slot->body_left <= SXE__HTTP_DISCARD_MAX;
+}
+
+/* Bytes that the size of a chunk announces: what is too much is so before it comes. */
+static uint64_t
+announced(const struct sxe__http_slot *slot)
+{
+    return slot->request.head.body == SXE_HTTP_BODY_CHUNKED ? slot->chunks.left : 0;
+}
+
+/* 0, or the status that refuses it. */
+static unsigned
+keep(struct sxe__http_slot *slot, struct sxe_span part)
+{
+    struct sxe_http *http = slot->request.http;
+    char *to = (char *)slot + http->head_at + slot->used;
+
+    size_t room = http->config.body_max - slot->body_kept;
+
+    if (part.length > room || announced(slot) > room - part.length)
+        return 413;
+    if (part.length > http->config.body_memory_max - http->body_memory)
+        return 503;
+    memcpy(to, part.base, part.length);
+    slot->used += (uint32_t)part.length;
+    slot->body_kept += (uint32_t)part.length;
+    http->body_memory += part.length;
+    return 0;
+}
+
+static void
+kept_whole(struct sxe__http_slot *slot)
+{
+    char *end = (char *)slot + slot->request.http->head_at + slot->used;
+
+    slot->request.body = (struct sxe_span){end - slot->body_kept, slot->body_kept};
+    *end = '\0';
+    sxe__http_body_forget(slot);
+    sxe__http_handle(slot->connection);
+}
+
+static void
+use_part(struct sxe__http_slot *slot, struct sxe_span part)
+{
+    unsigned status = 0;
+
+    switch (use_of(slot)) {
+    case SHOW:
+        if (part.length > 0 || slot->body_whole)
+            sxe__http_show(slot->connection, part);
+        return;
+    case DROP:
+        if (slot->body_whole)
+            sxe__http_follow(slot->connection);
+        else if (slot->body_taken > SXE__HTTP_DISCARD_MAX)
+            sxe__http_reject(slot->connection, 413);
+        return;
+    case KEEP:
+        status = keep(slot, part);
+        if (status != 0)
+            sxe__http_reject(slot->connection, status);
+        else if (slot->body_whole)
+            kept_whole(slot);
+    }
+}
+
+/* The next part, and the bytes it took with what frames it; 0: more is needed; -1: refused. */
+static ssize_t
+next_part(struct sxe__http_slot *slot, const char *data, size_t length, struct sxe_span *part)
+{
+    ssize_t n;
+
+    if (slot->request.head.body == SXE_HTTP_BODY_CHUNKED) {
+        n = sxe_http_chunks_read(&slot->chunks, data, length, part);
+        slot->body_whole = slot->chunks.done;
+        return n;
+    }
+    *part = (struct sxe_span){data, length < slot->body_left ? length : (size_t)slot->body_left};
+    slot->body_left -= part->length;
+    slot->body_whole = slot->body_left == 0;
+    return (ssize_t)part->length;
+}
+
+size_t
+sxe__http_body_read(struct sxe__http_connection *connection, const char *data, size_t length)
+{
+    struct sxe__http_slot *slot = connection->slot;
+    struct sxe_span part;
+    ssize_t n;
+
+    if (length == 0 || sxe__http_body_rests(slot))
+        return 0;
+    n = next_part(slot, data, length, &part);
+    if (n < 0) {
+        sxe__http_reject(connection, sxe_http_refusal_status(slot->chunks.refusal));
+        return length;
+    }
+    slot->continue_due = false;
+    slot->body_taken += part.length;
+    connection->window += (uint32_t)n;
+    if (n > 0)
+        use_part(slot, part);
+    return (size_t)n;
+}
+
+void
+sxe_http_read(struct sxe_http_request *request, sxe_http_on_body on_body)
+{
+    struct sxe__http_slot *slot = SXE__HTTP_SLOT_OF_REQUEST(request);
+
+    slot->on_body = on_body;
+    send_continue(slot);
+    sxe__http_changed(slot->connection);
+}
+
+void
+sxe_http_pause(struct sxe_http_request *request)
+{
+    SXE__HTTP_SLOT_OF_REQUEST(request)->body_paused = true;
+}
+
+void
+sxe_http_resume(struct sxe_http_request *request)
+{
+    struct sxe__http_slot *slot = SXE__HTTP_SLOT_OF_REQUEST(request);
+
+    slot->body_paused = false;
+    sxe__http_changed(slot->connection);
+}

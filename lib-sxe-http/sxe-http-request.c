@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: what handlers ask of a request, and which handler it is that asks.
+ */
+#include "sxe-http-server-private.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <string.h>
+
+struct sxe_http_response *
+sxe_http_response_of(struct sxe_http_request *request)
+{
+    return &SXE__HTTP_SLOT_OF_REQUEST(request)->response;
+}
+
+struct sxe_http_request *
+sxe_http_request_of(struct sxe_http_response *response)
+{
+    return &SXE__HTTP_SLOT_OF_RESPONSE(response)->request;
+}
+
+static struct sxe_span
+text_of(const struct sxe_http_request *request, struct sxe_http_text text)
+{
+    return (struct sxe_span){request->data + text.offset, text.length};
+}
+
+struct sxe_span
+sxe_http_method_text(const struct sxe_http_request *request)
+{
+    return text_of(request, request->head.method_name);
+}
+
+struct sxe_span
+sxe_http_target(const struct sxe_http_request *request)
+{
+    return text_of(request, request->head.target);
+}
+
+struct sxe_span
+sxe_http_field_value(const struct sxe_http_request *request, const char *name)
+{
+    const struct sxe_http_field *field = sxe_http_field(&request->head, request->data, name);
+
+    if (field == NULL)
+        return (struct sxe_span){NULL, 0};
+    return (struct sxe_span){request->data + field->value, field->value_length};
+}
+
+struct sxe_span
+sxe_http_decoded_path(struct sxe_http_request *request)
+{
+    struct sxe__http_slot *slot = SXE__HTTP_SLOT_OF_REQUEST(request);
+    char *room = (char *)slot + request->http->path_at + request->http->config.head.line_max;
+
+    if (!slot->path_made) {
+        ssize_t length = sxe_http_decode(request->path, room, request->path.length);
+
+        slot->path_length = SXE_ALWAYS(length >= 0) ? (uint32_t)length : 0;
+        slot->path_made = true;
+    }
+    return (struct sxe_span){room, slot->path_length};
+}
+
+ssize_t
+sxe_http_query_value(const struct sxe_http_request *request, const char *name, char *room,
+                     size_t size)
+{
+    ssize_t length;
+
+    if (size == 0)
+        return -ENOBUFS;
+    length = sxe_http_query_find(request->query, name, room, size - 1);
+    if (length >= 0)
+        room[length] = '\0';
+    return length;
+}
+
+ssize_t
+sxe_http_parameter(const struct sxe_http_request *request, const char *name, char *room,
+                   size_t size)
+{
+    const struct sxe_http_text *value = sxe_http_match_value(&request->match, name);
+    ssize_t length;
+
+    if (value == NULL)
+        return -ENOENT;
+    if (size == 0)
+        return -ENOBUFS;
+    length = sxe_http_decode((struct sxe_span){request->path.base + value->offset, value->length},
+                             room, size - 1);
+    if (length >= 0)
+        room[length] = '\0';
+    return length;
+}
+
+socklen_t
+sxe_http_peer(const struct sxe_http_request *request, struct sockaddr_storage *address)
+{
+    const struct sxe__http_connection *connection = SXE__HTTP_SLOT_OF_CONST(request)->connection;
+
+    if (connection->peer_length == 0)
+        return sxe_get_peer(connection->sxe, address);
+    memset(address, 0, sizeof(*address));
+    memcpy(address, connection->peer, connection->peer_length);
+    return connection->peer_length;
+}
+
+const char *
+sxe_http_peer_ip(const struct sxe_http_request *request)
+{
+    static _Thread_local char text[INET6_ADDRSTRLEN];
+    struct sockaddr_storage address;
+    const struct sockaddr_in *in = (const struct sockaddr_in *)&address;
+    const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)&address;
+
+    text[0] = '\0';
+    if (sxe_http_peer(request, &address) == 0)
+        return text;
+    if (address.ss_family == AF_INET)
+        inet_ntop(AF_INET, &in->sin_addr, text, sizeof(text));
+    else if (address.ss_family == AF_INET6)
+        inet_ntop(AF_INET6, &in6->sin6_addr, text, sizeof(text));
+    return text;
+}
+
+/* ---- Who answers ---- */
+
+static enum sxe_http_verdict
+not_found(struct sxe_http_request *request, struct sxe_http_response *response)
+{
+    SXE_UNUSED_PARAMETER(request);
+    return sxe_http_reply_status(response, 404);
+}
+
+/* RFC 9110, 15.5.6 */
+static enum sxe_http_verdict
+not_allowed(struct sxe_http_request *request, struct sxe_http_response *response)
+{
+    /* Too many methods for the reply's fields: then without. */
+    (void)!sxe_http_add_field_span(response, "Allow", request->match.allow);
+    return sxe_http_reply_status(response, 405);
+}
+
+/* RFC 9110, 9.3.7 */
+static enum sxe_http_verdict
+options(struct sxe_http_request *request, struct sxe_http_response *response)
+{
+    (void)!sxe_http_add_field_span(response, "Allow", request->match.allow);
+    return sxe_http_reply(response, 204, NULL, NULL, 0);
+}
+
+static void
+answer_at_once(struct sxe__http_slot *slot, sxe_http_handler handler)
+{
+    slot->handler = handler;
+    slot->body_stream = true;
+}
+
+static void
+find_route(struct sxe__http_slot *slot, const struct sxe_http_router *router)
+{
+    struct sxe_http_request *request = &slot->request;
+
+    switch (sxe_http_router_find(router, sxe_http_method(request), sxe_http_method_text(request),
+                                 request->path, &request->match)) {
+    case SXE_HTTP_ROUTE_FOUND:
+        slot->handler = request->match.route->handler;
+        slot->body_stream = request->match.route->flags & SXE_HTTP_ROUTE_STREAM;
+        request->user = request->match.route->user;
+        break;
+    case SXE_HTTP_ROUTE_NOT_FOUND:
+        break;
+    case SXE_HTTP_ROUTE_METHOD_NOT_ALLOWED:
+        answer_at_once(slot, not_allowed);
+        break;
+    case SXE_HTTP_ROUTE_OPTIONS:
+        answer_at_once(slot, options);
+        break;
+    }
+}
+
+unsigned
+sxe__http_route(struct sxe__http_slot *slot)
+{
+    struct sxe_http_request *request = &slot->request;
+    const struct sxe_http_config *config = &request->http->config;
+    char *room = (char *)slot + request->http->path_at;
+    struct sxe_http_target parts;
+
+    if (sxe_http_method(request) == SXE_HTTP_CONNECT)
+        return 501;
+    if (sxe_http_split_target(sxe_http_target(request), &parts) < 0)
+        return 400;
+    request->raw_path = request->path = parts.path;
+    request->query = parts.query;
+    request->user = config->user;
+    request->match.route = NULL;
+    request->match.number = 0;
+    if (request->head.form != SXE_HTTP_FORM_ASTERISK &&
+        sxe_http_normalise_path(parts.path, room, config->head.line_max, &request->path) < 0)
+        return 400;
+    slot->handler = config->handler;
+    slot->body_stream = config->stream;
+    if (config->router != NULL)
+        find_route(slot, config->router);
+    if (slot->handler == NULL)
+        answer_at_once(slot, not_found);
+    return 0;
+}

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: what the files of the server share: the server, a connection, and a slot.
+ * Place: included by those files only, in reading order:
+ *
+ *     sxe-http-server.c     new, listen, stop, delete; the plan
+ *     sxe-http-accept.c     connections come, age and go
+ *     sxe-http-address.c    how many of them an address has
+ *     sxe-http-session.c    bytes of a connection -> requests -> handlers; what happens between them
+ *     sxe-http-body.c       the body of a request
+ *     sxe-http-slot.c       memory for one request and its reply
+ *     sxe-http-request.c    what handlers ask of a request
+ *     sxe-http-response.c   the head of a reply, and replies that are whole
+ *     sxe-http-stream.c     replies in parts, files, upgrades
+ *
+ * Shape: a slot is one piece of address space, whose pages exist once they are touched.
+ *
+ *     [ struct sxe__http_slot | the request's fields | the reply's fields | path | head | body ]
+ *       slot                                           reply_at             path_at head_at
+ */
+#ifndef SXE_HTTP_SERVER_PRIVATE_H
+#define SXE_HTTP_SERVER_PRIVATE_H
+
+#define SXE_LOG_CONTROL sxe__http_log
+
+#include "sxe-http-chunk.h"
+#include "sxe-http-date.h"
+#include "sxe-http.h"
+
+extern struct sxe_log_control sxe__http_log;
+
+#define SXE__HTTP_LISTENERS   8
+#define SXE__HTTP_DISCARD_MAX (64u * 1024) /* bytes of an unwanted body that are read, to go on */
+
+/* The states of a connection in the pool: each has a time. What is done with its bytes says its
+ * phase. */
+enum sxe__http_state {
+    SXE__HTTP_FREE,
+    SXE__HTTP_IDLE,     /* between requests */
+    SXE__HTTP_HEAD,     /* a head, or the first byte after accept, is awaited */
+    SXE__HTTP_BODY,     /* more of a body is awaited */
+    SXE__HTTP_HANDLING, /* a handler answers later, or the body waits for it */
+    SXE__HTTP_SENDING,  /* lib-sxe watches over it: its peer must read */
+    SXE__HTTP_STATES
+};
+
+enum sxe__http_phase {
+    SXE__HTTP_READ_PROXY,
+    SXE__HTTP_READ_HEAD,
+    SXE__HTTP_READ_BODY,
+    SXE__HTTP_REPLY, /* the body is whole, the reply is not */
+    SXE__HTTP_DRAIN, /* the reply has ended: borrowed memory waits for the peer */
+    SXE__HTTP_OVER   /* closed; nothing counts any more */
+};
+
+struct sxe__http_connection {
+    struct sxe_http *http;
+    SXE *sxe;
+    struct sxe__http_slot *slot; /* NULL: no request has begun */
+    uint64_t address;            /* as counted; 0: it is not */
+    uint32_t requests;
+    uint32_t window; /* bytes of the body since its time began */
+    uint8_t phase;
+    bool inside;         /* a handler or callback runs: who called it looks at what it did */
+    bool waits;          /* paused until the kernel took the output */
+    uint8_t peer_length; /* of the address in the PROXY header */
+    unsigned char peer[28];
+};
+
+enum sxe__http_progress {
+    SXE__HTTP_UNANSWERED,
+    SXE__HTTP_BEGUN, /* the head is on its way */
+    SXE__HTTP_ENDED
+};
+
+struct sxe__http_slot {
+    struct sxe_http_request request;
+    struct sxe__http_connection *connection;
+    uint32_t most; /* that `used` was since the slot was taken */
+
+    /* From here on a new request clears. */
+    struct sxe_http_response response;
+    sxe_http_handler handler;
+    SXE_TIME since;
+
+    /* The body of the request. */
+    sxe_http_on_body on_body;
+    uint64_t body_left;  /* of BODY_LENGTH */
+    uint64_t body_taken; /* bytes that came */
+    uint32_t used;       /* bytes from head_at on: the head, and a body that is read as a whole */
+    uint32_t body_kept;  /* bytes of a body that is not whole yet */
+    bool body_whole;     /* all of it came */
+    bool body_stream;    /* it is shown in parts */
+    bool body_shown;     /* its last part too */
+    bool body_paused;
+    bool continue_due; /* the client waits for 100 */
+
+    /* The reply. */
+    uint8_t progress;
+    bool close; /* the connection, behind it */
+    bool is_chunked;
+    bool is_lending; /* the kernel reads memory or a file of the handler's */
+    bool is_sending; /* the end of it waits for the kernel */
+    uint16_t status;
+    uint32_t fields_used;
+    uint32_t trailers;    /* where trailers begin, behind the fields; 0: there are none */
+    uint32_t path_length; /* of the decoded path */
+    bool path_made;
+    uint64_t length_left; /* of a reply that was begun with a length */
+    uint64_t body_sent;
+    void (*on_room)(struct sxe_http_response *response);
+
+    /* Up to here. */
+    struct sxe_http_chunks chunks;
+    struct sxe_http_field fields[];
+};
+
+struct sxe_http {
+    struct sxe_http_config config;
+    struct sxe__http_connection *connections; /* a pool */
+
+    char *slots;
+    size_t slot_size;
+    size_t reply_at;
+    size_t path_at;
+    size_t head_at;
+    uint32_t *free_slots; /* a stack */
+    uint32_t free_count;
+    size_t resident;    /* bytes that free slots still have */
+    uint32_t *touched;  /* bytes of each slot that are not the kernel's */
+    size_t body_memory; /* bytes of bodies that are not whole */
+
+    struct sxe__http_addresses *addresses; /* NULL: not counted */
+    struct sxe_http_date_cache date;
+    char *scratch; /* for a head that the stage has no room for */
+    char *common;  /* lines of every reply, the Date's first */
+    uint32_t common_length;
+
+    SXE *listeners[SXE__HTTP_LISTENERS];
+    unsigned listener_count;
+    bool stopping;
+    void (*on_stopped)(struct sxe_http *http);
+};
+
+#define SXE__HTTP_SLOT_OF_REQUEST(r)                                                          \
+    ((struct sxe__http_slot *)(void *)((char *)(uintptr_t)(r)-offsetof(struct sxe__http_slot, \
+                                                                       request)))
+#define SXE__HTTP_SLOT_OF_RESPONSE(r)                                                         \
+    ((struct sxe__http_slot *)(void *)((char *)(uintptr_t)(r)-offsetof(struct sxe__http_slot, \
+                                                                       response)))
+
+#define SXE__HTTP_SLOT_OF_CONST(r)                                             \
+    ((const struct sxe__http_slot *)(const void *)((const char *)(r)-offsetof( \
+        struct sxe__http_slot, request)))
+
+/* ---- sxe-http-accept.c ---- */
+
+void sxe__http_on_connected(SXE *s);
+void sxe__http_on_close(SXE *s);
+
+/* The PROXY header at the front of data: the bytes it took; 0: there is not all of it. */
+size_t sxe__http_read_proxy(struct sxe__http_connection *connection, const char *data,
+                            size_t length);
+void sxe__http_free(struct sxe__http_connection *connection); /* its socket is not ours any more */
+
+/* ---- sxe-http-server.c ---- */
+
+void sxe__http_check_stopped(struct sxe_http *http);
+
+/* ---- sxe-http-address.c ---- */
+
+/* Which address's connection it is, for counting; 0: one that is not counted. */
+uint64_t sxe__http_address_key(const struct sockaddr_storage *address, socklen_t length);
+SXE_MUST_USE int sxe__http_addresses_new(struct sxe_http *http);
+
+/* One more, or one less, of that key. add: how many there are now. */
+uint32_t sxe__http_addresses_add(struct sxe__http_addresses *addresses, uint64_t key);
+void sxe__http_addresses_remove(struct sxe__http_addresses *addresses, uint64_t key);
+
+/* ---- sxe-http-session.c ---- */
+
+void sxe__http_on_read(SXE *s, int length);
+void sxe__http_on_timeout(void *array, unsigned id, void *user);
+
+/* In a call of the program's something changed that leads on: it is looked at later in this turn. */
+void sxe__http_changed(struct sxe__http_connection *connection);
+
+/* These are for callees of on_read and on_timeout. */
+void sxe__http_follow(struct sxe__http_connection *connection);
+void sxe__http_handle(struct sxe__http_connection *connection);
+void sxe__http_show(struct sxe__http_connection *connection, struct sxe_span part);
+
+/* Answer with that status if there is no answer yet; then the connection is over. */
+void sxe__http_reject(struct sxe__http_connection *connection, unsigned status);
+
+/* The connection is over: the reply goes out, what still comes is dropped. */
+void sxe__http_over(struct sxe__http_connection *connection);
+
+/* The request, if there is one, will not be answered any more. */
+void sxe__http_forget(struct sxe__http_connection *connection, int result);
+
+/* ---- sxe-http-body.c ---- */
+
+void sxe__http_body_begin(struct sxe__http_slot *slot);
+
+/* The bytes that were taken of the body at the front of data. */
+size_t sxe__http_body_read(struct sxe__http_connection *connection, const char *data,
+                           size_t length);
+bool sxe__http_body_shows(const struct sxe__http_slot *slot); /* parts go to a callback */
+bool sxe__http_body_rests(const struct sxe__http_slot *slot); /* until the handler wants more */
+bool sxe__http_body_can_be_dropped(const struct sxe__http_slot *slot);
+void sxe__http_body_forget(struct sxe__http_slot *slot); /* it is counted no more */
+
+/* ---- sxe-http-slot.c ---- */
+
+SXE_MUST_USE int sxe__http_slots_new(struct sxe_http *http);
+void sxe__http_slots_delete(struct sxe_http *http);
+struct sxe__http_slot *sxe__http_slot_take(struct sxe__http_connection *connection);
+void sxe__http_slot_reset(struct sxe__http_slot *slot); /* for the connection's next request */
+void sxe__http_slot_give(struct sxe__http_connection *connection);
+
+/* ---- sxe-http-request.c ---- */
+
+/* Who answers: sets handler, user, whether the body is shown in parts. 0, or the status that
+ * refuses the target. */
+SXE_MUST_USE unsigned sxe__http_route(struct sxe__http_slot *slot);
+
+/* ---- sxe-http-response.c ---- */
+
+/* Status line and fields, composed at `to`, which has room for sxe__http_head_max; its end. */
+size_t sxe__http_head_max(const struct sxe__http_slot *slot);
+char *sxe__http_put_head(struct sxe__http_slot *slot, char *to, uint64_t length);
+
+/* One line more, of fields or trailers. 0 or -errno. */
+SXE_MUST_USE int sxe__http_add_line(struct sxe__http_slot *slot, const char *name,
+                                    struct sxe_span value);
+
+void sxe__http_decide_close(struct sxe__http_slot *slot);
+void sxe__http_ended(struct sxe__http_slot *slot);
+void sxe__http_break(struct sxe__http_slot *slot); /* half a reply must not look like a whole one */
+
+/* Whether a reply of this status, to this method, has a body. */
+bool sxe__http_sends_body(const struct sxe__http_slot *slot);
+
+/* ---- sxe-http-stream.c ---- */
+
+/* The last part of a reply that was begun. 0 or -errno. */
+SXE_MUST_USE int sxe__http_end_begun(struct sxe__http_slot *slot, const void *data, size_t length);
+
+#endif

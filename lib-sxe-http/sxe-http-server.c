@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: the server as a whole: its plan, its listeners, its end.
+ */
+#include "sxe-http-server-private.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define HEAD_ROOM 512 /* of the scratch buffer, beside the fields */
+
+struct sxe_log_control sxe__http_log = SXE_LOG_CONTROL_INIT("sxe-http");
+
+#define DEFAULT(field, value) (config->field = config->field == 0 ? (value) : config->field)
+
+static void
+fill_in(struct sxe_http_config *config)
+{
+    static const struct sxe_http_limits usual = SXE_HTTP_LIMITS;
+
+    DEFAULT(connections, 10000);
+    DEFAULT(requests_max, 1000000);
+    DEFAULT(address_max, 1000);
+    DEFAULT(head.line_max, usual.line_max);
+    DEFAULT(head.head_max, usual.head_max);
+    DEFAULT(head.fields_max, usual.fields_max);
+    DEFAULT(body_max, 1024 * 1024);
+    DEFAULT(body_memory_max, (size_t)256 * 1024 * 1024);
+    DEFAULT(fields_max, 8192);
+    DEFAULT(head_timeout_ms, 10000);
+    DEFAULT(body_timeout_ms, 10000);
+    DEFAULT(body_rate_min, 500);
+    DEFAULT(idle_timeout_ms, 60000);
+    DEFAULT(handler_timeout_ms, UINT32_MAX);
+    if (config->fields == NULL)
+        config->fields = "";
+}
+
+/* NULL, or what is wrong. */
+static const char *
+check(const struct sxe_http_config *config)
+{
+    uint32_t chunk_size = sxe_get_config()->chunk_size;
+    size_t length = strlen(config->fields);
+
+    if (config->connections > 10000000)
+        return "connections must be at most 10,000,000";
+    if (config->head.fields_max > 255)
+        return "head.fields_max must be at most 255";
+    if (config->head.line_max > config->head.head_max)
+        return "head.line_max must be at most head.head_max";
+    if (config->head.head_max > (chunk_size == 0 ? 16384 : chunk_size))
+        return "head.head_max must be at most the chunk_size of sxe_configure";
+    if (config->body_max > 1u << 30 || config->fields_max > 1u << 20)
+        return "body_max must be at most 1 GiB, and fields_max at most 1 MiB";
+    if (length > 0 && (length < 2 || memcmp(config->fields + length - 2, "\r\n", 2) != 0))
+        return "fields must end with CR LF";
+    return NULL;
+}
+
+static double
+seconds(uint32_t ms)
+{
+    return ms == UINT32_MAX ? 0.0 : ms / 1000.0;
+}
+
+static const char *
+state_name(unsigned state)
+{
+    static const char *const names[] = {"FREE", "IDLE", "HEAD", "BODY", "HANDLING", "SENDING"};
+
+    return names[state];
+}
+
+static int
+allocate(struct sxe_http *http)
+{
+    const struct sxe_http_config *config = &http->config;
+    const double timeouts[SXE__HTTP_STATES] = {
+        [SXE__HTTP_IDLE] = seconds(config->idle_timeout_ms),
+        [SXE__HTTP_HEAD] = seconds(config->head_timeout_ms),
+        [SXE__HTTP_BODY] = seconds(config->body_timeout_ms),
+        [SXE__HTTP_HANDLING] = seconds(config->handler_timeout_ms),
+    };
+    size_t scratch;
+
+    /* Behind the Date: the end of its line. */
+    http->common_length = (uint32_t)strlen(config->fields) + 2;
+    http->common = malloc(http->common_length + 1);
+    if (http->common == NULL)
+        return -ENOMEM;
+    snprintf(http->common, http->common_length + 1, "\r\n%s", config->fields);
+    scratch = HEAD_ROOM + http->common_length + config->fields_max;
+    http->scratch = malloc(scratch);
+    http->connections = sxe_pool_new_with_timeouts("http-connections", config->connections,
+                                                   sizeof(*http->connections), SXE__HTTP_STATES,
+                                                   timeouts, sxe__http_on_timeout, NULL);
+    if (http->scratch == NULL || http->connections == NULL)
+        return -ENOMEM;
+    if (sxe_pool_set_state_to_string(http->connections, state_name) < 0)
+        return -ENOMEM;
+    if (config->address_max != UINT32_MAX && sxe__http_addresses_new(http) < 0)
+        return -ENOMEM;
+    return sxe__http_slots_new(http);
+}
+
+/* A peer that does not read is somebody's business, and lib-sxe sees it. */
+static void
+configure_stall(uint32_t ms)
+{
+    struct sxe_config config = *sxe_get_config();
+
+    if (config.timeout_ms[SXE_STATE_WRITING] != 0)
+        return;
+    config.timeout_ms[SXE_STATE_WRITING] = ms;
+    sxe_configure(&config);
+}
+
+struct sxe_http *
+sxe_http_new(const struct sxe_http_config *config)
+{
+    struct sxe_http *http = calloc(1, sizeof(*http));
+    const char *wrong;
+    int result;
+
+    if (http == NULL)
+        return NULL;
+    http->config = *config;
+    fill_in(&http->config);
+    wrong = check(&http->config);
+    if (wrong != NULL)
+        SXE_ERROR("cannot make an HTTP server: %s", wrong);
+    result = wrong == NULL ? allocate(http) : -EINVAL;
+    if (result < 0) {
+        sxe_http_delete(http);
+        errno = -result;
+        return NULL;
+    }
+    configure_stall(30000);
+    sxe_register(http->config.connections + SXE__HTTP_LISTENERS, 0);
+    return http;
+}
+
+void
+sxe_http_delete(struct sxe_http *http)
+{
+    if (http == NULL)
+        return;
+    sxe_pool_delete(http->connections);
+    sxe__http_slots_delete(http);
+    free(http->addresses);
+    free(http->common);
+    free(http->scratch);
+    free(http);
+}
+
+static SXE_RETURN
+listen_with(struct sxe_http *http, SXE *listener)
+{
+    int result = -ENFILE;
+
+    if (listener == NULL)
+        return -errno;
+    SXE_USER_DATA(listener) = http;
+    sxe_set_half_close(listener, true);
+    if (http->listener_count < SXE__HTTP_LISTENERS)
+        result = sxe_listen(listener);
+    if (result < 0) {
+        sxe_close(listener);
+        return result;
+    }
+    http->listeners[http->listener_count++] = listener;
+    return 0;
+}
+
+SXE_RETURN
+sxe_http_listen(struct sxe_http *http, const char *ip, unsigned short port)
+{
+    return listen_with(http, sxe_new_tcp(NULL, ip, port, sxe__http_on_connected, sxe__http_on_read,
+                                         sxe__http_on_close));
+}
+
+SXE_RETURN
+sxe_http_listen_unix(struct sxe_http *http, const char *path)
+{
+    return listen_with(http, sxe_new_unix(NULL, path, sxe__http_on_connected, sxe__http_on_read,
+                                          sxe__http_on_close));
+}
+
+unsigned short
+sxe_http_port(const struct sxe_http *http)
+{
+    return sxe_local_port(http->listeners[http->listener_count - 1]);
+}
+
+void
+sxe__http_check_stopped(struct sxe_http *http)
+{
+    unsigned open =
+        http->config.connections - sxe_pool_get_number_in_state(http->connections, SXE__HTTP_FREE);
+    void (*on_stopped)(struct sxe_http *) = http->on_stopped;
+
+    if (!http->stopping || open > 0 || on_stopped == NULL)
+        return;
+    http->on_stopped = NULL;
+    on_stopped(http);
+}
+
+void
+sxe_http_stop(struct sxe_http *http, void (*done)(struct sxe_http *))
+{
+    SXE_POOL_WALKER walker;
+    unsigned id;
+
+    http->stopping = true;
+    http->on_stopped = done;
+    while (http->listener_count > 0)
+        sxe_close(http->listeners[--http->listener_count]);
+    sxe_pool_walker_construct(&walker, http->connections, SXE__HTTP_IDLE);
+    while ((id = sxe_pool_walker_step(&walker)) != SXE_POOL_NO_INDEX)
+        sxe_close(http->connections[id].sxe);
+    sxe__http_check_stopped(http);
+}
+
+size_t
+sxe_http_plan_print(const struct sxe_http *http, FILE *out)
+{
+    const struct sxe_http_config *config = &http->config;
+    size_t connections =
+        sxe_pool_size(config->connections, sizeof(*http->connections), SXE__HTTP_STATES);
+    size_t slots = config->connections * http->slot_size;
+
+    if (out == NULL)
+        return connections + slots;
+    fprintf(out, "%-16s %10u x %7zu = %13zu bytes\n", "http connections", config->connections,
+            sizeof(*http->connections), connections);
+    fprintf(out, "%-16s %10u x %7zu = %13zu bytes of address space, memory as requests need it\n",
+            "http requests", config->connections, http->slot_size, slots);
+    return connections + slots;
+}

@@ -1,0 +1,438 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: one connection's requests, one after the other. Each phase takes bytes and may lead to the
+ * next; on_read goes round until none takes any more:
+ *
+ *     READ_PROXY -> READ_HEAD -> READ_BODY -> REPLY -> DRAIN -.
+ *                       ^  '------ no body ----^              |
+ *                       '-------------------------------------'     any -> OVER
+ *
+ * A phase may be left by a call from outside (a reply that comes later), but what follows happens
+ * here, in a call of the loop's.
+ */
+#include "sxe-http-server-private.h"
+
+#include <errno.h>
+#include <string.h>
+#include <strings.h>
+
+#include "sxe-http-list.h"
+
+static void
+report(struct sxe__http_slot *slot, int result)
+{
+    struct sxe_http_request *request = &slot->request;
+    struct sxe_http_summary summary = {
+        .status = slot->progress == SXE__HTTP_UNANSWERED ? 0 : slot->status,
+        .body_length = slot->body_sent,
+        .duration_ns = sxe_time_turn_ns() - slot->since,
+        .result = result,
+    };
+
+    if (slot->response.on_done != NULL)
+        slot->response.on_done(request, &slot->response, result);
+    if (request->http->config.on_reply != NULL && request->data != NULL)
+        request->http->config.on_reply(request, &summary);
+}
+
+void
+sxe__http_forget(struct sxe__http_connection *connection, int result)
+{
+    if (connection->slot == NULL)
+        return;
+    connection->inside = true;
+    report(connection->slot, result);
+    connection->inside = false;
+    sxe__http_slot_give(connection);
+}
+
+void
+sxe__http_over(struct sxe__http_connection *connection)
+{
+    connection->phase = SXE__HTTP_OVER;
+    sxe_close_lingering(connection->sxe);
+}
+
+/* The reply has ended, and needs its memory no more. */
+static void
+finish(struct sxe__http_connection *connection)
+{
+    struct sxe__http_slot *slot = connection->slot;
+
+    if (slot->close) {
+        sxe__http_over(connection);
+        sxe__http_forget(connection, 0);
+        return;
+    }
+    connection->inside = true;
+    report(slot, 0);
+    connection->inside = false;
+    sxe__http_body_forget(slot);
+    sxe__http_slot_reset(slot);
+    slot->request.data = NULL;
+    connection->phase = SXE__HTTP_READ_HEAD;
+}
+
+/* A part of the body, for a handler that wants to see them as they come. */
+static void
+show(struct sxe__http_connection *connection, struct sxe_span part)
+{
+    struct sxe__http_slot *slot = connection->slot;
+
+    slot->body_shown = slot->body_whole;
+    connection->inside = true;
+    slot->on_body(&slot->request, &slot->response, part, slot->body_whole);
+    connection->inside = false;
+}
+
+/* A handler or callback may have done anything to the reply: where does it lead? */
+void
+sxe__http_follow(struct sxe__http_connection *connection)
+{
+    struct sxe__http_slot *slot = connection->slot;
+
+    /* Who begins to read behind the last byte sees the end too. */
+    if (slot->body_whole && !slot->body_shown && sxe__http_body_shows(slot))
+        show(connection, (struct sxe_span){slot->request.data, 0});
+    if (slot->progress != SXE__HTTP_ENDED) {
+        connection->phase = slot->body_whole ? SXE__HTTP_REPLY : SXE__HTTP_READ_BODY;
+        return;
+    }
+    if (slot->is_sending)
+        connection->phase = SXE__HTTP_DRAIN;
+    else if (slot->close || slot->body_whole)
+        finish(connection);
+    else
+        connection->phase = SXE__HTTP_READ_BODY; /* what is left of it is dropped */
+}
+
+void
+sxe__http_reject(struct sxe__http_connection *connection, unsigned status)
+{
+    struct sxe__http_slot *slot = connection->slot;
+    bool was_inside = connection->inside;
+
+    slot->close = true;
+    connection->inside = true;
+    if (slot->progress == SXE__HTTP_UNANSWERED) {
+        slot->fields_used = 0;
+        sxe_http_reply_status(&slot->response, status);
+    }
+    connection->inside = was_inside;
+    if (slot->progress != SXE__HTTP_ENDED)
+        sxe_abort(connection->sxe); /* half a reply must not look like a whole one */
+    slot->progress = SXE__HTTP_ENDED;
+    slot->is_sending = false;
+    sxe__http_follow(connection);
+}
+
+void
+sxe__http_handle(struct sxe__http_connection *connection)
+{
+    struct sxe__http_slot *slot = connection->slot;
+    enum sxe_http_verdict verdict;
+
+    connection->inside = true;
+    verdict = slot->handler(&slot->request, &slot->response);
+    connection->inside = false;
+    if (connection->slot != slot) /* upgraded */
+        return;
+    if (verdict == SXE_HTTP_DONE && slot->progress == SXE__HTTP_UNANSWERED) {
+        SXE_WARN("a handler said DONE to %.*s, and did not reply: 500; it should have replied, or "
+                 "said LATER",
+                 (int)slot->request.head.target.length,
+                 slot->request.data + slot->request.head.target.offset);
+        sxe__http_reject(connection, 500);
+        return;
+    }
+    sxe__http_follow(connection);
+}
+
+void
+sxe__http_show(struct sxe__http_connection *connection, struct sxe_span part)
+{
+    struct sxe__http_slot *slot = connection->slot;
+
+    show(connection, part);
+    if (connection->slot == slot)
+        sxe__http_follow(connection);
+}
+
+/* RFC 9110, 10.1.1: there is but one expectation. */
+static bool
+expects_unknown(const struct sxe_http_request *request)
+{
+    struct sxe_http_list list =
+        sxe_http_list_of(&request->head, request->data, SXE_HTTP_FIELD_EXPECT);
+    struct sxe_span element;
+
+    while (request->head.minor > 0 && sxe_http_list_next(&list, &element)) {
+        if (element.length != SXE_LITERAL_LENGTH("100-continue") ||
+            strncasecmp(element.base, "100-continue", element.length) != 0)
+            return true;
+    }
+    return false;
+}
+
+/* The head is whole: is there a reason not to go on? 0, or the status that says which. */
+static unsigned
+check_head(const struct sxe__http_slot *slot)
+{
+    const struct sxe_http_request *request = &slot->request;
+
+    if (expects_unknown(request))
+        return 417;
+    if (!slot->body_stream && slot->body_left > request->http->config.body_max)
+        return 413;
+    return 0;
+}
+
+static void
+begin_request(struct sxe__http_connection *connection)
+{
+    struct sxe__http_slot *slot = connection->slot;
+    struct sxe_http_parser *head = &slot->request.head;
+    unsigned status;
+
+    slot->close = !head->keep_alive || connection->http->stopping ||
+                  ++connection->requests >= connection->http->config.requests_max;
+    slot->body_whole = head->body == SXE_HTTP_BODY_NONE ||
+                       (head->body == SXE_HTTP_BODY_LENGTH && head->length == 0);
+    slot->body_left = head->body == SXE_HTTP_BODY_LENGTH ? head->length : 0;
+    slot->continue_due = head->expect_continue && !slot->body_whole;
+    status = sxe__http_route(slot);
+    if (status == 0)
+        status = check_head(slot);
+    if (status != 0) {
+        sxe__http_reject(connection, status);
+        return;
+    }
+    if (!slot->body_whole)
+        sxe__http_body_begin(slot);
+    if (slot->body_whole || slot->body_stream || slot->progress != SXE__HTTP_UNANSWERED)
+        sxe__http_handle(connection);
+    else
+        connection->phase = SXE__HTTP_READ_BODY;
+}
+
+/* What came of a head: handlers and logs look at it in the slot. */
+static void
+keep_head(struct sxe__http_slot *slot, const char *data, size_t length)
+{
+    char *head = (char *)slot + slot->request.http->head_at;
+
+    memcpy(head, data, length);
+    if (length < slot->request.head.at) /* its first bytes were not kept: nothing is known of it */
+        sxe_http_parser_next(&slot->request.head);
+    slot->request.data = head;
+    slot->used = (uint32_t)length;
+}
+
+static size_t
+smaller(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+/* The head at the front of data: the bytes it took; 0: there is not all of it. */
+static size_t
+read_head(struct sxe__http_connection *connection, const char *data, size_t length)
+{
+    struct sxe__http_slot *slot = connection->slot;
+    int n;
+
+    if (slot == NULL)
+        slot = sxe__http_slot_take(connection);
+    n = sxe_http_parse(&slot->request.head, data, length);
+    if (n == 0)
+        return 0;
+    if (n < 0) {
+        keep_head(slot, data, smaller(length, connection->http->config.head.head_max));
+        sxe__http_reject(connection, sxe_http_refusal_status(slot->request.head.refusal));
+        return length;
+    }
+    keep_head(slot, data, (size_t)n);
+    begin_request(connection);
+    return (size_t)n;
+}
+
+/* The kernel has the output of many requests: on with the others. */
+static void
+drained(SXE *s, int result)
+{
+    struct sxe__http_connection *connection = SXE_USER_DATA(s);
+
+    if (result < 0)
+        return;
+    connection->waits = false;
+    sxe_resume(s, SXE_RESUME_IMMEDIATE);
+}
+
+/* Whether a client that does not read its replies has to wait with further requests. */
+static bool
+has_much_output(struct sxe__http_connection *connection)
+{
+    SXE *s = connection->sxe;
+
+    if (sxe_unsent(s) < sxe_get_config()->output_pause)
+        return false;
+    connection->waits = true;
+    if (sxe_send(s, "", 0, drained) < 0)
+        sxe_abort(s);
+    return true;
+}
+
+static size_t
+take(struct sxe__http_connection *connection, const char *data, size_t length)
+{
+    switch ((enum sxe__http_phase)connection->phase) {
+    case SXE__HTTP_READ_PROXY:
+        return sxe__http_read_proxy(connection, data, length);
+    case SXE__HTTP_READ_HEAD:
+        return has_much_output(connection) ? 0 : read_head(connection, data, length);
+    case SXE__HTTP_READ_BODY:
+        return sxe__http_body_read(connection, data, length);
+    case SXE__HTTP_REPLY:
+    case SXE__HTTP_DRAIN:
+    case SXE__HTTP_OVER:
+        break;
+    }
+    return 0;
+}
+
+/* Nothing more can be done with the bytes there are: what is awaited now? */
+static enum sxe__http_state
+awaited(const struct sxe__http_connection *connection, bool has_unread)
+{
+    const struct sxe__http_slot *slot = connection->slot;
+
+    switch ((enum sxe__http_phase)connection->phase) {
+    case SXE__HTTP_READ_PROXY:
+        return SXE__HTTP_HEAD;
+    case SXE__HTTP_READ_HEAD:
+        if (connection->waits)
+            return SXE__HTTP_SENDING;
+        return has_unread ? SXE__HTTP_HEAD : SXE__HTTP_IDLE;
+    case SXE__HTTP_READ_BODY:
+        return sxe__http_body_rests(slot) ? SXE__HTTP_HANDLING : SXE__HTTP_BODY;
+    case SXE__HTTP_REPLY:
+        return slot->progress == SXE__HTTP_UNANSWERED ? SXE__HTTP_HANDLING : SXE__HTTP_SENDING;
+    case SXE__HTTP_DRAIN:
+    case SXE__HTTP_OVER:
+        break;
+    }
+    return SXE__HTTP_SENDING;
+}
+
+/* The end of an event: into the state of what is awaited. A time begins anew with each request. */
+static void
+rest(struct sxe__http_connection *connection, bool is_new)
+{
+    struct sxe__http_connection *pool = connection->http->connections;
+    unsigned id = (unsigned)(connection - pool);
+    bool has_unread = SXE_BUF_USED(connection->sxe) > 0;
+    enum sxe__http_state to = awaited(connection, has_unread);
+    unsigned from = sxe_pool_index_to_state(pool, id);
+
+    if (to == SXE__HTTP_IDLE && connection->slot != NULL)
+        sxe__http_slot_give(connection);
+    if (from != to || is_new || to == SXE__HTTP_IDLE) {
+        connection->window = 0;
+        sxe_pool_set_indexed_element_state(pool, id, from, to);
+    }
+    if (to >= SXE__HTTP_HANDLING && connection->phase != SXE__HTTP_OVER)
+        sxe_pause(connection->sxe);
+}
+
+void
+sxe__http_on_read(SXE *s, int length)
+{
+    struct sxe__http_connection *connection = SXE_USER_DATA(s);
+    size_t unread = (size_t)SXE_BUF_USED(s);
+    const char *data = SXE_BUF(s);
+    uint32_t requests = connection->requests;
+    size_t taken = 0;
+    size_t n = 0;
+
+    if (length == 0) { /* its end; whoever waits for a reply is not read, and so not asked */
+        sxe_close(s);
+        return;
+    }
+    do {
+        n = take(connection, data + taken, unread - taken);
+        taken += n;
+    } while (n > 0 && (taken < unread || connection->phase == SXE__HTTP_READ_BODY));
+    sxe_consume(s, (unsigned)taken);
+    if (SXE_USER_DATA(s) == connection)
+        rest(connection, connection->requests != requests);
+}
+
+/* A reply ended, or a body may go on, in a call of the program's: this is what follows. */
+static void
+go_on(SXE *s)
+{
+    struct sxe__http_connection *connection = SXE_USER_DATA(s);
+
+    sxe__http_follow(connection);
+    if (connection->phase == SXE__HTTP_READ_HEAD ||
+        (connection->phase == SXE__HTTP_READ_BODY && !sxe__http_body_rests(connection->slot)))
+        sxe_resume(s, SXE_RESUME_IMMEDIATE);
+    rest(connection, true);
+}
+
+void
+sxe__http_changed(struct sxe__http_connection *connection)
+{
+    /* -EBUSY: it is deferred already. */
+    if (!connection->inside)
+        (void)!sxe_defer(connection->sxe, go_on);
+}
+
+/* Whether the body made progress in its time; then it gets another. */
+static bool
+goes_on(struct sxe__http_connection *connection)
+{
+    const struct sxe_http_config *config = &connection->http->config;
+    uint64_t least = (uint64_t)config->body_rate_min * config->body_timeout_ms / 1000;
+
+    return connection->window > 0 && connection->window >= least;
+}
+
+/* The handler took too long: what it holds is not its any more. */
+static void
+take_from_handler(struct sxe__http_connection *connection)
+{
+    struct sxe__http_slot *slot = connection->slot;
+
+    connection->inside = true;
+    if (slot->response.on_done != NULL)
+        slot->response.on_done(&slot->request, &slot->response, -ETIMEDOUT);
+    slot->response.on_done = NULL;
+    connection->inside = false;
+}
+
+void
+sxe__http_on_timeout(void *array, unsigned id, void *user)
+{
+    struct sxe__http_connection *connection = (struct sxe__http_connection *)array + id;
+    SXE *s = connection->sxe;
+    unsigned state = sxe_pool_index_to_state(array, id);
+
+    SXE_UNUSED_PARAMETER(user);
+    if (state == SXE__HTTP_BODY && goes_on(connection)) {
+        connection->window = 0;
+        sxe_pool_touch_indexed_element(array, id);
+        return;
+    }
+    if (state == SXE__HTTP_HANDLING)
+        take_from_handler(connection);
+    if (connection->slot == NULL) { /* idle, or not a byte since accept: there is nothing to say */
+        connection->phase = SXE__HTTP_OVER;
+        sxe_close(s);
+    } else {
+        if (state == SXE__HTTP_HEAD)
+            keep_head(connection->slot, SXE_BUF(s), (size_t)SXE_BUF_USED(s));
+        sxe__http_reject(connection, state == SXE__HTTP_HANDLING ? 503 : 408);
+    }
+    rest(connection, true);
+}

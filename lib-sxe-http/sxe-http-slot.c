@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: memory for one request and its reply. There is address space for as many as there are
+ * connections; a page of it costs memory once it is touched. Slots are taken last in, first out, so
+ * those in use are few and warm; what a large body touched is given back to the kernel.
+ */
+#include "sxe-http-server-private.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define ALIGN        4096u
+#define KEEP_MAX     (64u * 1024)       /* bytes that one free slot keeps */
+#define RESIDENT_MAX (8u * 1024 * 1024) /* bytes that all of them keep */
+
+static size_t
+round_up(size_t size, size_t to)
+{
+    return (size + to - 1) / to * to;
+}
+
+static struct sxe__http_slot *
+slot_at(const struct sxe_http *http, uint32_t index)
+{
+    return (struct sxe__http_slot *)(void *)(http->slots + index * http->slot_size);
+}
+
+static uint32_t
+index_of(const struct sxe_http *http, const struct sxe__http_slot *slot)
+{
+    return (uint32_t)((size_t)((const char *)slot - http->slots) / http->slot_size);
+}
+
+int
+sxe__http_slots_new(struct sxe_http *http)
+{
+    const struct sxe_http_config *config = &http->config;
+    uint32_t number = config->connections;
+    size_t fields = config->head.fields_max * sizeof(struct sxe_http_field);
+
+    http->reply_at = round_up(sizeof(struct sxe__http_slot) + fields, 64);
+    http->path_at = round_up(http->reply_at + config->fields_max, 64);
+    http->head_at = round_up(http->path_at + 2u * config->head.line_max, ALIGN);
+    /* One byte more: there is a NUL behind a body. */
+    http->slot_size =
+        round_up(http->head_at + config->head.head_max + config->body_max + 1u, ALIGN);
+    http->free_slots = calloc(number, sizeof(*http->free_slots));
+    http->touched = calloc(number, sizeof(*http->touched));
+    if (http->free_slots == NULL || http->touched == NULL)
+        return -ENOMEM;
+    http->slots = mmap(NULL, number * http->slot_size, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (http->slots == MAP_FAILED) {
+        http->slots = NULL;
+        return -errno;
+    }
+    /* A huge page would make each slot cost two megabytes. A kernel without them refuses. */
+    (void)!madvise(http->slots, number * http->slot_size, MADV_NOHUGEPAGE);
+    while (http->free_count < number) {
+        http->free_slots[http->free_count] = number - http->free_count - 1;
+        http->free_count++;
+    }
+    return 0;
+}
+
+void
+sxe__http_slots_delete(struct sxe_http *http)
+{
+    if (http->slots != NULL)
+        munmap(http->slots, http->config.connections * http->slot_size);
+    free(http->free_slots);
+    free(http->touched);
+}
+
+void
+sxe__http_slot_reset(struct sxe__http_slot *slot)
+{
+    if (slot->used > slot->most)
+        slot->most = slot->used;
+    slot->request.data = NULL;
+    slot->request.body = (struct sxe_span){NULL, 0};
+    sxe_http_parser_next(&slot->request.head);
+    memset((char *)slot + offsetof(struct sxe__http_slot, response), 0,
+           offsetof(struct sxe__http_slot, chunks) - offsetof(struct sxe__http_slot, response));
+    slot->since = sxe_time_turn_ns();
+    slot->status = 200;
+}
+
+struct sxe__http_slot *
+sxe__http_slot_take(struct sxe__http_connection *connection)
+{
+    struct sxe_http *http = connection->http;
+    uint32_t index = http->free_slots[--http->free_count];
+    struct sxe__http_slot *slot = slot_at(http, index);
+
+    http->resident -= http->touched[index];
+    slot->connection = connection;
+    slot->used = 0;
+    slot->most = 0;
+    slot->request.http = http;
+    sxe_http_parser_init(&slot->request.head, SXE_HTTP_REQUEST, slot->fields,
+                         http->config.head.fields_max, &http->config.head);
+    sxe__http_slot_reset(slot);
+    connection->slot = slot;
+    return slot;
+}
+
+/* Give back to the kernel what lies behind the first `keep` bytes. */
+static uint32_t
+release(struct sxe__http_slot *slot, size_t touched, size_t keep)
+{
+    if (touched <= keep)
+        return (uint32_t)touched;
+    (void)!madvise((char *)slot + keep, round_up(touched, ALIGN) - keep, MADV_DONTNEED);
+    return (uint32_t)keep;
+}
+
+void
+sxe__http_slot_give(struct sxe__http_connection *connection)
+{
+    struct sxe_http *http = connection->http;
+    struct sxe__http_slot *slot = connection->slot;
+    uint32_t index = index_of(http, slot);
+    size_t touched = http->head_at + (slot->used > slot->most ? slot->used : slot->most);
+
+    sxe__http_body_forget(slot);
+    connection->slot = NULL;
+    touched = touched > http->touched[index] ? touched : http->touched[index];
+    http->touched[index] = release(slot, touched, KEEP_MAX);
+    if (http->resident + http->touched[index] > RESIDENT_MAX)
+        http->touched[index] = release(slot, http->touched[index], 0);
+    http->resident += http->touched[index];
+    http->free_slots[http->free_count++] = index;
+}

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: an HTTP/1.1 server (RFC 9110, 9112) whose requests are answered by handlers: C functions
+ * that get a request and a response, and answer now or later.
+ *
+ * Place: over lib-sxe; programs and lib-sxe-lua call it. sxe-http-file.h has a handler for files,
+ * sxe-http-router.h finds handlers by path.
+ *
+ * Shape: a connection waits, holding nothing, for the first byte of a request; from then until its
+ * reply is sent it has a slot, memory for one request and its reply. Slots are taken last in, first
+ * out, so a busy server works in few pages, and untouched ones cost nothing.
+ *
+ *              first byte      head whole           body whole        reply ended
+ *     [ IDLE ] ---------> [ HEAD ] ------> [ BODY ] ---------> [ HANDLING ] ----> [ SENDING ]
+ *         ^                   |  no body, or it is whole too: all in one event         |
+ *         '-------------------+--------------------------------------------------------'
+ *
+ *     slot: | request, response | fields of the reply | decoded path | head | body |
+ *
+ * Each state is one of a pool, with a time of its own. What comes behind a request waits, in the
+ * kernel, until its reply is on the way: replies are in order, and one request of a connection is
+ * under way. A message that can be read in two ways is refused, and the connection ends.
+ *
+ * Rules: 1 a handler that returns SXE_HTTP_LATER answers from another callback of the same loop.
+ * 2 Request and response are there until on_done, which is called exactly once, and never inside a
+ * call of the program's. 3 Date, Content-Length, Connection, Transfer-Encoding are the library's;
+ * so is what HEAD, 204 and 304 do not send.
+ *
+ * Limits: all in struct sxe_http_config. Too much is answered 413, 414, 431, 503 or by waiting.
+ *
+ * Example:
+ *     static enum sxe_http_verdict
+ *     hello(struct sxe_http_request *request, struct sxe_http_response *response)
+ *     {
+ *         SXE_UNUSED_PARAMETER(request);
+ *         return sxe_http_reply_text(response, 200, "Hello, World!\n");
+ *     }
+ *     int main(void)
+ *     {
+ *         struct sxe_http_config config = {.handler = hello};
+ *         struct sxe_http *http = sxe_http_new(&config);
+ *
+ *         if (http == NULL || sxe_init() < 0 || sxe_http_listen(http, "127.0.0.1", 8000) < 0)
+ *             return 1;
+ *         return sxe_run() < 0;
+ *     }
+ */
+#ifndef SXE_HTTP_H
+#define SXE_HTTP_H
+
+#include "sxe-http-handler.h"
+#include "sxe-http-parse.h"
+#include "sxe-http-router.h"
+#include "sxe-http-uri.h"
+#include "sxe.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct sxe_cidr_list;
+struct sxe_http;
+
+/* Flag of a route: its handler is called before the body, see sxe_http_read. */
+#define SXE_HTTP_ROUTE_STREAM 1u
+
+/* ---- The server ---- */
+
+/* What on_reply gets, when a reply has been sent or given up. */
+struct sxe_http_summary {
+    unsigned status;      /* 0: none was sent */
+    uint64_t body_length; /* bytes of the reply's body, as counted by the handler */
+    uint64_t duration_ns; /* from the event that brought the request's first byte */
+    int result;           /* 0, or -errno: the connection ended first */
+};
+
+/* 0 means the default, which stands behind each; UINT32_MAX means none, where there may be none. */
+struct sxe_http_config {
+    sxe_http_handler handler;             /* for what no route of the router takes; NULL: 404 */
+    const struct sxe_http_router *router; /* borrowed; NULL: every request is the handler's */
+    void *user;                           /* for the handler: request->user at first */
+    bool stream;                 /* the handler is called before the body, see sxe_http_read */
+    uint32_t connections;        /* open at once; 10000 */
+    uint32_t requests_max;       /* of a connection, then it is closed; 1000000 */
+    uint32_t address_max;        /* connections of an address, IPv6: of a /64; 1000. This machine's
+                                   own addresses are not counted */
+    struct sxe_http_limits head; /* 8192 bytes of first line, 16384 of head, 100 fields */
+    uint32_t body_max;           /* bytes of a body that is read as a whole; 1 MiB */
+    size_t body_memory_max;      /* bytes of all bodies that are waiting to be whole; 256 MiB */
+    uint32_t fields_max;         /* bytes of a reply's fields; 8192 */
+    uint32_t head_timeout_ms;    /* from the first byte, at first from accept; 10000 */
+    uint32_t body_timeout_ms;    /* in each such time a body makes progress; 10000 */
+    uint32_t body_rate_min;      /* bytes a second that are progress; 500 */
+    uint32_t idle_timeout_ms;    /* between requests; 60000 */
+    uint32_t handler_timeout_ms; /* from LATER to the reply's first byte; none */
+    const char *fields;          /* lines for every reply, each with CR LF, "Server: x\r\n"; none */
+    const struct sxe_cidr_list *proxies; /* those who begin with a PROXY header; borrowed */
+    void (*on_reply)(struct sxe_http_request *request, const struct sxe_http_summary *summary);
+};
+
+/* Before sxe_init, which reserves its sockets: everything else the server will ever need is
+ * allocated here. Copies the configuration. Write stall (30 s) is set with sxe_configure if no
+ * WRITING timeout was. NULL with errno: ENOMEM, EINVAL a number is impossible. */
+SXE_PUBLIC SXE_MUST_USE struct sxe_http *sxe_http_new(const struct sxe_http_config *config);
+
+/* After sxe_fini. NULL is allowed. */
+SXE_PUBLIC void sxe_http_delete(struct sxe_http *http);
+
+/* Any number of them. 0, or -errno as sxe_listen. */
+SXE_PUBLIC SXE_RETURN sxe_http_listen(struct sxe_http *http, const char *ip, unsigned short port);
+SXE_PUBLIC SXE_RETURN sxe_http_listen_unix(struct sxe_http *http, const char *path);
+
+/* The port of the last sxe_http_listen, for port 0. */
+SXE_PUBLIC unsigned short sxe_http_port(const struct sxe_http *http);
+
+/* Accept nothing more, close idle connections, and the others when their reply is sent; done (may
+ * be NULL) is called when none is left. */
+SXE_PUBLIC void sxe_http_stop(struct sxe_http *http, void (*done)(struct sxe_http *));
+
+/* Bytes of address space that the server has, printed like sxe_plan_print; out may be NULL. */
+SXE_PUBLIC size_t sxe_http_plan_print(const struct sxe_http *http, FILE *out);
+
+/* ---- The request ---- */
+
+struct sxe_http_request {
+    struct sxe_http_parser head; /* ro: method, version, fields; offsets are from data */
+    const char *data;            /* ro: the head's first byte */
+    struct sxe_span body;        /* ro: all of it, unless it is streamed */
+    struct sxe_http_match match; /* ro: the route, and its parameters */
+    struct sxe_span raw_path;    /* ro: of the target, as it came; "*" for OPTIONS * */
+    struct sxe_span path;        /* ro: as routes know it, see sxe_http_normalise_path */
+    struct sxe_span query;       /* ro: behind the ?, as it came; base NULL: there is no ? */
+    void *user;                  /* rw: the route's or the configuration's at first */
+    struct sxe_http *http;       /* ro */
+};
+
+static inline enum sxe_http_method
+sxe_http_method(const struct sxe_http_request *request)
+{
+    return (enum sxe_http_method)request->head.method;
+}
+
+/* Method and target as they came. */
+SXE_PUBLIC struct sxe_span sxe_http_method_text(const struct sxe_http_request *request);
+SXE_PUBLIC struct sxe_span sxe_http_target(const struct sxe_http_request *request);
+
+/* The path with its escapes decoded and its dot segments resolved, made when first asked for. It
+ * may have any byte, "/" from %2F and NUL too: sxe_http_path_to_file is for file names. */
+SXE_PUBLIC struct sxe_span sxe_http_decoded_path(struct sxe_http_request *request);
+
+/* A field's first value, base NULL: there is none. Well-known names need no search. */
+SXE_PUBLIC struct sxe_span sxe_http_field_value(const struct sxe_http_request *request,
+                                                const char *name);
+static inline struct sxe_span
+sxe_http_known_value(const struct sxe_http_request *request, enum sxe_http_field_id id)
+{
+    const struct sxe_http_field *field = sxe_http_known(&request->head, id);
+    struct sxe_span none = {NULL, 0};
+    struct sxe_span value = none;
+
+    if (field != NULL) {
+        value.base = request->data + field->value;
+        value.length = field->value_length;
+    }
+    return value;
+}
+
+/* Decoded into room, with a NUL behind it: the length; -ENOENT none of that name; -ENOBUFS no
+ * room; -EILSEQ bad escapes. */
+SXE_PUBLIC ssize_t sxe_http_query_value(const struct sxe_http_request *request, const char *name,
+                                        char *room, size_t size);
+SXE_PUBLIC ssize_t sxe_http_parameter(const struct sxe_http_request *request, const char *name,
+                                      char *room, size_t size); /* {name} of the route */
+
+/* Whose request it is, by the PROXY header where there was one; 0: a unix socket. */
+SXE_PUBLIC socklen_t sxe_http_peer(const struct sxe_http_request *request,
+                                   struct sockaddr_storage *address);
+SXE_PUBLIC const char *
+sxe_http_peer_ip(const struct sxe_http_request *request); /* as sxe_peer_ip */
+
+/* A body that is streamed (config.stream, or a route's SXE_HTTP_ROUTE_STREAM): its bytes, as they
+ * come, until `last`. They are gone when on_body returns. Sends 100 (Continue) if that is wanted.
+ * The reply may end before the body does; the rest is then dropped, or the connection closed. */
+typedef void (*sxe_http_on_body)(struct sxe_http_request *request,
+                                 struct sxe_http_response *response, struct sxe_span part,
+                                 bool last);
+SXE_PUBLIC void sxe_http_read(struct sxe_http_request *request, sxe_http_on_body on_body);
+
+/* Back-pressure: no on_body until resumed; allowed inside it. */
+SXE_PUBLIC void sxe_http_pause(struct sxe_http_request *request);
+SXE_PUBLIC void sxe_http_resume(struct sxe_http_request *request);
+
+/* ---- The response ----
+ * Either one of sxe_http_end..., or sxe_http_begin, any number of sxe_http_write..., and
+ * sxe_http_end. All return 0 or -errno: -EINVAL what cannot be sent, or not in this order; -ENOBUFS
+ * no room; then nothing was taken. -ENOTCONN the client is gone. */
+
+struct sxe_http_response {
+    void *user; /* rw: NULL at first */
+    /* rw: the kernel has the whole reply (0), or the client is gone, or handler_timeout is over
+     * (-errno): what was borrowed is free, and request and response will be another's. */
+    void (*on_done)(struct sxe_http_request *request, struct sxe_http_response *response,
+                    int result);
+};
+
+/* 200 to 599; 200 if not called. */
+SXE_PUBLIC int sxe_http_set_status(struct sxe_http_response *response, unsigned status);
+
+/* One line more. The name is a token; the value has no control bytes. */
+SXE_PUBLIC int sxe_http_add_field(struct sxe_http_response *response, const char *name,
+                                  const char *value);
+SXE_PUBLIC int sxe_http_add_field_span(struct sxe_http_response *response, const char *name,
+                                       struct sxe_span value);
+
+/* Close the connection after this reply. */
+SXE_PUBLIC void sxe_http_close(struct sxe_http_response *response);
+
+/* The whole body, or the last part of one that was begun. Copies. */
+SXE_PUBLIC int sxe_http_end(struct sxe_http_response *response, const void *body, size_t length);
+
+/* The same, borrowed until on_done. */
+SXE_PUBLIC int sxe_http_end_borrowed(struct sxe_http_response *response, const void *body,
+                                     size_t length);
+
+/* The same from a file, borrowed until on_done. If it ends early, so does the connection. */
+SXE_PUBLIC int sxe_http_end_file(struct sxe_http_response *response, int fd, off_t offset,
+                                 size_t length);
+
+#define SXE_HTTP_LENGTH_UNKNOWN UINT64_MAX
+/* Send status and fields; the body follows, of that length, or chunked (to 1.0: until close). */
+SXE_PUBLIC int sxe_http_begin(struct sxe_http_response *response, uint64_t length);
+SXE_PUBLIC int sxe_http_write(struct sxe_http_response *response, const void *data,
+                              size_t length); /* copies */
+SXE_PUBLIC int sxe_http_write_file(struct sxe_http_response *response, int fd, off_t offset,
+                                   size_t length); /* borrows until on_done */
+
+/* Call on_room once, later, when the kernel has all that was written. -EBUSY: it is called already. */
+SXE_PUBLIC int sxe_http_on_room(struct sxe_http_response *response,
+                                void (*on_room)(struct sxe_http_response *response));
+
+/* A field behind a chunked body, before its end; where the reply is not chunked it is dropped. */
+SXE_PUBLIC int sxe_http_add_trailer(struct sxe_http_response *response, const char *name,
+                                    const char *value);
+
+/* Answer 101 and leave the connection to the program: it is the caller's, with these callbacks;
+ * unread bytes are shown in this turn of the loop. NULL: the request did not ask for it. Request
+ * and response are gone. */
+SXE_PUBLIC SXE *sxe_http_upgrade(struct sxe_http_response *response, const char *protocol,
+                                 SXE_IN_EVENT_READ on_read, SXE_IN_EVENT_CLOSE on_close,
+                                 void *user);
+
+/* Status, Content-Type (may be NULL) and body (copied) in one call. Always SXE_HTTP_DONE: what
+ * cannot be sent is answered 500. */
+SXE_PUBLIC enum sxe_http_verdict sxe_http_reply(struct sxe_http_response *response, unsigned status,
+                                                const char *type, const void *body, size_t length);
+SXE_PUBLIC enum sxe_http_verdict sxe_http_reply_text(struct sxe_http_response *response,
+                                                     unsigned status, const char *text);
+
+/* With a body that says "404 Not Found". */
+SXE_PUBLIC enum sxe_http_verdict sxe_http_reply_status(struct sxe_http_response *response,
+                                                       unsigned status);
+
+/* "Not Found"; "" of a number that has no name. */
+SXE_PUBLIC const char *sxe_http_reason(unsigned status);
+
+/* Each has the other. */
+SXE_PUBLIC struct sxe_http_response *sxe_http_response_of(struct sxe_http_request *request);
+SXE_PUBLIC struct sxe_http_request *sxe_http_request_of(struct sxe_http_response *response);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
