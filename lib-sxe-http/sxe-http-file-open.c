@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: what a thread does about a name: it opens it beneath the root, looks what it is and whether
+ * it is as it was, reads it if it is small, and looks for its siblings.
+ */
+#include "sxe-http-file-private.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define TRIES    8 /* of what another process may disturb */
+#define OPEN     (O_RDONLY | O_NONBLOCK | O_NOCTTY)
+#define SETTLE_S 2 /* file systems may count time in seconds */
+
+const struct sxe__http_coding sxe__http_codings[SXE__HTTP_CODINGS] = {
+    {"br", ".br"},
+    {"zstd", ".zst"},
+    {"gzip", ".gz"},
+};
+
+/* ---- Beneath the root ---- */
+
+static int
+open_in_one_step(int root, const char *path, int flags)
+{
+    struct open_how how = {
+        .flags = (unsigned)(flags | O_CLOEXEC),
+        .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS,
+    };
+    long fd = -1;
+
+    /* EAGAIN: something was renamed while a ".." of a link was resolved. */
+    for (int i = 0; i < TRIES; i++) {
+        fd = syscall(SYS_openat2, root, path, &how, sizeof(how));
+        if (fd >= 0 || errno != EAGAIN)
+            break;
+    }
+    return fd < 0 ? -errno : (int)fd;
+}
+
+static int
+open_step(int directory, const char *name, size_t length, int flags)
+{
+    char step[NAME_MAX + 1];
+    int fd;
+
+    if (length > NAME_MAX)
+        return -ENAMETOOLONG;
+    memcpy(step, name, length);
+    step[length] = '\0';
+    fd = openat(directory, step, flags | O_NOFOLLOW | O_CLOEXEC);
+    return fd < 0 ? -errno : fd;
+}
+
+/* Segment after segment, none of them a link. A slash at the end would follow one. */
+static int
+open_step_by_step(int root, const char *path, int flags)
+{
+    int at = root;
+
+    for (;;) {
+        size_t length = strcspn(path, "/");
+        bool has_slash = path[length] == '/';
+        const char *rest = path + length + has_slash;
+        bool is_last = *rest == '\0';
+        int fd =
+            open_step(at, path, length, (is_last ? flags : O_PATH) | (has_slash ? O_DIRECTORY : 0));
+
+        if (at != root)
+            close(at);
+        if (fd < 0 || is_last)
+            return fd;
+        at = fd;
+        path = rest;
+    }
+}
+
+int
+sxe__http_open_beneath(const struct sxe_http_files *files, const char *path, int flags)
+{
+    return files->has_openat2 ? open_in_one_step(files->root, path, flags)
+                              : open_step_by_step(files->root, path, flags);
+}
+
+/* Kernels have it since 5.6; filters of system calls may not know it. */
+bool
+sxe__http_has_openat2(int root)
+{
+    int fd = open_in_one_step(root, ".", O_PATH | O_DIRECTORY);
+
+    if (fd >= 0)
+        close(fd);
+    return fd >= 0;
+}
+
+/* A descriptor, and what it is of, or -errno. */
+static int
+open_and_stat(const struct sxe_http_files *files, const char *path, int flags, struct stat *found)
+{
+    int fd = sxe__http_open_beneath(files, path, flags);
+    int error;
+
+    if (fd < 0 || fstat(fd, found) == 0)
+        return fd;
+    error = errno;
+    close(fd);
+    return -error;
+}
+
+/* ---- Refusals ---- */
+
+/* What has no name there, leads out of the root, or is nothing to read, is 404. */
+static unsigned
+status_of(int error)
+{
+    switch (error) {
+    case EINVAL:
+    case EILSEQ:
+    case ELOOP:
+    case ENAMETOOLONG:
+    case ENODEV:
+    case ENOENT:
+    case ENOTDIR:
+    case ENXIO:
+    case EXDEV:
+        return 404;
+    case EACCES:
+    case EPERM:
+        return 403;
+    case EAGAIN:
+    case EMFILE:
+    case ENFILE:
+    case ENOMEM:
+        return 503;
+    default:
+        return 500;
+    }
+}
+
+static void
+refuse(struct sxe__http_file *file, unsigned status)
+{
+    file->status = (uint16_t)status;
+}
+
+static void
+fail(struct sxe__http_file *file, int error)
+{
+    file->error = error;
+    refuse(file, status_of(error));
+}
+
+/* ---- Contents ---- */
+
+static bool
+is_same_time(struct timespec a, struct timespec b)
+{
+    return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
+}
+
+static bool
+is_same(const struct stat *a, const struct stat *b)
+{
+    return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
+           is_same_time(a->st_mtim, b->st_mtim) && is_same_time(a->st_ctim, b->st_ctim);
+}
+
+/* A file may change twice in one tick of the clock that its times are from: while that may go on
+ * they say nothing. */
+static bool
+is_settled(const struct stat *found)
+{
+    struct timespec now = {0};
+
+    clock_gettime(CLOCK_REALTIME, &now);
+    return now.tv_sec - found->st_ctim.tv_sec >= SETTLE_S;
+}
+
+/* So many bytes as its size was: 0; -ENODATA: there are not so many; or -errno. */
+static int
+read_all(int fd, char *to, size_t size)
+{
+    size_t used = 0;
+
+    while (used < size) {
+        ssize_t n = pread(fd, to + used, size - used, (off_t)used);
+
+        if (n <= 0)
+            return n < 0 ? -errno : -ENODATA;
+        used += (size_t)n;
+    }
+    return 0;
+}
+
+/* Read a small file into the region, if it holds still for that. 0, or -errno: it cannot be read. */
+static int
+keep_content(struct sxe__http_file *file, int fd, struct stat *found)
+{
+    size_t small_max = file->may_keep ? file->files->config.small_max : 0;
+    char *to = file->name + file->name_length + 1;
+
+    for (int i = 0; i < TRIES && (uint64_t)found->st_size <= small_max; i++) {
+        struct stat before = *found;
+        size_t size = (size_t)before.st_size;
+        int result = read_all(fd, to, size);
+
+        file->touched = file->name_length + 1 + size;
+        if (result < 0 && result != -ENODATA)
+            return result;
+        if (fstat(fd, found) < 0)
+            return -errno;
+        if (result == 0 && is_same(&before, found)) {
+            file->content = to;
+            return 0;
+        }
+    }
+    return 0;
+}
+
+/* ---- What it is ---- */
+
+/* path has room for a suffix behind its length bytes. */
+static bool
+has_sibling(const struct sxe__http_file *file, char *path, size_t length, const char *suffix)
+{
+    struct stat found;
+    int fd;
+
+    snprintf(path + length, SXE__HTTP_PATH_SIZE - length, "%s", suffix);
+    fd = open_and_stat(file->files, path, O_PATH, &found);
+    path[length] = '\0';
+    if (fd < 0)
+        return false;
+    close(fd);
+    return S_ISREG(found.st_mode) && sxe__http_is_as_new(&found, &file->found);
+}
+
+static uint8_t
+siblings_of(const struct sxe__http_file *file, char *path)
+{
+    size_t length = strlen(path);
+    unsigned siblings = 0;
+
+    if (file->files->config.no_siblings)
+        return 0;
+    for (unsigned i = 0; i < SXE__HTTP_CODINGS; i++) {
+        if (has_sibling(file, path, length, sxe__http_codings[i].suffix))
+            siblings |= 1u << i;
+    }
+    return (uint8_t)siblings;
+}
+
+static void
+describe(struct sxe__http_file *file, const char *path)
+{
+    const struct stat *found = &file->found;
+    uint64_t modified_ns =
+        (uint64_t)found->st_mtim.tv_sec * 1000000000 + (uint64_t)found->st_mtim.tv_nsec;
+
+    file->size = (uint64_t)found->st_size;
+    file->type = sxe__http_type_of(&file->files->types, path);
+    file->is_settled = is_settled(found);
+    snprintf(file->etag, sizeof(file->etag), "\"%" PRIx64 "-%" PRIx64 "-%" PRIx64 "\"", file->size,
+             modified_ns, (uint64_t)found->st_ino);
+    sxe_http_date_format(found->st_mtim.tv_sec, file->modified);
+}
+
+static bool
+is_as_known(const struct sxe__http_file *file, const struct stat *found)
+{
+    const struct sxe__http_file *known = file->known;
+
+    return known != NULL && !known->is_listing && known->is_settled &&
+           known->index == file->index && is_same(&known->found, found);
+}
+
+/* Owns fd. */
+static void
+take(struct sxe__http_file *file, char *path, int fd)
+{
+    int result = 0;
+
+    file->is_same = is_as_known(file, &file->found);
+    if (!file->is_same)
+        result = keep_content(file, fd, &file->found);
+    if (file->is_same || result < 0 || file->content != NULL)
+        close(fd);
+    else
+        file->fd = fd;
+    if (result < 0) {
+        fail(file, -result);
+        return;
+    }
+    describe(file, path);
+    file->siblings = siblings_of(file, path);
+}
+
+/* ---- Names ---- */
+
+static void
+open_file(struct sxe__http_file *file, char *path)
+{
+    int fd;
+
+    snprintf(path, SXE__HTTP_PATH_SIZE, "%s", file->name);
+    fd = open_and_stat(file->files, path, OPEN, &file->found);
+    if (fd < 0) {
+        fail(file, -fd);
+    } else if (S_ISREG(file->found.st_mode)) {
+        take(file, path, fd);
+    } else {
+        close(fd);
+        refuse(file, S_ISDIR(file->found.st_mode) ? 301 : 404);
+    }
+}
+
+/* The first index that is there, or cannot be opened though it may be there; false: there is none. */
+static bool
+open_index(struct sxe__http_file *file, char *path)
+{
+    for (const char *const *index = file->files->config.index; *index != NULL; index++) {
+        int fd;
+
+        snprintf(path, SXE__HTTP_PATH_SIZE, "%s%s", strcmp(file->name, ".") == 0 ? "" : file->name,
+                 *index);
+        fd = open_and_stat(file->files, path, OPEN, &file->found);
+        if (fd >= 0 && S_ISREG(file->found.st_mode)) {
+            file->index = *index;
+            take(file, path, fd);
+            return true;
+        }
+        if (fd >= 0) {
+            close(fd);
+        } else if (fd != -ENOENT) {
+            fail(file, -fd);
+            return true;
+        }
+    }
+    return false;
+}
+
+static void
+open_directory(struct sxe__http_file *file)
+{
+    int fd = sxe__http_open_beneath(file->files, file->name, OPEN | O_DIRECTORY);
+    int result = fd;
+
+    if (fd >= 0 && file->files->listing != NULL) {
+        result = sxe__http_list(file, fd);
+    } else if (fd >= 0) {
+        close(fd);
+        refuse(file, 403);
+    }
+    if (result < 0)
+        fail(file, -result);
+}
+
+void
+sxe__http_file_open(struct sxe__http_file *file)
+{
+    char path[SXE__HTTP_PATH_SIZE];
+
+    file->is_same = false;
+    file->is_listing = false;
+    file->is_settled = false;
+    file->siblings = 0;
+    file->status = 0;
+    file->error = 0;
+    file->content = NULL;
+    file->index = "";
+    if (!sxe__http_names_directory(file->name, file->name_length))
+        open_file(file, path);
+    else if (!open_index(file, path))
+        open_directory(file);
+}

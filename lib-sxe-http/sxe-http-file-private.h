@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: what the files of static files share.
+ * Place: included by those files only, in reading order:
+ *
+ *     sxe-http-file.c           new, delete; a request's method and path -> a name
+ *     sxe-http-file-serve.c     a name -> an entry, now or when a thread has opened it
+ *     sxe-http-file-cache.c     the entries: found by name, held, replaced, evicted
+ *     sxe-http-file-reply.c     an entry -> the reply
+ *     sxe-http-file-open.c      in threads: names beneath the root, contents, siblings
+ *     sxe-http-file-listing.c   in threads: a page about a directory
+ *     sxe-http-file-type.c      extensions -> content types
+ *
+ * Shape: an entry is one name, opened once. When it is old, or not there, a new one is opened; it
+ * takes the place of the old, or is dropped again if nothing has changed. Requests under way hold
+ * theirs.
+ *
+ *                  no such file: held until those who waited are answered
+ *     FREE -> OPENING -------------------------------------> LEAVING -> FREE
+ *                '-> BUSY -- replaced, and still held ----------^
+ *           the last    |^ a
+ *           reply ended v| reply         the oldest one makes way, or it is replaced
+ *                      IDLE ------------------------------------------> FREE
+ *
+ * Each has a region of address space, of which the kernel gives what is touched:
+ *
+ *     | name NUL | content, if it is small |       |
+ */
+#ifndef SXE_HTTP_FILE_PRIVATE_H
+#define SXE_HTTP_FILE_PRIVATE_H
+
+#define SXE_LOG_CONTROL sxe__http_log
+
+#include <limits.h>
+#include <pthread.h>
+#include <sys/stat.h>
+
+#include "sxe-http-date.h"
+#include "sxe-http-file.h"
+#include "sxe-http.h"
+#include "sxe-work.h"
+
+extern struct sxe_log_control sxe__http_log;
+
+#define SXE__HTTP_NAME_SIZE PATH_MAX       /* bytes of a name, with its NUL */
+#define SXE__HTTP_PATH_SIZE (2 * PATH_MAX) /* the same, with that of an index or sibling */
+#define SXE__HTTP_TYPE_MAX  127            /* bytes of a content type */
+#define SXE__HTTP_PATH_ROOM (16u * 1024)   /* for paths that are not decoded yet */
+
+/* Content codings of siblings, in the order of preference. */
+enum { SXE__HTTP_CODINGS = 3 };
+struct sxe__http_coding {
+    const char *name; /* RFC 9110, 8.4.1 */
+    const char *suffix;
+};
+extern const struct sxe__http_coding sxe__http_codings[SXE__HTTP_CODINGS];
+
+enum sxe__http_file_state {
+    SXE__HTTP_FILE_FREE,
+    SXE__HTTP_FILE_OPENING, /* in a thread */
+    SXE__HTTP_FILE_IDLE,    /* nobody holds it */
+    SXE__HTTP_FILE_BUSY,
+    SXE__HTTP_FILE_LEAVING, /* no name leads to it any more */
+    SXE__HTTP_FILE_STATES
+};
+
+/* What a request wants, for as long as it is not answered. */
+struct sxe__http_wish {
+    struct sxe_http_request *request;
+    struct sxe__http_file *base; /* a sibling of this one, which is held; NULL: not that far */
+    unsigned coding;             /* of that sibling */
+};
+
+struct sxe__http_waiter {
+    struct sxe__http_wish wish;
+    struct sxe__http_file *file; /* that it waits for */
+    struct sxe__http_waiter *next;
+    struct sxe__http_waiter *prev;
+};
+
+struct sxe__http_file {
+    struct sxe_work work; /* first: it is what it is about */
+    struct sxe_http_files *files;
+    char *name; /* where its region begins */
+    uint32_t name_length;
+    uint32_t hash;
+    uint32_t next; /* with the same hash */
+    uint32_t holders;
+    struct sxe__http_waiter *first; /* who waits for it */
+    struct sxe__http_waiter *last;
+    struct sxe__http_file *known; /* what it may replace, held; NULL: nothing */
+    size_t memory;                /* bytes that are counted */
+    SXE_TIME checked;             /* when it was as it is here */
+    bool may_keep;                /* there is memory for content */
+
+    /* While it is opened these are the thread's; then they do not change, but for siblings. */
+    bool is_same; /* as known: nothing else is set but siblings */
+    bool is_listing;
+    bool is_settled;   /* a change since would have another time */
+    uint8_t siblings;  /* a bit for each coding in which it is there */
+    uint16_t status;   /* 0: it is there; otherwise what to answer */
+    int error;         /* why, an errno; 0 if it is no failure */
+    int fd;            /* -1: none */
+    size_t touched;    /* bytes of the region that may not be the kernel's */
+    char *content;     /* all of it; NULL: it must be read from fd */
+    uint64_t size;     /* bytes */
+    const char *index; /* name of the file in the directory; "" if the name is a file's */
+    const char *type;
+    struct stat found;
+    char etag[56];
+    char modified[SXE_HTTP_DATE_LENGTH + 1];
+};
+
+struct sxe__http_type {
+    const char *extension; /* in small letters */
+    const char *type;
+};
+
+struct sxe__http_types {
+    char *text; /* what the others point into */
+    struct sxe__http_type *types;
+    unsigned number;
+    const char *usual; /* of all other extensions */
+};
+
+struct sxe__http_listing; /* scratch memory */
+
+struct sxe_http_files {
+    struct sxe_http_files_config config;
+    int root;
+    bool has_openat2;
+    struct sxe__http_types types;
+    struct sxe__http_file *entries;   /* a pool */
+    struct sxe__http_waiter *waiters; /* a pool */
+    uint32_t *buckets;                /* hash -> entry */
+    uint32_t buckets_mask;
+    char *regions;
+    size_t region_size;
+    size_t memory; /* bytes of contents, see memory_max */
+    struct sxe_http_date_cache date;
+    pthread_mutex_t listing_lock;
+    struct sxe__http_listing *listing; /* NULL: there are no listings */
+    char room[SXE__HTTP_PATH_ROOM];    /* for a name */
+};
+
+static inline bool
+sxe__http_names_directory(const char *name, size_t length)
+{
+    return name[length - 1] == '/' || (length == 1 && *name == '.');
+}
+
+/* Whether the one was changed at the time when the other was, or later. */
+static inline bool
+sxe__http_is_as_new(const struct stat *a, const struct stat *b)
+{
+    if (a->st_mtim.tv_sec != b->st_mtim.tv_sec)
+        return a->st_mtim.tv_sec > b->st_mtim.tv_sec;
+    return a->st_mtim.tv_nsec >= b->st_mtim.tv_nsec;
+}
+
+/* ---- sxe-http-file-serve.c ---- */
+
+SXE_MUST_USE enum sxe_http_verdict sxe__http_file_serve(struct sxe_http_files *files,
+                                                        struct sxe_http_request *request,
+                                                        struct sxe_span name);
+
+/* ---- sxe-http-file-cache.c ---- */
+
+SXE_MUST_USE int sxe__http_cache_new(struct sxe_http_files *files);
+void sxe__http_cache_delete(struct sxe_http_files *files);
+enum sxe__http_file_state sxe__http_cache_state(const struct sxe__http_file *file);
+
+/* The youngest entry of that name, or NULL. */
+struct sxe__http_file *sxe__http_cache_find(struct sxe_http_files *files, struct sxe_span name);
+
+/* A new entry, OPENING; NULL: all are in use. */
+struct sxe__http_file *sxe__http_cache_add(struct sxe_http_files *files, struct sxe_span name);
+
+/* A thread is done with it; the caller holds it from now on. No name leads to it if it is not there,
+ * or as known. */
+void sxe__http_cache_opened(struct sxe__http_file *file);
+void sxe__http_cache_remove(struct sxe__http_file *file); /* no name leads to it any more */
+void sxe__http_cache_hold(struct sxe__http_file *file);
+void sxe__http_cache_release(struct sxe__http_file *file); /* NULL is allowed */
+
+/* Give back the descriptor that was not used for the longest time; false: all are in use. */
+SXE_MUST_USE bool sxe__http_cache_close_one(struct sxe_http_files *files);
+
+/* ---- sxe-http-file-reply.c ---- */
+
+/* Answer with what an entry has: the contents of `file`, which is `base` or a sibling of it, or the
+ * refusal of both. The entry is held until the reply is done. */
+void sxe__http_file_reply(const struct sxe__http_wish *wish, struct sxe__http_file *base,
+                          struct sxe__http_file *file);
+void sxe__http_file_refuse(struct sxe_http_request *request, unsigned status);
+
+/* 301 to the same path with a slash at its end; made of the name, which is no "//host". */
+void sxe__http_file_redirect(struct sxe_http_files *files, struct sxe_http_request *request);
+
+/* Status 405 or 204. */
+void sxe__http_file_allow(struct sxe_http_request *request, unsigned status);
+
+/* ---- sxe-http-file-open.c, in threads ---- */
+
+void sxe__http_file_open(struct sxe__http_file *file);
+
+/* A descriptor of what is beneath the root, or -errno. */
+SXE_MUST_USE int sxe__http_open_beneath(const struct sxe_http_files *files, const char *path,
+                                        int flags);
+bool sxe__http_has_openat2(int root);
+
+/* ---- sxe-http-file-listing.c ---- */
+
+SXE_MUST_USE int sxe__http_listing_new(struct sxe_http_files *files);
+void sxe__http_listing_delete(struct sxe_http_files *files);
+size_t sxe__http_listing_size(void); /* bytes of address space */
+
+/* In threads: the contents of the entry are a page about that directory. 0 or -errno. Owns fd. */
+SXE_MUST_USE int sxe__http_list(struct sxe__http_file *file, int fd);
+
+/* ---- sxe-http-file-type.c ---- */
+
+SXE_MUST_USE int sxe__http_types_new(struct sxe__http_types *types,
+                                     const struct sxe_http_files_config *config);
+void sxe__http_types_delete(struct sxe__http_types *types);
+const char *sxe__http_type_of(const struct sxe__http_types *types, const char *name);
+
+#endif

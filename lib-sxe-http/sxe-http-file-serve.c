@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: from a name to an entry that is fresh, and so to the reply. What has to be opened first is
+ * opened by a thread, once for all who want it; they wait in a line of its entry.
+ *
+ *     wish: a.js -> [ entry of a.js ] -> its reply
+ *                        '-> wish: its sibling a.js.br -> [ entry of a.js.br ] -> the reply of both
+ */
+#include "sxe-http-file-private.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "sxe-http-select.h"
+
+enum { NOT_WAITING, WAITING };
+
+/* ---- Waiting ---- */
+
+static void
+leave_line(struct sxe__http_waiter *waiter)
+{
+    struct sxe__http_file *file = waiter->file;
+    struct sxe__http_waiter *pool = file->files->waiters;
+    struct sxe_http_response *response = sxe_http_response_of(waiter->wish.request);
+
+    *(waiter->prev == NULL ? &file->first : &waiter->prev->next) = waiter->next;
+    *(waiter->next == NULL ? &file->last : &waiter->next->prev) = waiter->prev;
+    response->user = NULL;
+    response->on_done = NULL;
+    sxe_pool_set_indexed_element_state(pool, (unsigned)(waiter - pool), WAITING, NOT_WAITING);
+}
+
+/* The client does not wait any longer. */
+static void
+gave_up(struct sxe_http_request *request, struct sxe_http_response *response, int result)
+{
+    struct sxe__http_waiter *waiter = response->user;
+    struct sxe__http_file *base = waiter->wish.base;
+
+    SXE_UNUSED_PARAMETER(request);
+    SXE_UNUSED_PARAMETER(result);
+    leave_line(waiter);
+    sxe__http_cache_release(base);
+}
+
+/* False: too many wait already. */
+static bool
+join_line(struct sxe__http_file *file, const struct sxe__http_wish *wish)
+{
+    struct sxe__http_waiter *waiters = file->files->waiters;
+    struct sxe_http_response *response = sxe_http_response_of(wish->request);
+    unsigned id = sxe_pool_set_oldest_element_state(waiters, NOT_WAITING, WAITING);
+
+    if (id == SXE_POOL_NO_INDEX)
+        return false;
+    waiters[id] = (struct sxe__http_waiter){.wish = *wish, .file = file, .prev = file->last};
+    *(file->last == NULL ? &file->first : &file->last->next) = &waiters[id];
+    file->last = &waiters[id];
+    response->user = &waiters[id];
+    response->on_done = gave_up;
+    return true;
+}
+
+/* ---- Answering ---- */
+
+/* The coding in which this request wants it, or -1. */
+static int
+choose_coding(const struct sxe_http_request *request, const struct sxe__http_file *file)
+{
+    struct sxe_http_list accepted =
+        sxe_http_list_of(&request->head, request->data, SXE_HTTP_FIELD_ACCEPT_ENCODING);
+    const char *names[SXE__HTTP_CODINGS];
+    int codings[SXE__HTTP_CODINGS];
+    unsigned number = 0;
+    int chosen;
+
+    if (file->siblings == 0 || !sxe_http_list_is_there(&accepted))
+        return -1;
+    for (int i = 0; i < SXE__HTTP_CODINGS; i++) {
+        if (!(file->siblings >> i & 1))
+            continue;
+        names[number] = sxe__http_codings[i].name;
+        codings[number++] = i;
+    }
+    chosen = sxe_http_select_coding(&accepted, names, number);
+    return chosen < 0 ? -1 : codings[chosen];
+}
+
+/* Whether the request is better answered by a sibling, which the wish then says. */
+static bool
+wants_sibling(struct sxe__http_wish *wish, struct sxe__http_file *file)
+{
+    int coding = choose_coding(wish->request, file);
+
+    if (coding < 0)
+        return false;
+    sxe__http_cache_hold(file);
+    wish->base = file;
+    wish->coding = (unsigned)coding;
+    return true;
+}
+
+/* Answer from what was opened, file NULL: nothing can be. False: a sibling is wanted first. */
+static bool
+answer(struct sxe__http_wish *wish, struct sxe__http_file *file)
+{
+    struct sxe__http_file *base = wish->base;
+
+    if (base == NULL) {
+        if (file == NULL)
+            sxe__http_file_refuse(wish->request, 503);
+        else if (file->status == 0 && wants_sibling(wish, file))
+            return false;
+        else
+            sxe__http_file_reply(wish, file, file);
+        return true;
+    }
+    /* It may have gone since, or be written right now. */
+    if (file == NULL || file->status != 0 || !sxe__http_is_as_new(&file->found, &base->found))
+        file = base;
+    sxe__http_file_reply(wish, base, file);
+    sxe__http_cache_release(base);
+    return true;
+}
+
+/* ---- Opening ---- */
+
+static void opened(struct sxe_work *work);
+
+static void
+run(struct sxe_work *work)
+{
+    sxe__http_file_open((struct sxe__http_file *)work);
+}
+
+/* Have a thread open it; known: what was there, or NULL. NULL: there is no room, or no thread. */
+static struct sxe__http_file *
+begin(struct sxe_http_files *files, struct sxe_span name, struct sxe__http_file *known)
+{
+    struct sxe__http_file *file;
+
+    if (known != NULL)
+        sxe__http_cache_hold(known);
+    file = sxe__http_cache_add(files, name);
+    if (file == NULL) {
+        sxe__http_cache_release(known);
+        return NULL;
+    }
+    file->known = known;
+    file->work.run = run;
+    file->work.done = opened;
+    if (sxe_work_submit(&file->work) == 0)
+        return file;
+    sxe__http_cache_remove(file);
+    sxe__http_cache_release(known);
+    return NULL;
+}
+
+/* The entry of that name, fresh or OPENING; NULL: it is neither there nor can be opened. */
+static struct sxe__http_file *
+look_up(struct sxe_http_files *files, struct sxe_span name)
+{
+    struct sxe__http_file *file = sxe__http_cache_find(files, name);
+    uint64_t fresh_ns = files->config.revalidate_ms * (uint64_t)1000000;
+
+    if (file == NULL)
+        return begin(files, name, NULL);
+    if (sxe__http_cache_state(file) == SXE__HTTP_FILE_OPENING ||
+        sxe_time_turn_ns() - file->checked < fresh_ns)
+        return file;
+    return begin(files, name, file);
+}
+
+/* The name of what the wish is about now. */
+static struct sxe_span
+sibling_name(struct sxe_http_files *files, const struct sxe__http_wish *wish)
+{
+    const struct sxe__http_file *base = wish->base;
+    int length = snprintf(files->room, sizeof(files->room), "%s%s%s",
+                          strcmp(base->name, ".") == 0 ? "" : base->name, base->index,
+                          sxe__http_codings[wish->coding].suffix);
+
+    return (struct sxe_span){files->room, (size_t)length};
+}
+
+/* Until the request is answered, or waits. */
+static enum sxe_http_verdict
+pursue(struct sxe_http_files *files, struct sxe__http_wish *wish, struct sxe_span name)
+{
+    for (;;) {
+        struct sxe__http_file *file = look_up(files, name);
+
+        if (file != NULL && sxe__http_cache_state(file) == SXE__HTTP_FILE_OPENING) {
+            if (join_line(file, wish))
+                return SXE_HTTP_LATER;
+            file = NULL;
+        }
+        if (answer(wish, file))
+            return SXE_HTTP_DONE;
+        name = sibling_name(files, wish);
+    }
+}
+
+static bool
+is_out_of_descriptors(const struct sxe__http_file *file)
+{
+    return file->error == EMFILE || file->error == ENFILE;
+}
+
+/* The entry that its name leads to now: itself, or, if nothing has changed, the one known. */
+static struct sxe__http_file *
+settle(struct sxe__http_file *file)
+{
+    struct sxe__http_file *known = file->known;
+
+    sxe__http_cache_opened(file);
+    if (file->is_same) {
+        known->siblings = file->siblings;
+        known->checked = file->checked;
+        return known;
+    }
+    /* What cannot be read just now may be as it was. */
+    if (known != NULL && file->status < 500)
+        sxe__http_cache_remove(known);
+    return file;
+}
+
+static void
+opened(struct sxe_work *work)
+{
+    struct sxe__http_file *file = (struct sxe__http_file *)work;
+    struct sxe_http_files *files = file->files;
+    struct sxe__http_file *known = file->known;
+    struct sxe__http_file *found;
+
+    if (is_out_of_descriptors(file) && sxe__http_cache_close_one(files) &&
+        sxe_work_submit(work) == 0)
+        return;
+    if (file->status >= 500)
+        SXE_WARN("cannot read %s: %s", file->name, strerror(file->error));
+    found = settle(file);
+    while (file->first != NULL) {
+        struct sxe__http_waiter *waiter = file->first;
+        struct sxe__http_wish wish = waiter->wish;
+
+        leave_line(waiter);
+        if (!answer(&wish, found))
+            (void)!pursue(files, &wish, sibling_name(files, &wish));
+    }
+    sxe__http_cache_release(file);
+    sxe__http_cache_release(known);
+}
+
+enum sxe_http_verdict
+sxe__http_file_serve(struct sxe_http_files *files, struct sxe_http_request *request,
+                     struct sxe_span name)
+{
+    struct sxe__http_wish wish = {.request = request};
+
+    return pursue(files, &wish, name);
+}

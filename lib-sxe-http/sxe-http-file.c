@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: the beginning and the end of static files, and what a request asks for: from its method and
+ * path to a name beneath the root.
+ */
+#include "sxe-http-file-private.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define DEFAULT(field, value) (config->field = config->field == 0 ? (value) : config->field)
+
+static void
+fill_in(struct sxe_http_files_config *config)
+{
+    static const char *const usual_index[] = {"index.html", NULL};
+
+    if (config->prefix == NULL)
+        config->prefix = "";
+    if (config->index == NULL)
+        config->index = usual_index;
+    DEFAULT(entries_max, 1024);
+    DEFAULT(small_max, 64 * 1024);
+    DEFAULT(memory_max, (size_t)16 * 1024 * 1024);
+    DEFAULT(revalidate_ms, 1000);
+    DEFAULT(waiting_max, 10000);
+}
+
+/* Room for an index in every name, see SXE__HTTP_PATH_SIZE. */
+static bool
+has_long_index(const struct sxe_http_files_config *config)
+{
+    for (const char *const *index = config->index; *index != NULL; index++) {
+        if (strlen(*index) > NAME_MAX)
+            return true;
+    }
+    return false;
+}
+
+/* NULL, or what is wrong. */
+static const char *
+check(const struct sxe_http_files_config *config)
+{
+    if (config->root == NULL)
+        return "root must be a directory";
+    if (strlen(config->prefix) >= SXE__HTTP_NAME_SIZE)
+        return "prefix must have at most 4095 bytes";
+    if (config->entries_max < 2 || config->entries_max > 1000000)
+        return "entries_max must be 2 to 1,000,000";
+    if (config->small_max > 16 * 1024 * 1024)
+        return "small_max must be at most 16 MiB";
+    if (config->waiting_max > 10000000)
+        return "waiting_max must be at most 10,000,000";
+    if (has_long_index(config))
+        return "an index must be the name of a file, of at most 255 bytes";
+    return NULL;
+}
+
+static int
+open_root(struct sxe_http_files *files)
+{
+    const char *root = files->config.root;
+    int error;
+
+    files->root = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (files->root < 0) {
+        error = errno;
+        SXE_ERROR("cannot serve the files of %s: %s", root, strerror(error));
+        return -error;
+    }
+    files->has_openat2 = sxe__http_has_openat2(files->root);
+    if (!files->has_openat2)
+        SXE_WARN("this system has no openat2: symbolic links in %s are not followed", root);
+    return 0;
+}
+
+static int
+make(struct sxe_http_files *files)
+{
+    const char *wrong = check(&files->config);
+    int result;
+
+    if (wrong != NULL) {
+        SXE_ERROR("cannot serve files: %s", wrong);
+        return -EINVAL;
+    }
+    result = sxe__http_types_new(&files->types, &files->config);
+    if (result == 0)
+        result = open_root(files);
+    if (result == 0)
+        result = sxe__http_cache_new(files);
+    return result < 0 ? result : sxe__http_listing_new(files);
+}
+
+struct sxe_http_files *
+sxe_http_files_new(const struct sxe_http_files_config *config)
+{
+    struct sxe_http_files *files = calloc(1, sizeof(*files));
+    int result;
+
+    if (files == NULL)
+        return NULL;
+    files->root = -1;
+    files->config = *config;
+    pthread_mutex_init(&files->listing_lock, NULL);
+    fill_in(&files->config);
+    result = make(files);
+    if (result < 0) {
+        sxe_http_files_delete(files);
+        errno = -result;
+        return NULL;
+    }
+    sxe_work_register(SXE_WORK_THREADS);
+    return files;
+}
+
+void
+sxe_http_files_delete(struct sxe_http_files *files)
+{
+    if (files == NULL)
+        return;
+    sxe__http_cache_delete(files);
+    sxe__http_listing_delete(files);
+    sxe__http_types_delete(&files->types);
+    if (files->root >= 0)
+        close(files->root);
+    pthread_mutex_destroy(&files->listing_lock);
+    free(files);
+}
+
+size_t
+sxe_http_files_plan_print(const struct sxe_http_files *files, FILE *out)
+{
+    const struct sxe_http_files_config *config = &files->config;
+    size_t entries =
+        sxe_pool_size(config->entries_max, sizeof(*files->entries), SXE__HTTP_FILE_STATES);
+    size_t waiters = sxe_pool_size(config->waiting_max, sizeof(*files->waiters), 2);
+    size_t contents = config->entries_max * files->region_size;
+    size_t listing = files->listing == NULL ? 0 : sxe__http_listing_size();
+
+    if (out == NULL)
+        return entries + waiters + contents + listing;
+    fprintf(out, "%-16s %10u x %7zu = %13zu bytes\n", "http files", config->entries_max,
+            sizeof(*files->entries), entries);
+    fprintf(out, "%-16s %10u x %7zu = %13zu bytes\n", "http waiting", config->waiting_max,
+            sizeof(*files->waiters), waiters);
+    fprintf(out, "%-16s %10u x %7zu = %13zu bytes of address space, of contents at most %zu\n",
+            "http contents", config->entries_max, files->region_size, contents, config->memory_max);
+    fprintf(out, "%-16s %10u x %7zu = %13zu bytes of address space, used while one is made\n",
+            "http listing", listing > 0, listing, listing);
+    return entries + waiters + contents + listing;
+}
+
+/* ---- Names ---- */
+
+/* Takes the prefix off a name: 0, 301 if the name is the prefix without its slash, or 404. */
+static unsigned
+take_prefix(const char *prefix, struct sxe_span *name)
+{
+    size_t length;
+
+    while (*prefix == '/')
+        prefix++;
+    length = strlen(prefix);
+    while (length > 0 && prefix[length - 1] == '/')
+        length--;
+    if (length == 0)
+        return 0;
+    if (name->length < length || memcmp(name->base, prefix, length) != 0)
+        return 404;
+    if (name->length == length)
+        return 301;
+    if (name->base[length] != '/')
+        return 404;
+    name->base += length + 1;
+    name->length -= length + 1;
+    if (name->length == 0)
+        *name = (struct sxe_span){".", 1};
+    return 0;
+}
+
+/* Whether a segment begins with a dot, but for that of RFC 8615. */
+static bool
+is_hidden(struct sxe_span name)
+{
+    static const char well_known[] = ".well-known";
+    const char *end = name.base + name.length;
+    const char *p = name.base;
+
+    while (p < end) {
+        const char *slash = memchr(p, '/', (size_t)(end - p));
+        size_t length = (size_t)((slash == NULL ? end : slash) - p);
+
+        if (*p == '.' && (p != name.base || length != sizeof(well_known) - 1 ||
+                          memcmp(p, well_known, length) != 0))
+            return true;
+        p += length + 1;
+    }
+    return false;
+}
+
+/* The name that the request's path means, made in room: 0, or the status that refuses it. */
+static unsigned
+make_name(struct sxe_http_files *files, const struct sxe_http_request *request,
+          struct sxe_span *name)
+{
+    ssize_t length = sxe_http_path_to_file(request->raw_path, files->room, sizeof(files->room));
+    unsigned status;
+
+    if (length == -ENOBUFS)
+        return 404;
+    if (length < 0)
+        return 400;
+    *name = (struct sxe_span){files->room, (size_t)length};
+    status = take_prefix(files->config.prefix, name);
+    if (status != 0)
+        return status;
+    if (name->length >= SXE__HTTP_NAME_SIZE)
+        return 404;
+    if (files->config.dot_files || (name->length == 1 && *name->base == '.'))
+        return 0;
+    return is_hidden(*name) ? 404 : 0;
+}
+
+static enum sxe_http_verdict
+serve(struct sxe_http_files *files, struct sxe_http_request *request)
+{
+    struct sxe_span name;
+    unsigned status = make_name(files, request, &name);
+
+    if (status == 0)
+        return sxe__http_file_serve(files, request, name);
+    if (status == 301)
+        sxe__http_file_redirect(files, request);
+    else
+        sxe__http_file_refuse(request, status);
+    return SXE_HTTP_DONE;
+}
+
+enum sxe_http_verdict
+sxe_http_files_handle(struct sxe_http_request *request, struct sxe_http_response *response)
+{
+    SXE_UNUSED_PARAMETER(response);
+    switch (sxe_http_method(request)) {
+    case SXE_HTTP_GET:
+    case SXE_HTTP_HEAD:
+        return serve(request->user, request);
+    case SXE_HTTP_OTHER:
+        sxe__http_file_refuse(request, 501);
+        break;
+    case SXE_HTTP_OPTIONS:
+        sxe__http_file_allow(request, 204);
+        break;
+    case SXE_HTTP_POST:
+    case SXE_HTTP_PUT:
+    case SXE_HTTP_DELETE:
+    case SXE_HTTP_CONNECT:
+    case SXE_HTTP_TRACE:
+    case SXE_HTTP_PATCH:
+        sxe__http_file_allow(request, 405);
+        break;
+    }
+    return SXE_HTTP_DONE;
+}
