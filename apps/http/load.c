@@ -3,11 +3,10 @@
 
 #include <errno.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "reply.h"
+#include "sxe-http-client.h"
 #include "sxe.h"
 
 struct load {
@@ -124,7 +123,7 @@ replied(SXE *this)
     uint64_t now_ns = sxe_time_ns();
 
     count_reply(load->result, connection, now_ns);
-    connection->reply = (struct http_reply){0};
+    connection->reply.part = HTTP_REPLY_HEAD;
     if (connection->left == 0) {
         load->busy--;
         end_when_done(load);
@@ -386,24 +385,36 @@ close_accounts(struct load *load)
                options->sockets, options->queries);
 }
 
+static void
+write_request(struct load *load, const struct http_options *options)
+{
+    const struct sxe_http_pair fields[] = {
+        {sxe_http_span("User-Agent"), sxe_http_span("sxe-http/" SXE_VERSION)},
+        {sxe_http_span("Accept"), sxe_http_span("*/*")},
+    };
+    const struct sxe_http_request_head request = {
+        .target = sxe_http_span("/"),
+        .host = sxe_http_span(options->authority),
+        .fields = fields,
+        .fields_number = 2,
+    };
+    ssize_t length = sxe_http_request_write(&request, load->request, sizeof(load->request));
+
+    SXE_ASSERT(length > 0, "an address is a host: %s", options->authority);
+    load->request_length = (unsigned)length;
+}
+
 static int
 prepare(struct load *load, const struct http_options *options)
 {
+    static const struct sxe_http_limits limits = SXE_HTTP_LIMITS;
     struct sxe_config config = SXE_CONFIG_DEFAULT;
-    int length;
 
-    length = snprintf(load->request, sizeof(load->request),
-                      "GET / HTTP/1.1\r\n"
-                      "Host: %s\r\n"
-                      "User-Agent: sxe-http/" SXE_VERSION "\r\n"
-                      "Accept: */*\r\n"
-                      "\r\n",
-                      options->authority);
-    load->request_length = (unsigned)length;
+    write_request(load, options);
     load->sockets = calloc(options->sockets, sizeof(SXE *));
     if (load->sockets == NULL)
         return -ENOMEM;
-    config.chunk_size = HTTP_REPLY_HEAD_MAX;
+    config.chunk_size = limits.head_max;
     config.timeout_ms[SXE_STATE_CONNECTING] = options->timeout_ms;
     sxe_configure(&config);
     sxe_register(options->sockets, sizeof(struct connection));

@@ -1,49 +1,39 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: finds the end of one HTTP/1.x reply in the bytes of a connection as they come, by its
- * length and never by a blank line. Place: load.c calls it for what a connection has unread. Pure:
- * no I/O, no memory, nothing global; a body is counted down, never kept.
+ * What: finds the end of one reply to a GET in the bytes of a connection as they come. Place:
+ * load.c calls it for what a connection has unread; the parser of lib-sxe-http reads heads, chunks
+ * and trailers for it. Pure: no I/O, no memory, nothing global; a body is counted, never kept.
  *
- * Shape: what is between two calls is which part comes next, and how many bytes of it.
+ * Shape: what is between two calls is which part comes next, and how far that came.
  *
- *     HEAD ---------------------------------------------.
- *      | Content-Length   | chunked          | neither   | no body
- *     BODY              CHUNK_LINE <-.     UNTIL_CLOSE   |
- *      |                  | 0   |    |       |           |
- *      |             TRAILER  CHUNK -'    the peer's end |
- *      |                  |                              |
- *      `----------------> WHOLE <------------------------'
+ *     HEAD ----------------------------------------------.     interim responses are skipped
+ *      | Content-Length   | chunked      | neither       | no body
+ *     COUNTED          CHUNKED      UNTIL_CLOSE          |
+ *      |                  |              | peer's end    |
+ *      `-------------> WHOLE <---------------------------'
  *
- * Limits: a head, or a line between chunks, has at most HTTP_REPLY_HEAD_MAX bytes; the caller
- * keeps that many together. A line may end in LF alone (RFC 9112, 2.2); it may not be folded.
+ * Limits: SXE_HTTP_LIMITS; the caller keeps as many bytes together as a head may have.
  */
 #ifndef HTTP_REPLY_H
 #define HTTP_REPLY_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <sys/types.h>
-
-#define HTTP_REPLY_HEAD_MAX 16384u
+#include "sxe-http-chunk.h"
 
 enum http_reply_part {
     HTTP_REPLY_HEAD = 0,
-    HTTP_REPLY_BODY,
-    HTTP_REPLY_CHUNK_LINE,
-    HTTP_REPLY_CHUNK,
-    HTTP_REPLY_CHUNK_END,
-    HTTP_REPLY_TRAILER,
+    HTTP_REPLY_COUNTED,
+    HTTP_REPLY_CHUNKED,
     HTTP_REPLY_UNTIL_CLOSE,
     HTTP_REPLY_WHOLE
 };
 
-/* All zero is a reply of which nothing came yet. */
+/* Of which nothing came yet, if the part is HEAD. */
 struct http_reply {
-    uint64_t left;   /* ro: bytes of this body or chunk still to come */
-    uint16_t status; /* ro: 200 to 999; 0 before the head was whole */
-    uint8_t part;    /* ro: enum http_reply_part: what comes next */
-    bool keep_alive; /* ro: the connection may be used again */
+    uint8_t part;                  /* rw: enum http_reply_part: what comes next */
+    bool keep_alive;               /* ro, behind the head: the connection may be used again */
+    uint16_t status;               /* ro, behind the head: 200 to 999 */
+    uint64_t left;                 /* ro: bytes of a COUNTED body still to come */
+    struct sxe_http_chunks chunks; /* private: of a CHUNKED one */
 };
 
 /* Take what belongs to the reply from the front of data: bytes taken; 0 when more is needed to go

@@ -10,6 +10,7 @@ test("the request is one that every server takes", function()
     local request = sock:recv_until("\r\n\r\n")
     equal(request:match("^[^\r]*\r\n"), "GET / HTTP/1.1\r\n")
     check(request:find("\r\nHost: 127.0.0.1:" .. listener:port() .. "\r\n", 1, true), request)
+    check(request:find("\r\nUser-Agent: sxe-http/", 1, true), request)
     sock:send(load.reply("hello"))
     client:finish():check_report{status = 0, ok = 1}
 end)
@@ -35,14 +36,24 @@ test("the first line says what will be done, the last ones what was", function()
     end
 end)
 
-test("a reply in two pieces, at every point", function()
-    local reply = "HTTP/1.1 200 OK\r\nA: b\r\ncontent-length:  6\r\n\r\na\r\n\r\nb"
-    load.check_one(#reply - 1, function(sock, at)
-        sock:send(reply:sub(1, at))
-        wire.sleep(0.0005)
-        sock:send(reply:sub(at + 1))
-    end, {status = 0, ok = #reply - 1, failed = 0})
-end)
+local kinds = {
+    {"with a length", "HTTP/1.1 200 OK\r\nA: b\r\ncontent-length:  6\r\n\r\na\r\n\r\nb"},
+    {"in chunks", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" ..
+                  "5\r\n0\r\n\r\n\r\n00B; a=\"b\"\r\nhello world\r\n0\r\nDigest: x\r\n\r\n"},
+    {"behind interim ones", "HTTP/1.1 100 Continue\r\n\r\n" ..
+                            "HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n" ..
+                            "HTTP/1.1 204 No Content\r\n\r\n"},
+}
+for _, case in ipairs(kinds) do
+    local name, reply = table.unpack(case)
+    test("a reply " .. name .. " in two pieces, at every point", function()
+        load.check_one(#reply - 1, function(sock, at)
+            sock:send(reply:sub(1, at))
+            wire.sleep(0.0005)
+            sock:send(reply:sub(at + 1))
+        end, {status = 0, ok = #reply - 1, failed = 0})
+    end)
+end
 
 test("a reply byte by byte", function()
     load.check_one(3, function(sock)

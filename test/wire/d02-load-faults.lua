@@ -59,6 +59,18 @@ local faults = {
     {"two lengths", "bad", function(sock)
         sock:send("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello")
     end},
+    {"a length and chunks", "bad", function(sock)
+        sock:send("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\nhello")
+    end},
+    {"a chunk longer than announced", "bad", function(sock)
+        sock:send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhello\r\n0\r\n\r\n")
+    end},
+    {"a chunk that has no end", "time", function(sock)
+        sock:send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n")
+    end},
+    {"a line that ends in LF alone", "bad", function(sock)
+        sock:send("HTTP/1.1 200 OK\nContent-Length: 0\n\n")
+    end},
     {"more bytes than announced", "", function(sock) sock:send(reply .. "more") end},
     {"more replies than requests", "", function(sock) sock:send(reply .. reply) end},
 }
