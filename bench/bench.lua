@@ -4,22 +4,27 @@
 --
 --     build/release/test/wire bench/bench.lua [rows] [--rounds 7] [--seconds 1]
 --                                             [--markdown FILE] [--smoke]
---     rows: 64 1024 10000 (keep-alive connections) memory client syscalls micro; without any, all
+--     rows: 64 1024 10000 (keep-alive connections) pipeline files memory client syscalls micro;
+--           without any, all
 --
 -- How: the server has CPU 0, the client CPU 1. Each run is a fresh server process on a fresh port.
 -- The servers take turns within a round, and a ratio is that of two runs of the same round, because
--- the speed of a shared machine drifts; medians are taken over the rounds. A round in which other
--- guests of the host took more than 0.08 CPU, or in which anything failed, is repeated, twice at
--- most: after that the row is marked as noisy. Times of the server are its time on a CPU
--- (schedstat) within the measured time, without soft interrupts where the kernel accounts those
--- apart. --smoke is one round of 0.2 s, to see that all this works.
+-- the speed of a shared machine drifts; medians are taken over the rounds. A round in which others,
+-- guests of the host or programs here, took more than 0.08 CPU, or in which anything failed, is
+-- repeated, twice at most: after that the row is marked as noisy. Times of the server are its time
+-- on a CPU (schedstat) within the measured time, without soft interrupts where the kernel accounts
+-- those apart. What a server answers is looked at once a run, files byte by byte; the load generator
+-- then counts lengths. --smoke is one round of 0.2 s, to see that all this works.
 
-local STEAL_MAX = 0.08
+local tables = require "tables"
+
+local LOST_MAX = 0.08
 local REPEATS_MAX = 2
 local SERVER_CPU, CLIENT_CPU = 0, 1
 
 local options = {rounds = 7, seconds = 1, rows = {}}
 local scratch -- the path of nginx's configuration; what begins with it is ours
+local root -- the directory of the files that are served
 
 local function leave(status)
     if scratch then
@@ -49,29 +54,34 @@ local function read_file(path)
     return text
 end
 
--- median, minimum, maximum
-local function spread(values)
-    local sorted = table.move(values, 1, #values, 1, {})
-    table.sort(sorted)
-    local middle = (#sorted + 1) // 2
-    local median = #sorted % 2 == 1 and sorted[middle] or (sorted[middle] + sorted[middle + 1]) / 2
-    return median, sorted[1], sorted[#sorted]
+local function write_file(path, text)
+    local file = assert(io.open(path, "w"))
+    file:write(text)
+    file:close()
 end
 
-local function thousands(number)
-    local digits = ("%.0f"):format(number)
-    return (digits:reverse():gsub("(%d%d%d)", "%1,"):reverse():gsub("^,", ""))
-end
-
-local function mebibytes(bytes)
-    return ("%.1f MiB"):format(bytes / 1048576)
+local function append(list, ...)
+    for _, item in ipairs{...} do
+        list[#list + 1] = item
+    end
 end
 
 -- ---- Servers ----
 
+-- A row says what is asked for, how, and of whom:
+--     connections, depth   requests that a connection has outstanding
+--     target, content      of a file: its path, and what it contains
+--     servers, references  who is measured, all without it; names of those to compare with
+--     last_rate            what it came to, in replies a second
+
 local function free_port()
     local listener <close> = wire.listen("127.0.0.1", 0)
     return listener:port()
+end
+
+-- As limit-client sends it.
+local function request_to(port, row)
+    return ("GET %s HTTP/1.1\r\nHost: 127.0.0.1:%d\r\n\r\n"):format(row.target or "/", port)
 end
 
 -- Servers of ours say where they listen.
@@ -85,14 +95,34 @@ local function start_ours(command)
     return {proc = proc, pid = proc:pid(), port = tonumber(port)}
 end
 
-local function start_nginx(connections)
+-- Its reply is as long as our greeting, or its body as long as the file.
+local function start_limit(row)
+    local length = row.content and #row.content or 51
+    local command = {wire.program("bench/limit-server"), "-l", tostring(length), cpu = SERVER_CPU}
+    local port = 0
+    if row.depth then
+        port = free_port()
+        append(command, "-r", tostring(#request_to(port, row)))
+    end
+    append(command, "-p", tostring(port))
+    return start_ours(command)
+end
+
+local function start_httpd(row)
+    local command = {wire.program("sxe-httpd"), "-p", "0", "-c", tostring(row.connections + 16),
+                     cpu = SERVER_CPU}
+    if row.content then
+        append(command, "-r", root)
+    end
+    return start_ours(command)
+end
+
+local function start_nginx(row)
     local port = free_port()
     -- nginx closes idle connections when fewer than a sixteenth of its places are free.
-    local places = connections + connections // 8 + 64
-    local fields = {DIRECTORY = scratch .. ".d", PORT = port, CONNECTIONS = places}
-    local file = assert(io.open(scratch, "w"))
-    file:write((read_file("bench/peers/nginx.conf"):gsub("@(%u+)@", fields)))
-    file:close()
+    local places = row.connections + row.connections // 8 + 64
+    local fields = {DIRECTORY = scratch .. ".d", ROOT = root, PORT = port, CONNECTIONS = places}
+    write_file(scratch, (read_file("bench/peers/nginx.conf"):gsub("@(%u+)@", fields)))
     -- The limit of descriptors is raised to the hard one, as our servers do it themselves.
     local script = 'mkdir -p "$1.d"; ulimit -n "$(ulimit -Hn)"; exec "$0" -c "$1"'
     local proc = wire.spawn{"sh", "-c", script, wire.has("nginx"), scratch, cpu = SERVER_CPU}
@@ -107,38 +137,50 @@ local function start_nginx(connections)
     fail("nginx did not start: %s", proc:errors())
 end
 
--- The limit's reply is as long as ours.
 local servers = {
-    {name = "limit", start = function()
-        return start_ours{wire.program("bench/limit-server"), "-p", "0", "-l", "51",
-                          cpu = SERVER_CPU}
-    end},
-    {name = "sxe-httpd", start = function(connections)
-        return start_ours{wire.program("sxe-httpd"), "-p", "0", "-c", tostring(connections + 16),
-                          cpu = SERVER_CPU}
-    end},
+    {name = "limit", start = start_limit},
+    {name = "sxe-httpd", start = start_httpd},
     {name = "nginx", start = start_nginx},
 }
 
--- What a server answers, in bytes.
-local function reply_length(server)
+local function stop(server)
+    server.proc:signal("KILL")
+    server.proc:wait(20)
+end
+
+-- How long a server's reply is; nil when it is wrong, and why.
+local function reply_length(server, row)
     local sock <close> = wire.connect("127.0.0.1", server.port)
-    sock:send("GET / HTTP/1.1\r\nHost: 127.0.0.1:" .. server.port .. "\r\n\r\n")
-    return #sock:read_reply().raw
+    sock:send(request_to(server.port, row))
+    local reply = sock:read_reply()
+    if reply.status ~= 200 then
+        return nil, "the first reply's status is " .. reply.status
+    end
+    if row.content and row.content ~= reply.body then
+        return nil, "the first reply is not the file"
+    end
+    return #reply.raw
 end
 
 -- ---- One run ----
 
--- Waits for the client's line of results while looking at the server's clock. Returns that line,
--- and a function that says which share of a CPU the server had in the last seconds before it.
+-- Seconds that a process was ready to run while another had its CPU.
+local function waited(pid)
+    return read_file(("/proc/%d/schedstat"):format(pid)):match("%d+ (%d+)") / 1e9
+end
+
+-- Waits for the client's line of results while looking at the clocks of both. Returns the line, and
+-- a function that says which share of a CPU the server had ("busy") or both lacked ("lost") in the
+-- last seconds before it.
 local function watch(client, server)
     local samples = {}
     while not client:ready(0.02) do
         local _, _, busy = wire.cpu(server.pid)
-        samples[#samples + 1] = {time = wire.time(), busy = busy}
+        samples[#samples + 1] = {time = wire.time(), busy = busy,
+                                 lost = waited(server.pid) + waited(client:pid())}
     end
     local finish = wire.time()
-    return client:line(60), function(seconds)
+    return client:line(60), function(seconds, field)
         local first, last
         for _, sample in ipairs(samples) do
             if sample.time >= finish - seconds then
@@ -146,7 +188,7 @@ local function watch(client, server)
             end
         end
         return first and last.time > first.time
-            and (last.busy - first.busy) / (last.time - first.time) or 0
+            and (last[field] - first[field]) / (last.time - first.time) or 0
     end
 end
 
@@ -158,25 +200,27 @@ local function parse_json(line)
     return result
 end
 
-local function limit_client(server, connections, ...)
+local function limit_client(server, row, ...)
     return {wire.program("bench/limit-client"), "-p", tostring(server.port),
-            "-c", tostring(connections), cpu = CLIENT_CPU, ...}
+            "-c", tostring(row.connections), "-u", row.target or "/",
+            "-P", tostring(row.depth or 1), cpu = CLIENT_CPU, ...}
 end
 
--- limit-client for a given time.
-local function run_limit_client(server, row)
-    local client <close> = wire.spawn(limit_client(server, row.connections,
+-- limit-client for a given time. Its bytes are more exact than its replies where these are few.
+local function run_limit_client(server, row, length)
+    local client <close> = wire.spawn(limit_client(server, row,
         "-d", tostring(options.seconds), "-w", tostring(options.seconds * 0.3)))
     local line, share = watch(client, server)
     local result = parse_json(line)
     if client:wait(60) ~= 0 or not result.requests or result.requests == 0 then
         return {failed = client:errors() .. (line or "")}
     end
+    local rate = result.bytes / length / result.seconds
     return {
-        rate = result.requests / result.seconds,
+        rate = rate, megabytes = result.bytes / result.seconds / 1e6,
         connects = result.connects / result.connect_seconds,
-        server_us = share(result.seconds) * result.seconds / result.requests * 1e6,
-        client_us = (result.cpu_user + result.cpu_sys) / result.requests * 1e6,
+        server_us = share(result.seconds, "busy") / rate * 1e6,
+        lost = share(result.seconds, "lost"),
         p50 = result.p50_us, p99 = result.p99_us,
     }
 end
@@ -197,13 +241,13 @@ local function run_sxe_http(server, row)
 end
 
 local function run(contender, row)
-    local server = contender.start(row.connections)
-    local length = reply_length(server)
-    local result = (contender.client or run_limit_client)(server, row)
+    local server = contender.start(row)
+    local length, wrong = reply_length(server, row)
+    local result = wrong and {failed = wrong}
+        or (contender.client or run_limit_client)(server, row, length)
     result.reply_length = length
     row.last_rate = result.rate or row.last_rate
-    server.proc:signal("KILL")
-    server.proc:wait(20)
+    stop(server)
     return result
 end
 
@@ -211,17 +255,18 @@ end
 
 -- One round: every contender once. Nil when the machine or a contender spoiled it, and why.
 local function run_round(contenders, row)
-    local steal, start, results = wire.steal(), wire.time(), {}
+    local steal, start, lost, results = wire.steal(), wire.time(), 0, {}
     for _, contender in ipairs(contenders) do
         local result = run(contender, row)
         if result.failed then
             return nil, contender.name .. ": " .. result.failed:gsub("%s+$", "")
         end
         results[contender.name] = result
+        lost = math.max(lost, result.lost or 0)
     end
     local stolen = (wire.steal() - steal) / (wire.time() - start)
-    if stolen > STEAL_MAX and not options.smoke then
-        return nil, ("%.2f CPU stolen"):format(stolen), results
+    if stolen + lost > LOST_MAX and not options.smoke then
+        return nil, ("%.2f CPU taken by others"):format(stolen + lost), results
     end
     return results
 end
@@ -263,62 +308,7 @@ local function ratio(rounds, name, reference, field)
     for i, results in ipairs(rounds) do
         values[i] = results[name][field] / results[reference][field]
     end
-    return (spread(values))
-end
-
--- ---- Tables ----
-
-local report = {} -- in the order of the output: {title, head, rows, notes}
-
-local function add_table(title, head)
-    local block = {title = title, head = head, rows = {}, notes = {}}
-    report[#report + 1] = block
-    return block
-end
-
-local function with_range(values)
-    local median, low, high = spread(values)
-    return ("%s (%s-%s)"):format(thousands(median), thousands(low), thousands(high))
-end
-
-local function print_block(block)
-    local widths = {}
-    for _, row in ipairs{block.head, table.unpack(block.rows)} do
-        for i, cell in ipairs(row) do
-            widths[i] = math.max(widths[i] or 0, utf8.len(cell))
-        end
-    end
-    print("\n" .. block.title)
-    for _, row in ipairs(#block.head > 0 and {block.head, table.unpack(block.rows)} or {}) do
-        local cells = {}
-        for i, cell in ipairs(row) do
-            local fill = (" "):rep(widths[i] - utf8.len(cell))
-            cells[i] = i == 1 and cell .. fill or fill .. cell
-        end
-        print("  " .. table.concat(cells, "  "))
-    end
-    for _, note in ipairs(block.notes) do
-        print("  " .. (note:gsub("\n(.)", "\n  %1")))
-    end
-end
-
-local function markdown_of(block)
-    local lines = {"**" .. block.title .. "**", ""}
-    local function add(cells)
-        lines[#lines + 1] = "| " .. table.concat(cells, " | ") .. " |"
-    end
-    if #block.head > 0 then
-        add(block.head)
-        lines[#lines + 1] = "|---" .. ("|--:"):rep(#block.head - 1) .. "|"
-        for _, row in ipairs(block.rows) do
-            add(row)
-        end
-        lines[#lines + 1] = ""
-    end
-    for _, note in ipairs(block.notes) do
-        lines[#lines + 1] = note .. "\n"
-    end
-    return table.concat(lines, "\n")
+    return (tables.spread(values))
 end
 
 local function add_row_notes(block, row)
@@ -327,7 +317,7 @@ local function add_row_notes(block, row)
     elseif row.noisy then
         block.notes[#block.notes + 1] = "noisy: " .. row.noisy
     end
-    print_block(block)
+    tables.print(block)
 end
 
 -- ---- Rows ----
@@ -344,45 +334,117 @@ local function present_servers()
     return present
 end
 
-local function bench_connections(connections)
-    local row = {connections = connections}
-    local contenders = present_servers()
-    local rounds = run_rounds(contenders, row)
-    local block = add_table(
-        ("%s keep-alive connections, one CPU (median of %d rounds of %g s)")
-            :format(thousands(connections), options.rounds, options.seconds),
-        {"server", "requests/s (min-max)", "÷ limit", "connects/s (min-max)", "÷ limit",
-         "server µs/request", "p50 µs", "p99 µs", "reply bytes"})
-    for _, server in ipairs(#rounds > 0 and contenders or {}) do
-        local name = server.name
-        local function values(field)
-            return column(rounds, name, field)
+local function has_name(list, name)
+    for _, item in ipairs(list) do
+        if item.name == name then
+            return true
         end
-        block.rows[#block.rows + 1] = {
-            name, with_range(values("rate")), ("%.2f"):format(ratio(rounds, name, "limit", "rate")),
-            with_range(values("connects")),
-            ("%.2f"):format(ratio(rounds, name, "limit", "connects")),
-            ("%.2f"):format((spread(values("server_us")))), thousands((spread(values("p50")))),
-            thousands((spread(values("p99")))), tostring(values("reply_length")[1])}
+    end
+    return false
+end
+
+-- The columns of a table of servers: a title, and what stands below it for a server by name.
+local function columns_of(rounds, contenders, row)
+    local columns = {{"server", function(name) return name end}}
+    local function add(title, show, field)
+        columns[#columns + 1] =
+            {title, function(name) return show(column(rounds, name, field)) end}
+    end
+    local function add_ratio(reference, field)
+        if has_name(contenders, reference) then
+            columns[#columns + 1] = {"÷ " .. reference, function(name)
+                return ("%.2f"):format(ratio(rounds, name, reference, field))
+            end}
+        end
+    end
+    add("requests/s (min-max)", tables.with_range, "rate")
+    for _, reference in ipairs(row.references) do
+        add_ratio(reference, "rate")
+    end
+    if row.content then
+        add("MB/s", tables.median, "megabytes")
+    elseif not row.depth then
+        add("connects/s (min-max)", tables.with_range, "connects")
+        add_ratio("limit", "connects")
+    end
+    add("server µs/request", function(values) return tables.median(values, "%.2f") end, "server_us")
+    add("p50 µs", tables.median, "p50")
+    add("p99 µs", tables.median, "p99")
+    add("reply bytes", tables.median, "reply_length")
+    return columns
+end
+
+-- One table of servers.
+local function bench_row(row, what)
+    local contenders = row.servers or present_servers()
+    local rounds = run_rounds(contenders, row)
+    local columns = columns_of(rounds, contenders, row)
+    local head = {}
+    for i, each in ipairs(columns) do
+        head[i] = each[1]
+    end
+    local block = tables.add(("%s, one CPU (median of %d rounds of %g s)")
+                                :format(what, options.rounds, options.seconds), head)
+    for _, server in ipairs(#rounds > 0 and contenders or {}) do
+        local cells = {}
+        for i, each in ipairs(columns) do
+            cells[i] = each[2](server.name)
+        end
+        block.rows[#block.rows + 1] = cells
     end
     add_row_notes(block, row)
     return row.failed == nil
 end
 
+local function bench_connections(connections)
+    return bench_row({connections = connections, references = {"limit"}},
+                     tables.thousands(connections) .. " keep-alive connections")
+end
+
+local function bench_pipeline()
+    return bench_row({connections = 64, depth = 16, references = {"limit"}},
+                     "64 keep-alive connections, 16 requests at a time on each")
+end
+
+-- Each line is another, so that bytes from a wrong place of the file show.
+local function numbered(length)
+    local lines = {}
+    for i = 1, length // 10 do
+        lines[i] = ("%09d\n"):format(i)
+    end
+    return table.concat(lines)
+end
+
+local function bench_file(name, connections, content, measured, references)
+    write_file(root .. "/" .. name, content)
+    return bench_row({connections = connections, target = "/" .. name, content = content,
+                      servers = measured, references = references},
+                     ("A file of %s bytes, %d keep-alive connections")
+                         :format(tables.thousands(#content), connections))
+end
+
+-- The limit program's body is the first file; the others would be longer than it sends at once.
+local function bench_files()
+    local all = present_servers()
+    local good = bench_file("hello", 64, "Hello, World!", all, {"limit", "nginx"})
+    local others = table.move(all, 2, #all, 1, {})
+    good = bench_file("100k", 64, numbered(100000), others, {"nginx"}) and good
+    return bench_file("10m", 16, numbered(10000000), others, {"nginx"}) and good
+end
+
 -- Our load generator in limit-client's place.
 local function bench_client()
     local row = {connections = 64, last_rate = 50000}
-    local limit = servers[1].start
-    local contenders = {{name = "limit-client", start = limit, client = run_limit_client},
-                        {name = "sxe-http", start = limit, client = run_sxe_http}}
+    local contenders = {{name = "limit-client", start = start_limit, client = run_limit_client},
+                        {name = "sxe-http", start = start_limit, client = run_sxe_http}}
     local rounds = run_rounds(contenders, row)
-    local block = add_table("Load generators, 64 connections, against the limit server, one CPU",
+    local block = tables.add("Load generators, 64 connections, against the limit server, one CPU",
                             {"client", "requests/s (min-max)", "÷ limit", "connects/s (min-max)"})
     for _, client in ipairs(#rounds > 0 and contenders or {}) do
         block.rows[#block.rows + 1] = {
-            client.name, with_range(column(rounds, client.name, "rate")),
+            client.name, tables.with_range(column(rounds, client.name, "rate")),
             ("%.2f"):format(ratio(rounds, client.name, "limit-client", "rate")),
-            with_range(column(rounds, client.name, "connects"))}
+            tables.with_range(column(rounds, client.name, "connects"))}
     end
     add_row_notes(block, row)
     return row.failed == nil
@@ -392,14 +454,15 @@ end
 -- the client is stopped by a signal as soon as all of them are there.
 local function bench_memory()
     local connections = 10000
-    local block = add_table(thousands(connections) .. " open connections",
+    local row = {connections = connections}
+    local block = tables.add(tables.thousands(connections) .. " open connections",
                             {"server", "PSS before", "PSS with all open", "bytes a connection"})
     for _, contender in ipairs(present_servers()) do
-        local server = contender.start(connections)
-        reply_length(server)
+        local server = contender.start(row)
+        reply_length(server, row)
         wire.sleep(0.1)
         local before, descriptors = wire.pss(server.pid), wire.fds(server.pid)
-        local client <close> = wire.spawn(limit_client(server, connections, "-d", "30", "-w", "0"))
+        local client <close> = wire.spawn(limit_client(server, row, "-d", "30", "-w", "0"))
         local deadline = wire.time() + 30
         while wire.fds(server.pid) < descriptors + connections and wire.time() < deadline do
             wire.sleep(0.05)
@@ -412,17 +475,17 @@ local function bench_memory()
             block.notes[#block.notes + 1] =
                 ("%s: only %d connections open"):format(contender.name, open)
         end
-        block.rows[#block.rows + 1] = {contender.name, mebibytes(before), mebibytes(after),
-                                       thousands((after - before) / connections)}
-        server.proc:signal("KILL")
-        server.proc:wait(20)
+        block.rows[#block.rows + 1] = {
+            contender.name, tables.mebibytes(before), tables.mebibytes(after),
+            tables.thousands((after - before) / connections)}
+        stop(server)
     end
-    print_block(block)
+    tables.print(block)
     return #block.notes == 0
 end
 
 -- strace's table of one server: counts by name.
-local function count_calls(server, connections, queries)
+local function count_calls(server, row, queries)
     local trace = scratch .. ".strace"
     local strace <close> = wire.spawn{"strace", "-c", "-f", "-o", trace, "-p", tostring(server.pid)}
     for _ = 1, 200 do
@@ -431,7 +494,7 @@ local function count_calls(server, connections, queries)
         end
         wire.sleep(0.01)
     end
-    local client <close> = wire.spawn(limit_client(server, connections, "-n", tostring(queries)))
+    local client <close> = wire.spawn(limit_client(server, row, "-n", tostring(queries)))
     local result = parse_json(client:line(60))
     client:wait(20)
     strace:signal("INT")
@@ -448,15 +511,16 @@ local function count_calls(server, connections, queries)
 end
 
 local function bench_syscalls()
-    local block = add_table("System calls a request, 64 connections", {"server", "calls", "which"})
+    local block = tables.add("System calls a request, 64 connections", {"server", "calls", "which"})
     if not wire.has("strace") then
         block.notes[1] = "strace is not installed: skipped"
-        print_block(block)
+        tables.print(block)
         return true
     end
+    local row = {connections = 64}
     for _, contender in ipairs(present_servers()) do
-        local server = contender.start(64)
-        local calls, requests = count_calls(server, 64, 200)
+        local server = contender.start(row)
+        local calls, requests = count_calls(server, row, 200)
         local names, total, shown = {}, 0, {}
         for name, count in pairs(calls) do
             names[#names + 1], total = name, total + count
@@ -472,15 +536,14 @@ local function bench_syscalls()
         if total == 0 then
             block.notes[#block.notes + 1] = contender.name .. ": strace counted nothing"
         end
-        server.proc:signal("KILL")
-        server.proc:wait(20)
+        stop(server)
     end
-    print_block(block)
+    tables.print(block)
     return #block.notes == 0
 end
 
 local function bench_micro()
-    local block = add_table("Micro benchmarks", {})
+    local block = tables.add("Micro benchmarks", {})
     local list = io.popen("ls -d " .. wire.program("test/wire"):gsub("test/wire$", "bench/micro-*")
                           .. " 2>/dev/null")
     local good = true
@@ -495,7 +558,7 @@ local function bench_micro()
     if #block.notes == 0 then
         block.notes[1] = "none is built"
     end
-    print_block(block)
+    tables.print(block)
     return good
 end
 
@@ -503,6 +566,8 @@ local rows = {
     {"64", function() return bench_connections(64) end},
     {"1024", function() return bench_connections(1024) end},
     {"10000", function() return bench_connections(10000) end},
+    {"pipeline", bench_pipeline},
+    {"files", bench_files},
     {"memory", bench_memory},
     {"client", bench_client},
     {"syscalls", bench_syscalls},
@@ -551,27 +616,10 @@ local function parse_arguments()
     end
 end
 
--- Between the marks "<!-- bench" and "<!-- /bench -->" where the file has them, else as the file.
-local function write_markdown(path, blocks, machine)
-    local parts = {}
-    for _, block in ipairs(blocks) do
-        parts[#parts + 1] = markdown_of(block) .. "\n"
-    end
-    parts[#parts + 1] = "Measured by `bench/bench.lua` on " .. machine .. ".\n"
-    local text = table.concat(parts)
-    local old = io.open(path)
-    local before, after
-    if old then
-        before, after = old:read("a"):match("^(.*<!%-%- bench[^\n]*\n).*(<!%-%- /bench %-%->.*)$")
-        old:close()
-    end
-    local file = assert(io.open(path, "w"))
-    file:write(before or "", text, after or "")
-    file:close()
-end
-
 parse_arguments()
 scratch = os.tmpname()
+root = scratch .. ".files"
+os.execute("mkdir " .. root)
 local machine, good = fingerprint(), true
 print(machine)
 for _, row in ipairs(rows) do
@@ -580,6 +628,6 @@ for _, row in ipairs(rows) do
     end
 end
 if options.markdown then
-    write_markdown(options.markdown, report, machine)
+    tables.write_markdown(options.markdown, machine)
 end
 leave(good)

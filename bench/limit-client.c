@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 
 /* The physical limit that a load generator is compared with: raw epoll, level triggered, one
- * thread, one outstanding request a connection. In order:
+ * thread, one outstanding request a connection, or -P of them in one write. In order:
  *
  *   ramp      connect all sockets, 16 at a time                        -> connect_seconds
  *   probe     one request on one connection: the reply's status must be 200; learn its length
  *   warm-up   -w seconds of load that are not counted
  *   measure   -d seconds, or until each socket has had its -n replies  -> requests, seconds, ...
  *
- * After the probe a reply is counted by its length only. A connection that is refused, reset or
- * closed, or whose reply is too long, is one error and is not replaced. cpu_user and cpu_sys are
- * this process's CPU seconds within the measured time. */
+ * After the probe replies are counted by their length only, and the bytes of long ones are thrown
+ * away by the kernel. A connection that is refused, reset or closed, or that brings more than was
+ * asked for, is one error and is not replaced. Of pipelined requests all replies must have come
+ * before the next are sent; their latency is that of the last. cpu_user and cpu_sys are this
+ * process's CPU seconds within the measured time, bytes what came within it. */
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -32,6 +34,8 @@ enum {
     RAMP = 16,
     EVENTS_MAX = 512,
     REPLY_MAX = 65536,
+    REQUEST_MAX = 256,
+    DEPTH_MAX = 1024,
     SOCKETS_MAX = 1000000,
     TICK_MS = 100,
     STALL_MS = 10000,
@@ -42,7 +46,9 @@ enum {
 struct options {
     struct sockaddr_in address;
     char ip[INET_ADDRSTRLEN];
+    const char *target;
     uint32_t sockets;
+    uint32_t depth;   /* requests in one write */
     uint64_t queries; /* per socket; 0: run for .seconds */
     double seconds;
     double warmup; /* < 0: not given */
@@ -51,7 +57,7 @@ struct options {
 struct connection {
     int fd;
     bool connected;
-    size_t missing; /* bytes of the reply that have not come yet */
+    size_t missing; /* bytes of the replies that have not come yet */
     uint64_t left;  /* replies that still count, with -n */
     uint64_t sent_ns;
 };
@@ -60,15 +66,16 @@ struct client {
     struct options options;
     struct connection *connections;
     int epoll_fd;
-    char request[128];
+    char *requests; /* as many as are sent in one write */
     size_t request_len;
     size_t reply_len;
     bool measuring;
     uint32_t opened; /* sockets created so far */
     uint32_t connecting;
     uint32_t connects;
-    uint32_t busy; /* connections with an outstanding request */
-    uint64_t requests;
+    uint32_t busy; /* connections with outstanding requests */
+    uint64_t replies;
+    uint64_t bytes;
     uint64_t errors;
     uint64_t now_ns;
     uint64_t progress_ns;
@@ -86,15 +93,17 @@ usage(const char *complaint, const char *value)
 {
     fprintf(stderr,
             "limit-client: %s%s%s\n"
-            "usage: limit-client [-i ip] [-p port] [-c sockets]\n"
+            "usage: limit-client [-i ip] [-p port] [-u target] [-c sockets] [-P depth]\n"
             "                    [-n queries-per-socket | -d seconds] [-w warmup-seconds]\n"
             "  -i ip       IPv4 address to connect to (127.0.0.1)\n"
             "  -p port     1 to 65535 (8080)\n"
+            "  -u target   what is asked for (/)\n"
             "  -c sockets  connections, all open at the same time (64)\n"
-            "  -n queries  stop when each socket has had so many replies\n"
+            "  -P depth    pipelining: so many requests in one write, 1 to %d (1)\n"
+            "  -n queries  stop when each socket has had so many replies, a multiple of the depth\n"
             "  -d seconds  stop after so many seconds of measuring (1)\n"
             "  -w seconds  load that is not counted comes first (0.3 with -d, 0 with -n)\n",
-            complaint, value[0] == '\0' ? "" : ": ", value);
+            complaint, value[0] == '\0' ? "" : ": ", value, DEPTH_MAX);
     exit(2);
 }
 
@@ -149,6 +158,12 @@ apply_option(struct options *options, int letter, const char *value)
     case 'c':
         options->sockets = (uint32_t)number(value, SOCKETS_MAX, "not a number of sockets");
         break;
+    case 'u':
+        options->target = value;
+        break;
+    case 'P':
+        options->depth = (uint32_t)number(value, DEPTH_MAX, "not a depth");
+        break;
     case 'n':
         options->queries = number(value, UINT32_MAX, "not a number of queries");
         break;
@@ -166,14 +181,18 @@ apply_option(struct options *options, int letter, const char *value)
 static struct options
 parse_options(int argc, char **argv)
 {
-    struct options options = {
-        .address = {.sin_family = AF_INET}, .sockets = 64, .seconds = -1, .warmup = -1};
+    struct options options = {.address = {.sin_family = AF_INET},
+                              .target = "/",
+                              .sockets = 64,
+                              .depth = 1,
+                              .seconds = -1,
+                              .warmup = -1};
     int letter;
 
     options.address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     options.address.sin_port = htons(8080);
 
-    while ((letter = getopt(argc, argv, "i:p:c:n:d:w:")) != -1) {
+    while ((letter = getopt(argc, argv, "i:p:u:c:P:n:d:w:")) != -1) {
         apply_option(&options, letter, optarg);
     }
 
@@ -183,6 +202,10 @@ parse_options(int argc, char **argv)
 
     if (options.queries > 0 && options.seconds >= 0) {
         usage("-n and -d exclude each other", "");
+    }
+
+    if (options.queries % options.depth != 0) {
+        usage("-n is not a multiple of -P", "");
     }
 
     if (options.seconds < 0) {
@@ -228,19 +251,20 @@ seconds_of(struct timeval time)
     return (double)time.tv_sec + (double)time.tv_usec / 1e6;
 }
 
+/* Of as many replies as came together. */
 static void
 record_latency(struct client *client, uint64_t ns)
 {
     uint64_t us = ns / 1000 < UINT32_MAX ? ns / 1000 : UINT32_MAX;
     unsigned shift = us < 2 * BUCKETS_SUB ? 0 : 57u - (unsigned)__builtin_clzll(us);
 
-    client->latencies[shift * BUCKETS_SUB + (us >> shift)]++;
+    client->latencies[shift * BUCKETS_SUB + (us >> shift)] += client->options.depth;
 }
 
 static uint64_t
 latency_us(const struct client *client, double quantile)
 {
-    uint64_t rank = (uint64_t)((double)client->requests * quantile);
+    uint64_t rank = (uint64_t)((double)client->replies * quantile);
     uint64_t seen = 0;
 
     for (unsigned i = 0; i < BUCKETS; i++) {
@@ -447,7 +471,7 @@ probe(struct client *client)
         }
     }
 
-    if (write(connection->fd, client->request, client->request_len) < 0) {
+    if (write(connection->fd, client->requests, client->request_len) < 0) {
         die("the first request", strerror(errno));
     }
 
@@ -473,42 +497,63 @@ probe(struct client *client)
 }
 
 static void
-send_request(struct client *client, struct connection *connection)
+send_requests(struct client *client, struct connection *connection)
 {
-    ssize_t sent = write(connection->fd, client->request, client->request_len);
+    size_t len = client->options.depth * client->request_len;
+    ssize_t sent = write(connection->fd, client->requests, len);
 
-    if (sent != (ssize_t)client->request_len) {
+    if (sent != (ssize_t)len) {
         client->busy--;
-        fail(client, connection, sent < 0 ? strerror(errno) : "short write of a request");
+        fail(client, connection, sent < 0 ? strerror(errno) : "short write of requests");
         return;
     }
 
-    connection->missing = client->reply_len;
+    connection->missing = client->options.depth * client->reply_len;
     connection->sent_ns = client->now_ns;
 }
 
 static void
-count_reply(struct client *client, struct connection *connection)
+count_replies(struct client *client, struct connection *connection)
 {
     client->now_ns = clock_ns();
 
     if (client->measuring) {
-        client->requests++;
+        client->replies += client->options.depth;
         record_latency(client, client->now_ns - connection->sent_ns);
 
-        if (client->options.queries > 0 && --connection->left == 0) {
+        if (client->options.queries > 0) {
+            connection->left -= client->options.depth;
+        }
+
+        if (connection->left == 0) {
             client->busy--;
             return;
         }
     }
 
-    send_request(client, connection);
+    send_requests(client, connection);
+}
+
+/* Copying long replies here would hide what they cost the server: the kernel throws them away. A
+ * byte more than is missing is asked for, so that one too many shows. */
+static ssize_t
+receive(const struct connection *connection)
+{
+    if (connection->missing < sizeof(reply)) {
+        return read(connection->fd, reply, sizeof(reply));
+    }
+
+    return recv(connection->fd, NULL, connection->missing + 1, MSG_TRUNC);
 }
 
 static void
 readable(struct client *client, struct connection *connection)
 {
-    ssize_t got = read(connection->fd, reply, sizeof(reply));
+    ssize_t got = receive(connection);
+
+    if (got > 0 && client->measuring) {
+        client->bytes += (size_t)got;
+    }
 
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
         return;
@@ -518,14 +563,14 @@ readable(struct client *client, struct connection *connection)
         connection->missing -= (size_t)got;
     } else if (got > 0 && (size_t)got == connection->missing) {
         connection->missing = 0;
-        count_reply(client, connection);
+        count_replies(client, connection);
     } else {
         /* With -n a connection that has had all its replies is no longer busy, yet may close. */
         client->busy -= connection->left > 0;
         fail(client, connection,
              got < 0    ? strerror(errno)
              : got == 0 ? "closed by the server"
-                        : "a reply is longer than the first one");
+                        : "replies are longer than the first one");
     }
 }
 
@@ -562,7 +607,7 @@ start_load(struct client *client)
             connection->left = client->options.queries > 0 ? client->options.queries : 1;
             client->now_ns = clock_ns();
             client->busy++;
-            send_request(client, connection);
+            send_requests(client, connection);
         }
     }
 }
@@ -604,12 +649,38 @@ measure(struct client *client)
 static void
 print_results(const struct client *client)
 {
-    printf("{\"connects\":%u,\"connect_seconds\":%.6f,\"requests\":%llu,\"seconds\":%.6f,"
+    printf("{\"connects\":%u,\"connect_seconds\":%.6f,\"requests\":%llu,\"bytes\":%llu,\"seconds\":"
+           "%.6f,"
            "\"errors\":%llu,\"p50_us\":%llu,\"p99_us\":%llu,\"cpu_user\":%.6f,\"cpu_sys\":%.6f}\n",
-           client->connects, client->connect_seconds, (unsigned long long)client->requests,
-           client->seconds, (unsigned long long)client->errors,
+           client->connects, client->connect_seconds, (unsigned long long)client->replies,
+           (unsigned long long)client->bytes, client->seconds, (unsigned long long)client->errors,
            (unsigned long long)latency_us(client, 0.50),
            (unsigned long long)latency_us(client, 0.99), client->cpu_user, client->cpu_sys);
+}
+
+/* -P copies of the request. */
+static void
+build_requests(struct client *client)
+{
+    const struct options *options = &client->options;
+    char request[REQUEST_MAX];
+    int len = snprintf(request, sizeof(request), "GET %s HTTP/1.1\r\nHost: %s:%u\r\n\r\n",
+                       options->target, options->ip, (unsigned)ntohs(options->address.sin_port));
+
+    if (len >= (int)sizeof(request)) {
+        usage("the target is too long", "");
+    }
+
+    client->request_len = (size_t)len;
+    client->requests = malloc(options->depth * client->request_len);
+
+    if (client->requests == NULL) {
+        die("start", strerror(errno));
+    }
+
+    for (uint32_t i = 0; i < options->depth; i++) {
+        memcpy(&client->requests[i * client->request_len], request, client->request_len);
+    }
 }
 
 int
@@ -621,9 +692,6 @@ main(int argc, char **argv)
     client.options = parse_options(argc, argv);
     client.connections = calloc(client.options.sockets, sizeof(*client.connections));
     client.epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-    client.request_len = (size_t)snprintf(
-        client.request, sizeof(client.request), "GET / HTTP/1.1\r\nHost: %s:%u\r\n\r\n",
-        client.options.ip, (unsigned)ntohs(client.options.address.sin_port));
 
     if (client.connections == NULL || client.epoll_fd < 0) {
         die("start", strerror(errno));
@@ -631,6 +699,7 @@ main(int argc, char **argv)
 
     signal(SIGPIPE, SIG_IGN);
     raise_descriptor_limit();
+    build_requests(&client);
     ramp(&client);
     moving = !stalled(&client);
 

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 
 /* The physical limit that a web server is compared with: raw epoll, level triggered, one thread,
- * one read and one write a request, and nothing else. It does not parse: whatever one read brings
- * counts as one request, so a client must keep at most one outstanding on a connection. */
+ * one read and one write, and nothing else. It does not parse: whatever one read brings counts as
+ * one request, so a client must keep at most one outstanding on a connection.
+ *
+ * Pipelined requests are counted by their length, which -r tells it: a read of k times as many bytes
+ * is answered by k replies in one write. A client must send them whole, all of the same length. */
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -23,35 +26,41 @@ enum {
     BACKLOG = 4096,
     ACCEPT_BATCH = 64,
     EVENTS_MAX = 512,
-    REQUEST_MAX = 65536,
-    BODY_MAX = 1048576
+    REQUEST_MAX = 65536, /* bytes of one read */
+    REQUEST_MIN = 16,    /* "GET / HTTP/1.0\r\n" */
+    BODY_MAX = 1048576,
+    REPLIES_MAX = 16 * 1048576 /* bytes of one write */
 };
 
 struct options {
     struct sockaddr_in address;
     size_t body_len;
+    size_t request_len; /* 0: a read is one request */
 };
 
 struct server {
     int epoll_fd;
     int listen_fd;
     bool accepting;
-    char *reply;
+    size_t request_len;
+    size_t read_len; /* a multiple of it */
+    char *replies;   /* as many as one read can ask for */
     size_t reply_len;
 };
 
-static char request[REQUEST_MAX];
+static char requests[REQUEST_MAX];
 
 static _Noreturn void
 usage(const char *complaint, const char *value)
 {
     fprintf(stderr,
             "limit-server: %s%s%s\n"
-            "usage: limit-server [-i ip] [-p port] [-l reply-bytes]\n"
-            "  -i ip           IPv4 address to listen on (127.0.0.1)\n"
-            "  -p port         0 to 65535, 0 lets the kernel choose (8080)\n"
-            "  -l reply-bytes  length of the reply's body, 0 to %d (13)\n",
-            complaint, value[0] == '\0' ? "" : ": ", value, BODY_MAX);
+            "usage: limit-server [-i ip] [-p port] [-l reply-bytes] [-r request-bytes]\n"
+            "  -i ip             IPv4 address to listen on (127.0.0.1)\n"
+            "  -p port           0 to 65535, 0 lets the kernel choose (8080)\n"
+            "  -l reply-bytes    length of the reply's body, 0 to %d (13)\n"
+            "  -r request-bytes  requests are pipelined and so long, %d to %d\n",
+            complaint, value[0] == '\0' ? "" : ": ", value, BODY_MAX, REQUEST_MIN, REQUEST_MAX);
     exit(2);
 }
 
@@ -63,7 +72,7 @@ die(const char *call)
 }
 
 static unsigned long
-number(const char *text, unsigned long max, const char *complaint)
+number(const char *text, unsigned long min, unsigned long max, const char *complaint)
 {
     char *end;
     unsigned long value;
@@ -71,7 +80,8 @@ number(const char *text, unsigned long max, const char *complaint)
     errno = 0;
     value = strtoul(text, &end, 10);
 
-    if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0 || value > max) {
+    if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0 || value < min ||
+        value > max) {
         usage(complaint, text);
     }
 
@@ -87,7 +97,7 @@ parse_options(int argc, char **argv)
     options.address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     options.address.sin_port = htons(8080);
 
-    while ((letter = getopt(argc, argv, "i:p:l:")) != -1) {
+    while ((letter = getopt(argc, argv, "i:p:l:r:")) != -1) {
         switch (letter) {
         case 'i':
             if (inet_pton(AF_INET, optarg, &options.address.sin_addr) != 1) {
@@ -95,10 +105,13 @@ parse_options(int argc, char **argv)
             }
             break;
         case 'p':
-            options.address.sin_port = htons((uint16_t)number(optarg, 65535, "not a port"));
+            options.address.sin_port = htons((uint16_t)number(optarg, 0, 65535, "not a port"));
             break;
         case 'l':
-            options.body_len = number(optarg, BODY_MAX, "not a reply length");
+            options.body_len = number(optarg, 0, BODY_MAX, "not a reply length");
+            break;
+        case 'r':
+            options.request_len = number(optarg, REQUEST_MIN, REQUEST_MAX, "not a request length");
             break;
         default:
             usage("unknown option, or an option without its value", "");
@@ -129,27 +142,38 @@ raise_descriptor_limit(void)
 }
 
 static void
-build_reply(struct server *server, size_t body_len)
+build_replies(struct server *server, const struct options *options)
 {
     static const char hello[] = "Hello, World!";
     char head[128];
-    int head_len;
+    size_t head_len = (size_t)snprintf(head, sizeof(head),
+                                       "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n"
+                                       "Content-Length: %zu\r\n\r\n",
+                                       options->body_len);
+    size_t reply_count = options->request_len == 0 ? 1 : REQUEST_MAX / options->request_len;
 
-    head_len = snprintf(head, sizeof(head),
-                        "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n"
-                        "Content-Length: %zu\r\n\r\n",
-                        body_len);
-    server->reply_len = (size_t)head_len + body_len;
-    server->reply = malloc(server->reply_len);
+    server->request_len = options->request_len;
+    server->reply_len = head_len + options->body_len;
+    server->read_len = options->request_len == 0 ? REQUEST_MAX : reply_count * options->request_len;
 
-    if (server->reply == NULL) {
+    if (reply_count * server->reply_len > REPLIES_MAX) {
+        usage("-l is too long for requests as short as", "-r");
+    }
+
+    server->replies = malloc(reply_count * server->reply_len);
+
+    if (server->replies == NULL) {
         die("malloc");
     }
 
-    memcpy(server->reply, head, (size_t)head_len);
+    memcpy(server->replies, head, head_len);
 
-    for (size_t i = 0; i < body_len; i++) {
-        server->reply[(size_t)head_len + i] = hello[i % (sizeof(hello) - 1)];
+    for (size_t i = 0; i < options->body_len; i++) {
+        server->replies[head_len + i] = hello[i % (sizeof(hello) - 1)];
+    }
+
+    for (size_t i = 1; i < reply_count; i++) {
+        memcpy(&server->replies[i * server->reply_len], server->replies, server->reply_len);
     }
 }
 
@@ -246,14 +270,27 @@ accept_batch(struct server *server)
     }
 }
 
+/* How many requests len bytes are; 0 when the last one is not whole. */
+static size_t
+count_requests(const struct server *server, size_t len)
+{
+    if (server->request_len == 0) {
+        return 1;
+    }
+
+    return len % server->request_len == 0 ? len / server->request_len : 0;
+}
+
 static void
 answer(struct server *server, int fd)
 {
-    ssize_t got = read(fd, request, sizeof(request));
+    ssize_t got = read(fd, requests, server->read_len);
 
     if (got > 0) {
-        /* A reply that the socket cannot take whole is an error: keeping the rest is no limit. */
-        if (write(fd, server->reply, server->reply_len) != (ssize_t)server->reply_len) {
+        size_t len = count_requests(server, (size_t)got) * server->reply_len;
+
+        /* Keeping a part of a request, or of a reply that the socket did not take, is no limit. */
+        if (len == 0 || write(fd, server->replies, len) != (ssize_t)len) {
             drop(server, fd);
         }
     } else if (got == 0 || (errno != EAGAIN && errno != EINTR)) {
@@ -295,7 +332,7 @@ main(int argc, char **argv)
 
     signal(SIGPIPE, SIG_IGN);
     raise_descriptor_limit();
-    build_reply(&server, options.body_len);
+    build_replies(&server, &options);
     server.listen_fd = listen_on(&options.address);
     start_accepting(&server);
     serve(&server);

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
  * What a head costs to parse: ours, in each way to scan, http-parser's and llhttp's, in one run.
- * All record the target and the fields as spans; "silent" is theirs without any callback, which
- * finds nothing but errors. Ours also checks host and target, and concludes framing.
  *
- *     make MODE=release build/release/bench/micro-http-parse &&
- * build/release/bench/micro-http-parse
- *
- * Each figure is the best of a few rounds, taken in turn, so that a busy moment hits all alike.
+ * All record the target and the fields as spans, and say where the body ends and whether the
+ * connection stays; ours checks the target and the host too. Making the parser ready for the next
+ * message is part of the cost. "silent" is theirs without any callback, which finds nothing but
+ * errors. Each figure is the best of some rounds, taken in turns, so that a busy moment hits all
+ * alike.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +16,7 @@
 #include "../test/oracle/http-peers.h"
 #include "sxe-time.h"
 
-enum { ROUNDS = 15, ROUND_BYTES = 8 << 20, WAYS = 3, REQUEST_MAX = 8192 };
+enum { ROUNDS = 40, ROUND_BYTES = 1 << 20, WAYS = 3, REQUEST_MAX = 8192 };
 
 #define LEAST_REQUEST "GET / HTTP/1.1\r\nHost: example.com\r\n\r\n"
 #define CURL_REQUEST               \
@@ -38,8 +37,10 @@ enum { ROUNDS = 15, ROUND_BYTES = 8 << 20, WAYS = 3, REQUEST_MAX = 8192 };
     "Referer: https://www.example.com/articles/2024/\r\n"                                         \
     "Accept-Encoding: gzip, deflate, br, zstd\r\n"                                                \
     "Accept-Language: en-GB,en;q=0.9,de;q=0.8\r\n"
-#define BROWSER_LINE   "GET /articles/2024/the-reader-comes-first?page=2 HTTP/1.1\r\n"
-#define BROWSER_COOKIE "Cookie: session=5f2b7c91d0e84a6f; theme=dark; consent=yes; _ga=GA1.1\r\n"
+#define BROWSER_LINE "GET /articles/2024/the-reader-comes-first?page=2 HTTP/1.1\r\n"
+#define BROWSER_COOKIE                                            \
+    "Cookie: session=5f2b7c91d0e84a6f; theme=dark; consent=yes; " \
+    "_ga=GA1.1.1029384756.1714060800; campaign=newsletter-17\r\n"
 
 static char large[REQUEST_MAX];
 static struct sxe_http_field fields[100];

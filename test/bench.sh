@@ -5,5 +5,13 @@
 set -u
 . test/lib.sh
 ${MAKE:-make} --no-print-directory MODE=release bench-bin >/dev/null
-check "the harness measures requests and memory" build/release/test/wire bench/bench.lua memory --smoke
+bench=build/release/bench
+refuses() { # refuses PROGRAM OPTIONS...: with usage, before anything is opened
+    "$@" 2>&1 | grep -q usage
+}
+check "the harness measures requests, pipelined ones, files and memory" \
+    build/release/test/wire bench/bench.lua pipeline files memory --smoke
+check "queries must be whole batches" refuses $bench/limit-client -n 100 -P 16
+check "a request length must be possible" refuses $bench/limit-server -r 3
+check "replies of one write have a bound" refuses $bench/limit-server -r 16 -l 1048576
 finish bench
