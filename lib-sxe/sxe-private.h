@@ -76,7 +76,7 @@ enum sxe__watched {
 struct sxe_io_table {
     ssize_t (*read)(SXE *s, void *buffer, size_t size);
     ssize_t (*peek)(SXE *s, void *buffer, size_t size);
-    ssize_t (*write)(SXE *s, const struct iovec *vector, int count);
+    ssize_t (*write)(SXE *s, const struct iovec *vector, int count, bool more); /* follows */
     ssize_t (*sendfile)(SXE *s, int fd, off_t offset, size_t length);
     int (*end)(SXE *s); /* send our half-close */
 };

@@ -216,20 +216,24 @@ pop(SXE *s, const struct record *record)
     sxe_chunks_give(CONTEXT->chunks, chunk);
 }
 
-/* The bytes of the records in front, up to one that is no bytes. */
+/* The bytes of the records in front, up to one that is no bytes; whether it is a file, which goes
+ * into the same segments. */
 static int
-gather(const SXE *s, struct iovec *vector)
+gather(const SXE *s, struct iovec *vector, bool *is_before_file)
 {
     struct place at = first(s);
     int count = 0;
     struct record record;
 
+    *is_before_file = false;
     while (at.chunk != SXE_NONE && count < SXE__STAGE_VECTOR) {
         char *end;
 
         load(at, &record);
-        if (record.kind > BORROWED)
+        if (record.kind > BORROWED) {
+            *is_before_file = record.kind == FILE_RANGE && record.left > 0;
             break;
+        }
         end = sxe_chunks_data(CONTEXT->chunks, at.chunk) + at.offset + sizeof(record);
         end += record.kind == BYTES ? record.at.length : 0;
         vector[count].iov_base =
@@ -285,7 +289,9 @@ static int
 write_bytes(SXE *s)
 {
     struct iovec vector[SXE__STAGE_VECTOR];
-    ssize_t sent = s->io->write(s, vector, gather(s, vector));
+    bool more;
+    int count = gather(s, vector, &more);
+    ssize_t sent = s->io->write(s, vector, count, more);
 
     if (sent < 0)
         return sxe__write_failed((int)sent);

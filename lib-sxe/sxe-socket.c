@@ -28,9 +28,21 @@ socket_peek(SXE *s, void *buffer, size_t size)
     return or_error(recv(s->fd, buffer, size, MSG_PEEK));
 }
 
+/* MSG_MORE keeps them from being a segment of their own. */
 static ssize_t
-socket_write(SXE *s, const struct iovec *vector, int count)
+write_with_more(SXE *s, const struct iovec *vector, int count)
 {
+    struct msghdr message = {.msg_iov = (struct iovec *)(uintptr_t)vector,
+                             .msg_iovlen = (size_t)count};
+
+    return or_error(sendmsg(s->fd, &message, MSG_MORE | MSG_NOSIGNAL));
+}
+
+static ssize_t
+socket_write(SXE *s, const struct iovec *vector, int count, bool more)
+{
+    if (more)
+        return write_with_more(s, vector, count);
     if (count == 1)
         return or_error(write(s->fd, vector->iov_base, vector->iov_len));
     return or_error(writev(s->fd, vector, count));

@@ -81,7 +81,7 @@ queue_staged(SXE *s, size_t skip)
 static int
 write_staged(SXE *s)
 {
-    ssize_t sent = s->io->write(s, CONTEXT->vector, (int)CONTEXT->vector_used);
+    ssize_t sent = s->io->write(s, CONTEXT->vector, (int)CONTEXT->vector_used, false);
     int result;
 
     if (SXE_LIKELY(sent == (ssize_t)CONTEXT->staged_bytes)) {
@@ -160,8 +160,9 @@ make_way(SXE *s)
 static bool
 is_writable(const SXE *s)
 {
-    return sxe__state(s) >= SXE_STATE_IDLE && sxe__state(s) <= SXE_STATE_STARVED &&
-           !(s->flags & SXE__END_SENT);
+    enum sxe_state state = sxe__state(s);
+
+    return state >= SXE_STATE_IDLE && state <= SXE_STATE_STARVED && !(s->flags & SXE__END_SENT);
 }
 
 static int
@@ -265,8 +266,9 @@ sxe_reserve(SXE *this, unsigned length)
     if (this == NULL || !is_writable(this))
         return NULL;
     make_way(this);
+    /* With an empty queue, what is staged is all that is unsent. */
     if (!sxe__queue_is_empty(this) || !fits_stage(length) ||
-        length > CONTEXT->config.output_max - sxe_unsent(this))
+        length > CONTEXT->config.output_max - CONTEXT->stage_used)
         return NULL;
     CONTEXT->staged = this;
     CONTEXT->reserved = length;
