@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: connections come and go. The last free one is not given away while another is idle: that
- * one is closed, so there is always room for the next client, whatever the others do not do.
+ * What: connections come and go. Where there is no place for a newcomer, whoever has waited longest
+ * without a request under way makes room, so clients that do nothing keep nobody out.
  */
 #include "sxe-http-server-private.h"
 
@@ -12,37 +12,64 @@
 #include "sxe-cidr.h"
 #include "sxe-proxy.h"
 
-static void
-close_oldest_idle(struct sxe_http *http)
-{
-    unsigned id = sxe_pool_get_oldest_element_index(http->connections, SXE__HTTP_IDLE);
+#define NO_PLACE \
+    "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 
-    if (id == SXE_POOL_NO_INDEX)
-        return;
-    sxe_pool_set_indexed_element_state(http->connections, id, SXE__HTTP_IDLE, SXE__HTTP_SENDING);
-    http->connections[id].phase = SXE__HTTP_OVER;
-    sxe_close(http->connections[id].sxe);
+/* Whoever has waited longest for the first byte of a request, or NO_INDEX. */
+static unsigned
+longest_waiting(const struct sxe_http *http)
+{
+    SXE_TIME fresh = sxe_pool_get_oldest_element_time(http->connections, SXE__HTTP_FRESH);
+    SXE_TIME idle = sxe_pool_get_oldest_element_time(http->connections, SXE__HTTP_IDLE);
+    bool is_idle = idle != 0 && (fresh == 0 || idle < fresh);
+
+    return sxe_pool_get_oldest_element_index(http->connections,
+                                             is_idle ? SXE__HTTP_IDLE : SXE__HTTP_FRESH);
 }
 
-/* Whether its address may have one more. */
+/* A client that has not read its last reply yet would hold the socket for seconds. */
+static void
+evict(struct sxe__http_connection *connection)
+{
+    SXE *s = connection->sxe;
+
+    SXE_USER_DATA(s) = NULL;
+    if (sxe_unsent(s) > 0)
+        sxe_abort(s);
+    else
+        sxe_close(s);
+    sxe__http_free(connection);
+}
+
+/* NULL: every connection has a request under way. */
+static struct sxe__http_connection *
+take_place(struct sxe_http *http)
+{
+    unsigned id;
+
+    if (sxe_pool_get_number_in_state(http->connections, SXE__HTTP_FREE) == 0) {
+        id = longest_waiting(http);
+        if (id == SXE_POOL_NO_INDEX)
+            return NULL;
+        evict(&http->connections[id]);
+    }
+    id = sxe_pool_set_oldest_element_state(http->connections, SXE__HTTP_FREE, SXE__HTTP_FRESH);
+    return &http->connections[id];
+}
+
+/* Count it; whether its address may have one more. */
 static bool
 is_welcome(struct sxe__http_connection *connection, const struct sockaddr_storage *address,
            socklen_t length)
 {
     struct sxe_http *http = connection->http;
 
-    connection->address = sxe__http_address_key(address, length);
-    if (connection->address == 0 || http->addresses == NULL)
+    if (http->addresses == NULL)
         return true;
-    return sxe__http_addresses_add(http->addresses, connection->address) <=
-           http->config.address_max;
-}
-
-static void
-turn_away(struct sxe__http_connection *connection)
-{
-    sxe__http_slot_take(connection);
-    sxe__http_reject(connection, 503);
+    connection->address = sxe__http_address_key(address, length);
+    return connection->address == 0 ||
+           sxe__http_addresses_add(http->addresses, connection->address) <=
+               http->config.address_max;
 }
 
 static void
@@ -50,8 +77,10 @@ accept_from(struct sxe__http_connection *connection, const struct sockaddr_stora
             socklen_t length)
 {
     connection->phase = SXE__HTTP_READ_HEAD;
-    if (!is_welcome(connection, address, length))
-        turn_away(connection);
+    if (is_welcome(connection, address, length))
+        return;
+    sxe__http_slot_forget_head(sxe__http_slot_take(connection));
+    sxe__http_reject(connection, 503);
 }
 
 static socklen_t
@@ -60,6 +89,17 @@ address_length(const struct sockaddr_storage *address)
     if (address->ss_family == AF_INET)
         return sizeof(struct sockaddr_in);
     return address->ss_family == AF_INET6 ? sizeof(struct sockaddr_in6) : 0;
+}
+
+/* For who asks later, when the connection may be gone. */
+static socklen_t
+keep_peer(struct sxe__http_connection *connection, const struct sockaddr_storage *address)
+{
+    socklen_t length = address_length(address);
+
+    connection->peer_length = (uint8_t)length;
+    memcpy(connection->peer, address, length);
+    return length;
 }
 
 size_t
@@ -75,13 +115,11 @@ sxe__http_read_proxy(struct sxe__http_connection *connection, const char *data, 
                     "dropping a connection of a proxy, %s: it does not begin "
                     "with a PROXY header",
                     sxe_peer_ip(connection->sxe));
-        connection->phase = SXE__HTTP_OVER;
         sxe_abort(connection->sxe);
+        sxe__http_dismiss(connection);
         return length;
     }
-    connection->peer_length = (uint8_t)address_length(&proxy.source);
-    memcpy(connection->peer, &proxy.source, connection->peer_length);
-    accept_from(connection, &proxy.source, connection->peer_length);
+    accept_from(connection, &proxy.source, keep_peer(connection, &proxy.source));
     return (size_t)n;
 }
 
@@ -89,26 +127,22 @@ void
 sxe__http_on_connected(SXE *s)
 {
     struct sxe_http *http = SXE_USER_DATA(s);
-    unsigned id =
-        sxe_pool_set_oldest_element_state(http->connections, SXE__HTTP_FREE, SXE__HTTP_HEAD);
-    struct sxe__http_connection *connection;
+    struct sxe__http_connection *connection = take_place(http);
     struct sockaddr_storage peer;
     socklen_t length;
 
-    if (id == SXE_POOL_NO_INDEX) { /* the program gave sockets of its own plan away */
-        SXE_USER_DATA(s) = NULL;
-        sxe_abort(s);
+    SXE_USER_DATA(s) = connection;
+    if (connection == NULL) {
+        (void)!SXE_WRITE_LITERAL(s, NO_PLACE);
+        sxe_close_lingering(s);
         return;
     }
-    connection = &http->connections[id];
     *connection =
         (struct sxe__http_connection){.http = http, .sxe = s, .phase = SXE__HTTP_READ_HEAD};
-    SXE_USER_DATA(s) = connection;
-    if (sxe_pool_get_number_in_state(http->connections, SXE__HTTP_FREE) == 0)
-        close_oldest_idle(http);
-    if (http->addresses == NULL && http->config.proxies == NULL)
+    if (http->addresses == NULL && http->config.proxies == NULL && http->config.on_reply == NULL)
         return;
     length = sxe_get_peer(s, &peer);
+    keep_peer(connection, &peer);
     if (http->config.proxies != NULL &&
         sxe_cidr_match(http->config.proxies, (const struct sockaddr *)&peer))
         connection->phase = SXE__HTTP_READ_PROXY;
@@ -120,15 +154,11 @@ void
 sxe__http_free(struct sxe__http_connection *connection)
 {
     struct sxe_http *http = connection->http;
-    unsigned id = (unsigned)(connection - http->connections);
 
-    if (connection->slot != NULL)
-        sxe__http_slot_give(connection);
-    if (connection->address != 0 && http->addresses != NULL)
+    if (connection->address != 0)
         sxe__http_addresses_remove(http->addresses, connection->address);
     connection->phase = SXE__HTTP_OVER;
-    sxe_pool_set_indexed_element_state(
-        http->connections, id, sxe_pool_index_to_state(http->connections, id), SXE__HTTP_FREE);
+    sxe__http_move(connection, SXE__HTTP_FREE);
     sxe__http_check_stopped(http);
 }
 

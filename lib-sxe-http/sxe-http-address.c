@@ -6,6 +6,7 @@
  */
 #include "sxe-http-server-private.h"
 
+#include <endian.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <stdlib.h>
@@ -23,7 +24,7 @@ struct sxe__http_addresses {
     struct entry entries[];
 };
 
-#define IPV4 (UINT64_C(0xffff) << 32) /* ::ffff:a.b.c.d, its lower half */
+#define IPV4 (UINT64_C(0xffff) << 32) /* as if it were ::ffff:a.b.c.d, and no network is so */
 
 uint64_t
 sxe__http_address_key(const struct sockaddr_storage *address, socklen_t length)
@@ -39,8 +40,7 @@ sxe__http_address_key(const struct sockaddr_storage *address, socklen_t length)
             return 0;
         if (!IN6_IS_ADDR_V4MAPPED(&in6.sin6_addr)) {
             memcpy(&network, &in6.sin6_addr, sizeof(network));
-            return network |
-                   1; /* never 0; the bit is of the first 16, where addresses differ not */
+            return network == 0 ? 1 : be64toh(network);
         }
         memcpy(&ip, in6.sin6_addr.s6_addr + 12, sizeof(ip));
     } else if (length >= sizeof(in) && address->ss_family == AF_INET) {
@@ -49,7 +49,8 @@ sxe__http_address_key(const struct sockaddr_storage *address, socklen_t length)
     } else {
         return 0;
     }
-    return ntohl(ip) >> 24 == IN_LOOPBACKNET ? 0 : IPV4 | ip;
+    ip = ntohl(ip);
+    return ip >> 24 == IN_LOOPBACKNET ? 0 : IPV4 | ip;
 }
 
 static uint32_t

@@ -18,23 +18,27 @@ use_of(const struct sxe__http_slot *slot)
     return slot->body_stream ? SHOW : KEEP;
 }
 
-static void
-send_continue(struct sxe__http_slot *slot)
+void
+sxe__http_body_begin(struct sxe__http_slot *slot)
 {
-    if (!slot->continue_due)
+    const struct sxe_http_parser *head = &slot->request.head;
+
+    if (head->body == SXE_HTTP_BODY_CHUNKED)
+        sxe_http_chunks_init(&slot->chunks, NULL, 0, &slot->request.http->config.head);
+    else
+        slot->body_left = head->length;
+    slot->body_whole = head->body != SXE_HTTP_BODY_CHUNKED && head->length == 0;
+    slot->continue_due = head->expect_continue && !slot->body_whole;
+}
+
+void
+sxe__http_body_await(struct sxe__http_slot *slot)
+{
+    if (!slot->continue_due || slot->progress != SXE__HTTP_UNANSWERED)
         return;
     slot->continue_due = false;
     /* A failure shows with the next write. */
     (void)!SXE_WRITE_LITERAL(slot->connection->sxe, "HTTP/1.1 100 Continue\r\n\r\n");
-}
-
-void
-sxe__http_body_begin(struct sxe__http_slot *slot)
-{
-    if (slot->request.head.body == SXE_HTTP_BODY_CHUNKED)
-        sxe_http_chunks_init(&slot->chunks, NULL, 0, &slot->request.http->config.head);
-    if (!slot->body_stream)
-        send_continue(slot);
 }
 
 void
@@ -75,7 +79,6 @@ keep(struct sxe__http_slot *slot, struct sxe_span part)
 {
     struct sxe_http *http = slot->request.http;
     char *to = (char *)slot + http->head_at + slot->used;
-
     size_t room = http->config.body_max - slot->body_kept;
 
     if (part.length > room || announced(slot) > room - part.length)
@@ -111,9 +114,10 @@ use_part(struct sxe__http_slot *slot, struct sxe_span part)
             sxe__http_show(slot->connection, part);
         return;
     case DROP:
+        slot->body_dropped += (uint32_t)part.length;
         if (slot->body_whole)
             sxe__http_follow(slot->connection);
-        else if (slot->body_taken > SXE__HTTP_DISCARD_MAX)
+        else if (slot->body_dropped > SXE__HTTP_DISCARD_MAX)
             sxe__http_reject(slot->connection, 413);
         return;
     case KEEP:
@@ -156,9 +160,8 @@ sxe__http_body_read(struct sxe__http_connection *connection, const char *data, s
         sxe__http_reject(connection, sxe_http_refusal_status(slot->chunks.refusal));
         return length;
     }
-    slot->continue_due = false;
-    slot->body_taken += part.length;
-    connection->window += (uint32_t)n;
+    slot->continue_due = false; /* it did not wait */
+    connection->window += (size_t)n;
     if (n > 0)
         use_part(slot, part);
     return (size_t)n;
@@ -170,7 +173,6 @@ sxe_http_read(struct sxe_http_request *request, sxe_http_on_body on_body)
     struct sxe__http_slot *slot = SXE__HTTP_SLOT_OF_REQUEST(request);
 
     slot->on_body = on_body;
-    send_continue(slot);
     sxe__http_changed(slot->connection);
 }
 

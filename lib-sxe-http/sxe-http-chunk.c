@@ -2,12 +2,14 @@
  *
  * Framing is a few bytes a chunk, so it is read byte by byte:
  *
- *     SIZE -> DIGITS --------------------------> SIZE_LF -> DATA -> DATA_CR -> DATA_LF -> SIZE
- *               |  ^                             |   ^
- *               v  | (after a value)             |   +-- TRAILER -> DONE, when the size is 0
- *             AFTER_SIZE -> EXTENSION -> NAME -> AFTER_NAME -> EQUALS -> TOKEN or QUOTED
+ *     SIZE -> DIGITS --------------> SIZE_LF -> DATA -> DATA_CR -> DATA_LF -> SIZE
+ *               |                     ^   |
+ *               +-> EXTENSION ... ----+   +-> TRAILER -> DONE, when the size is 0
  *
- * Blanks around ; and = are read though nobody may send them (RFC 9112, 7.1.1: BWS).
+ *     EXTENSION -> NAME -> EQUALS -> TOKEN or QUOTED, and EXTENSION again after each ;
+ *
+ * The states AFTER_... are for blanks around ; and =, which are read though nobody may send them
+ * (RFC 9112, 7.1.1: BWS).
  */
 #include "sxe-http-chunk.h"
 #include "sxe-http-private.h"
@@ -15,15 +17,15 @@
 enum state {
     SIZE, /* its first digit */
     DIGITS,
-    AFTER_SIZE, /* blanks behind the size or a value: a ; must come */
-    EXTENSION,  /* behind a ; */
+    AFTER_SIZE, /* blanks after the size or a value: a ; must come */
+    EXTENSION,  /* after a ; */
     NAME,
-    AFTER_NAME, /* blanks behind a name: a ; or = must come */
-    EQUALS,     /* behind a = */
+    AFTER_NAME, /* blanks after a name: a ; or = must come */
+    EQUALS,     /* after a = */
     TOKEN,
     QUOTED,
-    ESCAPED,     /* behind a \ */
-    AFTER_VALUE, /* behind the closing " */
+    ESCAPED,     /* after a \ */
+    AFTER_VALUE, /* after the closing " */
     SIZE_LF,
     DATA_CR,
     DATA_LF,
@@ -33,7 +35,7 @@ enum state {
     REFUSED
 };
 
-/* What next_state answers besides states. */
+/* Besides states: the byte is bad. */
 enum { BAD = -1 };
 
 void
@@ -77,7 +79,7 @@ hex_digit(uint8_t byte)
     return byte >= 'a' && byte <= 'f' ? byte - (unsigned)'a' + 10 : 16;
 }
 
-/* Behind a size, a name or a value. */
+/* After a size, a name or a value. */
 static int
 after(uint8_t byte, enum state blanks)
 {
@@ -88,7 +90,7 @@ after(uint8_t byte, enum state blanks)
     return is_blank(byte) ? (int)blanks : BAD;
 }
 
-/* The state behind this byte of an extension, or BAD. */
+/* The state after this byte of an extension, or BAD. */
 static int
 extension_state(enum state state, uint8_t byte)
 {
@@ -110,7 +112,7 @@ extension_state(enum state state, uint8_t byte)
         return (int)state;
     if ((state == NAME || state == AFTER_NAME) && byte == '=')
         return EQUALS;
-    /* Behind blanks a line must go on. */
+    /* After blanks a line must go on. */
     if ((state == AFTER_NAME || state == AFTER_SIZE) && byte == '\r')
         return BAD;
     return after(byte, state == NAME || state == AFTER_NAME ? AFTER_NAME : AFTER_SIZE);

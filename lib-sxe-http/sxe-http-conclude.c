@@ -115,8 +115,8 @@ content_length(struct sxe_http_parser *parser, const char *data, const struct sx
     return OK;
 }
 
-/* RFC 9112, 6.1: chunked and nothing else. A coding before it is answered 501, all else 400; so is an
- * empty element, which other recipients may take for the coding itself. */
+/* RFC 9112, 6.1: chunked and nothing else. A coding before it is answered 501, all else 400; an
+ * empty element too, which others may take for the coding itself. */
 SXE__HTTP_SELDOM static int
 transfer_encoding(struct sxe_http_parser *parser, const char *data,
                   const struct sxe_http_field *first)
@@ -163,21 +163,6 @@ framing(struct sxe_http_parser *parser, const char *data)
     return length == NULL ? OK : content_length(parser, data, length);
 }
 
-/* RFC 9112, 6.3, the rules 1, 2 and 8 of a response. */
-static void
-response_body(struct sxe_http_parser *parser)
-{
-    unsigned status = parser->status;
-
-    if (parser->method == SXE_HTTP_HEAD || status < 200 || status == 204 || status == 304) {
-        parser->body = SXE_HTTP_BODY_NONE;
-        parser->length = 0;
-    } else if (parser->body == SXE_HTTP_BODY_NONE) {
-        parser->body = SXE_HTTP_BODY_UNTIL_CLOSE;
-        parser->keep_alive = false;
-    }
-}
-
 /* RFC 9112, 9.3. */
 static void
 connection(struct sxe_http_parser *parser, const char *data)
@@ -189,51 +174,68 @@ connection(struct sxe_http_parser *parser, const char *data)
         parser->keep_alive = false;
     else if (parser->minor == 0)
         parser->keep_alive = has_word(parser, data, SXE_HTTP_FIELD_CONNECTION, "keep-alive");
-    /* RFC 9110, 7.8: of 1.0 ignored; a response means it with 101 alone. */
-    parser->upgrade = parser->kind == SXE_HTTP_REQUEST && parser->minor > 0 &&
-                      sxe_http_known(parser, SXE_HTTP_FIELD_UPGRADE) != NULL &&
-                      has_word(parser, data, SXE_HTTP_FIELD_CONNECTION, "upgrade");
 }
 
-/* RFC 9110, 9.3.6: CONNECT has none. Some take what follows its head for the tunnel's, others for a
- * body. */
+/* RFC 9110, 9.3.6: CONNECT has no body. Some take what follows its head for the tunnel's, some for
+ * a body. */
 static int
-no_body_of_connect(struct sxe_http_parser *parser)
+tunnel(struct sxe_http_parser *parser)
 {
-    bool is_empty = parser->body == SXE_HTTP_BODY_NONE ||
-                    (parser->body == SXE_HTTP_BODY_LENGTH && parser->length == 0);
-
-    if (parser->kind != SXE_HTTP_REQUEST || parser->method != SXE_HTTP_CONNECT || is_empty)
+    if (parser->body == SXE_HTTP_BODY_NONE ||
+        (parser->body == SXE_HTTP_BODY_LENGTH && parser->length == 0))
         return OK;
     return sxe__http_refuse(parser, SXE_HTTP_REFUSED_CONNECT_WITH_BODY, 0);
+}
+
+static int
+request(struct sxe_http_parser *parser, const char *data)
+{
+    int result = host(parser, data);
+
+    if (result == OK)
+        result = framing(parser, data);
+    if (result == OK && parser->method == SXE_HTTP_CONNECT)
+        result = tunnel(parser);
+    if (result != OK || parser->minor == 0)
+        return result;
+    /* RFC 9110, 7.8 and 10.1.1: of HTTP/1.0 both are ignored. */
+    if (sxe_http_known(parser, SXE_HTTP_FIELD_UPGRADE) != NULL)
+        parser->upgrade = has_word(parser, data, SXE_HTTP_FIELD_CONNECTION, "upgrade");
+    if (sxe_http_known(parser, SXE_HTTP_FIELD_EXPECT) != NULL)
+        parser->expect_continue = has_word(parser, data, SXE_HTTP_FIELD_EXPECT, "100-continue");
+    return OK;
+}
+
+/* RFC 9112, 6.3, the rules 1, 2 and 8. */
+static int
+response(struct sxe_http_parser *parser, const char *data)
+{
+    unsigned status = parser->status;
+    bool is_tunnel = parser->method == SXE_HTTP_CONNECT && status / 100 == 2;
+    int result;
+
+    parser->upgrade = is_tunnel || status == 101;
+    /* Content-Length and Transfer-Encoding are ignored (RFC 9110, 9.3.6). */
+    if (is_tunnel)
+        return OK;
+    result = framing(parser, data);
+    if (result != OK)
+        return result;
+    if (parser->method == SXE_HTTP_HEAD || status < 200 || status == 204 || status == 304) {
+        parser->body = SXE_HTTP_BODY_NONE;
+        parser->length = 0;
+    } else if (parser->body == SXE_HTTP_BODY_NONE) {
+        parser->body = SXE_HTTP_BODY_UNTIL_CLOSE;
+        parser->keep_alive = false;
+    }
+    return OK;
 }
 
 int
 sxe__http_conclude(struct sxe_http_parser *parser, const char *data)
 {
-    bool is_tunnel = parser->method == SXE_HTTP_CONNECT && parser->status / 100 == 2;
-    int result = OK;
-
     if (parser->kind == SXE_HTTP_TRAILER)
         return OK;
     connection(parser, data);
-    if (parser->kind == SXE_HTTP_RESPONSE) {
-        parser->upgrade = is_tunnel || parser->status == 101;
-        /* RFC 9110, 9.3.6: their Content-Length and Transfer-Encoding are ignored. */
-        if (is_tunnel)
-            return OK;
-    } else {
-        result = host(parser, data);
-    }
-    if (result == OK)
-        result = framing(parser, data);
-    if (result == OK)
-        result = no_body_of_connect(parser);
-    if (result == OK && parser->kind == SXE_HTTP_RESPONSE)
-        response_body(parser);
-    if (sxe_http_known(parser, SXE_HTTP_FIELD_EXPECT) != NULL)
-        parser->expect_continue = result == OK && parser->minor > 0 &&
-                                  parser->kind == SXE_HTTP_REQUEST &&
-                                  has_word(parser, data, SXE_HTTP_FIELD_EXPECT, "100-continue");
-    return result;
+    return parser->kind == SXE_HTTP_REQUEST ? request(parser, data) : response(parser, data);
 }

@@ -49,8 +49,8 @@ word4(const char *bytes)
     return word | UINT32_C(0x20202020);
 }
 
-/* Whether a token is a known name. Setting bit 5 makes a letter small, and of the bytes that a token
- * may have, only a letter becomes a letter by it, and only "-" becomes "-". Words may overlap. */
+/* Whether a token is a known name. Setting bit 5 makes a letter small; of the bytes of a token only
+ * a letter becomes a letter by it, and only "-" becomes "-". The words may overlap. */
 static bool
 is_known(const char *token, const struct name *name)
 {

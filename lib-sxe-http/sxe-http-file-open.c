@@ -371,6 +371,7 @@ sxe__http_file_open(struct sxe__http_file *file)
     file->is_listing = false;
     file->is_settled = false;
     file->siblings = 0;
+    file->lines_length = 0;
     file->status = 0;
     file->error = 0;
     file->content = NULL;

@@ -49,6 +49,8 @@ extern struct sxe_log_control sxe__http_log;
 
 /* Content codings of siblings, in the order of preference. */
 enum { SXE__HTTP_CODINGS = 3 };
+#define SXE__HTTP_FILE_LINES 512
+
 struct sxe__http_coding {
     const char *name; /* RFC 9110, 8.4.1 */
     const char *suffix;
@@ -109,6 +111,11 @@ struct sxe__http_file {
     struct stat found;
     char etag[56];
     char modified[SXE_HTTP_DATE_LENGTH + 1];
+
+    /* The lines of the last reply that was all of it, as it is. */
+    uint8_t lines_siblings; /* when they were made */
+    uint16_t lines_length;  /* 0: there are none */
+    char lines[SXE__HTTP_FILE_LINES];
 };
 
 struct sxe__http_type {

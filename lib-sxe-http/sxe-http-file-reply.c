@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "sxe-http-private.h"
 #include "sxe-http-select.h"
 
 #define RANGES_MAX     16
@@ -21,8 +22,8 @@ struct reply {
     struct sxe_http_response *response;
     const struct sxe_http_files *files;
     const struct sxe__http_file *base;
-    const struct sxe__http_file *file; /* base, or a sibling */
-    const char *coding;                /* of that; NULL: none */
+    struct sxe__http_file *file; /* base, or a sibling */
+    const char *coding;          /* of that; NULL: none */
     const char *modified;
 };
 
@@ -141,10 +142,31 @@ end_with(const struct reply *reply, uint64_t first, uint64_t length)
     return sxe_http_end_file(reply->response, file->fd, (off_t)first, length);
 }
 
+/* The fields of all of it. Of a file as it is they are the same each time. */
+static int
+add_all_fields(const struct reply *reply)
+{
+    struct sxe__http_file *file = reply->file;
+    bool is_usual = reply->coding == NULL && reply->modified == file->modified;
+    struct sxe_span lines = {file->lines, file->lines_length};
+    int result;
+
+    if (is_usual && lines.length > 0 && file->lines_siblings == file->siblings)
+        return sxe__http_add_lines(reply->response, lines);
+    result = add_fields(reply, reply->base->type, NULL);
+    lines = sxe__http_lines(reply->response);
+    if (result == 0 && is_usual && lines.length <= sizeof(file->lines)) {
+        memcpy(file->lines, lines.base, lines.length);
+        file->lines_length = (uint16_t)lines.length;
+        file->lines_siblings = file->siblings;
+    }
+    return result;
+}
+
 static void
 send_all(const struct reply *reply)
 {
-    int result = add_fields(reply, reply->base->type, NULL);
+    int result = add_all_fields(reply);
 
     finish(reply, result < 0 ? result : end_with(reply, 0, reply->file->size));
 }

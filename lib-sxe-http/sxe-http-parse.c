@@ -158,8 +158,8 @@ method(struct sxe_http_parser *parser, struct sxe__http_input *in)
     return next(parser, TARGET, at + 1);
 }
 
-/* How many bytes of a target begin here with one that is outside its set: those of an escape, or
- * the one that browsers send as it is, but only in a query (WHATWG URL, 1.3). 0: the byte is bad. */
+/* How many bytes are good here, where one is outside the target's set: those of an escape, or one
+ * that browsers send as it is, but only in a query (WHATWG URL, 1.3). 0: it is bad. */
 static size_t
 unusual(struct sxe_http_parser *parser, const struct sxe__http_input *in, size_t at)
 {
@@ -202,7 +202,7 @@ is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* HTTP-version (RFC 9112, 2.3), in a response with the space behind it. */
+/* HTTP-version (RFC 9112, 2.3), in a response with the space after it. */
 static int
 version(struct sxe_http_parser *parser, struct sxe__http_input *in)
 {
@@ -277,7 +277,7 @@ line_end(struct sxe_http_parser *parser, struct sxe__http_input *in)
     return result == NEXT ? next(parser, NAME, at + 2) : result;
 }
 
-/* There is no name with its colon: half of the empty line that ends the head, or something wrong. */
+/* There is no name with its colon: half of the line that ends the head, or something wrong. */
 static int
 not_a_name(struct sxe_http_parser *parser, const struct sxe__http_input *in, size_t at)
 {

@@ -29,7 +29,7 @@
 
 enum { SXE__HTTP_BLOCK = 64 };
 
-/* Sets of bytes. The last is of no interest behind the first line, and left out there. */
+/* Sets of bytes. The last is of no interest after the first line, and left out there. */
 enum sxe__http_set {
     SXE__HTTP_TOKEN,  /* RFC 9110, 5.6.2 */
     SXE__HTTP_VALUE,  /* RFC 9110, 5.5: visible, blanks, and those of unknown encoding */
@@ -103,6 +103,15 @@ bool sxe__http_target(struct sxe_http_parser *parser, const char *data);
 
 /* uri-host [ ":" port ] (RFC 9110, 7.2). */
 bool sxe__http_host(const char *host, size_t length);
+
+/* ---- sxe-http-response.c ---- */
+
+struct sxe_http_response;
+
+/* The lines of all fields that were added to a reply; and the same for another reply, which needs
+ * not check them again. 0 or -ENOBUFS. */
+struct sxe_span sxe__http_lines(const struct sxe_http_response *response);
+SXE_MUST_USE int sxe__http_add_lines(struct sxe_http_response *response, struct sxe_span lines);
 
 /* ---- sxe-http-conclude.c ---- */
 

@@ -8,6 +8,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "sxe-http-private.h"
+
 struct sxe_http_response *
 sxe_http_response_of(struct sxe_http_request *request)
 {
@@ -41,11 +43,28 @@ sxe_http_target(const struct sxe_http_request *request)
 struct sxe_span
 sxe_http_field_value(const struct sxe_http_request *request, const char *name)
 {
-    const struct sxe_http_field *field = sxe_http_field(&request->head, request->data, name);
+    size_t length = strlen(name);
+    enum sxe_http_field_id id =
+        length > 0 ? sxe__http_field_id_of(name, length) : SXE_HTTP_FIELD_OTHER;
+    const struct sxe_http_field *field;
 
+    if (id != SXE_HTTP_FIELD_OTHER)
+        return sxe_http_known_value(request, id);
+    field = sxe_http_field(&request->head, request->data, name);
     if (field == NULL)
         return (struct sxe_span){NULL, 0};
     return (struct sxe_span){request->data + field->value, field->value_length};
+}
+
+struct sxe_span
+sxe_http_authority(const struct sxe_http_request *request)
+{
+    struct sxe_http_target parts;
+
+    if (request->head.form == SXE_HTTP_FORM_ABSOLUTE &&
+        SXE_ALWAYS(sxe_http_split_target(sxe_http_target(request), &parts) == 0))
+        return parts.authority;
+    return sxe_http_known_value(request, SXE_HTTP_FIELD_HOST);
 }
 
 struct sxe_span
@@ -100,8 +119,11 @@ sxe_http_peer(const struct sxe_http_request *request, struct sockaddr_storage *a
 {
     const struct sxe__http_connection *connection = SXE__HTTP_SLOT_OF_CONST(request)->connection;
 
-    if (connection->peer_length == 0)
-        return sxe_get_peer(connection->sxe, address);
+    if (connection->peer_length == 0) {
+        socklen_t length = sxe_get_peer(connection->sxe, address);
+
+        return length > 0 && address->ss_family != AF_UNIX ? length : 0;
+    }
     memset(address, 0, sizeof(*address));
     memcpy(address, connection->peer, connection->peer_length);
     return connection->peer_length;
@@ -120,7 +142,7 @@ sxe_http_peer_ip(const struct sxe_http_request *request)
         return text;
     if (address.ss_family == AF_INET)
         inet_ntop(AF_INET, &in->sin_addr, text, sizeof(text));
-    else if (address.ss_family == AF_INET6)
+    else
         inet_ntop(AF_INET6, &in6->sin6_addr, text, sizeof(text));
     return text;
 }
@@ -168,7 +190,7 @@ find_route(struct sxe__http_slot *slot, const struct sxe_http_router *router)
     case SXE_HTTP_ROUTE_FOUND:
         slot->handler = request->match.route->handler;
         slot->body_stream = request->match.route->flags & SXE_HTTP_ROUTE_STREAM;
-        request->user = request->match.route->user;
+        slot->user = request->match.route->user;
         break;
     case SXE_HTTP_ROUTE_NOT_FOUND:
         break;
@@ -191,15 +213,13 @@ sxe__http_route(struct sxe__http_slot *slot)
 
     if (sxe_http_method(request) == SXE_HTTP_CONNECT)
         return 501;
-    if (sxe_http_split_target(sxe_http_target(request), &parts) < 0)
+    if (SXE_NEVER(sxe_http_split_target(sxe_http_target(request), &parts) < 0))
         return 400;
     request->raw_path = request->path = parts.path;
     request->query = parts.query;
-    request->user = config->user;
-    request->match.route = NULL;
-    request->match.number = 0;
     if (request->head.form != SXE_HTTP_FORM_ASTERISK &&
-        sxe_http_normalise_path(parts.path, room, config->head.line_max, &request->path) < 0)
+        SXE_NEVER(sxe_http_normalise_path(parts.path, room, config->head.line_max, &request->path) <
+                  0))
         return 400;
     slot->handler = config->handler;
     slot->body_stream = config->stream;

@@ -11,7 +11,7 @@
 
 #include "sxe-http-private.h"
 
-#define HEAD_EXTRA 160 /* bytes of status line, Connection, and length or coding */
+#define HEAD_EXTRA 192 /* bytes of status line, Date, Connection, and length or coding */
 
 #define STATUSES(X)                           \
     X(100, "Continue")                        \
@@ -143,10 +143,13 @@ put_common(struct sxe_http *http, char *to)
     return put(to, http->common, http->common_length);
 }
 
-/* RFC 9112, 9.3: 1.1 goes on unless it says otherwise, 1.0 ends unless it does. */
+/* RFC 9112, 9.3: 1.1 goes on unless it says otherwise, 1.0 ends unless it does. RFC 9110, 7.8: an
+ * Upgrade is about this connection only. */
 static char *
 put_connection(const struct sxe__http_slot *slot, char *to)
 {
+    if (SXE_UNLIKELY(slot->offers_upgrade))
+        to = PUT_LITERAL(to, "Connection: upgrade\r\n");
     if (slot->close)
         return PUT_LITERAL(to, "Connection: close\r\n");
     if (slot->request.head.minor == 0)
@@ -154,7 +157,7 @@ put_connection(const struct sxe__http_slot *slot, char *to)
     return to;
 }
 
-/* RFC 9110, 8.6 and 15.4.5: none in 204; in 304 it would be that of a 200. */
+/* RFC 9110, 8.6, 15.3.6 and 15.4.5: none in 204; 0 in 205; in 304 it would be that of a 200. */
 static char *
 put_length(const struct sxe__http_slot *slot, char *to, uint64_t length)
 {
@@ -162,6 +165,8 @@ put_length(const struct sxe__http_slot *slot, char *to, uint64_t length)
         return to;
     if (slot->is_chunked)
         return PUT_LITERAL(to, "Transfer-Encoding: chunked\r\n");
+    if (slot->status == 205)
+        length = 0;
     if (length == SXE_HTTP_LENGTH_UNKNOWN)
         return to;
     to = PUT_LITERAL(to, "Content-Length: ");
@@ -188,10 +193,17 @@ sxe__http_put_head(struct sxe__http_slot *slot, char *to, uint64_t length)
     return PUT_LITERAL(to, "\r\n");
 }
 
+/* Whether a reply of this status may have a body (RFC 9110, 15.3.5, 15.3.6 and 15.4.5). */
+bool
+sxe__http_may_have_body(unsigned status)
+{
+    return status != 204 && status != 205 && status != 304;
+}
+
 bool
 sxe__http_sends_body(const struct sxe__http_slot *slot)
 {
-    return slot->request.head.method != SXE_HTTP_HEAD && slot->status != 204 && slot->status != 304;
+    return slot->request.head.method != SXE_HTTP_HEAD && sxe__http_may_have_body(slot->status);
 }
 
 int
@@ -213,36 +225,50 @@ sxe_http_close(struct sxe_http_response *response)
 
 /* ---- Fields ---- */
 
+/* These are short, so a byte at a time is faster than the parser's 64. RFC 9110, 5.5. */
 static bool
 is_value(struct sxe_span value)
 {
-    struct sxe__http_input in = SXE__HTTP_INPUT(value.base, value.length);
+    bool is_bad = false;
 
-    return sxe__http_stop(&in, SXE__HTTP_VALUE, 0) == value.length;
+    for (size_t i = 0; i < value.length; i++) {
+        uint8_t byte = (uint8_t)value.base[i];
+
+        is_bad |= (byte < ' ' && byte != '\t') || byte == 0x7F;
+    }
+    return !is_bad;
 }
 
+/* RFC 9110, 5.6.2 */
 static bool
 is_token(const char *name, size_t length)
 {
-    struct sxe__http_input in = SXE__HTTP_INPUT(name, length);
+    static const uint64_t set[4] = {UINT64_C(0x3ff6cfa00000000), UINT64_C(0x57ffffffc7fffffe)};
+    uint64_t all = 1;
 
-    return length > 0 && sxe__http_stop(&in, SXE__HTTP_TOKEN, 0) == length;
+    for (size_t i = 0; i < length; i++) {
+        uint8_t byte = (uint8_t)name[i];
+
+        all &= set[byte >> 6] >> (byte & 63);
+    }
+    return length > 0 && all != 0;
 }
 
 /* Those that say where a message ends, or that the library sends itself. */
 static bool
-is_reserved(const char *name, size_t length)
+is_reserved(enum sxe_http_field_id id)
 {
-    switch (sxe__http_field_id_of(name, length)) {
-    case SXE_HTTP_FIELD_CONNECTION:
-    case SXE_HTTP_FIELD_CONTENT_LENGTH:
-    case SXE_HTTP_FIELD_DATE:
-    case SXE_HTTP_FIELD_TRAILER:
-    case SXE_HTTP_FIELD_TRANSFER_ENCODING:
-        return true;
-    default:
-        return false;
-    }
+    return id == SXE_HTTP_FIELD_CONNECTION || id == SXE_HTTP_FIELD_CONTENT_LENGTH ||
+           id == SXE_HTTP_FIELD_DATE || id == SXE_HTTP_FIELD_TRANSFER_ENCODING;
+}
+
+/* RFC 9110, 6.5.1: no framing, routing, authentication or content format; of the names that are
+ * known here, these are left. */
+static bool
+may_trail(enum sxe_http_field_id id)
+{
+    return id == SXE_HTTP_FIELD_OTHER || id == SXE_HTTP_FIELD_ETAG ||
+           id == SXE_HTTP_FIELD_LAST_MODIFIED;
 }
 
 int
@@ -252,16 +278,22 @@ sxe__http_add_line(struct sxe__http_slot *slot, const char *name, struct sxe_spa
     size_t name_length = strlen(name);
     size_t length = name_length + value.length + 4;
     char *to = (char *)slot + http->reply_at + slot->fields_used;
+    enum sxe_http_field_id id;
 
-    if (!is_token(name, name_length) || !is_value(value) || is_reserved(name, name_length))
+    if (!is_token(name, name_length) || !is_value(value))
+        return -EINVAL;
+    id = sxe__http_field_id_of(name, name_length);
+    if (is_reserved(id) || (slot->progress == SXE__HTTP_BEGUN && !may_trail(id)))
         return -EINVAL;
     if (length > http->config.fields_max - slot->fields_used)
         return -ENOBUFS;
     to = put(to, name, name_length);
     to = PUT_LITERAL(to, ": ");
-    to = put(to, value.base, value.length);
+    if (value.length > 0)
+        to = put(to, value.base, value.length);
     PUT_LITERAL(to, "\r\n");
     slot->fields_used += (uint32_t)length;
+    slot->offers_upgrade |= id == SXE_HTTP_FIELD_UPGRADE;
     return 0;
 }
 
@@ -279,6 +311,27 @@ sxe_http_add_field(struct sxe_http_response *response, const char *name, const c
     return sxe_http_add_field_span(response, name, (struct sxe_span){value, strlen(value)});
 }
 
+struct sxe_span
+sxe__http_lines(const struct sxe_http_response *response)
+{
+    const struct sxe__http_slot *slot = SXE__HTTP_SLOT_OF_RESPONSE(response);
+
+    return (struct sxe_span){(const char *)slot + slot->request.http->reply_at, slot->fields_used};
+}
+
+int
+sxe__http_add_lines(struct sxe_http_response *response, struct sxe_span lines)
+{
+    struct sxe__http_slot *slot = SXE__HTTP_SLOT_OF_RESPONSE(response);
+    const struct sxe_http *http = slot->request.http;
+
+    if (lines.length > http->config.fields_max - slot->fields_used)
+        return -ENOBUFS;
+    put((char *)slot + http->reply_at + slot->fields_used, lines.base, lines.length);
+    slot->fields_used += (uint32_t)lines.length;
+    return 0;
+}
+
 /* ---- Whole replies ---- */
 
 void
@@ -288,19 +341,44 @@ sxe__http_ended(struct sxe__http_slot *slot)
     sxe__http_changed(slot->connection);
 }
 
-void
+int
 sxe__http_break(struct sxe__http_slot *slot)
 {
+    if (slot->progress == SXE__HTTP_UNANSWERED)
+        slot->status = 0;
     slot->close = true;
+    slot->is_sending = true; /* it is over when the socket is closed, which says why */
     sxe_abort(slot->connection->sxe);
     sxe__http_ended(slot);
+    return -ENOTCONN;
 }
 
-/* A connection whose request has more body than is worth reading ends, and the reply says so. */
+int
+sxe__http_cannot_write(struct sxe__http_slot *slot, int error)
+{
+    return error == -ENOBUFS ? error : sxe__http_break(slot);
+}
+
+void
+sxe_http_abort(struct sxe_http_response *response)
+{
+    sxe__http_break(SXE__HTTP_SLOT_OF_RESPONSE(response));
+}
+
+bool
+sxe__http_has_room(const struct sxe__http_slot *slot, size_t own, size_t length)
+{
+    size_t room = sxe_get_config()->output_max - sxe_unsent(slot->connection->sxe);
+
+    return own <= room && length <= room - own;
+}
+
+/* A connection whose request has more body than is worth reading ends, and the reply says so; they
+ * all do when the server stops. */
 void
 sxe__http_decide_close(struct sxe__http_slot *slot)
 {
-    if (!slot->body_whole && !sxe__http_body_can_be_dropped(slot))
+    if (slot->request.http->stopping || (!slot->body_whole && !sxe__http_body_can_be_dropped(slot)))
         slot->close = true;
 }
 
@@ -311,15 +389,15 @@ write_in_parts(struct sxe__http_slot *slot, const void *body, size_t length, siz
     SXE *s = slot->connection->sxe;
     char *head = slot->request.http->scratch;
     char *end;
+    int result;
 
-    if (sxe__http_head_max(slot) + sent > sxe_get_config()->output_max - sxe_unsent(s))
+    if (!sxe__http_has_room(slot, sxe__http_head_max(slot), sent))
         return -ENOBUFS;
     end = sxe__http_put_head(slot, head, length);
-    if (sxe_write(s, head, (unsigned)(end - head)) < 0)
-        return -ENOTCONN;
-    if (sxe_write(s, body, (unsigned)sent) < 0)
-        sxe__http_break(slot);
-    return 0;
+    result = sxe_write(s, head, (unsigned)(end - head));
+    if (result < 0)
+        return sxe__http_cannot_write(slot, result);
+    return sxe_write(s, body, (unsigned)sent) < 0 ? sxe__http_break(slot) : 0;
 }
 
 static int
@@ -328,9 +406,10 @@ write_whole(struct sxe__http_slot *slot, const void *body, size_t length)
     SXE *s = slot->connection->sxe;
     size_t sent = sxe__http_sends_body(slot) ? length : 0;
     size_t most = sxe__http_head_max(slot) + sent;
-    char *to = most <= UINT32_MAX ? sxe_reserve(s, (unsigned)most) : NULL;
+    char *to = sent <= INT32_MAX ? sxe_reserve(s, (unsigned)most) : NULL;
     char *end;
 
+    slot->body_sent = sent;
     if (SXE_UNLIKELY(to == NULL))
         return write_in_parts(slot, body, length, sent);
     end = sxe__http_put_head(slot, to, length);
@@ -350,54 +429,7 @@ sxe_http_end(struct sxe_http_response *response, const void *body, size_t length
         return sxe__http_end_begun(slot, body, length);
     sxe__http_decide_close(slot);
     result = write_whole(slot, body, length);
-    if (result < 0)
-        return result;
-    slot->body_sent = length;
-    sxe__http_ended(slot);
-    return 0;
-}
-
-/* A reply that cannot be sent: 500, or not even that. */
-static void
-fail(struct sxe__http_slot *slot, int error)
-{
-    static const char text[] = "500 Internal Server Error\n";
-
-    SXE_WARN("a reply %u cannot be sent: %s; 500 is", slot->status, strerror(-error));
-    if (slot->progress != SXE__HTTP_UNANSWERED)
-        return;
-    slot->fields_used = 0;
-    slot->status = 500;
-    if (sxe_http_end(&slot->response, text, sizeof(text) - 1) < 0)
-        sxe__http_break(slot);
-}
-
-enum sxe_http_verdict
-sxe_http_reply(struct sxe_http_response *response, unsigned status, const char *type,
-               const void *body, size_t length)
-{
-    int result = sxe_http_set_status(response, status);
-
-    if (result == 0 && type != NULL)
-        result = sxe_http_add_field(response, "Content-Type", type);
     if (result == 0)
-        result = sxe_http_end(response, body, length);
-    if (result < 0)
-        fail(SXE__HTTP_SLOT_OF_RESPONSE(response), result);
-    return SXE_HTTP_DONE;
-}
-
-enum sxe_http_verdict
-sxe_http_reply_text(struct sxe_http_response *response, unsigned status, const char *text)
-{
-    return sxe_http_reply(response, status, "text/plain; charset=utf-8", text, strlen(text));
-}
-
-enum sxe_http_verdict
-sxe_http_reply_status(struct sxe_http_response *response, unsigned status)
-{
-    char text[64];
-
-    snprintf(text, sizeof(text), "%u %s\n", status, sxe_http_reason(status));
-    return sxe_http_reply_text(response, status, text);
+        sxe__http_ended(slot);
+    return result;
 }

@@ -254,7 +254,7 @@ sxe__http_input_load(struct sxe__http_input *in, size_t at)
                  in->outside);
         return;
     }
-    /* The last 64 bytes in one go, though some are behind `at`, are faster than a few alone. */
+    /* The last 64 bytes at one go are faster than a few, though some are before `at`. */
     function(in->data + in->end - SXE__HTTP_BLOCK, SXE__HTTP_BLOCK, in->sets, in->outside);
     for (size_t set = 0; set < SXE__HTTP_SETS; set++)
         in->outside[set] >>= SXE__HTTP_BLOCK - left;

@@ -11,6 +11,7 @@
  *     sxe-http-slot.c       memory for one request and its reply
  *     sxe-http-request.c    what handlers ask of a request
  *     sxe-http-response.c   the head of a reply, and replies that are whole
+ *     sxe-http-reply.c      those in one call, whose head is mostly the last one
  *     sxe-http-stream.c     replies in parts, files, upgrades
  *
  * Shape: a slot is one piece of address space, whose pages exist once they are touched.
@@ -30,14 +31,16 @@
 extern struct sxe_log_control sxe__http_log;
 
 #define SXE__HTTP_LISTENERS   8
+#define SXE__HTTP_SPARE       16 /* sockets of those who are told that there is no place */
 #define SXE__HTTP_DISCARD_MAX (64u * 1024) /* bytes of an unwanted body that are read, to go on */
 
 /* The states of a connection in the pool: each has a time. What is done with its bytes says its
  * phase. */
 enum sxe__http_state {
     SXE__HTTP_FREE,
+    SXE__HTTP_FRESH,    /* not a byte of a request came yet */
     SXE__HTTP_IDLE,     /* between requests */
-    SXE__HTTP_HEAD,     /* a head, or the first byte after accept, is awaited */
+    SXE__HTTP_HEAD,     /* the rest of a head is awaited */
     SXE__HTTP_BODY,     /* more of a body is awaited */
     SXE__HTTP_HANDLING, /* a handler answers later, or the body waits for it */
     SXE__HTTP_SENDING,  /* lib-sxe watches over it: its peer must read */
@@ -58,12 +61,12 @@ struct sxe__http_connection {
     SXE *sxe;
     struct sxe__http_slot *slot; /* NULL: no request has begun */
     uint64_t address;            /* as counted; 0: it is not */
+    uint64_t window;             /* bytes of the body since its time began */
     uint32_t requests;
-    uint32_t window; /* bytes of the body since its time began */
     uint8_t phase;
     bool inside;         /* a handler or callback runs: who called it looks at what it did */
     bool waits;          /* paused until the kernel took the output */
-    uint8_t peer_length; /* of the address in the PROXY header */
+    uint8_t peer_length; /* of an IP address: of the PROXY header, or the socket */
     unsigned char peer[28];
 };
 
@@ -78,20 +81,24 @@ struct sxe__http_slot {
     struct sxe__http_connection *connection;
     uint32_t most; /* that `used` was since the slot was taken */
 
+    /* Of the last head, whoever sent it: the same bytes mean the same. */
+    uint32_t head_length; /* 0: it is not to be compared with */
+    bool body_stream;     /* the body is shown in parts */
+    sxe_http_handler handler;
+    void *user;
+
     /* From here on a new request clears. */
     struct sxe_http_response response;
-    sxe_http_handler handler;
     SXE_TIME since;
 
     /* The body of the request. */
     sxe_http_on_body on_body;
-    uint64_t body_left;  /* of BODY_LENGTH */
-    uint64_t body_taken; /* bytes that came */
-    uint32_t used;       /* bytes from head_at on: the head, and a body that is read as a whole */
-    uint32_t body_kept;  /* bytes of a body that is not whole yet */
-    bool body_whole;     /* all of it came */
-    bool body_stream;    /* it is shown in parts */
-    bool body_shown;     /* its last part too */
+    uint64_t body_left;    /* of BODY_LENGTH */
+    uint32_t body_dropped; /* bytes that came when the reply had ended */
+    uint32_t body_kept;    /* bytes of a body that is not whole yet */
+    uint32_t used;         /* bytes from head_at on: the head, and a body that is kept */
+    bool body_whole;       /* all of it came */
+    bool body_shown;       /* its last part too */
     bool body_paused;
     bool continue_due; /* the client waits for 100 */
 
@@ -100,10 +107,11 @@ struct sxe__http_slot {
     bool close; /* the connection, behind it */
     bool is_chunked;
     bool is_lending; /* the kernel reads memory or a file of the handler's */
-    bool is_sending; /* the end of it waits for the kernel */
+    bool is_sending; /* the end of it waits for the kernel, or for the socket to close */
+    bool offers_upgrade;
     uint16_t status;
+    int outcome; /* -errno for on_done: the library answered, in the handler's place */
     uint32_t fields_used;
-    uint32_t trailers;    /* where trailers begin, behind the fields; 0: there are none */
     uint32_t path_length; /* of the decoded path */
     bool path_made;
     uint64_t length_left; /* of a reply that was begun with a length */
@@ -113,6 +121,18 @@ struct sxe__http_slot {
     /* Up to here. */
     struct sxe_http_chunks chunks;
     struct sxe_http_field fields[];
+};
+
+/* The head of the last reply that was made in one call; most are like the one before. */
+struct sxe__http_last_reply {
+    uint64_t until_ns; /* its Date is right */
+    uint64_t length;
+    uint32_t status;
+    bool close;
+    uint8_t minor;
+    char type[64];
+    uint32_t used;
+    char head[512];
 };
 
 struct sxe_http {
@@ -132,6 +152,7 @@ struct sxe_http {
 
     struct sxe__http_addresses *addresses; /* NULL: not counted */
     struct sxe_http_date_cache date;
+    struct sxe__http_last_reply last;
     char *scratch; /* for a head that the stage has no room for */
     char *common;  /* lines of every reply, the Date's first */
     uint32_t common_length;
@@ -161,7 +182,18 @@ void sxe__http_on_close(SXE *s);
 /* The PROXY header at the front of data: the bytes it took; 0: there is not all of it. */
 size_t sxe__http_read_proxy(struct sxe__http_connection *connection, const char *data,
                             size_t length);
-void sxe__http_free(struct sxe__http_connection *connection); /* its socket is not ours any more */
+
+/* Its socket is not ours any more; it has no slot. */
+void sxe__http_free(struct sxe__http_connection *connection);
+
+static inline void
+sxe__http_move(struct sxe__http_connection *connection, enum sxe__http_state to)
+{
+    struct sxe__http_connection *pool = connection->http->connections;
+    unsigned id = (unsigned)(connection - pool);
+
+    sxe_pool_set_indexed_element_state(pool, id, sxe_pool_index_to_state(pool, id), to);
+}
 
 /* ---- sxe-http-server.c ---- */
 
@@ -196,12 +228,16 @@ void sxe__http_reject(struct sxe__http_connection *connection, unsigned status);
 /* The connection is over: the reply goes out, what still comes is dropped. */
 void sxe__http_over(struct sxe__http_connection *connection);
 
+/* The same where no reply is on its way, so that nobody has to wait for the peer. */
+void sxe__http_dismiss(struct sxe__http_connection *connection);
+
 /* The request, if there is one, will not be answered any more. */
 void sxe__http_forget(struct sxe__http_connection *connection, int result);
 
 /* ---- sxe-http-body.c ---- */
 
-void sxe__http_body_begin(struct sxe__http_slot *slot);
+void sxe__http_body_begin(struct sxe__http_slot *slot); /* the head says how it comes */
+void sxe__http_body_await(struct sxe__http_slot *slot); /* nothing of it is there: 100, if due */
 
 /* The bytes that were taken of the body at the front of data. */
 size_t sxe__http_body_read(struct sxe__http_connection *connection, const char *data,
@@ -217,6 +253,7 @@ SXE_MUST_USE int sxe__http_slots_new(struct sxe_http *http);
 void sxe__http_slots_delete(struct sxe_http *http);
 struct sxe__http_slot *sxe__http_slot_take(struct sxe__http_connection *connection);
 void sxe__http_slot_reset(struct sxe__http_slot *slot); /* for the connection's next request */
+void sxe__http_slot_forget_head(struct sxe__http_slot *slot); /* the next one is another */
 void sxe__http_slot_give(struct sxe__http_connection *connection);
 
 /* ---- sxe-http-request.c ---- */
@@ -237,9 +274,18 @@ SXE_MUST_USE int sxe__http_add_line(struct sxe__http_slot *slot, const char *nam
 
 void sxe__http_decide_close(struct sxe__http_slot *slot);
 void sxe__http_ended(struct sxe__http_slot *slot);
-void sxe__http_break(struct sxe__http_slot *slot); /* half a reply must not look like a whole one */
+
+/* Reset the connection: half a reply must not look like a whole one. -ENOTCONN. */
+int sxe__http_break(struct sxe__http_slot *slot);
+
+/* After a write that took nothing: -ENOBUFS, and it may be tried again, or all is over. */
+SXE_MUST_USE int sxe__http_cannot_write(struct sxe__http_slot *slot, int error);
+
+/* Whether output_max allows so much more, of the library's own and of the handler's. */
+bool sxe__http_has_room(const struct sxe__http_slot *slot, size_t own, size_t length);
 
 /* Whether a reply of this status, to this method, has a body. */
+bool sxe__http_may_have_body(unsigned status);
 bool sxe__http_sends_body(const struct sxe__http_slot *slot);
 
 /* ---- sxe-http-stream.c ---- */

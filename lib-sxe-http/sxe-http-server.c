@@ -68,7 +68,8 @@ seconds(uint32_t ms)
 static const char *
 state_name(unsigned state)
 {
-    static const char *const names[] = {"FREE", "IDLE", "HEAD", "BODY", "HANDLING", "SENDING"};
+    static const char *const names[] = {"FREE", "FRESH",    "IDLE",   "HEAD",
+                                        "BODY", "HANDLING", "SENDING"};
 
     return names[state];
 }
@@ -78,6 +79,7 @@ allocate(struct sxe_http *http)
 {
     const struct sxe_http_config *config = &http->config;
     const double timeouts[SXE__HTTP_STATES] = {
+        [SXE__HTTP_FRESH] = seconds(config->head_timeout_ms),
         [SXE__HTTP_IDLE] = seconds(config->idle_timeout_ms),
         [SXE__HTTP_HEAD] = seconds(config->head_timeout_ms),
         [SXE__HTTP_BODY] = seconds(config->body_timeout_ms),
@@ -96,11 +98,9 @@ allocate(struct sxe_http *http)
     http->connections = sxe_pool_new_with_timeouts("http-connections", config->connections,
                                                    sizeof(*http->connections), SXE__HTTP_STATES,
                                                    timeouts, sxe__http_on_timeout, NULL);
-    if (http->scratch == NULL || http->connections == NULL)
-        return -ENOMEM;
-    if (sxe_pool_set_state_to_string(http->connections, state_name) < 0)
-        return -ENOMEM;
-    if (config->address_max != UINT32_MAX && sxe__http_addresses_new(http) < 0)
+    if (http->scratch == NULL || http->connections == NULL ||
+        sxe_pool_set_state_to_string(http->connections, state_name) < 0 ||
+        (config->address_max != UINT32_MAX && sxe__http_addresses_new(http) < 0))
         return -ENOMEM;
     return sxe__http_slots_new(http);
 }
@@ -138,7 +138,7 @@ sxe_http_new(const struct sxe_http_config *config)
         return NULL;
     }
     configure_stall(30000);
-    sxe_register(http->config.connections + SXE__HTTP_LISTENERS, 0);
+    sxe_register(http->config.connections + SXE__HTTP_LISTENERS + SXE__HTTP_SPARE, 0);
     return http;
 }
 
@@ -191,7 +191,8 @@ sxe_http_listen_unix(struct sxe_http *http, const char *path)
 unsigned short
 sxe_http_port(const struct sxe_http *http)
 {
-    return sxe_local_port(http->listeners[http->listener_count - 1]);
+    return http->listener_count == 0 ? 0
+                                     : sxe_local_port(http->listeners[http->listener_count - 1]);
 }
 
 void
@@ -207,19 +208,27 @@ sxe__http_check_stopped(struct sxe_http *http)
     on_stopped(http);
 }
 
-void
-sxe_http_stop(struct sxe_http *http, void (*done)(struct sxe_http *))
+static void
+dismiss_all(struct sxe_http *http, enum sxe__http_state state)
 {
     SXE_POOL_WALKER walker;
     unsigned id;
 
+    sxe_pool_walker_construct(&walker, http->connections, state);
+    while ((id = sxe_pool_walker_step(&walker)) != SXE_POOL_NO_INDEX)
+        sxe__http_dismiss(&http->connections[id]);
+}
+
+void
+sxe_http_stop(struct sxe_http *http, void (*done)(struct sxe_http *))
+{
     http->stopping = true;
     http->on_stopped = done;
     while (http->listener_count > 0)
         sxe_close(http->listeners[--http->listener_count]);
-    sxe_pool_walker_construct(&walker, http->connections, SXE__HTTP_IDLE);
-    while ((id = sxe_pool_walker_step(&walker)) != SXE_POOL_NO_INDEX)
-        sxe_close(http->connections[id].sxe);
+    dismiss_all(http, SXE__HTTP_FRESH);
+    dismiss_all(http, SXE__HTTP_IDLE);
+    dismiss_all(http, SXE__HTTP_HEAD);
     sxe__http_check_stopped(http);
 }
 

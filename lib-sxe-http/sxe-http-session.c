@@ -19,9 +19,8 @@
 #include "sxe-http-list.h"
 
 static void
-report(struct sxe__http_slot *slot, int result)
+summarise(struct sxe__http_slot *slot, int result)
 {
-    struct sxe_http_request *request = &slot->request;
     struct sxe_http_summary summary = {
         .status = slot->progress == SXE__HTTP_UNANSWERED ? 0 : slot->status,
         .body_length = slot->body_sent,
@@ -29,10 +28,22 @@ report(struct sxe__http_slot *slot, int result)
         .result = result,
     };
 
+    slot->request.http->config.on_reply(&slot->request, &summary);
+}
+
+/* The request has ended: those who wanted to know are told. */
+static void
+report(struct sxe__http_slot *slot, int result)
+{
+    struct sxe__http_connection *connection = slot->connection;
+
+    connection->inside = true;
     if (slot->response.on_done != NULL)
-        slot->response.on_done(request, &slot->response, result);
-    if (request->http->config.on_reply != NULL && request->data != NULL)
-        request->http->config.on_reply(request, &summary);
+        slot->response.on_done(&slot->request, &slot->response,
+                               slot->outcome != 0 ? slot->outcome : result);
+    if (slot->request.http->config.on_reply != NULL && slot->request.data != NULL)
+        summarise(slot, result);
+    connection->inside = false;
 }
 
 void
@@ -40,9 +51,7 @@ sxe__http_forget(struct sxe__http_connection *connection, int result)
 {
     if (connection->slot == NULL)
         return;
-    connection->inside = true;
     report(connection->slot, result);
-    connection->inside = false;
     sxe__http_slot_give(connection);
 }
 
@@ -50,7 +59,16 @@ void
 sxe__http_over(struct sxe__http_connection *connection)
 {
     connection->phase = SXE__HTTP_OVER;
+    sxe__http_move(connection, SXE__HTTP_SENDING);
     sxe_close_lingering(connection->sxe);
+}
+
+void
+sxe__http_dismiss(struct sxe__http_connection *connection)
+{
+    connection->phase = SXE__HTTP_OVER;
+    sxe__http_move(connection, SXE__HTTP_SENDING);
+    sxe_close(connection->sxe);
 }
 
 /* The reply has ended, and needs its memory no more. */
@@ -64,12 +82,8 @@ finish(struct sxe__http_connection *connection)
         sxe__http_forget(connection, 0);
         return;
     }
-    connection->inside = true;
     report(slot, 0);
-    connection->inside = false;
-    sxe__http_body_forget(slot);
     sxe__http_slot_reset(slot);
-    slot->request.data = NULL;
     connection->phase = SXE__HTTP_READ_HEAD;
 }
 
@@ -94,6 +108,8 @@ sxe__http_follow(struct sxe__http_connection *connection)
     /* Who begins to read behind the last byte sees the end too. */
     if (slot->body_whole && !slot->body_shown && sxe__http_body_shows(slot))
         show(connection, (struct sxe_span){slot->request.data, 0});
+    if (connection->slot != slot) /* it left HTTP */
+        return;
     if (slot->progress != SXE__HTTP_ENDED) {
         connection->phase = slot->body_whole ? SXE__HTTP_REPLY : SXE__HTTP_READ_BODY;
         return;
@@ -110,19 +126,19 @@ void
 sxe__http_reject(struct sxe__http_connection *connection, unsigned status)
 {
     struct sxe__http_slot *slot = connection->slot;
-    bool was_inside = connection->inside;
 
     slot->close = true;
     connection->inside = true;
+    if (slot->progress != SXE__HTTP_ENDED)
+        slot->outcome = status == 408 || status == 503 ? -ETIMEDOUT : -EPROTO;
     if (slot->progress == SXE__HTTP_UNANSWERED) {
         slot->fields_used = 0;
+        slot->offers_upgrade = false;
         sxe_http_reply_status(&slot->response, status);
     }
-    connection->inside = was_inside;
-    if (slot->progress != SXE__HTTP_ENDED)
-        sxe_abort(connection->sxe); /* half a reply must not look like a whole one */
-    slot->progress = SXE__HTTP_ENDED;
-    slot->is_sending = false;
+    if (slot->progress == SXE__HTTP_BEGUN)
+        sxe__http_break(slot);
+    connection->inside = false;
     sxe__http_follow(connection);
 }
 
@@ -135,11 +151,11 @@ sxe__http_handle(struct sxe__http_connection *connection)
     connection->inside = true;
     verdict = slot->handler(&slot->request, &slot->response);
     connection->inside = false;
-    if (connection->slot != slot) /* upgraded */
+    if (connection->slot != slot) /* it left HTTP */
         return;
-    if (verdict == SXE_HTTP_DONE && slot->progress == SXE__HTTP_UNANSWERED) {
-        SXE_WARN("a handler said DONE to %.*s, and did not reply: 500; it should have replied, or "
-                 "said LATER",
+    if (verdict == SXE_HTTP_DONE && slot->progress != SXE__HTTP_ENDED) {
+        SXE_WARN("a handler said DONE to %.*s, and its reply has not ended: it should have said "
+                 "LATER",
                  (int)slot->request.head.target.length,
                  slot->request.data + slot->request.head.target.offset);
         sxe__http_reject(connection, 500);
@@ -154,7 +170,7 @@ sxe__http_show(struct sxe__http_connection *connection, struct sxe_span part)
     struct sxe__http_slot *slot = connection->slot;
 
     show(connection, part);
-    if (connection->slot == slot)
+    if (connection->slot == slot) /* otherwise it left HTTP */
         sxe__http_follow(connection);
 }
 
@@ -187,51 +203,66 @@ check_head(const struct sxe__http_slot *slot)
     return 0;
 }
 
-static void
-begin_request(struct sxe__http_connection *connection)
+/* Who answers a head that is whole, and whether anybody does. */
+static unsigned
+look_at_head(struct sxe__http_slot *slot)
 {
-    struct sxe__http_slot *slot = connection->slot;
-    struct sxe_http_parser *head = &slot->request.head;
-    unsigned status;
+    unsigned status = sxe__http_route(slot);
 
-    slot->close = !head->keep_alive || connection->http->stopping ||
-                  ++connection->requests >= connection->http->config.requests_max;
-    slot->body_whole = head->body == SXE_HTTP_BODY_NONE ||
-                       (head->body == SXE_HTTP_BODY_LENGTH && head->length == 0);
-    slot->body_left = head->body == SXE_HTTP_BODY_LENGTH ? head->length : 0;
-    slot->continue_due = head->expect_continue && !slot->body_whole;
-    status = sxe__http_route(slot);
     if (status == 0)
         status = check_head(slot);
+    if (status == 0 && slot->request.head.body == SXE_HTTP_BODY_NONE)
+        slot->head_length = slot->used;
+    return status;
+}
+
+static void
+begin_request(struct sxe__http_connection *connection, bool is_new)
+{
+    struct sxe__http_slot *slot = connection->slot;
+    unsigned status = 0;
+
+    connection->requests++;
+    slot->close = !slot->request.head.keep_alive ||
+                  connection->requests >= connection->http->config.requests_max;
+    sxe__http_body_begin(slot);
+    if (is_new)
+        status = look_at_head(slot);
+    slot->request.user = slot->user;
     if (status != 0) {
         sxe__http_reject(connection, status);
         return;
     }
-    if (!slot->body_whole)
-        sxe__http_body_begin(slot);
-    if (slot->body_whole || slot->body_stream || slot->progress != SXE__HTTP_UNANSWERED)
+    if (slot->body_whole || slot->body_stream)
         sxe__http_handle(connection);
     else
         connection->phase = SXE__HTTP_READ_BODY;
 }
 
-/* What came of a head: handlers and logs look at it in the slot. */
+/* What came of a head, as far as it may be: handlers and logs look at it in the slot. */
 static void
 keep_head(struct sxe__http_slot *slot, const char *data, size_t length)
 {
     char *head = (char *)slot + slot->request.http->head_at;
+    size_t most = slot->request.http->config.head.head_max;
 
-    memcpy(head, data, length);
-    if (length < slot->request.head.at) /* its first bytes were not kept: nothing is known of it */
+    if (slot->head_length > 0) /* that of the last one, which nothing repeated yet */
+        sxe__http_slot_forget_head(slot);
+    slot->used = (uint32_t)(length < most ? length : most);
+    memcpy(head, data, slot->used);
+    if (slot->used < slot->request.head.at) /* the kernel has it: nothing is known any more */
         sxe_http_parser_next(&slot->request.head);
     slot->request.data = head;
-    slot->used = (uint32_t)length;
 }
 
-static size_t
-smaller(size_t a, size_t b)
+/* Who polls says the same again and again; what is the same needs not be understood again. */
+static bool
+repeats_head(const struct sxe__http_slot *slot, const char *data, size_t length)
 {
-    return a < b ? a : b;
+    const char *head = (const char *)slot + slot->request.http->head_at;
+
+    return slot->head_length > 0 && slot->head_length <= length &&
+           memcmp(head, data, slot->head_length) == 0;
 }
 
 /* The head at the front of data: the bytes it took; 0: there is not all of it. */
@@ -243,16 +274,25 @@ read_head(struct sxe__http_connection *connection, const char *data, size_t leng
 
     if (slot == NULL)
         slot = sxe__http_slot_take(connection);
+    if (repeats_head(slot, data, length)) {
+        n = (int)slot->head_length;
+        slot->used = slot->head_length;
+        slot->request.data = (char *)slot + slot->request.http->head_at;
+        begin_request(connection, false);
+        return (size_t)n;
+    }
+    if (slot->head_length > 0)
+        sxe__http_slot_forget_head(slot);
     n = sxe_http_parse(&slot->request.head, data, length);
     if (n == 0)
         return 0;
     if (n < 0) {
-        keep_head(slot, data, smaller(length, connection->http->config.head.head_max));
+        keep_head(slot, data, length);
         sxe__http_reject(connection, sxe_http_refusal_status(slot->request.head.refusal));
         return length;
     }
     keep_head(slot, data, (size_t)n);
-    begin_request(connection);
+    begin_request(connection, true);
     return (size_t)n;
 }
 
@@ -268,17 +308,19 @@ drained(SXE *s, int result)
     sxe_resume(s, SXE_RESUME_IMMEDIATE);
 }
 
-/* Whether a client that does not read its replies has to wait with further requests. */
+/* Whether a client that does not read its replies has to wait with further requests. Half of what
+ * may be unsent is left to the next reply. */
 static bool
 has_much_output(struct sxe__http_connection *connection)
 {
     SXE *s = connection->sxe;
 
-    if (sxe_unsent(s) < sxe_get_config()->output_pause)
+    if (sxe_unsent(s) < sxe_get_config()->output_pause / 2)
         return false;
     connection->waits = true;
+    /* Without a chunk for the mark: as soon as the kernel was asked. */
     if (sxe_send(s, "", 0, drained) < 0)
-        sxe_abort(s);
+        sxe__http_changed(connection);
     return true;
 }
 
@@ -304,24 +346,26 @@ take(struct sxe__http_connection *connection, const char *data, size_t length)
 static enum sxe__http_state
 awaited(const struct sxe__http_connection *connection, bool has_unread)
 {
-    const struct sxe__http_slot *slot = connection->slot;
-
     switch ((enum sxe__http_phase)connection->phase) {
     case SXE__HTTP_READ_PROXY:
-        return SXE__HTTP_HEAD;
+        return SXE__HTTP_FRESH;
     case SXE__HTTP_READ_HEAD:
         if (connection->waits)
             return SXE__HTTP_SENDING;
-        return has_unread ? SXE__HTTP_HEAD : SXE__HTTP_IDLE;
+        if (has_unread)
+            return SXE__HTTP_HEAD;
+        return connection->requests == 0 ? SXE__HTTP_FRESH : SXE__HTTP_IDLE;
     case SXE__HTTP_READ_BODY:
-        return sxe__http_body_rests(slot) ? SXE__HTTP_HANDLING : SXE__HTTP_BODY;
+        if (!sxe__http_body_rests(connection->slot))
+            return SXE__HTTP_BODY;
+        break;
     case SXE__HTTP_REPLY:
-        return slot->progress == SXE__HTTP_UNANSWERED ? SXE__HTTP_HANDLING : SXE__HTTP_SENDING;
     case SXE__HTTP_DRAIN:
     case SXE__HTTP_OVER:
         break;
     }
-    return SXE__HTTP_SENDING;
+    return connection->slot->progress == SXE__HTTP_UNANSWERED ? SXE__HTTP_HANDLING
+                                                              : SXE__HTTP_SENDING;
 }
 
 /* The end of an event: into the state of what is awaited. A time begins anew with each request. */
@@ -330,17 +374,25 @@ rest(struct sxe__http_connection *connection, bool is_new)
 {
     struct sxe__http_connection *pool = connection->http->connections;
     unsigned id = (unsigned)(connection - pool);
-    bool has_unread = SXE_BUF_USED(connection->sxe) > 0;
-    enum sxe__http_state to = awaited(connection, has_unread);
     unsigned from = sxe_pool_index_to_state(pool, id);
+    enum sxe__http_state to;
 
+    if (connection->phase == SXE__HTTP_OVER)
+        return;
+    to = awaited(connection, SXE_BUF_USED(connection->sxe) > 0);
     if (to == SXE__HTTP_IDLE && connection->slot != NULL)
         sxe__http_slot_give(connection);
-    if (from != to || is_new || to == SXE__HTTP_IDLE) {
+    if (to == SXE__HTTP_IDLE && connection->http->stopping) {
+        sxe__http_over(connection);
+        return;
+    }
+    if (from != to || is_new) {
         connection->window = 0;
         sxe_pool_set_indexed_element_state(pool, id, from, to);
     }
-    if (to >= SXE__HTTP_HANDLING && connection->phase != SXE__HTTP_OVER)
+    if (to == SXE__HTTP_BODY)
+        sxe__http_body_await(connection->slot);
+    if (to >= SXE__HTTP_HANDLING)
         sxe_pause(connection->sxe);
 }
 
@@ -355,16 +407,15 @@ sxe__http_on_read(SXE *s, int length)
     size_t n = 0;
 
     if (length == 0) { /* its end; whoever waits for a reply is not read, and so not asked */
-        sxe_close(s);
+        sxe__http_dismiss(connection);
         return;
     }
     do {
         n = take(connection, data + taken, unread - taken);
         taken += n;
-    } while (n > 0 && (taken < unread || connection->phase == SXE__HTTP_READ_BODY));
+    } while (n > 0 && taken < unread);
     sxe_consume(s, (unsigned)taken);
-    if (SXE_USER_DATA(s) == connection)
-        rest(connection, connection->requests != requests);
+    rest(connection, connection->requests != requests);
 }
 
 /* A reply ended, or a body may go on, in a call of the program's: this is what follows. */
@@ -373,11 +424,16 @@ go_on(SXE *s)
 {
     struct sxe__http_connection *connection = SXE_USER_DATA(s);
 
-    sxe__http_follow(connection);
+    if (s->on_close != sxe__http_on_close) /* it left HTTP */
+        return;
+    connection->waits = false;
+    /* An event in between may have ended the request. */
+    if (connection->phase >= SXE__HTTP_READ_BODY)
+        sxe__http_follow(connection);
     if (connection->phase == SXE__HTTP_READ_HEAD ||
         (connection->phase == SXE__HTTP_READ_BODY && !sxe__http_body_rests(connection->slot)))
         sxe_resume(s, SXE_RESUME_IMMEDIATE);
-    rest(connection, true);
+    rest(connection, false);
 }
 
 void
@@ -395,27 +451,15 @@ goes_on(struct sxe__http_connection *connection)
     const struct sxe_http_config *config = &connection->http->config;
     uint64_t least = (uint64_t)config->body_rate_min * config->body_timeout_ms / 1000;
 
+    if (config->body_rate_min == UINT32_MAX)
+        least = 1;
     return connection->window > 0 && connection->window >= least;
-}
-
-/* The handler took too long: what it holds is not its any more. */
-static void
-take_from_handler(struct sxe__http_connection *connection)
-{
-    struct sxe__http_slot *slot = connection->slot;
-
-    connection->inside = true;
-    if (slot->response.on_done != NULL)
-        slot->response.on_done(&slot->request, &slot->response, -ETIMEDOUT);
-    slot->response.on_done = NULL;
-    connection->inside = false;
 }
 
 void
 sxe__http_on_timeout(void *array, unsigned id, void *user)
 {
     struct sxe__http_connection *connection = (struct sxe__http_connection *)array + id;
-    SXE *s = connection->sxe;
     unsigned state = sxe_pool_index_to_state(array, id);
 
     SXE_UNUSED_PARAMETER(user);
@@ -424,15 +468,13 @@ sxe__http_on_timeout(void *array, unsigned id, void *user)
         sxe_pool_touch_indexed_element(array, id);
         return;
     }
-    if (state == SXE__HTTP_HANDLING)
-        take_from_handler(connection);
-    if (connection->slot == NULL) { /* idle, or not a byte since accept: there is nothing to say */
-        connection->phase = SXE__HTTP_OVER;
-        sxe_close(s);
-    } else {
-        if (state == SXE__HTTP_HEAD)
-            keep_head(connection->slot, SXE_BUF(s), (size_t)SXE_BUF_USED(s));
-        sxe__http_reject(connection, state == SXE__HTTP_HANDLING ? 503 : 408);
+    if (connection->slot == NULL) { /* not a byte of a request: there is nothing to answer */
+        sxe__http_dismiss(connection);
+        return;
     }
-    rest(connection, true);
+    if (state == SXE__HTTP_HEAD)
+        keep_head(connection->slot, SXE_BUF(connection->sxe),
+                  (size_t)SXE_BUF_USED(connection->sxe));
+    sxe__http_reject(connection, state == SXE__HTTP_HANDLING ? 503 : 408);
+    rest(connection, false);
 }

@@ -54,7 +54,10 @@ sxe__http_slots_new(struct sxe_http *http)
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (http->slots == MAP_FAILED) {
         http->slots = NULL;
-        return -errno;
+        SXE_ERROR("cannot reserve %zu bytes of address space for %u requests: %s; lower "
+                  "connections or body_max",
+                  number * http->slot_size, number, strerror(errno));
+        return -ENOMEM;
     }
     /* A huge page would make each slot cost two megabytes. A kernel without them refuses. */
     (void)!madvise(http->slots, number * http->slot_size, MADV_NOHUGEPAGE);
@@ -75,13 +78,31 @@ sxe__http_slots_delete(struct sxe_http *http)
 }
 
 void
+sxe__http_slot_forget_head(struct sxe__http_slot *slot)
+{
+    const struct sxe_span none = {NULL, 0};
+
+    slot->head_length = 0;
+    /* A request that is refused has none of these, but a log may ask. */
+    slot->request.raw_path = none;
+    slot->request.path = none;
+    slot->request.query = none;
+    slot->request.match.route = NULL;
+    slot->request.match.pattern = NULL;
+    slot->request.match.number = 0;
+    slot->request.user = slot->user = slot->request.http->config.user;
+    sxe_http_parser_next(&slot->request.head);
+}
+
+void
 sxe__http_slot_reset(struct sxe__http_slot *slot)
 {
     if (slot->used > slot->most)
         slot->most = slot->used;
+    if (slot->head_length == 0)
+        sxe__http_slot_forget_head(slot);
     slot->request.data = NULL;
     slot->request.body = (struct sxe_span){NULL, 0};
-    sxe_http_parser_next(&slot->request.head);
     memset((char *)slot + offsetof(struct sxe__http_slot, response), 0,
            offsetof(struct sxe__http_slot, chunks) - offsetof(struct sxe__http_slot, response));
     slot->since = sxe_time_turn_ns();
@@ -99,9 +120,12 @@ sxe__http_slot_take(struct sxe__http_connection *connection)
     slot->connection = connection;
     slot->used = 0;
     slot->most = 0;
-    slot->request.http = http;
-    sxe_http_parser_init(&slot->request.head, SXE_HTTP_REQUEST, slot->fields,
-                         http->config.head.fields_max, &http->config.head);
+    if (slot->request.http == NULL) { /* its pages are new */
+        slot->request.http = http;
+        sxe_http_parser_init(&slot->request.head, SXE_HTTP_REQUEST, slot->fields,
+                             http->config.head.fields_max, &http->config.head);
+        sxe__http_slot_forget_head(slot);
+    }
     sxe__http_slot_reset(slot);
     connection->slot = slot;
     return slot;
@@ -128,6 +152,8 @@ sxe__http_slot_give(struct sxe__http_connection *connection)
     sxe__http_body_forget(slot);
     connection->slot = NULL;
     touched = touched > http->touched[index] ? touched : http->touched[index];
+    if (touched > KEEP_MAX) /* where fields are many, the head is in what goes back */
+        sxe__http_slot_forget_head(slot);
     http->touched[index] = release(slot, touched, KEEP_MAX);
     if (http->resident + http->touched[index] > RESIDENT_MAX)
         http->touched[index] = release(slot, http->touched[index], 0);

@@ -9,10 +9,147 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Shorter memory is cheaper to copy than to lend. */
-#define COPY_MAX (16u * 1024)
+#include "sxe-http-list.h"
+#include "sxe-http-private.h"
 
-/* ---- Memory and files that are lent ---- */
+#define COPY_MAX     (16u * 1024) /* shorter memory is cheaper to copy than to lend */
+#define FRAMING_MAX  24           /* bytes around a chunk's data */
+#define PROTOCOL_MAX 256
+
+/* ---- Begin ---- */
+
+int
+sxe_http_begin(struct sxe_http_response *response, uint64_t length)
+{
+    struct sxe__http_slot *slot = SXE__HTTP_SLOT_OF_RESPONSE(response);
+    char *head = slot->request.http->scratch;
+    bool is_open = length == SXE_HTTP_LENGTH_UNKNOWN && sxe__http_sends_body(slot);
+    char *end;
+    int result;
+
+    if (slot->progress != SXE__HTTP_UNANSWERED)
+        return -EINVAL;
+    if (!sxe__http_has_room(slot, sxe__http_head_max(slot), 0))
+        return -ENOBUFS;
+    slot->is_chunked = is_open && slot->request.head.minor > 0;
+    /* Who waits for 100 will not get it any more: what it sends next may be the body or not. */
+    if (slot->continue_due || slot->request.http->stopping ||
+        (is_open && slot->request.head.minor == 0))
+        slot->close = true;
+    end = sxe__http_put_head(slot, head, length);
+    result = sxe_write(slot->connection->sxe, head, (unsigned)(end - head));
+    if (result < 0) {
+        slot->is_chunked = false;
+        return sxe__http_cannot_write(slot, result);
+    }
+    slot->progress = SXE__HTTP_BEGUN;
+    slot->length_left = length;
+    slot->fields_used = 0; /* what is added from here on is a trailer */
+    return 0;
+}
+
+/* ---- Parts ---- */
+
+struct part {
+    enum { COPIED, LENT, OF_FILE } kind;
+    int fd;
+    const void *data;
+    off_t offset;
+    size_t length;
+};
+
+static int
+write_content(SXE *s, const struct part *part)
+{
+    switch (part->kind) {
+    case COPIED:
+        return sxe_write(s, part->data, (unsigned)part->length);
+    case LENT:
+        return sxe_send(s, part->data, part->length, NULL);
+    case OF_FILE:
+        break;
+    }
+    return sxe_sendfile(s, part->fd, part->offset, part->length, NULL);
+}
+
+/* A chunk of its own (RFC 9112, 7.1): once its size is written, all of it must follow. */
+static int
+write_chunk(struct sxe__http_slot *slot, const struct part *part)
+{
+    SXE *s = slot->connection->sxe;
+    char size[FRAMING_MAX];
+    int length = snprintf(size, sizeof(size), "%zx\r\n", part->length);
+    int result = sxe_write(s, size, (unsigned)length);
+
+    if (result < 0)
+        return sxe__http_cannot_write(slot, result);
+    if (write_content(s, part) < 0 || SXE_WRITE_LITERAL(s, "\r\n") < 0)
+        return sxe__http_break(slot);
+    return 0;
+}
+
+/* Room is left for the last chunk and the trailer, so that who filled the output can end it. */
+static int
+write_part(struct sxe__http_slot *slot, const struct part *part)
+{
+    size_t framing = slot->is_chunked ? 2 * FRAMING_MAX + slot->fields_used : 0;
+    int result;
+
+    if (!sxe__http_has_room(slot, framing, part->kind == COPIED ? part->length : 0))
+        return -ENOBUFS;
+    if (slot->is_chunked)
+        return write_chunk(slot, part);
+    result = write_content(slot->connection->sxe, part);
+    return result < 0 ? sxe__http_cannot_write(slot, result) : 0;
+}
+
+static int
+add_part(struct sxe__http_slot *slot, const struct part *part)
+{
+    bool has_length = slot->length_left != SXE_HTTP_LENGTH_UNKNOWN;
+    int result = 0;
+
+    if (slot->progress != SXE__HTTP_BEGUN || (has_length && part->length > slot->length_left))
+        return -EINVAL;
+    if (part->length > 0 && sxe__http_sends_body(slot)) {
+        result = write_part(slot, part);
+        if (result < 0)
+            return result;
+        slot->is_lending |= part->kind != COPIED;
+        slot->body_sent += part->length;
+    }
+    if (has_length)
+        slot->length_left -= part->length;
+    return 0;
+}
+
+int
+sxe_http_write(struct sxe_http_response *response, const void *data, size_t length)
+{
+    struct part part = {.kind = COPIED, .data = data, .length = length};
+
+    return add_part(SXE__HTTP_SLOT_OF_RESPONSE(response), &part);
+}
+
+int
+sxe_http_write_file(struct sxe_http_response *response, int fd, off_t offset, size_t length)
+{
+    struct part part = {.kind = OF_FILE, .fd = fd, .offset = offset, .length = length};
+
+    return add_part(SXE__HTTP_SLOT_OF_RESPONSE(response), &part);
+}
+
+int
+sxe_http_add_trailer(struct sxe_http_response *response, const char *name, const char *value)
+{
+    struct sxe__http_slot *slot = SXE__HTTP_SLOT_OF_RESPONSE(response);
+
+    if (slot->progress != SXE__HTTP_BEGUN)
+        return -EINVAL;
+    return sxe__http_add_line(slot, name, (struct sxe_span){value, strlen(value)});
+}
+
+/* ---- The end ---- */
 
 static void
 lent_is_sent(SXE *s, int result)
@@ -26,192 +163,88 @@ lent_is_sent(SXE *s, int result)
     sxe__http_changed(connection);
 }
 
-/* The reply has ended: when the kernel has it all, it is done. */
-static void
-end_lent(struct sxe__http_slot *slot)
-{
-    slot->is_sending = true;
-    if (sxe_send(slot->connection->sxe, "", 0, lent_is_sent) < 0)
-        sxe__http_break(slot);
-    else
-        sxe__http_ended(slot);
-}
-
-/* ---- Parts ---- */
-
-int
-sxe_http_begin(struct sxe_http_response *response, uint64_t length)
-{
-    struct sxe__http_slot *slot = SXE__HTTP_SLOT_OF_RESPONSE(response);
-    SXE *s = slot->connection->sxe;
-    char *head = slot->request.http->scratch;
-    bool is_unknown = length == SXE_HTTP_LENGTH_UNKNOWN;
-    char *end;
-
-    if (slot->progress != SXE__HTTP_UNANSWERED)
-        return -EINVAL;
-    if (sxe__http_head_max(slot) > sxe_get_config()->output_max - sxe_unsent(s))
-        return -ENOBUFS;
-    slot->is_chunked = is_unknown && slot->request.head.minor > 0 && sxe__http_sends_body(slot);
-    if (is_unknown && slot->request.head.minor == 0)
-        slot->close = true;
-    slot->length_left = length;
-    end = sxe__http_put_head(slot, head, length);
-    if (sxe_write(s, head, (unsigned)(end - head)) < 0)
-        return -ENOTCONN;
-    slot->progress = SXE__HTTP_BEGUN;
-    slot->fields_used = 0; /* what is added from here on is a trailer */
-    return 0;
-}
-
-/* Whether so much more may be sent now. */
 static int
-check_part(const struct sxe__http_slot *slot, size_t length)
-{
-    if (slot->progress != SXE__HTTP_BEGUN)
-        return -EINVAL;
-    if (slot->length_left != SXE_HTTP_LENGTH_UNKNOWN && length > slot->length_left)
-        return -EINVAL;
-    return 0;
-}
-
-static void
-count_part(struct sxe__http_slot *slot, size_t length)
-{
-    slot->body_sent += length;
-    if (slot->length_left != SXE_HTTP_LENGTH_UNKNOWN)
-        slot->length_left -= length;
-}
-
-/* A chunk of its own (RFC 9112, 7.1), all of it or nothing. */
-static int
-write_part(struct sxe__http_slot *slot, const void *data, size_t length)
-{
-    SXE *s = slot->connection->sxe;
-    char size[20];
-    int size_length = 0;
-
-    if (slot->is_chunked)
-        size_length = snprintf(size, sizeof(size), "%zx\r\n", length);
-    if (length + sizeof(size) > sxe_get_config()->output_max - sxe_unsent(s))
-        return -ENOBUFS;
-    if (sxe_write(s, size, (unsigned)size_length) < 0)
-        return -ENOBUFS;
-    if (sxe_write(s, data, (unsigned)length) < 0 ||
-        (slot->is_chunked && SXE_WRITE_LITERAL(s, "\r\n") < 0))
-        sxe__http_break(slot);
-    return 0;
-}
-
-int
-sxe_http_write(struct sxe_http_response *response, const void *data, size_t length)
-{
-    struct sxe__http_slot *slot = SXE__HTTP_SLOT_OF_RESPONSE(response);
-    int result = check_part(slot, length);
-
-    if (result == 0 && length > 0 && sxe__http_sends_body(slot))
-        result = write_part(slot, data, length);
-    if (result == 0)
-        count_part(slot, length);
-    return result;
-}
-
-int
-sxe_http_write_file(struct sxe_http_response *response, int fd, off_t offset, size_t length)
-{
-    struct sxe__http_slot *slot = SXE__HTTP_SLOT_OF_RESPONSE(response);
-    int result = check_part(slot, length);
-
-    if (slot->is_chunked)
-        result = -EINVAL;
-    if (result == 0 && length > 0 && sxe__http_sends_body(slot)) {
-        slot->is_lending = true;
-        result = sxe_sendfile(slot->connection->sxe, fd, offset, length, NULL);
-    }
-    if (result == 0)
-        count_part(slot, length);
-    return result;
-}
-
-int
-sxe_http_add_trailer(struct sxe_http_response *response, const char *name, const char *value)
-{
-    struct sxe__http_slot *slot = SXE__HTTP_SLOT_OF_RESPONSE(response);
-
-    if (slot->progress != SXE__HTTP_BEGUN)
-        return -EINVAL;
-    return sxe__http_add_line(slot, name, (struct sxe_span){value, strlen(value)});
-}
-
-static void
 write_last_chunk(struct sxe__http_slot *slot)
 {
     SXE *s = slot->connection->sxe;
-    const char *trailers = (char *)slot + slot->request.http->reply_at;
+    const char *trailer = (char *)slot + slot->request.http->reply_at;
 
-    if (SXE_WRITE_LITERAL(s, "0\r\n") < 0 || sxe_write(s, trailers, slot->fields_used) < 0 ||
+    if (!sxe__http_has_room(slot, FRAMING_MAX + slot->fields_used, 0))
+        return -ENOBUFS;
+    if (SXE_WRITE_LITERAL(s, "0\r\n") < 0 || sxe_write(s, trailer, slot->fields_used) < 0 ||
         SXE_WRITE_LITERAL(s, "\r\n") < 0)
-        sxe__http_break(slot);
+        return sxe__http_break(slot);
+    return 0;
 }
 
-int
-sxe__http_end_begun(struct sxe__http_slot *slot, const void *data, size_t length)
+/* All parts are written. What was lent is done when the kernel has it, and so is a reply whose
+ * on_room is still to come. */
+static int
+end(struct sxe__http_slot *slot)
 {
-    int result = sxe_http_write(&slot->response, data, length);
+    int result;
 
-    if (result < 0)
-        return result;
-    if (slot->length_left != SXE_HTTP_LENGTH_UNKNOWN && slot->length_left > 0) {
+    if (slot->length_left != SXE_HTTP_LENGTH_UNKNOWN && slot->length_left > 0 &&
+        sxe__http_sends_body(slot)) {
         SXE_WARN("a reply has %llu bytes less than it said: its connection is closed",
                  (unsigned long long)slot->length_left);
         sxe__http_break(slot);
         return 0;
     }
-    if (slot->is_chunked)
-        write_last_chunk(slot);
-    if (slot->is_lending)
-        end_lent(slot);
-    else
-        sxe__http_ended(slot);
+    if (slot->is_chunked && (result = write_last_chunk(slot)) < 0)
+        return result;
+    if (slot->is_lending || slot->on_room != NULL) {
+        if (sxe_send(slot->connection->sxe, "", 0, lent_is_sent) < 0)
+            return sxe__http_break(slot);
+        slot->is_sending = true;
+    }
+    sxe__http_ended(slot);
     return 0;
 }
 
-/* ---- Whole replies of lent memory and files ---- */
+/* The last part of a reply, which may be the only one. */
+static int
+end_with(struct sxe__http_slot *slot, const struct part *part)
+{
+    bool is_whole = slot->progress == SXE__HTTP_UNANSWERED;
+    int result = 0;
+
+    if (is_whole) {
+        sxe__http_decide_close(slot);
+        result = sxe_http_begin(&slot->response, part->length);
+        if (result < 0)
+            return result;
+    }
+    result = add_part(slot, part);
+    if (result == 0)
+        return end(slot);
+    return is_whole ? sxe__http_break(slot) : result;
+}
+
+int
+sxe__http_end_begun(struct sxe__http_slot *slot, const void *data, size_t length)
+{
+    struct part part = {.kind = COPIED, .data = data, .length = length};
+
+    return slot->progress == SXE__HTTP_BEGUN ? end_with(slot, &part) : -EINVAL;
+}
 
 int
 sxe_http_end_borrowed(struct sxe_http_response *response, const void *body, size_t length)
 {
-    struct sxe__http_slot *slot = SXE__HTTP_SLOT_OF_RESPONSE(response);
-    int result;
+    struct part part = {.kind = LENT, .data = body, .length = length};
 
     if (length <= COPY_MAX)
         return sxe_http_end(response, body, length);
-    sxe__http_decide_close(slot);
-    result = sxe_http_begin(response, length);
-    if (result < 0)
-        return result;
-    slot->is_lending = true;
-    if (sxe__http_sends_body(slot) && sxe_send(slot->connection->sxe, body, length, NULL) < 0)
-        sxe__http_break(slot);
-    slot->body_sent = length;
-    end_lent(slot);
-    return 0;
+    return end_with(SXE__HTTP_SLOT_OF_RESPONSE(response), &part);
 }
 
 int
 sxe_http_end_file(struct sxe_http_response *response, int fd, off_t offset, size_t length)
 {
-    struct sxe__http_slot *slot = SXE__HTTP_SLOT_OF_RESPONSE(response);
-    int result;
+    struct part part = {.kind = OF_FILE, .fd = fd, .offset = offset, .length = length};
 
-    sxe__http_decide_close(slot);
-    result = sxe_http_begin(response, length);
-    if (result < 0)
-        return result;
-    if (sxe_http_write_file(response, fd, offset, length) < 0)
-        sxe__http_break(slot);
-    end_lent(slot);
-    return 0;
+    return end_with(SXE__HTTP_SLOT_OF_RESPONSE(response), &part);
 }
 
 /* ---- Room ---- */
@@ -220,18 +253,16 @@ static void
 has_room(SXE *s, int result)
 {
     struct sxe__http_connection *connection = SXE_USER_DATA(s);
-    struct sxe__http_slot *slot = connection->slot;
+    struct sxe__http_slot *slot;
     void (*on_room)(struct sxe_http_response * response);
 
     if (result < 0)
         return;
+    slot = connection->slot;
     on_room = slot->on_room;
     slot->on_room = NULL;
-    connection->inside = true;
-    on_room(&slot->response);
-    connection->inside = false;
-    if (slot->progress == SXE__HTTP_ENDED)
-        sxe__http_changed(connection);
+    if (slot->progress == SXE__HTTP_BEGUN)
+        on_room(&slot->response);
 }
 
 int
@@ -241,28 +272,47 @@ sxe_http_on_room(struct sxe_http_response *response,
     struct sxe__http_slot *slot = SXE__HTTP_SLOT_OF_RESPONSE(response);
     int result;
 
-    if (slot->on_room != NULL)
-        return -EBUSY;
     if (slot->progress != SXE__HTTP_BEGUN)
         return -EINVAL;
+    if (slot->on_room != NULL)
+        return -EBUSY;
     result = sxe_send(slot->connection->sxe, "", 0, has_room);
-    if (result == 0)
-        slot->on_room = on_room;
-    return result;
+    if (result < 0)
+        return sxe__http_cannot_write(slot, result);
+    slot->on_room = on_room;
+    return 0;
 }
 
 /* ---- Leaving HTTP ---- */
 
-static int
-write_upgrade(SXE *s, const char *protocol)
+/* RFC 9110, 7.8: only to a protocol that the client named; so its name is no more than a value. */
+static bool
+is_asked_for(const struct sxe_http_request *request, const char *protocol)
 {
-    char head[256];
-    int length = snprintf(head, sizeof(head),
-                          "HTTP/1.1 101 Switching Protocols\r\nUpgrade: %s\r\nConnection: Upgrade"
-                          "\r\n\r\n",
-                          protocol);
+    struct sxe_http_list list =
+        sxe_http_list_of(&request->head, request->data, SXE_HTTP_FIELD_UPGRADE);
+    size_t length = strlen(protocol);
+    struct sxe_span element;
 
-    return length < (int)sizeof(head) ? sxe_write(s, head, (unsigned)length) : -ENOBUFS;
+    while (request->head.upgrade && length <= PROTOCOL_MAX && sxe_http_list_next(&list, &element)) {
+        if (element.length == length && sxe__http_same(element.base, protocol, length))
+            return true;
+    }
+    return false;
+}
+
+static int
+write_upgrade(struct sxe__http_slot *slot, const char *protocol)
+{
+    char *head = slot->request.http->scratch;
+    const char *fields = (char *)slot + slot->request.http->reply_at;
+    size_t size = sxe__http_head_max(slot) + PROTOCOL_MAX;
+    int length = snprintf(head, size,
+                          "HTTP/1.1 101 Switching Protocols\r\nUpgrade: %s\r\n"
+                          "Connection: upgrade\r\n%.*s\r\n",
+                          protocol, (int)slot->fields_used, fields);
+
+    return sxe_write(slot->connection->sxe, head, (unsigned)length);
 }
 
 SXE *
@@ -273,11 +323,15 @@ sxe_http_upgrade(struct sxe_http_response *response, const char *protocol,
     struct sxe__http_connection *connection = slot->connection;
     SXE *s = connection->sxe;
 
-    if (!slot->request.head.upgrade || !slot->body_whole || slot->progress != SXE__HTTP_UNANSWERED)
+    if (slot->progress != SXE__HTTP_UNANSWERED || !slot->body_whole ||
+        !is_asked_for(&slot->request, protocol) || write_upgrade(slot, protocol) < 0)
         return NULL;
-    if (write_upgrade(s, protocol) < 0)
-        return NULL;
+    slot->status = 101;
+    slot->progress = SXE__HTTP_ENDED;
+    slot->response.on_done = NULL;
+    sxe__http_forget(connection, 0);
     sxe__http_free(connection);
+    sxe_set_half_close(s, false);
     s->on_read = on_read;
     s->on_close = on_close;
     SXE_USER_DATA(s) = user;

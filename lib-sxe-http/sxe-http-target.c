@@ -4,7 +4,7 @@
 #include <arpa/inet.h>
 #include <string.h>
 
-enum { PORT_MAX = 65535, IPV6_MAX = 45 };
+enum { PORT_MAX = 65535, SHORT_PORT = 4 /* digits that cannot exceed it */, IPV6_MAX = 45 };
 
 static bool
 is_digit(char c)
@@ -25,17 +25,11 @@ is_hex(char c)
 }
 
 /* What a registered name has besides escapes, and an address of version 4 too (RFC 3986, 3.2.2). */
-#define IS_NAME(c)                                                                             \
-    (((c) >= 'a' && (c) <= 'z') || ((c) >= 'A' && (c) <= 'Z') || ((c) >= '0' && (c) <= '9') || \
-     (c) == '-' || (c) == '.' || (c) == '_' || (c) == '~' || (c) == '!' || (c) == '$' ||       \
-     ((c) >= '&' && (c) <= ',') || (c) == ';' || (c) == '=')
-#define IS_NAME_4(c)  IS_NAME(c), IS_NAME((c) + 1), IS_NAME((c) + 2), IS_NAME((c) + 3)
-#define IS_NAME_16(c) IS_NAME_4(c), IS_NAME_4((c) + 4), IS_NAME_4((c) + 8), IS_NAME_4((c) + 12)
-#define IS_NAME_64(c) \
-    IS_NAME_16(c), IS_NAME_16((c) + 16), IS_NAME_16((c) + 32), IS_NAME_16((c) + 48)
-
-/* A table, because every request has a host, and few instructions a byte are many in all. */
-static const bool is_name[256] = {IS_NAME_64(0), IS_NAME_64(64)};
+static bool
+is_name(char c)
+{
+    return is_letter(c) || is_digit(c) || (c != '\0' && strchr("-._~!$&'()*+,;=", c) != NULL);
+}
 
 bool
 sxe__http_is_escape(const char *digits)
@@ -67,7 +61,7 @@ host_end(const char *p, const char *end)
         return p == NULL ? NULL : p + 1;
     }
     for (;;) {
-        while (p < end && is_name[(uint8_t)*p])
+        while (p < end && is_name(*p))
             p++;
         if (p == end || *p != '%')
             return p;
@@ -97,14 +91,56 @@ is_port(const char *p, const char *end)
     return true;
 }
 
+/* Of 8 bytes, the highest bit of each that is no letter, digit, dot or hyphen. A sum has that bit
+ * from the first byte of a range on; it carries only if the byte has it too, and is odd by that. */
+static uint64_t
+odd_bytes(const char *bytes)
+{
+    const uint64_t each = UINT64_C(0x0101010101010101);
+    uint64_t word;
+    uint64_t small;
+    uint64_t letter;
+    uint64_t digit;
+
+    memcpy(&word, bytes, sizeof(word));
+    small = word | each * 0x20;
+    letter = (small + each * (0x80 - 'a')) & ~(small + each * (0x7f - 'z'));
+    digit = (word + each * (0x80 - '-')) & ~(word + each * (0x7f - '9')); /* and -./ */
+    digit &= (word ^ each * '/') + each * 0x7f;
+    return (word | ~(letter | digit)) & each * 0x80;
+}
+
+/* The usual: a name of letters, digits, dots and hyphens, perhaps a port. It takes 8 bytes at a
+ * time, because a loop over the bytes of its host was a quarter of what a short request cost. */
+static bool
+is_usual_host(const char *host, size_t length)
+{
+    size_t name = length;
+    uint64_t odd = 0;
+
+    while (name > 0 && is_digit(host[name - 1]))
+        name--;
+    name = name > 0 && host[name - 1] == ':' && length - name <= SHORT_PORT ? name - 1 : length;
+    if (name < sizeof(odd))
+        return false;
+    for (size_t i = 0; i + sizeof(odd) < name; i += sizeof(odd))
+        odd |= odd_bytes(host + i);
+    return (odd | odd_bytes(host + name - sizeof(odd))) == 0;
+}
+
 bool
 sxe__http_host(const char *host, size_t length)
 {
     const char *end = host + length;
-    const char *p = host_end(host, end);
+    const char *p;
 
-    /* Nothing at all is a host, but a port alone is not (RFC 9110, 4.2.1). */
-    return p != NULL && (p != host || p == end) && is_port(p, end);
+    if (is_usual_host(host, length))
+        return true;
+    p = host_end(host, end);
+    if (p == end)
+        return true;
+    /* Nothing at all is a host, but a port alone is none (RFC 9110, 4.2.1). */
+    return p != NULL && p != host && is_port(p, end);
 }
 
 /* uri-host ":" port, both there (RFC 9112, 3.2.3). */

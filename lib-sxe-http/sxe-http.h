@@ -69,7 +69,7 @@ struct sxe_http;
 /* What on_reply gets, when a reply has been sent or given up. */
 struct sxe_http_summary {
     unsigned status;      /* 0: none was sent */
-    uint64_t body_length; /* bytes of the reply's body, as counted by the handler */
+    uint64_t body_length; /* bytes of the reply's body, none for HEAD */
     uint64_t duration_ns; /* from the event that brought the request's first byte */
     int result;           /* 0, or -errno: the connection ended first */
 };
@@ -80,7 +80,7 @@ struct sxe_http_config {
     const struct sxe_http_router *router; /* borrowed; NULL: every request is the handler's */
     void *user;                           /* for the handler: request->user at first */
     bool stream;                 /* the handler is called before the body, see sxe_http_read */
-    uint32_t connections;        /* open at once; 10000 */
+    uint32_t connections;        /* open at once, then the longest idle one makes room; 10000 */
     uint32_t requests_max;       /* of a connection, then it is closed; 1000000 */
     uint32_t address_max;        /* connections of an address, IPv6: of a /64; 1000. This machine's
                                    own addresses are not counted */
@@ -88,7 +88,7 @@ struct sxe_http_config {
     uint32_t body_max;           /* bytes of a body that is read as a whole; 1 MiB */
     size_t body_memory_max;      /* bytes of all bodies that are waiting to be whole; 256 MiB */
     uint32_t fields_max;         /* bytes of a reply's fields; 8192 */
-    uint32_t head_timeout_ms;    /* from the first byte, at first from accept; 10000 */
+    uint32_t head_timeout_ms;    /* accept to the first byte, and that to a whole head; 10000 */
     uint32_t body_timeout_ms;    /* in each such time a body makes progress; 10000 */
     uint32_t body_rate_min;      /* bytes a second that are progress; 500 */
     uint32_t idle_timeout_ms;    /* between requests; 60000 */
@@ -110,11 +110,11 @@ SXE_PUBLIC void sxe_http_delete(struct sxe_http *http);
 SXE_PUBLIC SXE_RETURN sxe_http_listen(struct sxe_http *http, const char *ip, unsigned short port);
 SXE_PUBLIC SXE_RETURN sxe_http_listen_unix(struct sxe_http *http, const char *path);
 
-/* The port of the last sxe_http_listen, for port 0. */
+/* The port of the last sxe_http_listen, for port 0; 0: none listens. */
 SXE_PUBLIC unsigned short sxe_http_port(const struct sxe_http *http);
 
-/* Accept nothing more, close idle connections, and the others when their reply is sent; done (may
- * be NULL) is called when none is left. */
+/* Accept nothing more, close connections that have no whole head, and the others when their reply
+ * is sent; done (may be NULL) is called when none is left, perhaps in this call. */
 SXE_PUBLIC void sxe_http_stop(struct sxe_http *http, void (*done)(struct sxe_http *));
 
 /* Bytes of address space that the server has, printed like sxe_plan_print; out may be NULL. */
@@ -144,6 +144,10 @@ sxe_http_method(const struct sxe_http_request *request)
 SXE_PUBLIC struct sxe_span sxe_http_method_text(const struct sxe_http_request *request);
 SXE_PUBLIC struct sxe_span sxe_http_target(const struct sxe_http_request *request);
 
+/* Which host and port it is for: those of the target, else Host (RFC 9112, 3.2.2); base NULL: a
+ * request of 1.0 that does not say. */
+SXE_PUBLIC struct sxe_span sxe_http_authority(const struct sxe_http_request *request);
+
 /* The path with its escapes decoded and its dot segments resolved, made when first asked for. It
  * may have any byte, "/" from %2F and NUL too: sxe_http_path_to_file is for file names. */
 SXE_PUBLIC struct sxe_span sxe_http_decoded_path(struct sxe_http_request *request);
@@ -155,8 +159,7 @@ static inline struct sxe_span
 sxe_http_known_value(const struct sxe_http_request *request, enum sxe_http_field_id id)
 {
     const struct sxe_http_field *field = sxe_http_known(&request->head, id);
-    struct sxe_span none = {NULL, 0};
-    struct sxe_span value = none;
+    struct sxe_span value = {NULL, 0};
 
     if (field != NULL) {
         value.base = request->data + field->value;
@@ -191,14 +194,19 @@ SXE_PUBLIC void sxe_http_pause(struct sxe_http_request *request);
 SXE_PUBLIC void sxe_http_resume(struct sxe_http_request *request);
 
 /* ---- The response ----
- * Either one of sxe_http_end..., or sxe_http_begin, any number of sxe_http_write..., and
- * sxe_http_end. All return 0 or -errno: -EINVAL what cannot be sent, or not in this order; -ENOBUFS
- * no room; then nothing was taken. -ENOTCONN the client is gone. */
+ * Either one of sxe_http_end..., or sxe_http_begin, any number of sxe_http_write..., and one of
+ * sxe_http_end.... All return 0 or -errno:
+ *
+ *     -EINVAL    what may not be sent, or not in this order      nothing was taken
+ *     -ENOBUFS   not now: see output_max of struct sxe_config    nothing was taken
+ *     -ENOTCONN  the client is gone                              on_done comes, with the reason */
 
 struct sxe_http_response {
     void *user; /* rw: NULL at first */
-    /* rw: the kernel has the whole reply (0), or the client is gone, or handler_timeout is over
-     * (-errno): what was borrowed is free, and request and response will be another's. */
+    /* rw: the reply needs nothing of the program's any more, and what was lent is with the kernel
+     * (0); or the client is gone (-errno); or the library answered: 408 or 503 because time is over
+     * (-ETIMEDOUT), 400 or 413 to a body that goes wrong (-EPROTO). Request and response will be
+     * another's. sxe_fini alone ends requests without it. */
     void (*on_done)(struct sxe_http_request *request, struct sxe_http_response *response,
                     int result);
 };
@@ -206,7 +214,8 @@ struct sxe_http_response {
 /* 200 to 599; 200 if not called. */
 SXE_PUBLIC int sxe_http_set_status(struct sxe_http_response *response, unsigned status);
 
-/* One line more. The name is a token; the value has no control bytes. */
+/* One line more. The name is a token, and not one of those in rule 3; the value has no control
+ * bytes (RFC 9110, 5.5). Upgrade brings its Connection with it (RFC 9110, 7.8). */
 SXE_PUBLIC int sxe_http_add_field(struct sxe_http_response *response, const char *name,
                                   const char *value);
 SXE_PUBLIC int sxe_http_add_field_span(struct sxe_http_response *response, const char *name,
@@ -215,10 +224,13 @@ SXE_PUBLIC int sxe_http_add_field_span(struct sxe_http_response *response, const
 /* Close the connection after this reply. */
 SXE_PUBLIC void sxe_http_close(struct sxe_http_response *response);
 
-/* The whole body, or the last part of one that was begun. Copies. */
+/* Give the reply up: the connection is reset, so that half of it does not look like all. */
+SXE_PUBLIC void sxe_http_abort(struct sxe_http_response *response);
+
+/* The whole body, or the last part of one that was begun. Copies: output_max (1 MiB) at most. */
 SXE_PUBLIC int sxe_http_end(struct sxe_http_response *response, const void *body, size_t length);
 
-/* The same, borrowed until on_done. */
+/* The same, borrowed until on_done, of any length. */
 SXE_PUBLIC int sxe_http_end_borrowed(struct sxe_http_response *response, const void *body,
                                      size_t length);
 
@@ -227,24 +239,29 @@ SXE_PUBLIC int sxe_http_end_file(struct sxe_http_response *response, int fd, off
                                  size_t length);
 
 #define SXE_HTTP_LENGTH_UNKNOWN UINT64_MAX
-/* Send status and fields; the body follows, of that length, or chunked (to 1.0: until close). */
+/* Send status and fields; the body follows, of that length, or chunked (to 1.0: until close). More
+ * than the length is -EINVAL; an end before it breaks the connection. */
 SXE_PUBLIC int sxe_http_begin(struct sxe_http_response *response, uint64_t length);
 SXE_PUBLIC int sxe_http_write(struct sxe_http_response *response, const void *data,
                               size_t length); /* copies */
 SXE_PUBLIC int sxe_http_write_file(struct sxe_http_response *response, int fd, off_t offset,
                                    size_t length); /* borrows until on_done */
 
-/* Call on_room once, later, when the kernel has all that was written. -EBUSY: it is called already. */
+/* Call on_room once, later, when the kernel has all that was written. -EBUSY: it is called already.
+ * Not called when the reply ends first. */
 SXE_PUBLIC int sxe_http_on_room(struct sxe_http_response *response,
                                 void (*on_room)(struct sxe_http_response *response));
 
-/* A field behind a chunked body, before its end; where the reply is not chunked it is dropped. */
+/* A field behind a chunked body, before its end; where the reply is not chunked it is dropped. Not
+ * for what a recipient needs before the body (RFC 9110, 6.5.1). */
 SXE_PUBLIC int sxe_http_add_trailer(struct sxe_http_response *response, const char *name,
                                     const char *value);
 
-/* Answer 101 and leave the connection to the program: it is the caller's, with these callbacks;
- * unread bytes are shown in this turn of the loop. NULL: the request did not ask for it. Request
- * and response are gone. */
+/* Answer 101, with the fields that were added, and leave the connection to the program: it is the
+ * caller's, with these callbacks and no half-close; bytes that came behind the request are shown in
+ * this turn of the loop. NULL: the request does not name that protocol in its Upgrade, its body is
+ * not whole, or 101 cannot be sent; then it is still to be answered. Otherwise request and response
+ * are gone, and there is no on_done. */
 SXE_PUBLIC SXE *sxe_http_upgrade(struct sxe_http_response *response, const char *protocol,
                                  SXE_IN_EVENT_READ on_read, SXE_IN_EVENT_CLOSE on_close,
                                  void *user);

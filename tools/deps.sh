@@ -28,7 +28,15 @@ probe_build() {
 int main(void) { return ev_version_major() != 4; }' -lev
 }
 
+# The parsers that ours is compared with; of llhttp the package has the sources.
+probe_peers() {
+    need libhttp-parser-dev compiles '#include <http_parser.h>
+int main(void) { return http_parser_version() == 0; }' -l:libhttp_parser.a
+    need node-llhttp test -e /usr/share/llhttp/llhttp.c
+}
+
 probe_test() {
+    probe_peers
     need libev-dev compiles '#include <ev.h>
 int main(void) { return ev_version_major() != 4; }' -l:libev.a -lm
     need check compiles '#include <check.h>
@@ -50,6 +58,7 @@ probe_lint() {
 }
 
 probe_fuzz() {
+    probe_peers
     need clang-14 command -v clang-14
     need libclang-rt-14-dev test -e "$(clang-14 -print-file-name=libclang_rt.fuzzer-x86_64.a 2>/dev/null || echo /none)"
 }

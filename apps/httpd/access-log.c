@@ -11,8 +11,13 @@
 #include <unistd.h>
 
 #define BUFFER_SIZE (64u * 1024)
-#define LINE_SIZE   4096u
-#define FIELD_MAX   1200u /* bytes of one escaped text */
+#define LINE_SIZE   8192u
+#define TEXT_MAX    1200u /* bytes of one escaped text, but for what is left of its last escape */
+#define TEXTS       5     /* a client can send for one line: method, target, host, referer, agent */
+#define REST_MAX    1024  /* bytes of all else in a line */
+
+_Static_assert(TEXTS *(TEXT_MAX + sizeof("\\u00ff")) + REST_MAX <= LINE_SIZE,
+               "every line has room: none is cut where it would not be JSON");
 
 struct access_log {
     const char *path;
@@ -22,11 +27,11 @@ struct access_log {
     char date[40];
     uint64_t dropped;
     uint64_t reported; /* of those dropped */
+    bool is_torn;      /* the file has the beginning of the buffer's first line */
     unsigned used;
     char buffer[BUFFER_SIZE];
 };
 
-/* A line being made; what has no room is cut. */
 struct line {
     char text[LINE_SIZE];
     unsigned length;
@@ -41,27 +46,25 @@ static void add(struct line *line, const char *format, ...) SXE_PRINTF(2, 3);
 static void
 add(struct line *line, const char *format, ...)
 {
-    unsigned room = LINE_SIZE - line->length;
     va_list arguments;
-    int length;
 
     va_start(arguments, format);
-    length = vsnprintf(line->text + line->length, room, format, arguments);
+    line->length +=
+        (unsigned)vsnprintf(line->text + line->length, LINE_SIZE - line->length, format, arguments);
     va_end(arguments);
-    line->length += (unsigned)length < room ? (unsigned)length : room - 1;
 }
 
 static void
 add_escaped(struct line *line, struct sxe_span text, enum escape escape)
 {
-    unsigned end = line->length + FIELD_MAX;
+    unsigned end = line->length + TEXT_MAX;
 
     for (size_t i = 0; i < text.length && line->length < end; i++) {
         unsigned char byte = (unsigned char)text.base[i];
 
         if (byte < ' ' || byte >= 0x7f || byte == '"' || byte == '\\')
             add(line, escape == JSON ? "\\u%04x" : "\\x%02X", byte);
-        else if (line->length < LINE_SIZE - 1)
+        else
             line->text[line->length++] = (char)byte;
     }
 }
@@ -77,11 +80,52 @@ add_quoted(struct line *line, struct sxe_span text)
 static struct sxe_span
 peer_of(const struct sxe_http_request *request)
 {
+    static const char mapped[] = "::ffff:"; /* IPv4, as a listener on :: sees it */
     const char *ip = sxe_http_peer_ip(request);
 
     if (*ip == '\0')
         ip = "unix";
+    else if (strncmp(ip, mapped, sizeof(mapped) - 1) == 0 && strchr(ip, '.') != NULL)
+        ip += sizeof(mapped) - 1;
     return (struct sxe_span){ip, strlen(ip)};
+}
+
+/* Nginx's number for a client that left before its reply began. */
+static unsigned
+status_of(const struct sxe_http_summary *summary)
+{
+    return summary->status != 0 ? summary->status : 499;
+}
+
+/* That were sent: a reply to HEAD says how many there would be. */
+static unsigned long long
+body_bytes(const struct sxe_http_request *request, const struct sxe_http_summary *summary)
+{
+    return request->head.method == SXE_HTTP_HEAD ? 0 : summary->body_length;
+}
+
+/* Of a first line that was refused, or did not come whole, there is a part only. */
+static bool
+has_version(const struct sxe_http_request *request, const struct sxe_http_summary *summary)
+{
+    return request->head.number > 0 ||
+           (request->head.refusal == SXE_HTTP_NOT_REFUSED && summary->status != 408);
+}
+
+static void
+add_request_line(struct line *line, const struct sxe_http_request *request,
+                 const struct sxe_http_summary *summary)
+{
+    struct sxe_span method = sxe_http_method_text(request);
+    struct sxe_span target = sxe_http_target(request);
+
+    add_escaped(line, method.length > 0 ? method : (struct sxe_span){"-", 1}, HEX);
+    if (target.length == 0)
+        return;
+    add(line, " ");
+    add_escaped(line, target, HEX);
+    if (has_version(request, summary))
+        add(line, " HTTP/1.%u", request->head.minor);
 }
 
 static void
@@ -90,17 +134,14 @@ add_common(struct line *line, const char *date, const struct sxe_http_request *r
 {
     add_escaped(line, peer_of(request), HEX);
     add(line, " - - [%s] \"", date);
-    add_escaped(line, sxe_http_method_text(request), HEX);
-    add(line, " ");
-    add_escaped(line, sxe_http_target(request), HEX);
-    add(line, " HTTP/1.%u\" %u %llu", request->head.minor, summary->status,
-        (unsigned long long)summary->body_length);
+    add_request_line(line, request, summary);
+    add(line, "\" %u %llu", status_of(summary), body_bytes(request, summary));
 }
 
 static void
 add_member(struct line *line, const char *name, struct sxe_span text)
 {
-    if (text.base == NULL)
+    if (text.length == 0)
         return;
     add(line, ",\"%s\":\"", name);
     add_escaped(line, text, JSON);
@@ -111,16 +152,22 @@ static void
 add_json(struct line *line, const char *date, const struct sxe_http_request *request,
          const struct sxe_http_summary *summary)
 {
+    const struct sxe_http_parser *head = &request->head;
+
     add(line, "{\"time\":\"%s\",\"status\":%u,\"bytes\":%llu,\"duration_us\":%llu", date,
-        summary->status, (unsigned long long)summary->body_length,
+        status_of(summary), body_bytes(request, summary),
         (unsigned long long)(summary->duration_ns / SXE_NS_PER_US));
     add_member(line, "peer", peer_of(request));
     add_member(line, "method", sxe_http_method_text(request));
     add_member(line, "target", sxe_http_target(request));
-    add(line, ",\"version\":\"1.%u\"", request->head.minor);
+    if (has_version(request, summary))
+        add(line, ",\"version\":\"1.%u\"", head->minor);
     add_member(line, "host", sxe_http_known_value(request, SXE_HTTP_FIELD_HOST));
     add_member(line, "referer", sxe_http_field_value(request, "Referer"));
     add_member(line, "user_agent", sxe_http_known_value(request, SXE_HTTP_FIELD_USER_AGENT));
+    if (head->refusal != SXE_HTTP_NOT_REFUSED)
+        add(line, ",\"refused\":\"%s\"",
+            sxe_http_refusal_text((enum sxe_http_refusal)head->refusal));
     if (summary->result < 0)
         add(line, ",\"error\":\"%s\"", strerror(-summary->result));
     add(line, "}");
@@ -130,6 +177,8 @@ add_json(struct line *line, const char *date, const struct sxe_http_request *req
 static const char *
 date_of_now(struct access_log *log)
 {
+    static const char months[][4] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
+                                     "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
     time_t now = time(NULL);
     struct tm tm;
 
@@ -142,9 +191,8 @@ date_of_now(struct access_log *log)
                  tm.tm_mon + 1, tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec);
         return log->date;
     }
-    snprintf(log->date, sizeof(log->date), "%02d/%.3s/%04d:%02d:%02d:%02d +0000", tm.tm_mday,
-             "JanFebMarAprMayJunJulAugSepOctNovDec" + 3 * tm.tm_mon, tm.tm_year + 1900, tm.tm_hour,
-             tm.tm_min, tm.tm_sec);
+    snprintf(log->date, sizeof(log->date), "%02d/%s/%04d:%02d:%02d:%02d +0000", tm.tm_mday,
+             months[tm.tm_mon], tm.tm_year + 1900, tm.tm_hour, tm.tm_min, tm.tm_sec);
     return log->date;
 }
 
@@ -154,6 +202,7 @@ make_line(struct access_log *log, struct line *line, const struct sxe_http_reque
 {
     const char *date = date_of_now(log);
 
+    line->length = 0;
     if (log->format == ACCESS_LOG_JSON) {
         add_json(line, date, request, summary);
     } else {
@@ -168,12 +217,27 @@ make_line(struct access_log *log, struct line *line, const struct sxe_http_reque
 
 /* ---- The file ---- */
 
+#define FLAGS (O_WRONLY | O_APPEND | O_NONBLOCK | O_CLOEXEC | O_NOCTTY)
+
+/* Opened again, it can be made not to wait without the shell, or whoever else writes there, being
+ * changed as well; a socket cannot be opened. */
+static int
+open_output(void)
+{
+    int fd = open("/proc/self/fd/1", FLAGS);
+
+    if (fd >= 0)
+        return fd;
+    fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+    if (fd >= 0)
+        fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
+    return fd;
+}
+
 static int
 open_file(const char *path)
 {
-    if (strcmp(path, "-") == 0)
-        return fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
-    return open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0640);
+    return strcmp(path, "-") == 0 ? open_output() : open(path, FLAGS | O_CREAT, 0640);
 }
 
 struct access_log *
@@ -193,6 +257,60 @@ access_log_open(const char *path, enum access_log_format format)
     return NULL;
 }
 
+/* ---- Dropped lines ---- */
+
+static void
+drop(struct access_log *log)
+{
+    if (log->dropped++ == log->reported)
+        SXE_WARN("the access log %s cannot be written: %s; lines are dropped until it can",
+                 log->path, strerror(errno));
+}
+
+static void
+report_drops(struct access_log *log)
+{
+    if (log->dropped == log->reported)
+        return;
+    SXE_WARN("the access log %s has lost %llu lines, because it could not be written", log->path,
+             (unsigned long long)(log->dropped - log->reported));
+    log->reported = log->dropped;
+}
+
+static void
+take(struct access_log *log, size_t length)
+{
+    log->used -= (unsigned)length;
+    memmove(log->buffer, log->buffer + length, log->used);
+}
+
+/* Of the buffer: it counts as dropped. */
+static void
+drop_first_line(struct access_log *log)
+{
+    const char *end = rawmemchr(log->buffer, '\n');
+
+    take(log, (size_t)(end - log->buffer) + 1);
+    log->is_torn = false;
+    log->dropped++;
+}
+
+/* ---- Writing ---- */
+
+/* What cannot be written now stays. */
+void
+access_log_flush(struct access_log *log)
+{
+    ssize_t written = 0;
+
+    while (log->used > 0 && (written = write(log->fd, log->buffer, log->used)) > 0) {
+        log->is_torn = log->buffer[written - 1] != '\n';
+        take(log, (size_t)written);
+    }
+    if (log->used == 0)
+        report_drops(log);
+}
+
 int
 access_log_reopen(struct access_log *log)
 {
@@ -203,31 +321,9 @@ access_log_reopen(struct access_log *log)
     access_log_flush(log);
     close(log->fd);
     log->fd = fd;
+    if (log->is_torn)
+        drop_first_line(log);
     return 0;
-}
-
-static void
-report_drops(struct access_log *log)
-{
-    if (log->dropped == log->reported)
-        return;
-    SXE_WARN("the access log %s goes on; %llu lines are lost, because it could not be written",
-             log->path, (unsigned long long)(log->dropped - log->reported));
-    log->reported = log->dropped;
-}
-
-/* What cannot be written now stays: half a line would spoil the next one. */
-void
-access_log_flush(struct access_log *log)
-{
-    ssize_t written = log->used == 0 ? 0 : write(log->fd, log->buffer, log->used);
-
-    if (written <= 0)
-        return;
-    log->used -= (unsigned)written;
-    memmove(log->buffer, log->buffer + written, log->used);
-    if (log->used == 0)
-        report_drops(log);
 }
 
 void
@@ -236,12 +332,11 @@ access_log_add(struct access_log *log, const struct sxe_http_request *request,
 {
     struct line line;
 
-    line.length = 0;
     make_line(log, &line, request, summary);
     if (line.length > BUFFER_SIZE - log->used)
         access_log_flush(log);
     if (line.length > BUFFER_SIZE - log->used) {
-        log->dropped++;
+        drop(log);
         return;
     }
     memcpy(log->buffer + log->used, line.text, line.length);
@@ -260,6 +355,9 @@ access_log_close(struct access_log *log)
     if (log == NULL)
         return;
     access_log_flush(log);
+    while (log->used > 0)
+        drop_first_line(log);
+    report_drops(log);
     close(log->fd);
     free(log);
 }

@@ -8,9 +8,9 @@
  *
  * What a client sent is escaped: bytes below 0x20, from 0x7f on, " and \ stand as \xHH (in JSON as
  * \u00HH), so a line is a line. A disk that is full, or a pipe that nobody reads, never holds up
- * the server: lines are dropped, and counted, and the log says so.
+ * the server: lines are dropped whole, and counted, and the log of the program says so.
  *
- * Limits: 64 KiB of buffer; 4 KiB a line, what is longer is cut in its fields.
+ * Limits: 64 KiB of buffer; of each text that a client sent, 1,200 bytes once they are escaped.
  */
 #ifndef ACCESS_LOG_H
 #define ACCESS_LOG_H
@@ -21,7 +21,7 @@ enum access_log_format { ACCESS_LOG_COMMON, ACCESS_LOG_COMBINED, ACCESS_LOG_JSON
 
 struct access_log;
 
-/* path "-" is the standard output. NULL: errno says why not. */
+/* path "-" is the standard output; a path is borrowed until close. NULL: errno says why not. */
 struct access_log *access_log_open(const char *path, enum access_log_format format);
 void access_log_close(struct access_log *log); /* writes what is left; NULL is allowed */
 

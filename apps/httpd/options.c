@@ -2,6 +2,7 @@
 #include "options.h"
 
 #include <arpa/inet.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -12,6 +13,9 @@
 #define CONNECTIONS_MAX 10000000ul
 #define DAY_MS          (24ul * 60 * 60 * 1000)
 #define MIB             (1024ul * 1024)
+#define HEAD_MOST       61440 /* bytes of a head; offsets in it have 16 bits */
+#define TYPE_LENGTH_MAX 127   /* of a content type; RFC 6838, 4.2 */
+#define UNIX_PATH_MAX   107
 
 enum {
     UNIX = COMMAND_LINE_LONG,
@@ -35,6 +39,7 @@ enum {
     BODY_TIMEOUT,
     IDLE_TIMEOUT,
     STALL_TIMEOUT,
+    STOP_TIMEOUT,
     PLAN
 };
 
@@ -47,7 +52,7 @@ static const struct command_option table[] = {
     {{"unix", required_argument, NULL, UNIX}, "PATH", "on a unix socket, too"},
     {{"proxy-from", required_argument, NULL, PROXY_FROM},
      "NETS",
-     "whose connections begin with a PROXY header: 10.0.0.0/8,::1,unix"},
+     "who begins with a PROXY header: 10.0.0.0/8,::1,unix"},
     COMMAND_LINE_GROUP("What it serves"),
     {{"root", required_argument, NULL, 'r'},
      "DIR",
@@ -65,12 +70,16 @@ static const struct command_option table[] = {
      "Cache-Control of files: 'max-age=3600'"},
     {{"header", required_argument, NULL, HEADER}, "'K: V'", "add this to every reply; repeatable"},
     COMMAND_LINE_GROUP("What it says"),
-    {{"access-log", required_argument, NULL, ACCESS_LOG}, "FILE", "a line a request; -: stdout"},
+    {{"access-log", required_argument, NULL, ACCESS_LOG},
+     "FILE",
+     "a line a request; -: standard output"},
     {{"log-format", required_argument, NULL, LOG_FORMAT},
      "FORMAT",
      "common, combined or json (combined)"},
     COMMAND_LINE_GROUP("Limits (sizes: 64k, 1m; what is more is refused)"),
-    {{"connections", required_argument, NULL, 'c'}, "N", "open at once; more wait (10000)"},
+    {{"connections", required_argument, NULL, 'c'},
+     "N",
+     "open at once; then idle ones make way (10000)"},
     {{"connections-per-address", required_argument, NULL, ADDRESS_MAX},
      "N",
      "of one client, but this machine; 0: any (1000)"},
@@ -93,6 +102,9 @@ static const struct command_option table[] = {
     {{"stall-timeout", required_argument, NULL, STALL_TIMEOUT},
      "TIME",
      "without the client reading its reply (30)"},
+    {{"stop-timeout", required_argument, NULL, STOP_TIMEOUT},
+     "TIME",
+     "for what is under way when it is told to end (5)"},
     COMMAND_LINE_GROUP("About"),
     {{"plan", no_argument, NULL, PLAN}, "", "print the memory that would be reserved, and exit"},
     COMMAND_LINE_HELP,
@@ -108,8 +120,8 @@ static const struct command_line line = {
             {"-i :: -p 80 -r /srv/www --access-log -", "on all addresses, with a log"},
             {"-r . --listing --header 'Cache-Control: no-store'", "while developing"},
         },
-    .closing =
-        "SIGTERM and SIGINT: finish what was begun, then end. SIGHUP: open the access log again.",
+    .closing = "SIGTERM, SIGINT: finish what is under way, then end; again: end now.\n"
+               "SIGHUP, SIGUSR1: open the access log again, after it was renamed.",
     .options = table,
     .number = sizeof(table) / sizeof(table[0]),
     .take = take,
@@ -154,6 +166,16 @@ size(const char *what, unsigned long min, unsigned long max, uint32_t *value)
 }
 
 static bool
+small_number(const char *what, unsigned long min, unsigned long max, uint16_t *value)
+{
+    uint32_t taken = 0;
+    bool is_good = number(what, min, max, &taken);
+
+    *value = (uint16_t)taken;
+    return is_good;
+}
+
+static bool
 small_size(const char *what, unsigned long min, unsigned long max, uint16_t *value)
 {
     uint32_t taken = 0;
@@ -173,6 +195,17 @@ duration(const char *what, uint32_t *value)
     return is_good;
 }
 
+/* What a field's value can have: RFC 9110, 5.5. */
+static bool
+is_value(const char *text)
+{
+    for (; *text != '\0'; text++) {
+        if (((unsigned char)*text < ' ' && *text != '\t') || *text == 0x7f)
+            return false;
+    }
+    return true;
+}
+
 static bool
 is_token_byte(char c)
 {
@@ -180,27 +213,35 @@ is_token_byte(char c)
            (c != '\0' && strchr("!#$%&'*+-.^_`|~", c) != NULL);
 }
 
-/* "Name: value" of RFC 9110, 5.5, and not one that the library sends. */
+/* "Name: value", and not one that replies have already. */
 static bool
 is_field(const char *text)
 {
-    static const char *const reserved[] = {
-        "Connection:", "Content-Length:", "Date:", "Trailer:", "Transfer-Encoding:"};
-    const char *p = text;
+    static const char *const reserved[] = {"Accept-Ranges",
+                                           "Connection",
+                                           "Content-Encoding",
+                                           "Content-Length",
+                                           "Content-Range",
+                                           "Content-Type",
+                                           "Date",
+                                           "ETag",
+                                           "Keep-Alive",
+                                           "Last-Modified",
+                                           "Location",
+                                           "Trailer",
+                                           "Transfer-Encoding",
+                                           "Upgrade"};
+    size_t length = 0;
 
-    for (size_t i = 0; i < sizeof(reserved) / sizeof(reserved[0]); i++) {
-        if (strncasecmp(text, reserved[i], strlen(reserved[i])) == 0)
-            return false;
-    }
-    while (is_token_byte(*p))
-        p++;
-    if (p == text || *p != ':')
+    while (is_token_byte(text[length]))
+        length++;
+    if (length == 0 || text[length] != ':')
         return false;
-    for (; *p != '\0'; p++) {
-        if (((unsigned char)*p < ' ' && *p != '\t') || *p == 0x7f)
+    for (size_t i = 0; i < sizeof(reserved) / sizeof(reserved[0]); i++) {
+        if (strlen(reserved[i]) == length && strncasecmp(text, reserved[i], length) == 0)
             return false;
     }
-    return true;
+    return is_value(text + length);
 }
 
 static bool
@@ -210,7 +251,7 @@ add_field(struct httpd_options *options)
 
     if (!is_field(optarg))
         return wrong("a header (--header)",
-                     "'Name: value', and not one that says where a reply ends");
+                     "'Name: value', and not one of those that a reply has anyway");
     if (used + strlen(optarg) + 3 > sizeof(options->fields))
         return wrong("a header (--header)", "shorter: all of them have 4 KiB");
     snprintf(options->fields + used, sizeof(options->fields) - used, "%s\r\n", optarg);
@@ -218,12 +259,27 @@ add_field(struct httpd_options *options)
     return true;
 }
 
+/* A line as of mime.types: "text/markdown md mkd". */
+static bool
+is_type(const char *text)
+{
+    size_t length = strcspn(text, " ");
+    size_t slash = strcspn(text, "/");
+
+    for (const char *p = text; *p != '\0'; p++) {
+        if (*p < ' ' || *p > '~' || *p == '#')
+            return false;
+    }
+    return slash > 0 && slash + 1 < length && length <= TYPE_LENGTH_MAX &&
+           text[length + strspn(text + length, " ")] != '\0';
+}
+
 static bool
 add_type(struct httpd_options *options)
 {
     size_t used = strlen(options->types);
 
-    if (strchr(optarg, '/') == NULL || strchr(optarg, ' ') == NULL || strchr(optarg, '\n') != NULL)
+    if (!is_type(optarg))
         return wrong("a content type (--type)", "'type/subtype extension', as in mime.types");
     if (used + strlen(optarg) + 2 > sizeof(options->types))
         return wrong("a content type (--type)", "shorter: all of them have 4 KiB");
@@ -233,13 +289,20 @@ add_type(struct httpd_options *options)
 }
 
 static bool
+is_file_name(const char *name)
+{
+    return *name != '\0' && strlen(name) <= NAME_MAX && strchr(name, '/') == NULL &&
+           strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
+}
+
+static bool
 add_index(struct httpd_options *options)
 {
     unsigned number = 0;
 
     while (options->index[number] != NULL)
         number++;
-    if (number == HTTPD_INDEX_MAX || *optarg == '\0' || strchr(optarg, '/') != NULL)
+    if (number == HTTPD_INDEX_MAX || !is_file_name(optarg))
         return wrong("an index (--index)",
                      "the name of a file, without a slash; at most 8 of them");
     options->index[number] = optarg;
@@ -258,13 +321,30 @@ add_proxies(struct httpd_options *options)
 }
 
 static bool
-log_format(enum access_log_format *format)
+set_cache_control(struct httpd_options *options)
+{
+    options->files.cache_control = optarg;
+    return is_value(optarg) ||
+           wrong("Cache-Control (--cache-control)", "the value of a header, without line ends");
+}
+
+static bool
+set_unix_path(struct httpd_options *options)
+{
+    options->unix_path = optarg;
+    return (*optarg != '\0' && strlen(optarg) <= UNIX_PATH_MAX) ||
+           wrong("the path of the unix socket (--unix)", "1 to 107 bytes long");
+}
+
+static bool
+log_format(struct httpd_options *options)
 {
     static const char *const names[] = {"common", "combined", "json"};
 
     for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         if (strcmp(optarg, names[i]) == 0) {
-            *format = (enum access_log_format)i;
+            options->access_log_format = (enum access_log_format)i;
+            options->access_log_format_given = true;
             return true;
         }
     }
@@ -277,32 +357,26 @@ log_format(enum access_log_format *format)
 static bool
 take_place(struct httpd_options *options, int val)
 {
-    uint32_t port = 0;
-    bool is_good = true;
-
     switch (val) {
     case 'i':
         options->ip = optarg;
         return is_address(optarg);
     case 'p':
-        is_good = number("the port (-p)", 0, 65535, &port);
-        options->port = (unsigned short)port;
-        break;
+        return small_number("the port (-p)", 0, 65535, &options->port);
     case UNIX:
-        options->unix_path = optarg;
-        break;
+        return set_unix_path(options);
     case PROXY_FROM:
         return add_proxies(options);
     case ACCESS_LOG:
         options->access_log = optarg;
         break;
     case LOG_FORMAT:
-        return log_format(&options->access_log_format);
+        return log_format(options);
     default:
         options->plan = true;
         break;
     }
-    return is_good;
+    return true;
 }
 
 static bool
@@ -323,8 +397,7 @@ take_files(struct httpd_options *options, int val)
         options->files.dot_files = true;
         break;
     case CACHE_CONTROL:
-        options->files.cache_control = optarg;
-        break;
+        return set_cache_control(options);
     default:
         return add_field(options);
     }
@@ -349,11 +422,12 @@ take_limit(struct httpd_options *options, int val)
         return number("the requests of a connection (--requests)", 1, UINT32_MAX,
                       &http->requests_max);
     case LINE_MAX_BYTES:
-        return small_size("the request line's size (--max-line)", 64, 16384, &http->head.line_max);
+        return small_size("the request line's size (--max-line)", 64, HEAD_MOST,
+                          &http->head.line_max);
     case HEAD_MAX:
-        return small_size("the head's size (--max-header)", 256, 16384, &http->head.head_max);
+        return small_size("the head's size (--max-header)", 256, HEAD_MOST, &http->head.head_max);
     case FIELDS_MAX:
-        return small_size("the number of fields (--max-fields)", 1, 255, &http->head.fields_max);
+        return small_number("the number of fields (--max-fields)", 1, 255, &http->head.fields_max);
     default:
         return size("the body's size (--max-body)", 1, 1024 * MIB, &http->body_max);
     }
@@ -373,8 +447,10 @@ take_time(struct httpd_options *options, int val)
         return size("the rate of a body (--body-rate)", 1, 1024 * MIB, &http->body_rate_min);
     case IDLE_TIMEOUT:
         return duration("the time between requests (--idle-timeout)", &http->idle_timeout_ms);
-    default:
+    case STALL_TIMEOUT:
         return duration("the time of a stall (--stall-timeout)", &options->stall_timeout_ms);
+    default:
+        return duration("the time for the end (--stop-timeout)", &options->stop_timeout_ms);
     }
 }
 
@@ -407,6 +483,7 @@ take(void *settings, int val)
     case BODY_RATE:
     case IDLE_TIMEOUT:
     case STALL_TIMEOUT:
+    case STOP_TIMEOUT:
         is_good = take_time(settings, val);
         break;
     default:
@@ -416,14 +493,61 @@ take(void *settings, int val)
     return is_good ? COMMAND_LINE_GO_ON : COMMAND_LINE_WRONG;
 }
 
+/* ---- All together ---- */
+
+/* What is said of files, but not which; what is said of a log that there is not. */
+static bool
+is_complete(const struct httpd_options *options)
+{
+    const struct sxe_http_files_config *files = &options->files;
+    const char *missing = NULL;
+
+    if (files->root == NULL && (files->listing || files->index != NULL || files->dot_files ||
+                                files->types != NULL || files->cache_control != NULL))
+        missing = "files are described, but not where they are: say -r DIR";
+    else if (options->access_log == NULL && options->access_log_format_given)
+        missing = "--log-format is there, but no log: say --access-log FILE";
+    if (missing == NULL)
+        return true;
+    fprintf(stderr, "sxe-httpd: %s. Try --help.\n", missing);
+    return false;
+}
+
+/* A request line is a part of the head. */
+static bool
+fit_line(struct sxe_http_limits *head)
+{
+    static const struct sxe_http_limits usual = SXE_HTTP_LIMITS;
+
+    if (head->head_max == 0)
+        head->head_max = usual.head_max;
+    if (head->line_max == 0)
+        head->line_max = usual.line_max < head->head_max ? usual.line_max : head->head_max;
+    if (head->line_max <= head->head_max)
+        return true;
+    fprintf(stderr,
+            "sxe-httpd: a request line of %u bytes (--max-line) does not fit into a head of %u "
+            "(--max-header). Try --help.\n",
+            head->line_max, head->head_max);
+    return false;
+}
+
 int
 httpd_options_parse(struct httpd_options *options, int argc, char **argv)
 {
+    int status;
+
     *options = (struct httpd_options){
         .ip = "127.0.0.1",
         .port = 8000,
         .stall_timeout_ms = 30000,
+        .stop_timeout_ms = 5000,
         .access_log_format = ACCESS_LOG_COMBINED,
     };
-    return command_line_parse(&line, options, argc, argv);
+    status = command_line_parse(&line, options, argc, argv);
+    if (status != COMMAND_LINE_GO_ON)
+        return status;
+    if (!is_complete(options) || !fit_line(&options->http.head))
+        return COMMAND_LINE_WRONG;
+    return COMMAND_LINE_GO_ON;
 }

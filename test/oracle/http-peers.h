@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: other parsers of HTTP behind one face, to be compared with ours: Debian's
- * libhttp-parser-dev and node-llhttp (Node's). Used if they are installed, never copied here.
- * Place: peer-*.c, one a parser, are linked by the Makefile when the parser is there; so a pointer
- * in http_peers() may be NULL.
+ * What: other parsers of HTTP behind one face, to be compared with ours: those of Debian's packages
+ * libhttp-parser-dev and node-llhttp (Node's). They are used where installed, never copied here.
+ * Place: peer-*.c, one a parser, are compiled by the Makefile when the parser is there; without it
+ * http_peer() is NULL, and what compares must fail.
  */
 #ifndef HTTP_PEERS_H
 #define HTTP_PEERS_H

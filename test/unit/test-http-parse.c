@@ -90,6 +90,26 @@ START_TEST(a_host_takes_what_rfc_3986_says)
 }
 END_TEST
 
+START_TEST(a_byte_of_a_host_counts_at_every_place)
+{
+    bool is_name = _i != 0 && _i < 0x80 && strchr("-._~!$&'()*+,;=", _i) != NULL;
+    char host[24];
+
+    is_name |= is_token((unsigned)_i) && strchr("!#$%&'*+-.^_`|~", _i) == NULL;
+    for (size_t length = 1; length <= sizeof(host); length++) {
+        for (size_t at = 0; at < length; at++) {
+            bool is_port = _i == ':' && at > 0 && at == length - 1;
+            bool is_escape = _i == '%' && length - at > 2;
+
+            memset(host, 'a', sizeof(host));
+            host[at] = (char)_i;
+            ck_assert_int_eq(sxe__http_host(http_case_at_edge(host, length), length),
+                             is_name || is_port || is_escape);
+        }
+    }
+}
+END_TEST
+
 /* ---- Limits ---- */
 
 static const struct sxe_http_limits small = {24, 48, 2};
@@ -396,6 +416,7 @@ main(void)
     tcase_add_loop_test(bytes, a_path_takes_what_browsers_send, 0, 256);
     tcase_add_loop_test(bytes, a_query_takes_what_browsers_send, 0, 256);
     tcase_add_loop_test(bytes, a_host_takes_what_rfc_3986_says, 0, 256);
+    tcase_add_loop_test(bytes, a_byte_of_a_host_counts_at_every_place, 0, 256);
     tcase_add_loop_test(limits, limits_hold_at_every_split, 0,
                         sizeof(limited) / sizeof(limited[0]));
     tcase_add_test(limits, a_line_limit_above_the_head_limit_is_the_head_limit);

@@ -1,160 +1,114 @@
 /* SPDX-License-Identifier: MIT
  *
- * sxe-httpd as a program: its options in this process, its service in a child, over loopback.
+ * sxe-httpd as a program: what ends it at once in this process, its service in a child.
  */
-#include "options.h"
-#include "reply.h"
+#include "run-httpd.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <netinet/in.h>
+#include <ev.h>
 #include <sched.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/socket.h>
-#include <sys/time.h>
-#include <sys/wait.h>
-#include <unistd.h>
+#include <sys/stat.h>
+#include <time.h>
 
-#include "fake-os.h"
-#include "fake-time.h"
-#include "sxe-time.h"
-#include "sxe-util.h"
-#include "test-main.h"
+static char directory[] = "/tmp/sxe-httpd-XXXXXX";
+static char root[64];
+static char log_path[64];
+static char renamed[64];
+static char socket_path[64];
 
-int sxe_httpd_main(int argc, char **argv);
-
-#define ARGUMENTS_MAX 8
-
-struct command {
-    char *argv[ARGUMENTS_MAX];
-    int argc;
-};
-
-/* "-p 8000" becomes {"sxe-httpd", "-p", "8000"}; the text is cut up. */
-static struct command
-command_of(char *text)
+static void
+write_file(const char *name, const char *text)
 {
-    static char name[] = "sxe-httpd";
-    struct command command = {{name}, 1};
+    char path[128];
+    FILE *file;
 
-    while (text != NULL) {
-        ck_assert_int_lt(command.argc, ARGUMENTS_MAX - 1);
-        command.argv[command.argc++] = strsep(&text, " ");
-    }
-    return command;
-}
-
-/* ---- Programs that end by themselves ---- */
-
-static char out[4096];
-static char err[4096];
-
-static int
-capture(int fd)
-{
-    int file = memfd_create("captured", 0);
-
-    fflush(NULL);
-    ck_assert_int_ge(dup2(file, fd), 0);
-    return file;
+    snprintf(path, sizeof(path), "%s/%s", root, name);
+    file = fopen(path, "we");
+    ck_assert_ptr_nonnull(file);
+    fputs(text, file);
+    fclose(file);
 }
 
 static void
-read_captured(int file, char *text, size_t size)
+make_directory(void)
 {
-    ssize_t length = pread(file, text, size - 1, 0);
-
-    ck_assert_int_ge(length, 0);
-    text[length] = '\0';
+    memcpy(directory, "/tmp/sxe-httpd-XXXXXX", sizeof(directory));
+    ck_assert_ptr_nonnull(mkdtemp(directory));
+    snprintf(root, sizeof(root), "%s/root", directory);
+    snprintf(log_path, sizeof(log_path), "%s/log", directory);
+    snprintf(renamed, sizeof(renamed), "%s/log.1", directory);
+    snprintf(socket_path, sizeof(socket_path), "%s/socket", directory);
+    ck_assert_int_eq(mkdir(root, 0755), 0);
+    write_file("hello.txt", "hello\n");
+    write_file("index.html", "home\n");
+    write_file("start.html", "start\n");
+    write_file("a.sxe", "typed\n");
 }
 
-static int
-run(const char *arguments)
+static void
+remove_directory(void)
 {
-    char text[256];
-    struct command command;
-    int out_file = capture(STDOUT_FILENO);
-    int err_file = capture(STDERR_FILENO);
-    int status;
+    char command[128];
 
-    snprintf(text, sizeof(text), "%s", arguments);
-    command = command_of(text);
-    status = sxe_httpd_main(command.argc, command.argv);
-    fflush(NULL);
-    read_captured(out_file, out, sizeof(out));
-    read_captured(err_file, err, sizeof(err));
-    return status;
+    snprintf(command, sizeof(command), "rm -r %s", directory);
+    ck_assert_int_eq(system(command), 0);
 }
 
-static const struct {
-    const char *arguments;
-    const char *says; /* on stderr */
-} mistakes[] = {
-    {"-p", "option requires an argument"},
-    {"-p 65536", "the port (-p) is '65536'; it must be a number from 0 to 65535. Try --help."},
-    {"-p -1", "the port (-p) is '-1'"},
-    {"-p +1", "the port (-p) is '+1'"},
-    {"-p 8000x", "the port (-p) is '8000x'"},
-    {"-p http", "the port (-p) is 'http'"},
-    {"-p 99999999999999999999999", "the port (-p) is '9"},
-    {"--port=0x50", "the port (-p) is '0x50'"},
-    {"-c 0", "the number of connections (-c) is '0'; it must be a number from 1 to 10000000."},
-    {"-c 10000001", "the number of connections (-c) is '10000001'"},
-    {"-c many", "the number of connections (-c) is 'many'"},
-    {"-i localhost", "the address (-i) is 'localhost'; it must be IPv4 or IPv6. Try --help."},
-    {"-i 127.0.0.256", "the address (-i) is '127.0.0.256'"},
-    {"--ip", "requires an argument"},
-    {"-x", "invalid option -- 'x'\nTry sxe-httpd --help.\n"},
-    {"--unknown", "unrecognized option '--unknown'\nTry sxe-httpd --help.\n"},
-    {"8000", "sxe-httpd: '8000' is not an option. Try --help.\n"},
-    {"-p 0 -- -c", "'-c' is not an option"},
-};
-
-START_TEST(a_mistake_is_named_and_exits_with_2)
-{
-    ck_assert_int_eq(run(mistakes[_i].arguments), 2);
-    ck_assert_str_eq(out, "");
-    ck_assert_msg(strstr(err, mistakes[_i].says) != NULL, "%s", err);
-}
-END_TEST
-
-START_TEST(help_lists_every_option)
-{
-    ck_assert_int_eq(run(_i == 0 ? "--help" : "-h"), 0);
-    ck_assert_str_eq(err, "");
-    ck_assert_ptr_nonnull(strstr(out, "usage: sxe-httpd [options]\n"));
-    ck_assert_ptr_nonnull(strstr(out, "  -i, --ip          IP    address to listen on"));
-    ck_assert_ptr_nonnull(strstr(out, "  -p, --port        PORT  port to listen on"));
-    ck_assert_ptr_nonnull(strstr(out, "  -c, --connections N     connections served at once"));
-    ck_assert_ptr_nonnull(strstr(out, "      --plan              print the memory"));
-    ck_assert_ptr_nonnull(strstr(out, "      --version           print the version"));
-}
-END_TEST
-
-START_TEST(version_is_the_librarys)
-{
-    ck_assert_int_eq(run("--version"), 0);
-    ck_assert_str_eq(out, "sxe-httpd " SXE_VERSION "\n");
-}
-END_TEST
+/* ---- What ends at once ---- */
 
 START_TEST(the_plan_is_printed_and_nothing_served)
 {
-    ck_assert_int_eq(run("-c 99 --plan"), 0);
-    ck_assert_ptr_nonnull(strstr(out, "sockets                 100 x"));
-    ck_assert_ptr_nonnull(strstr(out, "total"));
-    ck_assert_str_eq(err, "");
+    RUN_HTTPD("-c", "99", "--plan");
+    ck_assert_int_eq(ran.status, 0);
+    check_has(ran.output, "sockets ");
+    check_has(ran.output, "total ");
+    check_has(ran.output, "http connections         99 x");
+    check_has(ran.output, "http requests            99 x");
+    ck_assert_ptr_null(strstr(ran.output, "http files"));
+    ck_assert_str_eq(ran.errors, "");
 }
 END_TEST
 
+START_TEST(the_plan_has_files_where_there_are_any)
+{
+    RUN_HTTPD("-r", root, "--plan");
+    ck_assert_int_eq(ran.status, 0);
+    check_has(ran.output, "http files ");
+}
+END_TEST
+
+START_TEST(a_root_that_cannot_be_served_is_named)
+{
+    char name[128];
+    const char *roots[][2] = {{"", "''"}, {name, name}, {"/nonexistent", "'/nonexistent'"}};
+    const char *why[] = {"No such file or directory", "Not a directory",
+                         "No such file or directory"};
+
+    snprintf(name, sizeof(name), "%s/hello.txt", root);
+    RUN_HTTPD("-p", "0", "-r", roots[_i][0]);
+    ck_assert_int_eq(ran.status, 1);
+    ck_assert_str_eq(ran.output, "");
+    check_has(ran.errors, "sxe-httpd: cannot serve the files of '");
+    check_has(ran.errors, roots[_i][1]);
+    check_has(ran.errors, why[_i]);
+    check_has(ran.errors, "; give -r a directory that there is");
+}
+END_TEST
+
+START_TEST(a_log_that_cannot_be_opened_is_named)
+{
+    RUN_HTTPD("-p", "0", "--access-log", "/nonexistent/log");
+    ck_assert_int_eq(ran.status, 1);
+    ck_assert_str_eq(ran.output, "");
+    check_has(ran.errors,
+              "sxe-httpd: cannot open the access log '/nonexistent/log': No such file or "
+              "directory; choose another with --access-log, in a directory where");
+}
+END_TEST
+
+/* A port or a path that this process listens on. */
 static int
-loopback_socket(unsigned short *port)
+taken_port(unsigned short *port)
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t length = sizeof(address);
@@ -167,144 +121,127 @@ loopback_socket(unsigned short *port)
     return fd;
 }
 
-START_TEST(a_port_in_use_exits_with_1)
+static int
+taken_path(const char *path)
+{
+    struct sockaddr_un at = {.sun_family = AF_UNIX};
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    snprintf(at.sun_path, sizeof(at.sun_path), "%s", path);
+    ck_assert_int_eq(bind(fd, (struct sockaddr *)&at, sizeof(at)), 0);
+    ck_assert_int_eq(listen(fd, 1), 0);
+    return fd;
+}
+
+START_TEST(who_holds_the_port_is_named)
 {
     unsigned short port;
-    int taken = loopback_socket(&port);
-    char arguments[32];
-    char says[128];
+    int taken = taken_port(&port);
+    char text[8];
+    char says[256];
 
-    snprintf(arguments, sizeof(arguments), "-p %u", port);
-    ck_assert_int_eq(run(arguments), 1);
-    snprintf(says, sizeof(says), "cannot listen on 127.0.0.1 port %u: Address already in use\n",
-             port);
-    ck_assert_msg(strstr(err, says) != NULL, "%s", err);
-    ck_assert_str_eq(out, "");
+    snprintf(text, sizeof(text), "%u", port);
+    RUN_HTTPD("-p", text);
+    ck_assert_int_eq(ran.status, 1);
+    ck_assert_str_eq(ran.output, "");
+    snprintf(says, sizeof(says),
+             "sxe-httpd: cannot listen on 127.0.0.1 port %u: port %u is in use by ", port, port);
+    check_has(ran.errors, says);
+    snprintf(says, sizeof(says), " (pid %d); stop it, or choose another port with -p\n", getpid());
+    check_has(ran.errors, says);
     close(taken);
 }
 END_TEST
 
-START_TEST(without_memory_it_exits_with_1)
+START_TEST(who_holds_the_path_is_named_and_nobody_is_told_that_it_listens)
 {
-    fake_os_fail(FAKE_CALLOC, 1, 0, ENOMEM);
-    ck_assert_int_eq(run("-p 0"), 1);
-    ck_assert_msg(strstr(err, "sxe-httpd: cannot start: Cannot allocate memory\n") != NULL, "%s",
-                  err);
+    int taken = taken_path(socket_path);
+    char says[256];
+
+    RUN_HTTPD("-p", "0", "--unix", socket_path);
+    ck_assert_int_eq(ran.status, 1);
+    ck_assert_str_eq(ran.output, "");
+    snprintf(says, sizeof(says), "sxe-httpd: cannot listen on %s: %s is in use by ", socket_path,
+             socket_path);
+    check_has(ran.errors, says);
+    snprintf(says, sizeof(says), " (pid %d); choose another path with --unix", getpid());
+    check_has(ran.errors, says);
+    close(taken);
 }
 END_TEST
 
-/* ---- The server in a child ---- */
-
-static pid_t server;
-static unsigned short server_port;
-static int server_ip_version;
-
-/* Sets faults in the child, before the program starts. */
-static void (*prepare_server)(void);
-
-static void
-start_server(const char *arguments)
+START_TEST(a_path_without_a_directory_is_named)
 {
-    char text[256];
-    char line[256];
-    int said[2];
-    FILE *stream;
-
-    snprintf(text, sizeof(text), "%s", arguments);
-    ck_assert_int_eq(pipe2(said, O_CLOEXEC), 0);
-    server = fork();
-    if (server == 0) {
-        struct command command = command_of(text);
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
-        dup2(said[1], STDOUT_FILENO);
-        if (prepare_server != NULL)
-            prepare_server();
-        exit(sxe_httpd_main(command.argc, command.argv));
-    }
-    close(said[1]);
-    stream = fdopen(said[0], "r");
-    ck_assert_ptr_nonnull(fgets(line, sizeof(line), stream));
-    fclose(stream);
-    server_ip_version = strncmp(line, "listening on http://[::1]:", 26) == 0 ? 6 : 4;
-    if (server_ip_version == 4)
-        ck_assert_int_eq(strncmp(line, "listening on http://127.0.0.1:", 30), 0);
-    server_port = (unsigned short)strtoul(strrchr(line, ':') + 1, NULL, 10);
-    ck_assert_str_eq(strrchr(line, '/'), "/\n");
+    RUN_HTTPD("-p", "0", "--unix", "/nonexistent/socket");
+    ck_assert_int_eq(ran.status, 1);
+    check_has(ran.errors, "sxe-httpd: cannot listen on /nonexistent/socket: No such file or "
+                          "directory; choose another path with --unix");
 }
+END_TEST
 
-static void
-stop_server(int signal_number)
+START_TEST(an_address_of_another_machine_is_named)
 {
-    int status;
-
-    ck_assert_int_eq(kill(server, signal_number), 0);
-    ck_assert_int_eq(waitpid(server, &status, 0), server);
-    ck_assert_int_eq(status, 0);
+    RUN_HTTPD("-i", "192.0.2.1", "-p", "80");
+    ck_assert_int_eq(ran.status, 1);
+    check_has(ran.errors, "sxe-httpd: cannot listen on 192.0.2.1 port 80: Cannot assign requested "
+                          "address; choose an address of this machine with -i\n");
 }
+END_TEST
 
-static int
-dial(void)
+static const struct {
+    int error;
+    const char *says;
+} refusals[] = {
+    {EACCES, "Permission denied; choose a port from 1024 on with -p, or give the program "
+             "CAP_NET_BIND_SERVICE\n"},
+    {ENOMEM, "sxe-httpd: cannot listen on 127.0.0.1 port 80: Cannot allocate memory\n"},
+};
+
+START_TEST(a_port_that_is_denied_is_named)
 {
-    struct sockaddr_in in4 = {.sin_family = AF_INET,
-                              .sin_port = htons(server_port),
-                              .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    struct sockaddr_in6 in6 = {.sin6_family = AF_INET6,
-                               .sin6_port = htons(server_port),
-                               .sin6_addr = IN6ADDR_LOOPBACK_INIT};
-    struct timeval patience = {.tv_sec = 10};
-    int fd = socket(server_ip_version == 4 ? AF_INET : AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-    ck_assert_int_eq(setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)), 0);
-    if (server_ip_version == 4)
-        ck_assert_int_eq(connect(fd, (struct sockaddr *)&in4, sizeof(in4)), 0);
-    else
-        ck_assert_int_eq(connect(fd, (struct sockaddr *)&in6, sizeof(in6)), 0);
-    return fd;
+    fake_os_fail(FAKE_BIND, 1, 1, refusals[_i].error);
+    RUN_HTTPD("-p", "80");
+    ck_assert_int_eq(ran.status, 1);
+    check_has(ran.errors, refusals[_i].says);
 }
+END_TEST
 
-static void
-say(int fd, const char *text)
+/* F1, F7: whatever fails at the beginning, it says so, and nothing is left open. */
+START_TEST(f1_whatever_fails_at_the_beginning_ends_it_with_a_reason)
 {
-    ck_assert_int_eq(send(fd, text, strlen(text), MSG_NOSIGNAL), (ssize_t)strlen(text));
+    static const enum fake_call kinds[] = {FAKE_MALLOC, FAKE_CALLOC,       FAKE_POSIX_MEMALIGN,
+                                           FAKE_MMAP,   FAKE_MEMFD_CREATE, FAKE_SOCKET,
+                                           FAKE_BIND,   FAKE_LISTEN,       FAKE_PTHREAD_CREATE};
+    unsigned open = fake_os_open_fds();
+    unsigned nth = 0;
+
+    do {
+        /* Where nothing fails before, the port is taken. libev's own calls, of realloc, end the
+         * process when they fail; after the beginning it makes none. */
+        unsigned short port;
+        int taken = taken_port(&port);
+        char text[8];
+
+        snprintf(text, sizeof(text), "%u", port);
+        fake_os_sweep(kinds, sizeof(kinds) / sizeof(kinds[0]), ++nth, false, ENOMEM);
+        RUN_HTTPD("-c", "10", "-p", text, "-r", root);
+        ck_assert_int_eq(ran.status, 1);
+        check_has(ran.errors, "sxe-httpd: cannot ");
+        close(taken);
+        ev_loop_destroy(ev_default_loop(EVFLAG_AUTO)); /* libev's own descriptors */
+        ck_assert_uint_eq(fake_os_open_fds(), open);
+    } while (strstr(ran.errors, "is in use by") == NULL);
+    ck_assert_uint_gt(nth, 10);
 }
+END_TEST
 
-/* What comes must be this; each * stands for a date's 29 bytes. */
-static void
-expect(int fd, const char *text)
-{
-    char got[30] = "";
-
-    for (; *text != '\0'; text++) {
-        size_t length = *text == '*' ? 29 : 1;
-        ck_assert_int_eq(recv(fd, got, length, MSG_WAITALL), (ssize_t)length);
-        got[length] = '\0';
-        if (length == 1)
-            ck_assert_int_eq(got[0], *text);
-        else
-            ck_assert_str_eq(got + 25, " GMT");
-    }
-}
-
-static void
-expect_end(int fd)
-{
-    char byte;
-
-    ck_assert_int_eq(recv(fd, &byte, 1, 0), 0);
-    close(fd);
-}
-
-#define HEAD_OF_REPLY \
-    "HTTP/1.1 200 OK\r\nDate: *\r\nContent-Type: text/plain\r\nContent-Length: 14\r\n"
-#define BODY  "Hello, World!\n"
-#define GET   "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
-#define HELLO HEAD_OF_REPLY "\r\n" BODY
+/* ---- Service ---- */
 
 START_TEST(it_says_hello_as_often_as_asked_until_it_is_stopped)
 {
     int fd;
 
-    start_server("-p 0 -c 10");
+    START_HTTPD("-c", "10");
     fd = dial();
     for (unsigned i = 0; i < 10; i++) {
         say(fd, GET);
@@ -312,8 +249,10 @@ START_TEST(it_says_hello_as_often_as_asked_until_it_is_stopped)
     }
     say(fd, GET GET GET);
     expect(fd, HELLO HELLO HELLO);
-    stop_server(_i == 0 ? SIGTERM : SIGINT);
-    close(fd);
+    ck_assert_int_eq(kill(httpd_child.pid, _i == 0 ? SIGTERM : SIGINT), 0);
+    expect_end(fd);
+    expect_exit();
+    ck_assert_str_eq(child_errors(), "");
 }
 END_TEST
 
@@ -321,12 +260,40 @@ START_TEST(it_listens_on_ipv6_too)
 {
     int fd;
 
-    start_server("-i ::1 -p 0");
+    START_HTTPD("-i", "::1");
+    ck_assert(httpd_child.is_ipv6);
     fd = dial();
     say(fd, GET);
     expect(fd, HELLO);
     close(fd);
-    stop_server(SIGTERM);
+    stop_httpd();
+}
+END_TEST
+
+START_TEST(it_listens_on_a_unix_socket_too)
+{
+    int fd;
+
+    START_HTTPD("--unix", socket_path);
+    fd = dial_unix(socket_path);
+    say(fd, GET);
+    expect(fd, HELLO);
+    close(fd);
+    fd = dial();
+    say(fd, GET);
+    expect(fd, HELLO);
+    close(fd);
+    stop_httpd();
+}
+END_TEST
+
+/* A server that was killed leaves its socket's file behind. */
+START_TEST(a_unix_socket_that_nobody_has_any_more_is_taken_over)
+{
+    close(taken_path(socket_path));
+    START_HTTPD("--unix", socket_path);
+    close(dial_unix(socket_path));
+    stop_httpd();
 }
 END_TEST
 
@@ -343,6 +310,8 @@ static const struct {
      HEAD_OF_REPLY "Connection: keep-alive\r\n\r\n" BODY, false},
     {"HEAD / HTTP/1.0\r\n\r\n", HEAD_OF_REPLY "Connection: close\r\n\r\n", true},
     {"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello" GET, HELLO HELLO, false},
+    {"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n" GET,
+     HELLO HELLO, false},
     {GET "rubbish", HELLO, false},
 };
 
@@ -350,7 +319,7 @@ START_TEST(each_request_gets_its_reply)
 {
     int fd;
 
-    start_server("-p 0");
+    START_HTTPD("-c", "1");
     fd = dial();
     say(fd, exchanges[_i].request);
     expect(fd, exchanges[_i].reply);
@@ -358,58 +327,21 @@ START_TEST(each_request_gets_its_reply)
         expect_end(fd);
     else
         close(fd);
-    stop_server(SIGTERM);
-}
-END_TEST
-
-#define REFUSAL(status) \
-    "HTTP/1.1 " status "\r\nDate: *\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
-
-START_TEST(what_is_refused_is_told_why_and_closed)
-{
-    static const char *const refused[][2] = {
-        {"GET / HTTP/1.1\r\n\r\n", REFUSAL("400 Bad Request")},
-        {"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1048577\r\n\r\n",
-         REFUSAL("413 Content Too Large")},
-        {"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n",
-         REFUSAL("501 Not Implemented")},
-        {"GET / HTTP/2.0\r\n\r\n", REFUSAL("505 HTTP Version Not Supported")},
-    };
-    static char text[20000];
-    int fd;
-
-    start_server("-p 0");
-    for (unsigned i = 0; i < 4; i++) {
-        fd = dial();
-        say(fd, refused[i][0]);
-        expect(fd, refused[i][1]);
-        expect_end(fd);
-    }
-    memset(text, 'a', sizeof(text) - 1);
-    fd = dial();
-    say(fd, text);
-    expect(fd, REFUSAL("414 URI Too Long"));
-    expect_end(fd);
-    memcpy(text, "GET / HTTP/1.1\r\n", 16);
-    fd = dial();
-    say(fd, text);
-    expect(fd, REFUSAL("431 Request Header Fields Too Large"));
-    expect_end(fd);
-    stop_server(SIGTERM);
+    stop_httpd();
 }
 END_TEST
 
 /* Each byte is an event of its own, as far as the kernel allows. */
 START_TEST(a_request_may_come_byte_by_byte)
 {
-    static const char request[] = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello";
+    static const char text[] = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello";
     char byte[2] = "";
     int fd;
 
-    start_server("-p 0 -c 1");
+    START_HTTPD("-c", "1");
     fd = dial();
-    for (size_t i = 0; i < sizeof(request) - 1; i++) {
-        byte[0] = request[i];
+    for (size_t i = 0; i < sizeof(text) - 1; i++) {
+        byte[0] = text[i];
         say(fd, byte);
         sched_yield();
     }
@@ -417,7 +349,7 @@ START_TEST(a_request_may_come_byte_by_byte)
     expect(fd, HELLO HELLO);
     shutdown(fd, SHUT_WR);
     expect_end(fd);
-    stop_server(SIGTERM);
+    stop_httpd();
 }
 END_TEST
 
@@ -425,7 +357,9 @@ END_TEST
 static void
 fail_first_write(void)
 {
-    fake_os_fail(FAKE_WRITE, 1, 1, EPIPE);
+    static const enum fake_call kinds[] = {FAKE_WRITE, FAKE_WRITEV};
+
+    fake_os_sweep(kinds, 2, 1, false, EPIPE);
 }
 
 START_TEST(replies_that_cannot_be_sent_close_and_the_next_is_served)
@@ -433,8 +367,8 @@ START_TEST(replies_that_cannot_be_sent_close_and_the_next_is_served)
     static char requests[640 * 25 + 1];
     int fd;
 
-    prepare_server = fail_first_write;
-    start_server("-p 0");
+    httpd_child.prepare = fail_first_write;
+    START_HTTPD("-c", "100");
     fd = dial();
     for (size_t i = 0; i + 25 <= sizeof(requests); i += 25)
         memcpy(requests + i, "GET / HTTP/1.1\r\nHost:\r\n\r\n", 25);
@@ -445,56 +379,272 @@ START_TEST(replies_that_cannot_be_sent_close_and_the_next_is_served)
     say(fd, GET);
     expect(fd, HELLO);
     close(fd);
-    stop_server(SIGTERM);
+    stop_httpd();
 }
 END_TEST
 
-/* ---- Dates ---- */
+/* What the last connection's reply to one request is, to its end. */
+static const char *
+ask(const char *request)
+{
+    static char reply[20000];
+    size_t length = 0;
+    ssize_t n;
+    int fd = dial();
+
+    say(fd, request);
+    while ((n = recv(fd, reply + length, sizeof(reply) - 1 - length, 0)) > 0)
+        length += (size_t)n;
+    ck_assert_int_eq(n, 0);
+    reply[length] = '\0';
+    close(fd);
+    return reply;
+}
+
+#define GET_LAST(target) "GET " target " HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
+
+START_TEST(a_directory_is_served)
+{
+    START_HTTPD("-r", root, "--listing", "--index", "start.html", "--cache-control", "max-age=60",
+                "--type", "text/x-sxe sxe", "--header", "X-One: 1", "--header", "X-Two: 2");
+    check_has(ask(GET_LAST("/hello.txt")), "\r\n\r\nhello\n");
+    check_has(ask(GET_LAST("/hello.txt")), "\r\nCache-Control: max-age=60\r\n");
+    check_has(ask(GET_LAST("/hello.txt")), "\r\nX-One: 1\r\nX-Two: 2\r\n");
+    check_has(ask(GET_LAST("/a.sxe")), "\r\nContent-Type: text/x-sxe\r\n");
+    check_has(ask(GET_LAST("/")), "\r\n\r\nstart\n");
+    check_has(ask(GET_LAST("/none")), "HTTP/1.1 404 Not Found\r\n");
+    check_has(ask(GET_LAST("/none")), "\r\nX-One: 1\r\n");
+    stop_httpd();
+}
+END_TEST
+
+START_TEST(a_head_may_be_larger_than_usual)
+{
+    static char request[50000] = "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n";
+    size_t length = strlen(request);
+
+    for (unsigned i = 0; i < 10; i++)
+        length +=
+            (size_t)snprintf(request + length, sizeof(request) - length, "X-%u: %04000u\r\n", i, i);
+    snprintf(request + length, sizeof(request) - length, "\r\n");
+    START_HTTPD("--max-header", "60k");
+    check_has(ask(request), "HTTP/1.1 200 OK\r\n");
+    stop_httpd();
+}
+END_TEST
+
+/* ---- Whose request it is ---- */
+
+/* The text of a file, once it has as many lines. */
+static const char *
+wait_for_lines(const char *path, unsigned wanted)
+{
+    static char text[300000];
+
+    for (unsigned tries = 0; tries < 2000; tries++) {
+        FILE *file = fopen(path, "re");
+        unsigned number = 0;
+
+        if (file != NULL) {
+            read_back(file, text, sizeof(text));
+            for (const char *at = text; (at = strchr(at, '\n')) != NULL; at++)
+                number++;
+        }
+        if (number >= wanted)
+            return text;
+        nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
+    }
+    ck_abort_msg("no %u lines in %s: %.500s", wanted, path, text);
+    return NULL;
+}
+
+START_TEST(a_proxy_that_is_trusted_says_who_asks)
+{
+    START_HTTPD("--proxy-from", "127.0.0.0/8", "--access-log", log_path);
+    check_has(ask("PROXY TCP4 192.0.2.7 198.51.100.1 56324 80\r\n" GET_LAST("/1")), BODY);
+    check_has(ask("PROXY TCP6 2001:db8::7 2001:db8::1 1 80\r\n" GET_LAST("/2")), BODY);
+    stop_httpd();
+    check_has(wait_for_lines(log_path, 2), "192.0.2.7 - - [");
+    check_has(wait_for_lines(log_path, 2), "\n2001:db8::7 - - [");
+}
+END_TEST
+
+START_TEST(who_is_no_proxy_is_not_believed)
+{
+    START_HTTPD("--proxy-from", "192.0.2.0/24", "--access-log", log_path);
+    check_has(ask("PROXY TCP4 192.0.2.7 198.51.100.1 56324 80\r\n" GET_LAST("/1")),
+              "HTTP/1.1 400 Bad Request\r\n");
+    stop_httpd();
+    check_has(wait_for_lines(log_path, 1), "127.0.0.1 - - [");
+}
+END_TEST
+
+/* ---- The access log ---- */
+
+START_TEST(lines_are_written_within_a_second_or_so)
+{
+    START_HTTPD("--access-log", log_path, "--log-format", "json");
+    ask(GET_LAST("/a"));
+    check_has(wait_for_lines(log_path, 1), "\"target\":\"/a\"");
+    stop_httpd();
+}
+END_TEST
+
+START_TEST(after_a_signal_a_renamed_log_is_begun_again)
+{
+    START_HTTPD("--access-log", log_path);
+    ask(GET_LAST("/1"));
+    wait_for_lines(log_path, 1);
+    ck_assert_int_eq(rename(log_path, renamed), 0);
+    ck_assert_int_eq(kill(httpd_child.pid, _i == 0 ? SIGHUP : SIGUSR1), 0);
+    wait_for_lines(log_path, 0);
+    while (access(log_path, F_OK) < 0)
+        sched_yield();
+    ask(GET_LAST("/2"));
+    stop_httpd();
+    check_has(wait_for_lines(renamed, 1), "GET /1 ");
+    check_has(wait_for_lines(log_path, 1), "GET /2 ");
+}
+END_TEST
 
 static void
-expect_date(const char *date)
+wait_for_error(const char *part)
 {
-    struct httpd_request request = {.keep_alive = true};
-    struct httpd_reply reply = httpd_reply_hello(&request, sxe_time_ns());
-
-    ck_assert_int_eq(strncmp(reply.base + 23, date, 29), 0);
+    for (unsigned tries = 0; tries < 2000 && strstr(child_errors(), part) == NULL; tries++)
+        nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
+    check_has(child_errors(), part);
 }
 
-START_TEST(the_date_is_an_imf_fixdate)
+START_TEST(a_log_that_cannot_be_opened_again_goes_on)
 {
-    static const struct {
-        uint64_t seconds;
-        const char *date;
-    } dates[] = {
-        {0, "Thu, 01 Jan 1970 00:00:00 GMT"},
-        {784111777, "Sun, 06 Nov 1994 08:49:37 GMT"},
-        {951782400, "Tue, 29 Feb 2000 00:00:00 GMT"},
-        {1767225599, "Wed, 31 Dec 2025 23:59:59 GMT"},
-        {1767225600, "Thu, 01 Jan 2026 00:00:00 GMT"},
-    };
-
-    setenv("LC_ALL", "de_DE.UTF-8", 1);
-    setenv("TZ", "Asia/Tokyo", 1);
-    fake_time_start(UINT64_C(1000000000), dates[_i].seconds * 1000000000 + 999999999);
-    expect_date(dates[_i].date);
+    START_HTTPD("--access-log", log_path);
+    ck_assert_int_eq(rename(log_path, renamed), 0);
+    ck_assert_int_eq(mkdir(log_path, 0755), 0);
+    ck_assert_int_eq(kill(httpd_child.pid, SIGHUP), 0);
+    wait_for_error("the access log cannot be opened again, the file that is open goes on: Is a "
+                   "directory\n");
+    ask(GET_LAST("/a"));
+    stop_httpd();
+    check_has(wait_for_lines(renamed, 1), "GET /a ");
 }
 END_TEST
 
-/* F10 */
-START_TEST(f10_the_date_changes_with_the_second_and_follows_the_wall_clock)
+START_TEST(without_a_log_the_signals_do_nothing)
 {
-    fake_time_start(UINT64_C(5000000000), UINT64_C(784111777) * 1000000000 + 500000000);
-    expect_date("Sun, 06 Nov 1994 08:49:37 GMT");
-    fake_time_advance(499999999);
-    expect_date("Sun, 06 Nov 1994 08:49:37 GMT");
-    fake_time_advance(1);
-    expect_date("Sun, 06 Nov 1994 08:49:38 GMT");
-    fake_time_step_wall(INT64_C(3600) * 1000000000);
-    fake_time_advance(1000000000);
-    expect_date("Sun, 06 Nov 1994 09:49:39 GMT");
-    fake_time_step_wall(INT64_C(-7200) * 1000000000);
-    fake_time_advance(1000000000);
-    expect_date("Sun, 06 Nov 1994 07:49:40 GMT");
+    int fd;
+
+    START_HTTPD("-c", "1");
+    fd = dial();
+    ck_assert_int_eq(kill(httpd_child.pid, SIGHUP), 0);
+    ck_assert_int_eq(kill(httpd_child.pid, SIGUSR1), 0);
+    say(fd, GET);
+    expect(fd, HELLO);
+    close(fd);
+    stop_httpd();
+}
+END_TEST
+
+/* Where the log goes to standard output, nothing else does. */
+START_TEST(the_log_may_be_the_standard_output)
+{
+    FILE *output = tmpfile();
+    char text[1000];
+    int was = dup(STDOUT_FILENO);
+
+    fflush(NULL);
+    dup2(fileno(output), STDOUT_FILENO);
+    start_httpd((const char *[]){"sxe-httpd", "-p", "0", "--access-log", "-", NULL}, STDERR_FILENO);
+    dup2(was, STDOUT_FILENO);
+    close(was);
+    ask(GET_LAST("/a"));
+    stop_httpd();
+    read_back(output, text, sizeof(text));
+    ck_assert_int_eq(strncmp(text, "127.0.0.1 - - [", 15), 0);
+    check_has(text, "] \"GET /a HTTP/1.1\" 200 14 \"-\" \"-\"\n");
+}
+END_TEST
+
+/* F13 */
+START_TEST(f13_a_storm_of_signals_loses_no_request)
+{
+    static const int storm[] = {SIGHUP, SIGUSR1, SIGHUP, SIGCHLD, SIGPIPE, SIGWINCH, SIGURG};
+    int fd;
+
+    START_HTTPD("--access-log", log_path);
+    fd = dial();
+    for (unsigned i = 0; i < 2000; i++) {
+        ck_assert_int_eq(kill(httpd_child.pid, storm[i % (sizeof(storm) / sizeof(storm[0]))]), 0);
+        say(fd, GET);
+        expect(fd, HELLO);
+    }
+    close(fd);
+    stop_httpd();
+    wait_for_lines(log_path, 2000);
+    ck_assert_str_eq(child_errors(), "");
+}
+END_TEST
+
+/* ---- The end ---- */
+
+static void
+wait_until_nobody_listens(void)
+{
+    int fd;
+
+    while ((fd = try_to_dial()) >= 0)
+        close(fd);
+}
+
+#define HALF_A_POST "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\n12345"
+
+START_TEST(told_to_end_it_closes_who_is_idle_and_finishes_what_is_under_way)
+{
+    int idle;
+    int busy;
+
+    START_HTTPD("-c", "10");
+    idle = dial();
+    busy = dial();
+    say(idle, GET);
+    expect(idle, HELLO);
+    say(busy, GET HALF_A_POST);
+    expect(busy, HELLO);
+    ck_assert_int_eq(kill(httpd_child.pid, SIGTERM), 0);
+    expect_end(idle);
+    wait_until_nobody_listens();
+    say(busy, "67890");
+    expect(busy, HEAD_OF_REPLY "Connection: close\r\n\r\n" BODY);
+    expect_end(busy);
+    expect_exit();
+}
+END_TEST
+
+START_TEST(what_is_under_way_has_a_time_to_end)
+{
+    int busy;
+
+    START_HTTPD("--stop-timeout", "0.05");
+    busy = dial();
+    say(busy, GET HALF_A_POST);
+    expect(busy, HELLO);
+    stop_httpd();
+    close(busy);
+}
+END_TEST
+
+START_TEST(told_twice_it_ends_at_once)
+{
+    int busy;
+
+    START_HTTPD("--stop-timeout", "1h");
+    busy = dial();
+    say(busy, GET HALF_A_POST);
+    expect(busy, HELLO);
+    ck_assert_int_eq(kill(httpd_child.pid, SIGTERM), 0);
+    wait_until_nobody_listens();
+    ck_assert_int_eq(kill(httpd_child.pid, _i == 0 ? SIGTERM : SIGINT), 0);
+    expect_exit();
+    close(busy);
 }
 END_TEST
 
@@ -502,29 +652,50 @@ static Suite *
 app_suite(void)
 {
     Suite *suite = suite_create("httpd app");
-    TCase *options = tcase_create("options");
+    TCase *start = tcase_create("start");
     TCase *service = tcase_create("service");
-    TCase *dates = tcase_create("dates");
+    TCase *access_log = tcase_create("access log");
+    TCase *end = tcase_create("end");
 
-    tcase_add_loop_test(options, a_mistake_is_named_and_exits_with_2, 0,
-                        (int)(sizeof(mistakes) / sizeof(mistakes[0])));
-    tcase_add_loop_test(options, help_lists_every_option, 0, 2);
-    tcase_add_test(options, version_is_the_librarys);
-    tcase_add_test(options, the_plan_is_printed_and_nothing_served);
-    tcase_add_test(options, a_port_in_use_exits_with_1);
-    tcase_add_test(options, without_memory_it_exits_with_1);
+    tcase_add_checked_fixture(start, make_directory, remove_directory);
+    tcase_add_test(start, the_plan_is_printed_and_nothing_served);
+    tcase_add_test(start, the_plan_has_files_where_there_are_any);
+    tcase_add_loop_test(start, a_root_that_cannot_be_served_is_named, 0, 3);
+    tcase_add_test(start, a_log_that_cannot_be_opened_is_named);
+    tcase_add_test(start, who_holds_the_port_is_named);
+    tcase_add_test(start, who_holds_the_path_is_named_and_nobody_is_told_that_it_listens);
+    tcase_add_test(start, a_path_without_a_directory_is_named);
+    tcase_add_test(start, an_address_of_another_machine_is_named);
+    tcase_add_loop_test(start, a_port_that_is_denied_is_named, 0, 2);
+    tcase_add_test(start, f1_whatever_fails_at_the_beginning_ends_it_with_a_reason);
+    suite_add_tcase(suite, start);
+    tcase_add_checked_fixture(service, make_directory, remove_directory);
     tcase_add_loop_test(service, it_says_hello_as_often_as_asked_until_it_is_stopped, 0, 2);
     tcase_add_test(service, it_listens_on_ipv6_too);
+    tcase_add_test(service, it_listens_on_a_unix_socket_too);
+    tcase_add_test(service, a_unix_socket_that_nobody_has_any_more_is_taken_over);
     tcase_add_loop_test(service, each_request_gets_its_reply, 0,
                         (int)(sizeof(exchanges) / sizeof(exchanges[0])));
-    tcase_add_test(service, what_is_refused_is_told_why_and_closed);
     tcase_add_test(service, a_request_may_come_byte_by_byte);
     tcase_add_test(service, replies_that_cannot_be_sent_close_and_the_next_is_served);
-    tcase_add_loop_test(dates, the_date_is_an_imf_fixdate, 0, 5);
-    tcase_add_test(dates, f10_the_date_changes_with_the_second_and_follows_the_wall_clock);
-    suite_add_tcase(suite, options);
+    tcase_add_test(service, a_directory_is_served);
+    tcase_add_test(service, a_head_may_be_larger_than_usual);
+    tcase_add_test(service, a_proxy_that_is_trusted_says_who_asks);
+    tcase_add_test(service, who_is_no_proxy_is_not_believed);
     suite_add_tcase(suite, service);
-    suite_add_tcase(suite, dates);
+    tcase_add_checked_fixture(access_log, make_directory, remove_directory);
+    tcase_add_test(access_log, lines_are_written_within_a_second_or_so);
+    tcase_add_loop_test(access_log, after_a_signal_a_renamed_log_is_begun_again, 0, 2);
+    tcase_add_test(access_log, a_log_that_cannot_be_opened_again_goes_on);
+    tcase_add_test(access_log, without_a_log_the_signals_do_nothing);
+    tcase_add_test(access_log, the_log_may_be_the_standard_output);
+    tcase_add_test(access_log, f13_a_storm_of_signals_loses_no_request);
+    suite_add_tcase(suite, access_log);
+    tcase_add_checked_fixture(end, make_directory, remove_directory);
+    tcase_add_test(end, told_to_end_it_closes_who_is_idle_and_finishes_what_is_under_way);
+    tcase_add_test(end, what_is_under_way_has_a_time_to_end);
+    tcase_add_loop_test(end, told_twice_it_ends_at_once, 0, 2);
+    suite_add_tcase(suite, end);
     return suite;
 }
 

@@ -1,16 +1,23 @@
 -- SPDX-License-Identifier: MIT
--- More clients than places: those outside wait, the server does not spin, and a place that gets
--- free is used at once.
+-- More clients than places: who is idle or silent makes way; where all have a request under way, the
+-- next is told so, or waits. The server does not spin, and a place that gets free is used at once.
 
 local httpd = require "httpd"
 
-local function connect_and_ask(server, count)
+local HALF = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\n12345"
+local REST = "67890"
+
+local function connect_and_send(server, count, bytes)
     local socks = {}
     for i = 1, count do
         socks[i] = server:connect()
-        socks[i]:send(httpd.GET)
+        socks[i]:send(bytes)
     end
     return socks
+end
+
+local function check_answered(sock, who)
+    equal(httpd.undated(sock:read_reply().raw), httpd.hello(), who)
 end
 
 -- The number of clients, from the first on, that have been answered.
@@ -19,7 +26,7 @@ local function count_answered(socks)
         if not sock:ready(0.3) then
             return i - 1
         end
-        equal(httpd.undated(sock:read_reply().raw), httpd.hello(), "client " .. i)
+        check_answered(sock, "client " .. i)
     end
     return #socks
 end
@@ -31,46 +38,105 @@ local function check_idle(server)
     check(after - before < 0.05, ("%.3f s of CPU in one second"):format(after - before))
 end
 
--- Each client that leaves makes room for the first of those that wait.
-local function check_waiting_are_served(socks, answered)
-    for i = answered + 1, #socks do
-        socks[i - answered]:close()
-        equal(httpd.undated(socks[i]:read_reply().raw), httpd.hello(), "client " .. i)
-    end
+for _, places in ipairs{1, 2, 10} do
+    test(("-c %d and 30 clients: each is answered, the idle make way in good order"):format(places),
+         function()
+        local server <close> = httpd.start("-c", tostring(places))
+        local socks = {}
+        for i = 1, 30 do
+            socks[i] = server:connect()
+            socks[i]:send(httpd.GET)
+            check_answered(socks[i], "client " .. i)
+        end
+        for i = 1, 30 - places do
+            check(socks[i]:eof(), ("client %d is not closed"):format(i))
+        end
+        for i = 30 - places + 1, 30 do
+            socks[i]:send(httpd.GET)
+            check_answered(socks[i], "client " .. i .. ", again")
+        end
+    end)
 end
 
-test("-c 10 and 30 clients: 10 are served, the others as those leave", function()
+-- 503 and the end, or nothing yet.
+local function check_no_place(sock)
+    if sock:ready(0.1) then
+        equal(sock:read_reply().status, 503)
+        check(sock:eof(), "not closed")
+    end
+    sock:close()
+end
+
+test("-c 10 and 30 clients in the middle of a request: 10 go on, the others harm nobody", function()
     local server <close> = httpd.start("-c", "10")
-    local socks = connect_and_ask(server, 30)
-    equal(count_answered(socks), 10)
+    local busy = connect_and_send(server, 10, HALF)
+    wire.sleep(0.1)
+    local others = connect_and_send(server, 20, HALF)
     check_idle(server)
-    check_waiting_are_served(socks, 10)
+    for _, sock in ipairs(others) do
+        check_no_place(sock)
+    end
+    for i, sock in ipairs(busy) do
+        sock:send(REST)
+        check_answered(sock, "client " .. i)
+    end
+    server:check_answers()
 end)
 
-test("-c 1 serves one after the other", function()
-    local server <close> = httpd.start("-c", "1")
-    local socks = connect_and_ask(server, 5)
-    equal(count_answered(socks), 1)
-    check_waiting_are_served(socks, 1)
+-- Until one is answered 200, as clients do that are told 503.
+local function ask_until_answered(server)
+    httpd.wait_until(function()
+        local sock <close> = server:connect()
+        sock:send(httpd.LAST)
+        return sock:ready(0.1) and sock:read_reply().status == 200
+    end, "a place")
+end
+
+for what, free in pairs{["is done"] = function(sock) sock:send(REST) end,
+                        ["leaves"] = function(sock) sock:reset() end} do
+    test("there is a place as soon as somebody " .. what, function()
+        local server <close> = httpd.start("-c", "2", "--stop-timeout", "0.1")
+        local busy = connect_and_send(server, 2, HALF)
+        wire.sleep(0.1)
+        check_no_place((connect_and_send(server, 1, httpd.GET))[1])
+        free(busy[1])
+        local before = wire.time()
+        ask_until_answered(server)
+        check(wire.time() - before < 0.5 * httpd.slack, "too late")
+    end)
+end
+
+test("clients that find no place may leave", function()
+    local server <close> = httpd.start("-c", "2", "--stop-timeout", "0.1")
+    local busy = connect_and_send(server, 2, HALF)
+    wire.sleep(0.1)
+    for _ = 1, 50 do
+        local sock = server:connect()
+        sock:send(httpd.GET)
+        sock:reset()
+    end
+    busy[1]:close()
+    ask_until_answered(server)
+end)
+
+test("clients that say nothing do not keep others out", function()
+    local server <close> = httpd.start("-c", "10")
+    local silent = {}
+    for i = 1, 30 do
+        silent[i] = server:connect()
+    end
+    server:check_answers()
 end)
 
 test("no descriptors left and 200 clients: some are served, the others as those leave", function()
     local server <close> = httpd.spawn{"sh", "-c", 'ulimit -n 40; exec "$0" "$@"',
                                        wire.program("sxe-httpd"), "-p", "0"}
-    local socks = connect_and_ask(server, 200)
+    local socks = connect_and_send(server, 200, httpd.GET)
     local answered = count_answered(socks)
     check(answered >= 20 and answered < 40, answered .. " answered")
     check_idle(server)
-    check_waiting_are_served(socks, answered)
-end)
-
-test("a client that waits outside may leave", function()
-    local server <close> = httpd.start("-c", "2")
-    local socks = connect_and_ask(server, 10)
-    equal(count_answered(socks), 2)
-    for i = 3, 9 do
-        socks[i]:reset()
+    for i = answered + 1, #socks do
+        socks[i - answered]:close()
+        check_answered(socks[i], "client " .. i)
     end
-    socks[1]:close()
-    equal(httpd.undated(socks[10]:read_reply().raw), httpd.hello())
 end)

@@ -2,6 +2,7 @@
 -- SIGTERM and SIGINT end the server in good order, whatever its clients are doing.
 
 local httpd = require "httpd"
+local site = require "site"
 
 for _, signal in ipairs{"TERM", "INT"} do
     test(("SIG%s ends an idle server with status 0"):format(signal), function()
@@ -10,8 +11,9 @@ for _, signal in ipairs{"TERM", "INT"} do
         equal(server.proc:wait(20), 0)
     end)
 
-    test(("SIG%s ends a server with clients in every state"):format(signal), function()
-        local server = httpd.start()
+    test(("SIG%s ends a server with clients in every state, after its grace"):format(signal),
+         function()
+        local server = httpd.start("--stop-timeout", "0.2")
         local socks = {}
         for i = 1, 20 do
             socks[i] = server:connect()
@@ -31,6 +33,71 @@ for _, signal in ipairs{"TERM", "INT"} do
         end
     end)
 end
+
+-- Until nobody listens there any more.
+local function wait_until_stopping(server)
+    httpd.wait_until(function()
+        local connected, sock = pcall(server.connect, server)
+        if connected then
+            sock:close()
+        end
+        return not connected
+    end, "a server that does not listen")
+end
+
+test("those who are idle, or have sent half a head, are closed at once", function()
+    local server = httpd.start("--stop-timeout", "1h")
+    local idle <close> = server:connect()
+    local half <close> = server:connect()
+    local silent <close> = server:connect()
+    idle:send(httpd.GET)
+    equal(idle:read_reply().status, 200)
+    half:send("GET / HT")
+    server:check_answers()
+    server.proc:signal("TERM")
+    equal(server.proc:wait(5), 0, server.proc:errors())
+    check(idle:eof(), "idle")
+    check(half:eof(), "half a head")
+    check(silent:eof(), "silent")
+end)
+
+test("a request that is under way is finished, and its connection closed", function()
+    local server = httpd.start("--stop-timeout", "1h")
+    local sock = server:connect()
+    sock:send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\n12345")
+    server:check_answers()
+    server.proc:signal("TERM")
+    wait_until_stopping(server)
+    wire.sleep(0.1)
+    sock:send("67890")
+    equal(httpd.undated(sock:recv_all()), httpd.hello("close"))
+    sock:close()
+    equal(server.proc:wait(5), 0, server.proc:errors())
+end)
+
+test("a file that is under way is sent to its end", function()
+    local server <close> = site.start("--stop-timeout", "1h")
+    local content = ("0123456789abcdef"):rep(500000)
+    server:write("large.bin", content)
+    local sock <close> = server:connect(4096)
+    sock:send("GET /large.bin HTTP/1.1\r\nHost: a\r\n\r\n")
+    sock:recv_until("\r\n\r\n")
+    server.proc:signal("TERM")
+    wait_until_stopping(server)
+    check(sock:recv_all() == content, "not the whole file")
+end)
+
+test("a second signal ends it at once", function()
+    local server = httpd.start("--stop-timeout", "1h")
+    local sock <close> = server:connect()
+    sock:send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\n12345")
+    server:check_answers()
+    server.proc:signal("TERM")
+    wait_until_stopping(server)
+    check(not sock:eof(0.1), "closed before its time")
+    server.proc:signal("INT")
+    equal(server.proc:wait(5), 0, server.proc:errors())
+end)
 
 test("a client's SIGPIPE is no end", function()
     local server <close> = httpd.start()

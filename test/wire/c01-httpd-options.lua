@@ -16,6 +16,18 @@ for _, option in ipairs{"-h", "--help"} do
     end)
 end
 
+test("--help has three examples first, and the options in groups", function()
+    local ran = cli.run("sxe-httpd", "--help")
+    local examples, options = ran.output:match("^usage: .-\n\nExamples:\n(.-)\n\n(.*)$")
+    local _, number = (examples .. "\n"):gsub("  sxe%-httpd %-.-\n", "")
+    equal(number, 3, "examples")
+    for _, group in ipairs{"Where it listens", "What it serves", "What it says", "Limits", "Time",
+                           "About"} do
+        check(("\n" .. options):find("\n" .. group .. "[^\n]*:\n  "),
+              group .. " is not in " .. options)
+    end
+end)
+
 test("--version says the version", function()
     local ran = cli.run("sxe-httpd", "--version")
     equal(ran.status, 0)
@@ -39,7 +51,7 @@ local refused = {
     {"80x", "-p", "80x"},
     {"port", "-p", ""},
     {"99999999999999999999", "-p", "99999999999999999999"},
-    {"'p'", "-p"},
+    {"option -p requires an argument: -p PORT", "-p"},
     {"-c", "-c", "0"},
     {"abc", "-c", "abc"},
     {"-5", "-c", "-5"},
@@ -48,10 +60,23 @@ local refused = {
     {"300.1.1.1", "-i", "300.1.1.1"},
     {"localhost", "-i", "localhost"},
     {"address", "-i", ""},
-    {"x", "-x"},
-    {"--nonsense", "--nonsense"},
+    {"unknown option -x", "-x"},
+    {"unknown option --nonsense", "--nonsense"},
+    {"did you mean --port?", "--prot"},
     {"more", "more"},
     {"more", "-p", "0", "more"},
+    {"did you mean --listing?", "--list-ing"},
+    {"'Name: value'", "--header", "bad"},
+    {"'Name: value'", "--header", "Content-Length: 5"},
+    {"common, combined or json", "--access-log", "-", "--log-format", "xml"},
+    {"86400 seconds", "--idle-timeout", "0"},
+    {"86400 seconds", "--idle-timeout", "soon"},
+    {"60k", "--max-header", "1m"},
+    {"does not fit", "--max-header", "1k", "--max-line", "2k"},
+    {"say -r DIR", "--listing"},
+    {"type/subtype", "-r", ".", "--type", "md"},
+    {"10.0.0.0/8", "--proxy-from", "everybody"},
+    {"107", "--unix", ("x"):rep(108)},
 }
 for _, case in ipairs(refused) do
     local words = table.remove(case, 1)
@@ -60,22 +85,41 @@ for _, case in ipairs(refused) do
     end)
 end
 
-test("the second server on a port says why it cannot, and ends with status 1", function()
+test("the second server on a port says who holds it, and ends with status 1", function()
     local server <close> = httpd.start()
     local ran = cli.run("sxe-httpd", "-p", tostring(server.port))
     equal(ran.status, 1)
     equal(ran.output, "")
     check(ran.errors:find("127%.0%.0%.1.*" .. server.port), ran.errors)
-    check(ran.errors:find("in use"), ran.errors)
+    check(ran.errors:find(("in use by sxe-httpd (pid %d)"):format(server.pid), 1, true), ran.errors)
+    check(ran.errors:find("-p\n", 1, true), ran.errors)
     server:check_answers()
 end)
 
-test("an address of another machine says why it cannot, and ends with status 1", function()
-    local ran = cli.run("sxe-httpd", "-i", "192.0.2.1", "-p", "0")
-    equal(ran.status, 1)
-    check(ran.errors:find("192%.0%.2%.1"), ran.errors)
-    check(ran.errors:find("[Aa]ssign"), ran.errors)
-end)
+-- What cannot be had: why, and what to do, in the words that the error has.
+local impossible = {
+    {"an address of another machine", {"192.0.2.1", "[Aa]ssign", "%-i\n"}, "-i", "192.0.2.1"},
+    {"a root that is not there", {"'/nonexistent'", "No such file", "%-r"}, "-r", "/nonexistent"},
+    {"a root that is a file", {"'/etc/passwd'", "Not a directory", "%-r"}, "-r", "/etc/passwd"},
+    {"a root without a name", {"''", "No such file", "%-r"}, "-r", ""},
+    {"a log in no directory", {"'/nonexistent/log'", "No such file", "%-%-access%-log"},
+     "--access-log", "/nonexistent/log"},
+    {"a log that is a directory", {"'/'", "directory", "%-%-access%-log"}, "--access-log", "/"},
+    {"a socket in no directory", {"/nonexistent/socket", "No such file", "%-%-unix"},
+     "--unix", "/nonexistent/socket"},
+    {"a socket where a file is", {"/etc/passwd", "in use", "%-%-unix"}, "--unix", "/etc/passwd"},
+}
+for _, case in ipairs(impossible) do
+    local name, words = table.remove(case, 1), table.remove(case, 1)
+    test(name .. " says why, and what to do, and ends it with status 1", function()
+        local ran = cli.run("sxe-httpd", "-p", "0", table.unpack(case))
+        equal(ran.status, 1)
+        equal(ran.output, "", "said that it listens")
+        for _, word in ipairs(words) do
+            check(ran.errors:find(word), word .. " is not in " .. ran.errors)
+        end
+    end)
+end
 
 test("all addresses", function()
     local server <close> = httpd.start("-i", "0.0.0.0")

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: runs sxe-httpd: RUN_HTTPD("-p", "x") in this process, to its end, and fills `ran`;
+ * START_HTTPD("-p", "0") in a child, which listens when it returns, and fills `httpd_child`.
+ *
+ * Place: tests of the program as a whole. The clients are plain sockets of this process, which wait
+ * up to 10 seconds for what must come.
+ *
+ * Limits: 8 KiB of each output. A child ends with its parent. Faults of fake-os are off when
+ * RUN_HTTPD returns; those of a child are set by httpd_child.prepare.
+ */
+#ifndef RUN_HTTPD_H
+#define RUN_HTTPD_H
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "fake-os.h"
+#include "test-main.h"
+
+int sxe_httpd_main(int argc, char **argv);
+
+static struct {
+    int status;
+    char output[8192];
+    char errors[8192];
+} ran;
+
+static struct {
+    pid_t pid;
+    bool is_ipv6;
+    unsigned short port;
+    int errors;            /* a file with what it says there */
+    void (*prepare)(void); /* called in the child before the program */
+} httpd_child;
+
+/* ---- To its end ---- */
+
+static inline int
+main_of(const char **argv)
+{
+    int argc = 0;
+
+    while (argv[argc] != NULL)
+        argc++;
+    return sxe_httpd_main(argc, (char **)(uintptr_t)argv);
+}
+
+static inline void
+read_back(FILE *file, char *text, size_t size)
+{
+    rewind(file);
+    text[fread(text, 1, size - 1, file)] = '\0';
+    fclose(file);
+}
+
+static inline void
+run_httpd(const char **argv)
+{
+    FILE *files[2] = {tmpfile(), tmpfile()};
+    int was[2] = {dup(1), dup(2)};
+
+    fflush(NULL);
+    for (int i = 0; i < 2; i++)
+        dup2(fileno(files[i]), i + 1);
+    ran.status = main_of(argv);
+    fflush(NULL);
+    fake_os_reset();
+    for (int i = 0; i < 2; i++) {
+        dup2(was[i], i + 1);
+        close(was[i]);
+    }
+    read_back(files[0], ran.output, sizeof(ran.output));
+    read_back(files[1], ran.errors, sizeof(ran.errors));
+}
+#define RUN_HTTPD(...) run_httpd((const char *[]){"sxe-httpd", __VA_ARGS__, NULL})
+
+static inline void
+check_has(const char *text, const char *part)
+{
+    ck_assert_msg(strstr(text, part) != NULL, "no \"%s\" in \"%s\"", part, text);
+}
+
+/* ---- In a child ---- */
+
+static inline void
+be_httpd(const char **argv, int out, int err)
+{
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    dup2(out, STDOUT_FILENO);
+    dup2(err, STDERR_FILENO);
+    if (httpd_child.prepare != NULL)
+        httpd_child.prepare();
+    exit(main_of(argv));
+}
+
+/* said_on: where it says that it listens. */
+static inline void
+start_httpd(const char **argv, int said_on)
+{
+    char line[256] = "";
+    int said[2];
+    FILE *stream;
+
+    httpd_child.errors = fileno(tmpfile());
+    ck_assert_int_eq(pipe2(said, O_CLOEXEC), 0);
+    fflush(NULL);
+    httpd_child.pid = fork();
+    if (httpd_child.pid == 0)
+        be_httpd(argv, said_on == STDOUT_FILENO ? said[1] : STDOUT_FILENO,
+                 said_on == STDERR_FILENO ? said[1] : httpd_child.errors);
+    close(said[1]);
+    stream = fdopen(said[0], "r");
+    ck_assert_msg(fgets(line, sizeof(line), stream) != NULL, "the server does not listen");
+    httpd_child.is_ipv6 = strncmp(line, "listening on http://[::1]:", 26) == 0;
+    if (!httpd_child.is_ipv6)
+        ck_assert_int_eq(strncmp(line, "listening on http://127.0.0.1:", 30), 0);
+    httpd_child.port = (unsigned short)strtoul(strrchr(line, ':') + 1, NULL, 10);
+    ck_assert_str_eq(strrchr(line, '/'), "/\n");
+}
+#define START_HTTPD(...) \
+    start_httpd((const char *[]){"sxe-httpd", "-p", "0", __VA_ARGS__, NULL}, STDOUT_FILENO)
+
+/* It ends well. */
+static inline void
+expect_exit(void)
+{
+    int status;
+
+    ck_assert_int_eq(waitpid(httpd_child.pid, &status, 0), httpd_child.pid);
+    ck_assert_int_eq(status, 0);
+}
+
+static inline void
+stop_httpd(void)
+{
+    ck_assert_int_eq(kill(httpd_child.pid, SIGTERM), 0);
+    expect_exit();
+}
+
+/* What it has said on its standard error so far. */
+static inline const char *
+child_errors(void)
+{
+    static char text[8192];
+    ssize_t length = pread(httpd_child.errors, text, sizeof(text) - 1, 0);
+
+    ck_assert_int_ge(length, 0);
+    text[length] = '\0';
+    return text;
+}
+
+/* ---- Clients ---- */
+
+static inline int
+patient_socket(int family)
+{
+    struct timeval patience = {.tv_sec = 10};
+    int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    ck_assert_int_eq(setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)), 0);
+    return fd;
+}
+
+/* -1: nobody listens any more. */
+static inline int
+try_to_dial(void)
+{
+    struct sockaddr_in in4 = {.sin_family = AF_INET,
+                              .sin_port = htons(httpd_child.port),
+                              .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    struct sockaddr_in6 in6 = {.sin6_family = AF_INET6,
+                               .sin6_port = htons(httpd_child.port),
+                               .sin6_addr = IN6ADDR_LOOPBACK_INIT};
+    int fd = patient_socket(httpd_child.is_ipv6 ? AF_INET6 : AF_INET);
+    int result = httpd_child.is_ipv6 ? connect(fd, (struct sockaddr *)&in6, sizeof(in6))
+                                     : connect(fd, (struct sockaddr *)&in4, sizeof(in4));
+
+    if (result == 0)
+        return fd;
+    close(fd);
+    return -1;
+}
+
+static inline int
+dial(void)
+{
+    int fd = try_to_dial();
+
+    ck_assert_int_ge(fd, 0);
+    return fd;
+}
+
+static inline int
+dial_unix(const char *path)
+{
+    struct sockaddr_un at = {.sun_family = AF_UNIX};
+    int fd = patient_socket(AF_UNIX);
+
+    snprintf(at.sun_path, sizeof(at.sun_path), "%s", path);
+    ck_assert_int_eq(connect(fd, (struct sockaddr *)&at, sizeof(at)), 0);
+    return fd;
+}
+
+static inline void
+say(int fd, const char *text)
+{
+    ck_assert_int_eq(send(fd, text, strlen(text), MSG_NOSIGNAL), (ssize_t)strlen(text));
+}
+
+/* What comes must be this; each @ stands for a date's 29 bytes. */
+static inline void
+expect(int fd, const char *text)
+{
+    char got[30] = "";
+
+    for (; *text != '\0'; text++) {
+        size_t length = *text == '@' ? 29 : 1;
+
+        ck_assert_int_eq(recv(fd, got, length, MSG_WAITALL), (ssize_t)length);
+        got[length] = '\0';
+        if (length == 1)
+            ck_assert_int_eq(got[0], *text);
+        else
+            ck_assert_str_eq(got + 25, " GMT");
+    }
+}
+
+static inline void
+expect_end(int fd)
+{
+    char byte;
+
+    ck_assert_int_eq(recv(fd, &byte, 1, 0), 0);
+    close(fd);
+}
+
+#define HEAD_OF_REPLY \
+    "HTTP/1.1 200 OK\r\nDate: @\r\nContent-Type: text/plain\r\nContent-Length: 14\r\n"
+#define BODY  "Hello, World!\n"
+#define GET   "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
+#define HELLO HEAD_OF_REPLY "\r\n" BODY
+
+#endif

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Connections of an address: whose one is, and that they are counted right whatever comes and goes.
+ */
+#include "sxe-http-server-private.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <sys/un.h>
+
+#include "test-main.h"
+
+/* ---- Keys ---- */
+
+static uint64_t
+key_of(const char *text)
+{
+    struct sockaddr_storage address = {0};
+    struct sockaddr_in *in = (struct sockaddr_in *)&address;
+    struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)&address;
+
+    if (inet_pton(AF_INET, text, &in->sin_addr) == 1) {
+        in->sin_family = AF_INET;
+        return sxe__http_address_key(&address, sizeof(*in));
+    }
+    ck_assert_int_eq(inet_pton(AF_INET6, text, &in6->sin6_addr), 1);
+    in6->sin6_family = AF_INET6;
+    return sxe__http_address_key(&address, sizeof(*in6));
+}
+
+static const struct pair {
+    const char *one;
+    const char *other;
+    bool is_same;
+} pairs[] = {
+    {"192.0.2.1", "192.0.2.1", true},
+    {"192.0.2.1", "192.0.2.2", false},
+    {"192.0.2.1", "1.2.0.192", false},
+    {"192.0.2.1", "::ffff:192.0.2.1", true},
+    {"0.0.0.0", "::", false},
+    {"2001:db8:1:2::1", "2001:db8:1:2:ffff:ffff:ffff:ffff", true},
+    {"2001:db8:1:2::1", "2001:db8:1:3::1", false},
+    {"2001:db8::1", "2101:db8::1", false},
+    {"2001:db8:ffff::1", "32.1.13.184", false},
+    {"2001:db8:ffff::1", "184.13.1.32", false},
+    {"fe80::1", "fe80::2", true},
+};
+#define PAIRS (sizeof(pairs) / sizeof(pairs[0]))
+
+START_TEST(an_address_is_one_of_ipv4_or_a_network_of_ipv6)
+{
+    const struct pair *pair = &pairs[_i];
+
+    ck_assert_uint_ne(key_of(pair->one), 0);
+    ck_assert_uint_ne(key_of(pair->other), 0);
+    ck_assert(pair->is_same == (key_of(pair->one) == key_of(pair->other)));
+}
+END_TEST
+
+START_TEST(loopback_is_not_counted)
+{
+    static const char *const texts[] = {"127.0.0.1", "127.255.255.255", "::1", "::ffff:127.0.0.1"};
+
+    ck_assert_uint_eq(key_of(texts[_i]), 0);
+}
+END_TEST
+
+START_TEST(what_is_no_ip_address_is_not_counted)
+{
+    struct sockaddr_storage address = {.ss_family = AF_UNIX};
+
+    ck_assert_uint_eq(sxe__http_address_key(&address, sizeof(struct sockaddr_un)), 0);
+    address.ss_family = AF_INET;
+    ck_assert_uint_eq(sxe__http_address_key(&address, 0), 0);
+    ck_assert_uint_eq(sxe__http_address_key(&address, sizeof(struct sockaddr_in) - 1), 0);
+    address.ss_family = AF_INET6;
+    ck_assert_uint_eq(sxe__http_address_key(&address, sizeof(struct sockaddr_in6) - 1), 0);
+}
+END_TEST
+
+/* ---- The table ---- */
+
+#define CONNECTIONS 100
+#define KEYS        150
+#define STEPS       50000
+
+/* Against a plain array, with as many entries as there may be at times. */
+START_TEST(counts_are_those_of_a_plain_array)
+{
+    struct sxe_http http = {.config.connections = CONNECTIONS};
+    uint32_t counts[KEYS] = {0};
+    uint64_t keys[CONNECTIONS]; /* one of each connection */
+    uint32_t number = 0;
+    uint32_t seed = 1 + (uint32_t)_i;
+
+    ck_assert_int_eq(sxe__http_addresses_new(&http), 0);
+    for (unsigned step = 0; step < STEPS; step++) {
+        bool is_full = number == CONNECTIONS;
+        uint32_t at;
+
+        seed = seed * 1664525 + 1013904223;
+        at = seed >> 8;
+        /* A thousand steps fill it, a thousand empty it. */
+        if (!is_full && (number == 0 || (at >> 12 & 7) < (step / 1000 % 2 == 0 ? 6 : 2))) {
+            uint64_t key = at % KEYS + 1;
+
+            keys[number++] = key;
+            ck_assert_uint_eq(sxe__http_addresses_add(http.addresses, key), ++counts[key - 1]);
+        } else {
+            uint32_t gone = at % number;
+            uint64_t key = keys[gone];
+
+            keys[gone] = keys[--number];
+            sxe__http_addresses_remove(http.addresses, key);
+            counts[key - 1]--;
+        }
+    }
+    while (number > 0)
+        sxe__http_addresses_remove(http.addresses, keys[--number]);
+    for (unsigned i = 0; i < KEYS; i++)
+        ck_assert_uint_eq(sxe__http_addresses_add(http.addresses, i + 1), 1);
+    free(http.addresses);
+}
+END_TEST
+
+static Suite *
+address_suite(void)
+{
+    Suite *suite = suite_create("http address");
+    TCase *keys = tcase_create("keys");
+    TCase *table = tcase_create("table");
+
+    tcase_add_loop_test(keys, an_address_is_one_of_ipv4_or_a_network_of_ipv6, 0, PAIRS);
+    tcase_add_loop_test(keys, loopback_is_not_counted, 0, 4);
+    tcase_add_test(keys, what_is_no_ip_address_is_not_counted);
+    suite_add_tcase(suite, keys);
+    tcase_add_loop_test(table, counts_are_those_of_a_plain_array, 0, 10);
+    suite_add_tcase(suite, table);
+    return suite;
+}
+
+int
+main(void)
+{
+    return sxe_test_main(address_suite());
+}

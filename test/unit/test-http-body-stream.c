@@ -1,0 +1,433 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Bodies of requests that are shown in parts: read at once, late, with pauses, or not at all.
+ */
+#include "http-site.h"
+
+#include <errno.h>
+
+#define CONTINUE "HTTP/1.1 100 Continue\r\n\r\n"
+#define CHUNKED  "Transfer-Encoding: chunked\r\n"
+#define EXPECTS  "Expect: 100-continue\r\n"
+
+/* ---- Shown ---- */
+
+static enum sxe_http_verdict
+read_now(struct sxe_http_request *request, struct sxe_http_response *response)
+{
+    sxe_http_read(request, push_body);
+    return push_later(request, response);
+}
+
+static void
+serve_stream(sxe_http_handler handler)
+{
+    serve((struct sxe_http_config){.handler = handler, .stream = true, .on_reply = push_reply});
+}
+
+/* The test answers, and all of the request is over. */
+static void
+finish(int peer)
+{
+    ck_assert_int_eq(sxe_http_end(site.response, "bye", 3), 0);
+    EXPECT_OF("done", "/", 0);
+    EXPECT_OF("reply", "/", 200);
+    EXPECT_OK(peer, "bye");
+}
+
+START_TEST(parts_are_shown_as_they_come)
+{
+    int peer;
+
+    serve_stream(read_now);
+    peer = client();
+    say(peer, POST("Content-Length: 5\r\n", "he"));
+    EXPECT_OF("later", "/", 0);
+    EXPECT_BODY("he", false);
+    say(peer, "l");
+    EXPECT_BODY("l", false);
+    say(peer, "lo");
+    EXPECT_BODY("lo", true);
+    finish(peer);
+    say(peer, POST(CHUNKED, "2\r\nhe\r\n3\r\nl"));
+    EXPECT_OF("later", "/", 0);
+    EXPECT_BODY("he", false);
+    EXPECT_BODY("l", false);
+    say(peer, "lo\r\n0\r\nX: y\r\n");
+    EXPECT_BODY("lo", false);
+    EXPECT_NOTHING();
+    say(peer, "\r\n");
+    EXPECT_BODY("", true);
+    finish(peer);
+    close(peer);
+    end_site();
+}
+END_TEST
+
+START_TEST(the_end_of_an_empty_body_is_shown)
+{
+    static const char *const texts[] = {POST("", ""), POST("Content-Length: 0\r\n", ""),
+                                        POST(CHUNKED, "0\r\n\r\n")};
+    int peer;
+
+    serve_stream(read_now);
+    peer = client();
+    say(peer, texts[_i]);
+    EXPECT_OF("later", "/", 0);
+    EXPECT_BODY("", true);
+    finish(peer);
+    close(peer);
+    end_site();
+}
+END_TEST
+
+START_TEST(reading_may_begin_late)
+{
+    int peer;
+
+    serve_stream(push_later);
+    peer = client();
+    say(peer, POST("Content-Length: 5\r\n", "he"));
+    EXPECT_OF("later", "/", 0);
+    say(peer, "llo");
+    EXPECT_NOTHING();
+    sxe_http_read(site.request, push_body);
+    EXPECT_BODY("he", false);
+    EXPECT_BODY("llo", true);
+    finish(peer);
+    /* Where there is none, too. */
+    say(peer, POST("", ""));
+    EXPECT_OF("later", "/", 0);
+    EXPECT_NOTHING();
+    sxe_http_read(site.request, push_body);
+    EXPECT_BODY("", true);
+    EXPECT_NOTHING();
+    finish(peer);
+    close(peer);
+    end_site();
+}
+END_TEST
+
+START_TEST(whoever_waits_is_asked_to_go_on_when_reading_begins)
+{
+    int peer;
+
+    serve_stream(push_later);
+    peer = client();
+    say(peer, POST("Content-Length: 5\r\n" EXPECTS, ""));
+    EXPECT_OF("later", "/", 0);
+    PEER_EXPECT_SILENCE(peer);
+    sxe_http_read(site.request, push_body);
+    PEER_EXPECT(peer, CONTINUE);
+    say(peer, "hello");
+    EXPECT_BODY("hello", true);
+    finish(peer);
+    close(peer);
+    end_site();
+}
+END_TEST
+
+START_TEST(behind_the_head_of_a_reply_nobody_is_asked)
+{
+    int peer;
+
+    serve_stream(push_later);
+    peer = client();
+    say(peer, POST("Content-Length: 5\r\n" EXPECTS, ""));
+    EXPECT_OF("later", "/", 0);
+    ck_assert_int_eq(sxe_http_begin(site.response, 2), 0);
+    sxe_http_read(site.request, push_body);
+    EXPECT_REPLY(peer, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\n");
+    PEER_EXPECT_SILENCE(peer);
+    say(peer, "hello");
+    EXPECT_BODY("hello", true);
+    ck_assert_int_eq(sxe_http_end(site.response, "ok", 2), 0);
+    EXPECT_REPLY(peer, "ok");
+    PEER_EXPECT_END(peer);
+    EXPECT_OF("done", "/", 0);
+    EXPECT_OF("reply", "/", 200);
+    close(peer);
+    end_site();
+}
+END_TEST
+
+START_TEST(who_is_answered_at_once_is_not_asked_to_go_on)
+{
+    int peer;
+
+    serve_stream(echo);
+    peer = client();
+    say(peer, POST("Content-Length: 5\r\n" EXPECTS, ""));
+    EXPECT_STATUS(peer, "200 OK", LINES("", "Connection: close\r\n"), "POST /");
+    PEER_EXPECT_END(peer);
+    EXPECT_OF("reply", "/", 200);
+    close(peer);
+    end_site();
+}
+END_TEST
+
+/* One part at a time. */
+static void
+push_body_and_pause(struct sxe_http_request *request, struct sxe_http_response *response,
+                    struct sxe_span part, bool last)
+{
+    push_body(request, response, part, last);
+    sxe_http_pause(request);
+}
+
+static enum sxe_http_verdict
+read_with_pauses(struct sxe_http_request *request, struct sxe_http_response *response)
+{
+    sxe_http_read(request, push_body_and_pause);
+    return push_later(request, response);
+}
+
+START_TEST(a_pause_lasts_until_it_is_over)
+{
+    int peer;
+
+    serve_stream(read_with_pauses);
+    peer = client();
+    say(peer, POST(CHUNKED, "2\r\nhe\r\n3\r\nllo\r\n0\r\n\r\n"));
+    EXPECT_OF("later", "/", 0);
+    EXPECT_BODY("he", false);
+    EXPECT_NOTHING();
+    sxe_http_resume(site.request);
+    sxe_http_resume(site.request);
+    EXPECT_BODY("llo", false);
+    EXPECT_NOTHING();
+    sxe_http_resume(site.request);
+    EXPECT_BODY("", true);
+    EXPECT_NOTHING();
+    sxe_http_resume(site.request);
+    EXPECT_NOTHING();
+    finish(peer);
+    close(peer);
+    end_site();
+}
+END_TEST
+
+START_TEST(a_paused_body_waits_in_the_kernel)
+{
+    static char much[100000];
+    size_t sent = 0;
+    int peer;
+
+    memset(much, 'x', sizeof(much));
+    serve_stream(read_with_pauses);
+    peer = client();
+    say(peer, POST("Content-Length: 100000000\r\n", ""));
+    EXPECT_OF("later", "/", 0);
+    for (;;) {
+        ssize_t n = send(peer, much, sizeof(much), MSG_DONTWAIT);
+
+        turn(2);
+        if (n < 0)
+            break;
+        sent += (size_t)n;
+    }
+    ck_assert_uint_lt(sent, 20000000);
+    ck_assert_str_eq(event_pop()->name, "body");
+    ck_assert_uint_eq(event_count(), 0);
+    peer_reset(peer);
+    EXPECT_OF("done", "/", -ECONNRESET);
+    EXPECT_OF("reply", "/", 0);
+    end_site();
+}
+END_TEST
+
+static void
+end_in_body(struct sxe_http_request *request, struct sxe_http_response *response,
+            struct sxe_span part, bool last)
+{
+    push_body(request, response, part, last);
+    ck_assert_int_eq(sxe_http_end(response, "bye", 3), 0);
+}
+
+static enum sxe_http_verdict
+end_at_first_part(struct sxe_http_request *request, struct sxe_http_response *response)
+{
+    (void)response;
+    sxe_http_read(request, end_in_body);
+    return SXE_HTTP_LATER;
+}
+
+START_TEST(a_reply_may_end_before_the_body)
+{
+    int peer;
+
+    serve_stream(end_at_first_part);
+    peer = client();
+    for (unsigned i = 0; i < 3; i++) {
+        say(peer, POST("Content-Length: 60001\r\n", "x"));
+        EXPECT_BODY("x", false);
+        EXPECT_OK(peer, "bye");
+        say_x(peer, 60000);
+        turn(10);
+        EXPECT_OF("reply", "/", 200);
+        say(peer, POST(CHUNKED, "1\r\nx\r\nea60\r\n"));
+        EXPECT_BODY("x", false);
+        EXPECT_OK(peer, "bye");
+        say_x(peer, 60000);
+        say(peer, "\r\n0\r\n\r\n");
+        EXPECT_OF("reply", "/", 200);
+    }
+    say(peer, POST("Content-Length: 1\r\n", "x"));
+    EXPECT_BODY("x", true);
+    EXPECT_OK(peer, "bye");
+    EXPECT_OF("reply", "/", 200);
+    close(peer);
+    end_site();
+}
+END_TEST
+
+START_TEST(more_than_is_worth_reading_ends_the_connection)
+{
+    int peer;
+
+    serve_stream(end_at_first_part);
+    peer = client();
+    say(peer, POST("Content-Length: 65538\r\n", "x"));
+    EXPECT_BODY("x", false);
+    EXPECT_STATUS(peer, "200 OK", LINES("", "Connection: close\r\n"), "bye");
+    PEER_EXPECT_END(peer);
+    EXPECT_OF("reply", "/", 200);
+    close(peer);
+    /* Of chunks it is not known before. */
+    peer = client();
+    say(peer, POST(CHUNKED, "1\r\nx\r\n100000\r\n"));
+    EXPECT_BODY("x", false);
+    EXPECT_OK(peer, "bye");
+    say_x(peer, 65536);
+    turn(10);
+    EXPECT_NOTHING();
+    say_x(peer, 1);
+    PEER_EXPECT_END(peer);
+    EXPECT_OF("reply", "/", 200);
+    close(peer);
+    end_site();
+}
+END_TEST
+
+/* What the handler read is not what is dropped. */
+START_TEST(a_large_body_may_be_read_up_to_its_last_bytes)
+{
+    size_t seen = 0;
+    int peer;
+
+    serve_stream(read_now);
+    peer = client();
+    say(peer, POST("Content-Length: 300000\r\n", ""));
+    EXPECT_OF("later", "/", 0);
+    say_x(peer, 299000);
+    turn(50);
+    while (event_count() > 0)
+        seen += event_pop()->length;
+    ck_assert_uint_eq(seen, 299000);
+    ck_assert_int_eq(sxe_http_end(site.response, "bye", 3), 0);
+    EXPECT_OK(peer, "bye");
+    say_x(peer, 1000);
+    EXPECT_OF("done", "/", 0);
+    EXPECT_OF("reply", "/", 200);
+    say(peer, POST("", ""));
+    EXPECT_OF("later", "/", 0);
+    EXPECT_BODY("", true);
+    finish(peer);
+    close(peer);
+    end_site();
+}
+END_TEST
+
+START_TEST(a_body_that_goes_wrong_ends_the_request)
+{
+    static const char *const replies[] = {"", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n"};
+    int peer;
+
+    serve_stream(read_now);
+    peer = client();
+    say(peer, POST(CHUNKED, "1\r\nx\r\n"));
+    EXPECT_OF("later", "/", 0);
+    EXPECT_BODY("x", false);
+    if (_i == 1)
+        ck_assert_int_eq(sxe_http_begin(site.response, 2), 0);
+    EXPECT_REPLY(peer, replies[_i]);
+    say(peer, "nonsense\r\n");
+    if (_i == 0)
+        EXPECT_REFUSAL(peer, "400 Bad Request");
+    else
+        PEER_EXPECT_RESET(peer);
+    EXPECT_OF("done", "/", -EPROTO);
+    EXPECT_OF("reply", "/", _i == 0 ? 400 : 200);
+    close(peer);
+    end_site();
+}
+END_TEST
+
+START_TEST(a_body_that_goes_wrong_behind_the_reply_is_not_answered_again)
+{
+    int peer;
+
+    serve_stream(end_at_first_part);
+    peer = client();
+    say(peer, POST(CHUNKED, "1\r\nx\r\n"));
+    EXPECT_BODY("x", false);
+    EXPECT_OK(peer, "bye");
+    say(peer, "nonsense\r\n");
+    PEER_EXPECT_END(peer);
+    EXPECT_OF("reply", "/", 200);
+    close(peer);
+    end_site();
+}
+END_TEST
+
+START_TEST(a_body_that_was_kept_is_not_shown)
+{
+    int peer;
+
+    serve((struct sxe_http_config){.handler = push_later});
+    peer = client();
+    say(peer, POST("Content-Length: 2\r\n", "he"));
+    EXPECT_OF("later", "/", 0);
+    sxe_http_read(site.request, push_body);
+    EXPECT_NOTHING();
+    ck_assert_int_eq(sxe_http_end(site.response, "bye", 3), 0);
+    EXPECT_OF("done", "/", 0);
+    EXPECT_OK(peer, "bye");
+    close(peer);
+    end_site();
+}
+END_TEST
+
+static Suite *
+body_stream_suite(void)
+{
+    Suite *suite = suite_create("http body stream");
+    TCase *shown = tcase_create("shown");
+    TCase *expect = tcase_create("expect");
+    TCase *dropped = tcase_create("dropped");
+
+    tcase_add_test(shown, parts_are_shown_as_they_come);
+    tcase_add_loop_test(shown, the_end_of_an_empty_body_is_shown, 0, 3);
+    tcase_add_test(shown, reading_may_begin_late);
+    tcase_add_test(shown, a_pause_lasts_until_it_is_over);
+    tcase_add_test(shown, a_paused_body_waits_in_the_kernel);
+    tcase_add_loop_test(shown, a_body_that_goes_wrong_ends_the_request, 0, 2);
+    tcase_add_test(shown, a_body_that_was_kept_is_not_shown);
+    suite_add_tcase(suite, shown);
+    tcase_add_test(expect, whoever_waits_is_asked_to_go_on_when_reading_begins);
+    tcase_add_test(expect, behind_the_head_of_a_reply_nobody_is_asked);
+    tcase_add_test(expect, who_is_answered_at_once_is_not_asked_to_go_on);
+    suite_add_tcase(suite, expect);
+    tcase_add_test(dropped, a_reply_may_end_before_the_body);
+    tcase_add_test(dropped, more_than_is_worth_reading_ends_the_connection);
+    tcase_add_test(dropped, a_large_body_may_be_read_up_to_its_last_bytes);
+    tcase_add_test(dropped, a_body_that_goes_wrong_behind_the_reply_is_not_answered_again);
+    suite_add_tcase(suite, dropped);
+    return suite;
+}
+
+int
+main(void)
+{
+    return sxe_test_main(body_stream_suite());
+}

@@ -1,0 +1,525 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Who gets a connection: places and who makes room, connections of an address, proxies that say
+ * whose connection it is.
+ */
+#include "http-site.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+
+#include "sxe-cidr.h"
+#include "sxe-proxy.h"
+
+/* ---- Places ---- */
+
+#define NO_PLACE \
+    "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+
+/* The reply that is not composed for anybody has no Date, which 503 need not have (RFC 9110,
+ * 6.6.1). */
+static void
+expect_no_place(int peer)
+{
+    PEER_EXPECT(peer, NO_PLACE);
+    PEER_EXPECT_END(peer);
+    close(peer);
+}
+
+static void
+expect_served(int peer)
+{
+    say(peer, GET("/"));
+    EXPECT_OK(peer, "GET /");
+}
+
+START_TEST(the_longest_idle_makes_room)
+{
+    int peers[4];
+
+    serve((struct sxe_http_config){.handler = echo, .connections = 3});
+    for (unsigned i = 0; i < 3; i++)
+        peers[i] = client();
+    expect_served(peers[1]);
+    expect_served(peers[0]);
+    expect_served(peers[2]);
+    peers[3] = client();
+    expect_served(peers[3]);
+    PEER_EXPECT_END(peers[1]);
+    expect_served(peers[0]);
+    expect_served(peers[2]);
+    for (unsigned i = 0; i < 4; i++)
+        close(peers[i]);
+    end_site();
+}
+END_TEST
+
+START_TEST(the_longest_silent_makes_room_if_nobody_is_idle_for_longer)
+{
+    int silent[2], idle, newcomers[2];
+
+    serve((struct sxe_http_config){.handler = echo, .connections = 3});
+    silent[0] = client();
+    idle = client();
+    expect_served(idle);
+    silent[1] = client();
+    newcomers[0] = client();
+    PEER_EXPECT_END(silent[0]);
+    expect_served(newcomers[0]);
+    newcomers[1] = client();
+    PEER_EXPECT_END(idle);
+    expect_served(newcomers[1]);
+    expect_served(silent[1]);
+    for (unsigned i = 0; i < 2; i++) {
+        close(silent[i]);
+        close(newcomers[i]);
+    }
+    close(idle);
+    end_site();
+}
+END_TEST
+
+START_TEST(exactly_as_many_clients_as_places_stay)
+{
+    int peers[3];
+
+    serve((struct sxe_http_config){.handler = echo, .connections = 3});
+    for (unsigned i = 0; i < 3; i++)
+        peers[i] = client();
+    for (unsigned round = 0; round < 5; round++) {
+        for (unsigned i = 0; i < 3; i++)
+            expect_served(peers[i]);
+    }
+    for (unsigned i = 0; i < 3; i++)
+        close(peers[i]);
+    end_site();
+}
+END_TEST
+
+START_TEST(who_has_a_request_under_way_makes_no_room)
+{
+    struct sxe_http_response *later;
+    int head, body, handling, newcomer;
+
+    serve((struct sxe_http_config){.handler = push_later, .connections = 3});
+    head = client();
+    say(head, "GET / HT");
+    body = client();
+    say(body, POST("Content-Length: 2\r\n", "x"));
+    handling = client();
+    say(handling, GET("/l"));
+    EXPECT_OF("later", "/l", 0);
+    later = site.response;
+    expect_no_place(client());
+    expect_no_place(client());
+    ck_assert_int_eq(sxe_http_end(later, "x", 1), 0);
+    EXPECT_OF("done", "/l", 0);
+    EXPECT_OK(handling, "x");
+    newcomer = client();
+    PEER_EXPECT_END(handling);
+    say(head, "TP/1.1\r\nHost: h\r\n\r\n");
+    EXPECT_OF("later", "/", 0);
+    close(head);
+    close(body);
+    close(handling);
+    close(newcomer);
+    turn(3);
+    ck_assert_int_eq(sxe_http_end(site.response, "x", 1), 0);
+    EXPECT_OF("done", "/", 0);
+    end_site();
+}
+END_TEST
+
+START_TEST(who_is_told_that_there_is_no_place_takes_none_for_long)
+{
+    int peers[SXE__HTTP_LISTENERS + SXE__HTTP_SPARE];
+    unsigned number = SXE__HTTP_LISTENERS - 1 + SXE__HTTP_SPARE;
+    int head, waiting;
+
+    serve((struct sxe_http_config){.handler = echo, .connections = 1});
+    head = client();
+    say(head, "GET / HT");
+    for (unsigned i = 0; i < number; i++) {
+        peers[i] = client();
+        PEER_EXPECT(peers[i], NO_PLACE);
+    }
+    waiting = client();
+    PEER_EXPECT_SILENCE(waiting);
+    say(head, "TP/1.1\r\nHost: h\r\n\r\n");
+    EXPECT_OK(head, "GET /");
+    wait_ms(5100);
+    expect_served(waiting);
+    PEER_EXPECT_END(head);
+    for (unsigned i = 0; i < number; i++)
+        close(peers[i]);
+    close(waiting);
+    close(head);
+    end_site();
+}
+END_TEST
+
+/* Enough for the kernel not to take it while nobody reads. */
+static char large[400000];
+
+static enum sxe_http_verdict
+reply_large(struct sxe_http_request *request, struct sxe_http_response *response)
+{
+    (void)request;
+    return sxe_http_reply(response, 200, NULL, large, sizeof(large));
+}
+
+/* A client that does not read, by a window that its end never opens. */
+static int
+blind_client(void)
+{
+    int peer = client();
+    int room = 4096;
+
+    __real_setsockopt(site.http->connections[0].sxe->fd, SOL_SOCKET, SO_SNDBUF, &room,
+                      sizeof(room));
+    return peer;
+}
+
+START_TEST(who_does_not_read_its_last_reply_makes_room_at_once)
+{
+    int blind, newcomer;
+
+    serve((struct sxe_http_config){.handler = reply_large, .connections = 1});
+    blind = blind_client();
+    say(blind, GET("/"));
+    ck_assert_uint_gt(sxe_unsent(site.http->connections[0].sxe), 0);
+    ck_assert_uint_eq(connections_in(SXE__HTTP_IDLE), 1);
+    newcomer = client();
+    ck_assert_uint_eq(sxe_number_in_state(SXE_STATE_CLOSING), 0);
+    say(newcomer, GET("/"));
+    PEER_EXPECT(newcomer, "HTTP/1.1 200 OK\r\n");
+    close(blind);
+    close(newcomer);
+    end_site();
+}
+END_TEST
+
+/* ---- Attacks: all connections but one are slow ---- */
+
+#define SLOW 20
+
+static enum sxe_http_verdict
+large_or_echo(struct sxe_http_request *request, struct sxe_http_response *response)
+{
+    if (sxe_http_target(request).length > 1)
+        return reply_large(request, response);
+    return echo(request, response);
+}
+
+static const char *const slow[] = {"", "GET / HTTP/1.1\r\nX", POST("Content-Length: 10\r\n", "x"),
+                                   POST("Transfer-Encoding: chunked\r\n", "5\r\n"),
+                                   GET("/large") GET("/large") GET("/large")};
+
+/* Nothing is waited for: its reply is there in the same few turns. */
+START_TEST(the_remaining_one_is_served_at_once)
+{
+    int peers[SLOW];
+    int remaining;
+    SXE_TIME before;
+
+    serve((struct sxe_http_config){.handler = large_or_echo, .connections = SLOW + 1});
+    for (unsigned i = 0; i < SLOW; i++) {
+        peers[i] = client();
+        say(peers[i], slow[_i]);
+    }
+    before = sxe_time_ns();
+    remaining = client();
+    expect_served(remaining);
+    expect_served(remaining);
+    ck_assert_uint_lt(sxe_time_ns() - before, 100 * MS);
+    close(remaining);
+    for (unsigned i = 0; i < SLOW; i++)
+        close(peers[i]);
+    end_site();
+}
+END_TEST
+
+/* ---- Connections of an address: a proxy says which ---- */
+
+static struct sxe_cidr_list proxies;
+
+static void
+serve_proxies(struct sxe_http_config config)
+{
+    struct sxe_span wrong;
+
+    proxies = (struct sxe_cidr_list){0};
+    ck_assert_int_eq(sxe_cidr_add(&proxies, "127.0.0.1", &wrong), 0);
+    config.proxies = &proxies;
+    serve(config);
+}
+
+static int
+client_from(const char *ip)
+{
+    int peer = client();
+    char text[200];
+
+    snprintf(text, sizeof(text), "PROXY TCP%c %s %s 1 2\r\n", strchr(ip, ':') ? '6' : '4', ip, ip);
+    say(peer, text);
+    return peer;
+}
+
+START_TEST(one_more_than_an_address_may_have_is_refused)
+{
+    int peers[3];
+    int refused, other;
+
+    serve_proxies((struct sxe_http_config){
+        .handler = echo, .address_max = 3, .on_reply = push_reply, .requests_max = 1});
+    for (unsigned i = 0; i < 3; i++)
+        peers[i] = client_from("192.0.2.7");
+    refused = client_from("192.0.2.7");
+    EXPECT_REFUSAL(refused, "503 Service Unavailable");
+    other = client_from("192.0.2.8");
+    say(other, GET("/"));
+    EXPECT_STATUS(other, "200 OK", LINES("", "Connection: close\r\n"), "GET /");
+    EXPECT_OF("reply", "/", 200);
+    close(other);
+    /* It counts until it is gone. */
+    close(refused);
+    close(peers[0]);
+    turn(5);
+    peers[0] = client_from("192.0.2.7");
+    say(peers[0], GET("/"));
+    EXPECT_STATUS(peers[0], "200 OK", LINES("", "Connection: close\r\n"), "GET /");
+    EXPECT_OF("reply", "/", 200);
+    for (unsigned i = 0; i < 3; i++)
+        close(peers[i]);
+    end_site();
+}
+END_TEST
+
+/* Nothing of the request that had its memory before is in the way. */
+START_TEST(a_refusal_has_a_body_whoever_came_before)
+{
+    int one, refused;
+
+    serve_proxies((struct sxe_http_config){.handler = echo, .address_max = 1});
+    one = client_from("192.0.2.7");
+    say(one, "HEAD / HTTP/1.1\r\nHost: h\r\n\r\n");
+    EXPECT_REPLY(one, "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\n");
+    refused = client_from("192.0.2.7");
+    EXPECT_REFUSAL(refused, "503 Service Unavailable");
+    close(one);
+    close(refused);
+    end_site();
+}
+END_TEST
+
+START_TEST(a_network_of_ipv6_counts_as_one)
+{
+    int one, two, other;
+
+    serve_proxies((struct sxe_http_config){.handler = echo, .address_max = 1});
+    one = client_from("2001:db8::1");
+    two = client_from("2001:db8::2");
+    EXPECT_REFUSAL(two, "503 Service Unavailable");
+    other = client_from("2001:db8:0:1::1");
+    expect_served(one);
+    expect_served(other);
+    close(one);
+    close(two);
+    close(other);
+    end_site();
+}
+END_TEST
+
+START_TEST(this_machine_is_not_counted)
+{
+    int peers[3];
+
+    serve((struct sxe_http_config){.handler = echo, .address_max = 1});
+    for (unsigned i = 0; i < 3; i++)
+        peers[i] = client();
+    for (unsigned i = 0; i < 3; i++)
+        expect_served(peers[i]);
+    for (unsigned i = 0; i < 3; i++)
+        close(peers[i]);
+    end_site();
+}
+END_TEST
+
+START_TEST(without_a_limit_nobody_is_counted)
+{
+    int peers[3];
+
+    serve_proxies((struct sxe_http_config){.handler = echo, .address_max = UINT32_MAX});
+    ck_assert_ptr_null(site.http->addresses);
+    for (unsigned i = 0; i < 3; i++)
+        peers[i] = client_from("192.0.2.7");
+    for (unsigned i = 0; i < 3; i++)
+        expect_served(peers[i]);
+    for (unsigned i = 0; i < 3; i++)
+        close(peers[i]);
+    end_site();
+    /* Neither asked for, nor looked at. */
+    serve((struct sxe_http_config){.handler = echo, .address_max = UINT32_MAX});
+    fake_os_forbid(FAKE_GETPEERNAME, true);
+    peers[0] = client();
+    expect_served(peers[0]);
+    ck_assert_uint_eq(fake_os_violations(), 0);
+    close(peers[0]);
+    end_site();
+}
+END_TEST
+
+/* ---- Proxies ---- */
+
+static enum sxe_http_verdict
+reply_peer(struct sxe_http_request *request, struct sxe_http_response *response)
+{
+    const char *ip = sxe_http_peer_ip(request);
+
+    return sxe_http_reply(response, 200, NULL, ip, strlen(ip));
+}
+
+/* v2 with its twelve bytes of signature, as sxe_proxy_write makes it. */
+static size_t
+make_header(char *to, size_t size, unsigned version, const char *ip)
+{
+    struct sxe_proxy proxy = {.version = version, .command = SXE_PROXY_LOCAL};
+    struct sockaddr_in *source = (struct sockaddr_in *)&proxy.source;
+    ssize_t length;
+
+    if (ip != NULL) {
+        proxy.command = SXE_PROXY_PROXY;
+        source->sin_family = AF_INET;
+        source->sin_port = htons(1234);
+        ck_assert_int_eq(inet_pton(AF_INET, ip, &source->sin_addr), 1);
+        proxy.destination = proxy.source;
+    }
+    length = sxe_proxy_write(&proxy, to, size);
+    ck_assert_int_gt(length, 0);
+    return (size_t)length;
+}
+
+static const struct header {
+    unsigned version;
+    const char *ip;
+    const char *peer;
+} headers[] = {
+    {1, "192.0.2.7", "192.0.2.7"},
+    {2, "192.0.2.7", "192.0.2.7"},
+    {1, NULL, "127.0.0.1"},
+    {2, NULL, "127.0.0.1"},
+};
+
+START_TEST(a_proxy_says_whose_connection_it_is_however_it_is_split)
+{
+    const struct header *header = &headers[_i];
+    char text[SXE_PROXY_WRITE_MAX + 100];
+    size_t length = make_header(text, sizeof(text), header->version, header->ip);
+
+    memcpy(text + length, GET("/"), sizeof(GET("/")));
+    length += sizeof(GET("/")) - 1;
+    serve_proxies((struct sxe_http_config){.handler = reply_peer});
+    for (size_t split = 1; split <= length; split++) {
+        int peer = client();
+
+        peer_send(peer, text, split);
+        turn(2);
+        peer_send(peer, text + split, length - split);
+        EXPECT_OK(peer, header->peer);
+        say(peer, GET("/"));
+        EXPECT_OK(peer, header->peer);
+        close(peer);
+    }
+    end_site();
+}
+END_TEST
+
+START_TEST(who_is_no_proxy_has_no_header)
+{
+    struct sxe_span wrong;
+    int peer;
+
+    proxies = (struct sxe_cidr_list){0};
+    ck_assert_int_eq(sxe_cidr_add(&proxies, "192.0.2.0/24", &wrong), 0);
+    serve((struct sxe_http_config){.handler = reply_peer, .proxies = &proxies});
+    peer = client();
+    say(peer, GET("/"));
+    EXPECT_OK(peer, "127.0.0.1");
+    say(peer, "PROXY TCP4 192.0.2.7 192.0.2.7 1 2\r\n");
+    EXPECT_REFUSAL(peer, "400 Bad Request");
+    close(peer);
+    end_site();
+}
+END_TEST
+
+START_TEST(a_proxy_that_begins_otherwise_is_dropped)
+{
+    static const char *const texts[] = {GET("/"), "PROXY TCP4 1.2.3 1.2.3.4 1 2\r\n", "\r\n\r\n",
+                                        "\r\n\r\n\0\r\nQUIX\n"};
+    int peer;
+
+    serve_proxies((struct sxe_http_config){.handler = echo, .on_reply = push_reply});
+    peer = client();
+    peer_send(peer, texts[_i], _i == 3 ? 12 : strlen(texts[_i]));
+    if (_i == 2) { /* it might go on like version 2 */
+        PEER_EXPECT_SILENCE(peer);
+        say(peer, "x");
+    }
+    PEER_EXPECT_RESET(peer);
+    close(peer);
+    end_site();
+}
+END_TEST
+
+START_TEST(a_proxy_that_says_nothing_or_half_of_it_is_not_waited_for)
+{
+    int peer;
+
+    serve_proxies((struct sxe_http_config){.handler = echo, .head_timeout_ms = 2000});
+    peer = client();
+    if (_i == 1)
+        say(peer, "PROXY TCP4 192.");
+    wait_ms(1900);
+    PEER_EXPECT_SILENCE(peer);
+    wait_ms(200);
+    PEER_EXPECT_END(peer);
+    close(peer);
+    end_site();
+}
+END_TEST
+
+static Suite *
+accept_suite(void)
+{
+    Suite *suite = suite_create("http server accept");
+    TCase *places = tcase_create("places");
+    TCase *addresses = tcase_create("addresses");
+    TCase *proxy = tcase_create("proxies");
+
+    tcase_add_test(places, the_longest_idle_makes_room);
+    tcase_add_test(places, the_longest_silent_makes_room_if_nobody_is_idle_for_longer);
+    tcase_add_test(places, exactly_as_many_clients_as_places_stay);
+    tcase_add_test(places, who_has_a_request_under_way_makes_no_room);
+    tcase_add_test(places, who_is_told_that_there_is_no_place_takes_none_for_long);
+    tcase_add_test(places, who_does_not_read_its_last_reply_makes_room_at_once);
+    tcase_add_loop_test(places, the_remaining_one_is_served_at_once, 0, 5);
+    suite_add_tcase(suite, places);
+    tcase_add_test(addresses, one_more_than_an_address_may_have_is_refused);
+    tcase_add_test(addresses, a_refusal_has_a_body_whoever_came_before);
+    tcase_add_test(addresses, a_network_of_ipv6_counts_as_one);
+    tcase_add_test(addresses, this_machine_is_not_counted);
+    tcase_add_test(addresses, without_a_limit_nobody_is_counted);
+    suite_add_tcase(suite, addresses);
+    tcase_add_loop_test(proxy, a_proxy_says_whose_connection_it_is_however_it_is_split, 0, 4);
+    tcase_add_test(proxy, who_is_no_proxy_has_no_header);
+    tcase_add_loop_test(proxy, a_proxy_that_begins_otherwise_is_dropped, 0, 4);
+    tcase_add_loop_test(proxy, a_proxy_that_says_nothing_or_half_of_it_is_not_waited_for, 0, 2);
+    suite_add_tcase(suite, proxy);
+    return suite;
+}
+
+int
+main(void)
+{
+    return sxe_test_main(accept_suite());
+}

@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The server while the system fails: a scenario runs again and again, failing its 1st, 2nd, 3rd ...
+ * call of a kind, once or from then on, until it passes untouched. Each request ends exactly once,
+ * a client sees whole replies or an end, and nothing is left behind. And only new allocates.
+ */
+#include "http-site.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "sxe-cidr.h"
+
+#define CLIENTS  5
+#define REQUESTS 11 /* that are good */
+#define TURNS    60
+
+int __real_close(int fd);
+int __real_socket(int family, int type, int protocol);
+int __real_connect(int fd, const struct sockaddr *address, socklen_t length);
+ssize_t __real_send(int fd, const void *data, size_t length, int flags);
+ssize_t __real_recv(int fd, void *data, size_t length, int flags);
+
+/* ---- Handlers, each of its own kind ---- */
+
+static char lent[100000];
+static int file;
+static struct sxe_cidr_list proxies;
+
+static struct {
+    unsigned begun;
+    unsigned done;
+    unsigned good;     /* of those done */
+    unsigned answered; /* replies that clients have whole */
+} run;
+
+static void
+count_done(struct sxe_http_request *request, struct sxe_http_response *response, int result)
+{
+    (void)request;
+    (void)response;
+    run.done++;
+    run.good += result == 0;
+}
+
+static void
+reply_when_read(struct sxe_http_request *request, struct sxe_http_response *response,
+                struct sxe_span part, bool last)
+{
+    (void)request;
+    (void)part;
+    if (last)
+        sxe_http_reply_text(response, 200, "read");
+}
+
+static enum sxe_http_verdict
+answer(struct sxe_http_request *request, struct sxe_http_response *response)
+{
+    char what = sxe_http_target(request).base[1];
+
+    response->on_done = count_done;
+    run.begun++;
+    switch (what) {
+    case 'l':
+        if (sxe_http_end_borrowed(response, lent, sizeof(lent)) < 0)
+            sxe_http_abort(response);
+        break;
+    case 'f':
+        if (sxe_http_end_file(response, file, 0, 50000) < 0)
+            sxe_http_abort(response);
+        break;
+    case 'r':
+        sxe_http_read(request, reply_when_read);
+        break;
+    default:
+        sxe_http_reply_text(response, 200, "ok");
+    }
+    return SXE_HTTP_LATER;
+}
+
+/* ---- Clients whose own calls do not fail ---- */
+
+#define STREAMED(fields, body) "POST /r HTTP/1.1\r\nHost: h\r\n" fields "\r\n" body
+
+static const char *const texts[CLIENTS][3] = {
+    {"PROXY UNKNOWN\r\n" GET("/a") GET("/b"), GET("/c"), NULL},
+    {"PROXY TCP4 192.0.2.1 192.0.2.2 1 2\r\n" GET("/l") GET("/a"), GET("/f"), NULL},
+    {"PROXY UNKNOWN\r\n" STREAMED("Content-Length: 4\r\nExpect: 100-continue\r\n", ""), "body",
+     GET("/a")},
+    {"PROXY UNKNOWN\r\n" STREAMED("Transfer-Encoding: chunked\r\n", "2\r\nab\r\n"),
+     "0\r\n\r\n" GET("/f"), NULL},
+    {"PROXY UNKNOWN\r\n" GET("/a"), "GET / HTTP/9.9\r\n\r\n", NULL},
+};
+
+static int peers[CLIENTS];
+
+static void
+connect_one(unsigned i)
+{
+    struct sockaddr_in to = {.sin_family = AF_INET,
+                             .sin_port = htons(sxe_http_port(site.http)),
+                             .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+
+    peers[i] = __real_socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    (void)!__real_connect(peers[i], (struct sockaddr *)&to, sizeof(to));
+}
+
+/* What came, "HTTP/1.1 200 OK" counted; these are not split, or are few enough to be lucky. */
+static void
+receive_all(void)
+{
+    static char got[65536];
+
+    for (unsigned i = 0; i < CLIENTS; i++) {
+        ssize_t n = __real_recv(peers[i], got, sizeof(got) - 1, MSG_DONTWAIT);
+
+        if (n <= 0)
+            continue;
+        for (const char *at = got; (at = memmem(at, (size_t)(got + n - at), "HTTP/1.1 200", 12));
+             at++)
+            run.answered++;
+    }
+}
+
+static void
+turn_both(unsigned times)
+{
+    while (times-- > 0) {
+        turn(1);
+        receive_all();
+    }
+}
+
+static void
+scenario(void)
+{
+    for (unsigned i = 0; i < CLIENTS; i++)
+        connect_one(i);
+    turn_both(5);
+    for (unsigned step = 0; step < 3; step++) {
+        for (unsigned i = 0; i < CLIENTS; i++) {
+            const char *text = texts[i][step];
+
+            if (text != NULL)
+                __real_send(peers[i], text, strlen(text), MSG_NOSIGNAL);
+        }
+        turn_both(TURNS / 3);
+    }
+    turn_both(TURNS);
+}
+
+/* ---- Runs ---- */
+
+static void
+start(void)
+{
+    static const struct sxe_config small = {.chunk_size = 512, .chunks = 300};
+    struct sxe_http_config config = {.handler = answer,
+                                     .stream = true,
+                                     .connections = 20,
+                                     .head = {.line_max = 256, .head_max = 512},
+                                     .proxies = &proxies,
+                                     .head_timeout_ms = 1000,
+                                     .idle_timeout_ms = 1000,
+                                     .body_timeout_ms = 1000};
+
+    memset(&run, 0, sizeof(run));
+    sxe_configure(&small);
+    site.http = sxe_http_new(&config);
+    ck_assert_ptr_nonnull(site.http);
+    ck_assert_int_eq(sxe_init(), 0);
+    ck_assert_int_eq(sxe_http_listen(site.http, "127.0.0.1", 0), 0);
+    turn(1);
+}
+
+static void
+expect_all_at_rest(void)
+{
+    expect_rest();
+    ck_assert_uint_eq(run.done, run.begun);
+    for (uint64_t key = 1; key < 1000; key++)
+        ck_assert_uint_eq(sxe__http_addresses_add(site.http->addresses, 1), key);
+    ck_assert_uint_eq(sxe__http_addresses_add(site.http->addresses, UINT64_C(0xffffc0000201)), 1);
+}
+
+static void
+finish(void)
+{
+    for (unsigned i = 0; i < CLIENTS; i++)
+        __real_close(peers[i]);
+    turn(3);
+    expect_all_at_rest();
+    ck_assert_int_eq(sxe_fini(), 0);
+    sxe_http_delete(site.http);
+}
+
+static void
+prepare(void)
+{
+    struct sxe_span wrong;
+
+    fake_time_start(UINT64_C(1000000000000), SITE_TIME * SXE_NS_PER_SECOND);
+    ev_run(ev_default_loop(EVFLAG_AUTO), EVRUN_NOWAIT);
+    sxe_log_set_level(SXE_LOG_FATAL);
+    proxies = (struct sxe_cidr_list){0};
+    ck_assert_int_eq(sxe_cidr_add(&proxies, "127.0.0.1", &wrong), 0);
+    file = memfd_create("file", MFD_CLOEXEC);
+    ck_assert_int_eq(ftruncate(file, 50000), 0);
+}
+
+static const struct fault {
+    enum fake_call call;
+    int errors[6];
+} faults[] = {
+    {FAKE_ACCEPT4, {EMFILE, ENOBUFS, ECONNABORTED, EINTR}},
+    {FAKE_READ, {EINTR, ECONNRESET, ETIMEDOUT}},
+    {FAKE_RECV, {EINTR, ECONNRESET}},
+    {FAKE_WRITE, {EINTR, EAGAIN, ENOBUFS, EPIPE, ECONNRESET}},
+    {FAKE_WRITEV, {EINTR, ENOBUFS, EPIPE, ECONNRESET}},
+    {FAKE_SENDMSG, {EINTR, ENOBUFS, EPIPE, ECONNRESET}},
+    {FAKE_SENDFILE, {EINTR, ENOMEM, EIO}},
+    {FAKE_SHUTDOWN, {ENOTCONN}},
+    {FAKE_SETSOCKOPT, {ENOBUFS}},
+    {FAKE_GETPEERNAME, {ENOTCONN}},
+    {FAKE_CLOSE, {EINTR, EIO}},
+    {FAKE_EPOLL_CTL, {ENOMEM, ENOSPC}},
+    {FAKE_EPOLL_WAIT, {EINTR}},
+    {FAKE_MADVISE, {EINVAL}},
+};
+#define FAULTS (sizeof(faults) / sizeof(faults[0]))
+
+/* One run; false when it was not touched. */
+static bool
+run_once(const struct fault *fault, int error, unsigned nth, bool for_ever)
+{
+    unsigned before = fake_os_open_fds();
+    bool touched;
+
+    start();
+    fake_os_sweep(&fault->call, 1, nth, for_ever, error);
+    scenario();
+    touched = fake_os_injected() > 0;
+    fake_os_reset();
+    if (!touched) {
+        ck_assert_uint_eq(run.good, REQUESTS);
+        ck_assert_uint_eq(run.answered, REQUESTS);
+    }
+    finish();
+    ck_assert_uint_eq(fake_os_open_fds(), before);
+    return touched;
+}
+
+START_TEST(every_failing_call_is_survived)
+{
+    const struct fault *fault = &faults[_i];
+
+    prepare();
+    for (unsigned i = 0; i < 6 && fault->errors[i] != 0; i++) {
+        for (unsigned for_ever = 0; for_ever < 2; for_ever++) {
+            unsigned nth = 1;
+
+            while (run_once(fault, fault->errors[i], nth, for_ever != 0))
+                nth++;
+        }
+    }
+    close(file);
+    ev_loop_destroy(ev_default_loop(EVFLAG_AUTO));
+}
+END_TEST
+
+/* ---- Memory ---- */
+
+START_TEST(requests_allocate_nothing)
+{
+    static const enum fake_call allocations[] = {FAKE_MALLOC,         FAKE_CALLOC, FAKE_REALLOC,
+                                                 FAKE_POSIX_MEMALIGN, FAKE_MMAP,   FAKE_STRDUP,
+                                                 FAKE_ALIGNED_ALLOC};
+
+    prepare();
+    start();
+    for (unsigned i = 0; i < sizeof(allocations) / sizeof(allocations[0]); i++)
+        fake_os_forbid(allocations[i], true);
+    for (unsigned i = 0; i < 20; i++) {
+        memset(&run, 0, sizeof(run));
+        scenario();
+        ck_assert_uint_eq(run.good, REQUESTS);
+        for (unsigned j = 0; j < CLIENTS; j++) {
+            __real_close(peers[j]);
+            peers[j] = -1;
+        }
+        turn(5);
+    }
+    ck_assert_uint_eq(fake_os_violations(), 0);
+    fake_os_reset();
+    finish();
+    close(file);
+    ev_loop_destroy(ev_default_loop(EVFLAG_AUTO));
+}
+END_TEST
+
+static Suite *
+faults_suite(void)
+{
+    Suite *suite = suite_create("http server faults");
+    TCase *faulty = tcase_create("faults");
+
+    tcase_add_loop_test(faulty, every_failing_call_is_survived, 0, FAULTS);
+    tcase_add_test(faulty, requests_allocate_nothing);
+    suite_add_tcase(suite, faulty);
+    return suite;
+}
+
+int
+main(void)
+{
+    return sxe_test_main(faults_suite());
+}

@@ -1,0 +1,72 @@
+-- SPDX-License-Identifier: MIT
+-- What the options about files change; g10 to g15 test the files themselves.
+
+local http = require "http"
+local site = require "site"
+
+local function get(target, ...)
+    local server <close> = site.start(...)
+    return server:get(target)
+end
+
+test("--listing: a directory without an index is listed, without it 403", function()
+    equal(get("/bare/").status, 403)
+    local reply = get("/bare/", "--listing")
+    equal(reply.status, 200)
+    check(reply.body:find("file.txt", 1, true), reply.body)
+end)
+
+test("--index: the first that is there, and index.html no more", function()
+    equal(get("/").body, "<p>home\n")
+    equal(get("/", "--index", "missing.html", "--index", "page.html").body, "<p>page\n")
+    equal(get("/", "--index", "missing.html").status, 403)
+end)
+
+test("--dot-files: names that begin with a dot are there, without it 404", function()
+    equal(get("/.hidden").status, 404)
+    equal(get("/.dir/file.txt").status, 404)
+    equal(get("/.hidden", "--dot-files").status, 200)
+    equal(get("/.dir/file.txt", "--dot-files").status, 200)
+end)
+
+test("--type: another content type, repeatable, before those we know", function()
+    local server <close> = site.start("--type", "text/x-first HTML css", "--type", "text/x-second svg")
+    equal(server:get("/page.html").headers["content-type"], "text/x-first")
+    equal(server:get("/style.css").headers["content-type"], "text/x-first")
+    equal(server:get("/image.svg").headers["content-type"], "text/x-second")
+    equal(server:get("/data.json").headers["content-type"], "application/json")
+end)
+
+test("--cache-control: of files, not of refusals", function()
+    local server <close> = site.start("--cache-control", "public, max-age=3600")
+    equal(server:get("/hello.txt").headers["cache-control"], "public, max-age=3600")
+    equal(server:get("/none").headers["cache-control"], nil)
+end)
+
+test("--header: on every reply, refusals and 304 too", function()
+    local server <close> = site.start("--header", "Server: sxe", "--header", "X-Robots: none")
+    local replies = {
+        server:get("/hello.txt"),
+        server:get("/none"),
+        server:get("/hello.txt", "If-Modified-Since: " .. site.AFTER),
+        http.ask(server, "GET / HTTP/1.1\r\n\r\n"),
+        http.ask(server, "BREW / HTTP/1.1\r\nHost: a\r\n\r\n"),
+    }
+    local statuses = {200, 404, 304, 400, 501}
+    for i, reply in ipairs(replies) do
+        equal(reply.status, statuses[i])
+        equal(reply.headers.server, "sxe", "Server with " .. reply.status)
+        equal(reply.headers["x-robots"], "none", "X-Robots with " .. reply.status)
+    end
+end)
+
+test("a root with a slash at its end, and one relative to where it was started", function()
+    local tree <close> = site.start()
+    local parent, name = tree.root:match("^(.*)/([^/]*)$")
+    for _, root in ipairs{tree.root .. "/", tree.root .. "//.", name, "./" .. name .. "/"} do
+        local server <close> = require("httpd").spawn{
+            "sh", "-c", 'program=$(realpath "$1"); cd "$2"; exec "$program" -p 0 -r "$3"', "sh",
+            wire.program("sxe-httpd"), parent, root}
+        equal(http.ask(server, http.request("GET /hello.txt")).body, site.HELLO, root)
+    end
+end)

@@ -1,0 +1,297 @@
+-- SPDX-License-Identifier: MIT
+-- Limits and times, as options, in real time; and clients that try to keep everybody else out. The
+-- times are short, and what is checked of them is loose enough for a machine that is busy.
+
+local http = require "http"
+local httpd = require "httpd"
+local site = require "site"
+
+local SOON = 0.1 * httpd.slack -- the answer to a good client comes within that
+local SLACK = 1.5              -- seconds behind its time that an end may come
+
+-- Whether it ends between these seconds from now.
+local function check_ends(sock, from, to)
+    local before = wire.time()
+    sock:timeout(to + 5)
+    local said = sock:recv_all()
+    local took = wire.time() - before
+    check(took >= from - 0.05 and took <= to, ("ended after %.2f s"):format(took))
+    return said
+end
+
+local function check_408(said)
+    check(said:find("^HTTP/1%.1 408 Request Timeout\r\n"), said)
+    check(said:find("\r\nConnection: close\r\n", 1, true), said)
+end
+
+-- Sends so many bytes, one each pause, until the other end closes.
+local function trickle(sock, byte, count, pause)
+    for i = 1, count do
+        if not pcall(sock.send, sock, byte) or sock:ready(pause) then
+            return i
+        end
+    end
+    return count
+end
+
+local HEAD_OF_POST = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n"
+
+-- ---- Times, in seconds, in fractions, with units ----
+
+for _, time in ipairs{"0.3", "300ms", ".3s", "0.005m"} do
+    test("--header-timeout " .. time .. ": who says nothing is closed without a word", function()
+        local server <close> = httpd.start("--header-timeout", time)
+        local sock <close> = server:connect()
+        equal(check_ends(sock, 0.3, 0.3 + SLACK), "")
+    end)
+end
+
+test("--header-timeout: half a head is answered 408", function()
+    local server <close> = httpd.start("--header-timeout", "0.3")
+    local sock <close> = server:connect()
+    sock:send("GET / HTTP/1.1\r\nHost: a\r\nX: ")
+    check_408(check_ends(sock, 0.3, 0.3 + SLACK))
+end)
+
+test("--header-timeout: it is for all of the head, however it trickles", function()
+    local server <close> = httpd.start("--header-timeout", "0.5")
+    local sock <close> = server:connect()
+    local before = wire.time()
+    sock:send("GET /")
+    check(trickle(sock, "x", 200, 0.02) < 200, "it goes on")
+    local took = wire.time() - before
+    check(took > 0.4 and took < 0.5 + SLACK, took)
+    check_408(sock:recv_all())
+end)
+
+test("--header-timeout: it begins anew with each request", function()
+    local server <close> = httpd.start("--header-timeout", "0.5")
+    local sock <close> = server:connect()
+    for _ = 1, 3 do
+        wire.sleep(0.2)
+        sock:send_slowly(httpd.GET, 7, 0.05)
+        equal(sock:read_reply().status, 200)
+    end
+end)
+
+test("--body-timeout: a body that stops is answered 408", function()
+    local server <close> = httpd.start("--body-timeout", "0.3")
+    local sock <close> = server:connect()
+    sock:send(HEAD_OF_POST .. "some")
+    check_408(check_ends(sock, 0.3, 2 * 0.3 + SLACK))
+end)
+
+test("--body-timeout, --body-rate: a body that trickles is answered 408", function()
+    local server <close> = httpd.start("--body-timeout", "0.3", "--body-rate", "1k")
+    local sock <close> = server:connect()
+    sock:send(HEAD_OF_POST)
+    check(trickle(sock, "x", 300, 0.02) < 300, "it goes on")
+    check_408(sock:recv_all())
+end)
+
+test("--body-timeout, --body-rate: a body that is fast enough may take longer", function()
+    local server <close> = httpd.start("--body-timeout", "0.3", "--body-rate", "1k")
+    local sock <close> = server:connect()
+    sock:send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 30000\r\nConnection: close\r\n\r\n")
+    for _ = 1, 30 do
+        sock:send(("x"):rep(1000))
+        wire.sleep(0.05)
+    end
+    equal(httpd.undated(sock:recv_all()), httpd.hello("close"))
+end)
+
+test("--idle-timeout: between requests, without a word", function()
+    local server <close> = httpd.start("--idle-timeout", "0.3")
+    local sock <close> = server:connect()
+    for _ = 1, 3 do
+        sock:send(httpd.GET)
+        sock:read_reply()
+        wire.sleep(0.15)
+    end
+    sock:send(httpd.GET)
+    sock:read_reply()
+    equal(check_ends(sock, 0.3, 0.3 + SLACK), "")
+end)
+
+test("--stall-timeout: who does not read its reply is closed", function()
+    local server <close> = site.start("--stall-timeout", "0.5")
+    server:write("large.bin", ("x"):rep(20000000))
+    server:check_descriptors(wire.fds(server.pid))
+    local descriptors = wire.fds(server.pid)
+    local sock <close> = server:connect(4096)
+    sock:send(http.request("GET /large.bin"))
+    httpd.wait_until(function() return wire.fds(server.pid) > descriptors end, "a connection")
+    server:check_descriptors(descriptors + 1) -- the file's may stay in the cache
+    local _, said = pcall(sock.recv_all, sock)
+    check(#said < 20000000, "all of it came")
+end)
+
+test("--stall-timeout: who reads slowly gets it all", function()
+    local server <close> = site.start("--stall-timeout", "0.5")
+    local content = ("0123456789abcdef"):rep(200000)
+    server:write("large.bin", content)
+    local sock <close> = server:connect(4096)
+    sock:send(http.request("GET /large.bin", "Connection: close"))
+    sock:recv_until("\r\n\r\n")
+    local pieces = {}
+    for i = 1, 16 do
+        pieces[i] = sock:recv(200000)
+        wire.sleep(0.1)
+    end
+    check(table.concat(pieces) .. sock:recv_all() == content, "not the whole file")
+end)
+
+-- ---- Limits ----
+
+test("--requests: the last reply of a connection says that it is", function()
+    local server <close> = httpd.start("--requests", "3")
+    local sock <close> = server:connect()
+    sock:send(httpd.GET:rep(5))
+    equal(httpd.undated(sock:recv_all()), httpd.hello():rep(2) .. httpd.hello("close"))
+end)
+
+local function status_of(request, ...)
+    local server <close> = httpd.start(...)
+    return http.ask(server, request).status
+end
+
+local function line_of(length)
+    return "GET /" .. ("x"):rep(length - #"GET / HTTP/1.1\r\n") .. " HTTP/1.1\r\nHost: a\r\n\r\n"
+end
+
+local limits = {
+    {"--max-line", "100", line_of(100), line_of(101), 414},
+    {"--max-line", "16k", line_of(16000), line_of(16385), 414},
+    {"--max-header", "1k", line_of(1000), line_of(1025), 414},
+    {"--max-header", "1k", http.request("GET /", "X: " .. ("x"):rep(900)),
+     http.request("GET /", "X: " .. ("x"):rep(1000)), 431},
+    {"--max-header", "60k", http.request("GET /", "X: " .. ("x"):rep(60000)),
+     http.request("GET /", "X: " .. ("x"):rep(61000), "Y: " .. ("y"):rep(1000)), 431},
+    {"--max-fields", "3", http.request("GET /", "X: 1", "X: 2"),
+     http.request("GET /", "X: 1", "X: 2", "X: 3"), 431},
+    {"--max-body", "10", http.sized(10, ("x"):rep(10)), http.sized(11, ("x"):rep(11)), 413},
+    {"--max-body", "10", http.chunked("a\r\n0123456789\r\n0\r\n\r\n"),
+     http.chunked("b\r\n0123456789a\r\n0\r\n\r\n"), 413},
+    {"--max-body", "2m", http.sized(2097152, ("x"):rep(2097152)), http.sized(2097153, ""), 413},
+}
+for _, case in ipairs(limits) do
+    local option, value, good, bad, status = table.unpack(case)
+    test(("%s %s: %d bytes are taken, %d refused with %d"):format(option, value, #good, #bad, status),
+         function()
+        equal(status_of(good, option, value), 200)
+        equal(status_of(bad, option, value), status)
+    end)
+end
+
+local function proxied(server, client)
+    local sock = server:connect()
+    sock:send(("PROXY TCP4 %s 127.0.0.1 1234 80\r\n"):format(client) .. httpd.GET)
+    return sock, sock:read_reply().status
+end
+
+test("--connections-per-address: one client has so many, another its own", function()
+    local server <close> = httpd.start("--connections-per-address", "2", "--proxy-from", "127.0.0.1")
+    local first <close>, first_status = proxied(server, "192.0.2.1")
+    local second <close>, second_status = proxied(server, "192.0.2.1")
+    local third <close>, third_status = proxied(server, "192.0.2.1")
+    local other <close>, other_status = proxied(server, "192.0.2.2")
+    equal(first_status, 200)
+    equal(second_status, 200)
+    equal(third_status, 503)
+    check(third:eof(), "not closed")
+    equal(other_status, 200)
+    first:close()
+    httpd.wait_until(function()
+        local sock <close>, status = proxied(server, "192.0.2.1")
+        return status == 200
+    end, "a place for the client whose connection is closed")
+    check(not second:eof(0), "closed")
+    check(not other:eof(0), "closed")
+end)
+
+test("--connections-per-address: this machine's own are not counted", function()
+    local server <close> = httpd.start("--connections-per-address", "1")
+    local first <close> = server:connect()
+    first:send(httpd.GET)
+    equal(first:read_reply().status, 200)
+    server:check_answers()
+end)
+
+-- ---- Attacks: all connections but one are slow ----
+
+local PLACES = 30
+
+local function slow_reader(sock)
+    sock:send("GET /large.bin HTTP/1.1\r\nHost: a\r\n\r\n")
+end
+
+local attacks = {
+    {"say nothing", function() end},
+    {"send half a head", function(sock) sock:send("GET / HTTP/1.1\r\nHost: a\r\nX: ") end},
+    {"trickle a head", function(sock) sock:send("GET / HT") end, "x"},
+    {"stop in a body", function(sock) sock:send(HEAD_OF_POST .. "some") end},
+    {"trickle a body", function(sock) sock:send(HEAD_OF_POST) end, "x"},
+    {"stop in a chunk", function(sock)
+        sock:send("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab")
+    end},
+    {"do not read their replies", slow_reader},
+    {"are idle", function(sock)
+        sock:send(http.request("GET /hello.txt"))
+        sock:read_reply()
+    end},
+}
+
+-- The longest that one good client after the other had to wait.
+local function slowest_of(server, rounds, meanwhile)
+    local slowest = 0
+    for _ = 1, rounds do
+        meanwhile()
+        local before = wire.time()
+        equal(server:get("/hello.txt", "Connection: close").body, site.HELLO)
+        slowest = math.max(slowest, wire.time() - before)
+    end
+    return slowest
+end
+
+for _, attack in ipairs(attacks) do
+    local what, begin, byte = table.unpack(attack)
+    test(("%d of %d connections %s: the next client is answered at once"):format(PLACES - 1, PLACES,
+                                                                              what), function()
+        local server <close> = site.start("-c", tostring(PLACES), "--stop-timeout", "0.1")
+        server:write("large.bin", ("x"):rep(5000000))
+        local slow = {}
+        for i = 1, PLACES - 1 do
+            slow[i] = server:connect(4096)
+            begin(slow[i])
+        end
+        local slowest = slowest_of(server, 20, function()
+            for _, sock in ipairs(byte and slow or {}) do
+                pcall(sock.send, sock, byte)
+            end
+        end)
+        check(slowest < SOON, ("answered after %.3f s"):format(slowest))
+    end)
+end
+
+test("G13: 1,000 slow heads: others are answered at once, and all the slow are cut in time", function()
+    local server <close> = site.start("--header-timeout", "1")
+    server:get("/hello.txt")
+    local descriptors, slow = wire.fds(server.pid), {}
+    local begun = wire.time()
+    for i = 1, 1000 do
+        slow[i] = server:connect()
+        slow[i]:send("GET / HT")
+    end
+    local slowest = slowest_of(server, 20, function() end)
+    check(slowest < SOON, ("answered after %.3f s"):format(slowest))
+    local connecting = wire.time() - begun
+    for _, sock in ipairs(slow) do
+        check_408(sock:recv_all())
+    end
+    local took = wire.time() - begun
+    check(took < connecting + 1 + SLACK * httpd.slack, ("all cut after %.2f s"):format(took))
+    for _, sock in ipairs(slow) do
+        sock:close()
+    end
+    server:check_descriptors(descriptors)
+end)
