@@ -89,15 +89,19 @@ sxe__http_open_beneath(const struct sxe_http_files *files, const char *path, int
                               : open_step_by_step(files->root, path, flags);
 }
 
-/* Kernels have it since 5.6; filters of system calls may not know it. */
-bool
-sxe__http_has_openat2(int root)
+/* Kernels have it since 5.6; filters of system calls may not know it, and say EPERM. */
+int
+sxe__http_probe_root(struct sxe_http_files *files)
 {
-    int fd = open_in_one_step(root, ".", O_PATH | O_DIRECTORY);
+    int fd = open_in_one_step(files->root, ".", O_PATH | O_DIRECTORY);
 
-    if (fd >= 0)
-        close(fd);
-    return fd >= 0;
+    files->has_openat2 = fd != -ENOSYS && fd != -EPERM;
+    if (!files->has_openat2)
+        return 0;
+    if (fd < 0)
+        return fd;
+    close(fd);
+    return 0;
 }
 
 /* A descriptor, and what it is of, or -errno. */

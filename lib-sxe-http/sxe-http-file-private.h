@@ -214,7 +214,7 @@ void sxe__http_file_open(struct sxe__http_file *file);
 /* A descriptor of what is beneath the root, or -errno. */
 SXE_MUST_USE int sxe__http_open_beneath(const struct sxe_http_files *files, const char *path,
                                         int flags);
-bool sxe__http_has_openat2(int root);
+int sxe__http_probe_root(struct sxe_http_files *files);
 
 /* ---- sxe-http-file-listing.c ---- */
 

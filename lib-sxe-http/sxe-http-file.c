@@ -63,15 +63,14 @@ static int
 open_root(struct sxe_http_files *files)
 {
     const char *root = files->config.root;
-    int error;
+    int result;
 
     files->root = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    if (files->root < 0) {
-        error = errno;
-        SXE_ERROR("cannot serve the files of %s: %s", root, strerror(error));
-        return -error;
+    result = files->root < 0 ? -errno : sxe__http_probe_root(files);
+    if (result < 0) {
+        SXE_ERROR("cannot serve the files of %s: %s", root, strerror(-result));
+        return result;
     }
-    files->has_openat2 = sxe__http_has_openat2(files->root);
     if (!files->has_openat2)
         SXE_WARN("this system has no openat2: symbolic links in %s are not followed", root);
     return 0;

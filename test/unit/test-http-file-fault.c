@@ -362,6 +362,18 @@ START_TEST(an_impossible_configuration_makes_nothing)
 }
 END_TEST
 
+START_TEST(a_root_that_may_not_be_searched_is_refused)
+{
+    struct sxe_http_files_config config = {.root = site.root};
+
+    fake_os_fail(FAKE_SYSCALL, 1, 1, EACCES);
+    ck_assert_ptr_null(sxe_http_files_new(&config));
+    ck_assert_int_eq(errno, EACCES);
+    ck_assert_uint_eq(fake_os_open_fds(), site.open_before);
+    remove_site();
+}
+END_TEST
+
 START_TEST(without_memory_it_makes_nothing)
 {
     static const enum fake_call kinds[] = {FAKE_MALLOC, FAKE_CALLOC,         FAKE_REALLOC,
@@ -441,6 +453,7 @@ main(void)
     tcase_add_test(tcase, without_threads_it_is_503);
     tcase_add_test(tcase, a_sendfile_that_fails_ends_the_connection_early);
     tcase_add_loop_test(tcase, without_openat2_no_link_is_followed, 0, 2);
+    tcase_add_test(tcase, a_root_that_may_not_be_searched_is_refused);
     tcase_add_loop_test(tcase, a_file_that_shrinks_while_it_is_sent_ends_the_connection, 0, 2);
     tcase_add_loop_test(tcase, of_a_thousand_files_that_are_replaced_none_is_mixed, 0, 2);
     tcase_add_test(tcase, a_file_with_less_than_its_size_ends_the_connection);

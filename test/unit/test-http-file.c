@@ -212,7 +212,7 @@ static const struct {
     {"/out/passwd", 404},
     {"/up/../a.txt", 200},
     {"/up/secret", 404},
-    {"/proc/root/etc/passwd", 404},
+    {"/proc/%72oot/etc/passwd", 404},
     {"/magic/etc/passwd", 404},
     {"/loop", 404},
     {"/loop/x", 404},

@@ -234,6 +234,23 @@ START_TEST(copies_and_static_pieces_are_one_writev)
 }
 END_TEST
 
+/* By MSG_MORE, which only sendmsg(2) has. */
+START_TEST(what_stands_in_front_of_a_file_goes_into_its_segments)
+{
+    static const struct script script = {"c10 s1100 f100 c5", 3};
+
+    open_pair(NULL);
+    run.script = &script;
+    fake_os_reset();
+    in_event(play);
+    ck_assert_uint_eq(fake_os_calls(FAKE_SENDMSG), 1);
+    ck_assert_uint_eq(fake_os_calls(FAKE_SENDFILE), 1);
+    ck_assert_uint_eq(fake_os_calls(FAKE_WRITE) + fake_os_calls(FAKE_WRITEV), 1);
+    expect_pattern(peer, run.position);
+    close_pair();
+}
+END_TEST
+
 START_TEST(writes_outside_of_any_event_go_out_together_before_the_loop_waits)
 {
     open_pair(NULL);
@@ -274,6 +291,7 @@ output_suite(void)
     tcase_add_test(order, f6_after_eagain_output_goes_on_with_the_next_event);
     tcase_add_test(calls, a_thousand_pipelined_requests_are_one_read_and_one_write);
     tcase_add_test(calls, copies_and_static_pieces_are_one_writev);
+    tcase_add_test(calls, what_stands_in_front_of_a_file_goes_into_its_segments);
     tcase_add_test(calls, writes_outside_of_any_event_go_out_together_before_the_loop_waits);
     tcase_add_test(calls, nothing_to_write_is_no_call);
     suite_add_tcase(suite, order);
