@@ -193,14 +193,14 @@ $B/examples/%: examples/%.c $B/libsxe.a $B/flags
 $B/bench/%: bench/%.c $B/libsxe.a $B/flags
 	@$(one_source)
 # Fuzzers see all sources at once, instrumented by clang's libFuzzer.
-build/fuzz/fuzz-%: test/fuzz/fuzz-%.c $(foreach m,$(core),$(wildcard lib-$m/*.[ch])) $B/include/sxe-log-2010.h
+build/fuzz/fuzz-%: test/fuzz/fuzz-%.c $(wildcard test/fuzz/*.h test/oracle/*.h) $(foreach m,$(core),$(wildcard lib-$m/*.[ch])) $B/include/sxe-log-2010.h
 	@$(call say,FUZZ,$@)
 	@mkdir -p $(@D)
 	$Qclang-14 -std=c11 -D_GNU_SOURCE -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
 	    $(call includes,$(core)) -Iapps/common $(apps:%=-Iapps/%) -Itest/fuzz -Itest/oracle -o $@ $< $(peers) $(foreach m,$(core),$(wildcard lib-$m/*.c)) \
 	    $(filter-out %/http.c %/httpd.c,$(wildcard apps/*/*.c)) -lev -lm
 # The same, replaying the kept inputs, without clang: part of every flavour's tests.
-$B/test/replay-%: test/fuzz/fuzz-%.c test/fuzz/replay.c $(app.archives) $B/libsxe.a $B/flags
+$B/test/replay-%: test/fuzz/fuzz-%.c test/fuzz/replay.c $(wildcard test/fuzz/*.h test/oracle/*.h) $(app.archives) $B/libsxe.a $B/flags
 	@$(call say,CC,$<)
 	@mkdir -p $(@D)
 	$Q$(CC) $(test_cflags) -Itest/fuzz $(ALL_LDFLAGS) -o $@ $< test/fuzz/replay.c $(peers) $(app.archives) $B/libsxe.a $(LIBEV) -lm

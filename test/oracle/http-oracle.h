@@ -327,6 +327,9 @@ static const struct http_oracle_difference http_oracle_differences[] = {
      GET "Transfer-Encoding9: chunked\r\n\r\n"},
     {"http-parser", NULL, http_oracle_has_options,
      "9110 7.6.1: close counts wherever in a list it stands", GET "Connection: ,close\r\n\r\n"},
+    {"llhttp", NULL, http_oracle_has_options,
+     "9110 5.6.1: blanks around an element are no part of it, tabs too",
+     GET "Connection: close\t,\r\n\r\n"},
 };
 #undef GET
 #undef CHUNKED
