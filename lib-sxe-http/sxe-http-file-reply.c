@@ -147,7 +147,8 @@ static int
 add_all_fields(const struct reply *reply)
 {
     struct sxe__http_file *file = reply->file;
-    bool is_usual = reply->coding == NULL && reply->modified == file->modified;
+    bool is_usual = reply->coding == NULL && reply->modified == file->modified &&
+                    sxe__http_lines(reply->response).length == 0;
     struct sxe_span lines = {file->lines, file->lines_length};
     int result;
 

@@ -81,6 +81,37 @@ START_TEST(only_large_files_keep_a_descriptor)
 }
 END_TEST
 
+static enum sxe_http_verdict
+number_and_handle(struct sxe_http_request *request, struct sxe_http_response *response)
+{
+    static unsigned number;
+
+    if (++number % 2 == 0)
+        ck_assert_int_eq(sxe_http_add_field(response, "X-Number", "even"), 0);
+    return sxe_http_files_handle(request, response);
+}
+
+START_TEST(fields_of_another_handler_are_of_one_reply)
+{
+    struct sxe_http_files_config config = {.root = site.root};
+    struct sxe_http_route_options options = {.user = sxe_http_files_new(&config)};
+    struct sxe_http_router *router = sxe_http_router_new();
+    struct sxe_http_config http = {.connections = 4, .router = router};
+
+    put_file("a", "a");
+    ck_assert_int_eq(sxe_http_router_add(router, "GET", "/a", number_and_handle, &options), 0);
+    serve_with(NULL, &http);
+    for (unsigned i = 1; i <= 6; i++) {
+        EXPECT_FILE("/a", "a");
+        ck_assert_int_eq(field("X-Number") != NULL, i % 2 == 0);
+        ck_assert_ptr_nonnull(field("ETag"));
+    }
+    site.others = options.user;
+    end_site();
+    sxe_http_router_delete(router);
+}
+END_TEST
+
 START_TEST(what_is_missing_is_looked_for_each_time)
 {
     serve(NULL);
@@ -602,6 +633,7 @@ main(void)
     tcase_add_test(tcase, its_states_have_names);
     tcase_add_test(tcase, only_large_files_keep_a_descriptor);
     tcase_add_test(tcase, what_is_missing_is_looked_for_each_time);
+    tcase_add_test(tcase, fields_of_another_handler_are_of_one_reply);
     tcase_add_test(tcase, what_is_old_and_as_it_was_is_not_read_again);
     tcase_add_test(tcase, what_was_replaced_is_seen_when_it_is_old);
     tcase_add_test(tcase, what_was_rewritten_in_place_is_seen_even_if_its_times_were_set_back);

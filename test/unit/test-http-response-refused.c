@@ -6,6 +6,8 @@
 
 #include <stdlib.h>
 
+#include "sxe-http-private.h"
+
 #define GET_AS(lines) "GET / HTTP/1.1\r\nHost: h\r\n" lines "\r\n"
 #define CLOSE         "Connection: close\r\n"
 
@@ -63,6 +65,30 @@ START_TEST(rfc_9110_5_5_a_field_cannot_end_its_line_or_the_message)
     peer = client();
     say(peer, GET("/"));
     EXPECT_STATUS(peer, "200 OK", LINES(line, ""), "");
+    close(peer);
+    end_site();
+}
+END_TEST
+
+static enum sxe_http_verdict
+add_ready_lines(struct sxe_http_request *request, struct sxe_http_response *response)
+{
+    static const char lines[] = "X: 1\r\nY: 2\r\n";
+
+    (void)request;
+    ck_assert_int_eq(sxe__http_add_lines(response, (struct sxe_span){lines, 12}), 0);
+    ck_assert_int_eq(sxe__http_add_lines(response, sxe__http_lines(response)), -ENOBUFS);
+    return sxe_http_reply(response, 200, NULL, "", 0);
+}
+
+START_TEST(ready_lines_fit_or_are_refused)
+{
+    int peer;
+
+    serve((struct sxe_http_config){.handler = add_ready_lines, .fields_max = 20});
+    peer = client();
+    say(peer, GET("/"));
+    EXPECT_STATUS(peer, "200 OK", LINES("X: 1\r\nY: 2\r\n", ""), "");
     close(peer);
     end_site();
 }
@@ -329,6 +355,7 @@ refused_suite(void)
     tcase_add_test(fields_case, rfc_9110_7_8_upgrade_is_named_in_connection);
     tcase_add_loop_test(fields_case, rfc_9110_5_5_a_field_cannot_end_its_line_or_the_message, 0,
                         (int)(sizeof(fields) / sizeof(fields[0])));
+    tcase_add_test(fields_case, ready_lines_fit_or_are_refused);
     tcase_add_test(fields_case, fields_max_is_their_bytes_with_the_ends_of_their_lines);
     tcase_add_test(order, a_call_out_of_order_changes_nothing);
     tcase_add_loop_test(order, a_call_in_order_leads_to_a_reply, 0, (int)CALLS);
