@@ -61,6 +61,8 @@ endif
 ALL_CFLAGS  := -std=c11 -D_GNU_SOURCE -fPIC -fvisibility=hidden $(WARN) $(WERROR) $(harden) $(mode.cflags) $(CPPFLAGS)
 ALL_LDFLAGS := -pie $(mode.ldflags) $(LDFLAGS)
 LIBEV       := -lev
+LUA_CFLAGS  := $(shell pkg-config --cflags lua5.4 2>/dev/null || echo -I/usr/include/lua5.4)
+LUA_LIBS    := $(shell pkg-config --libs lua5.4 2>/dev/null || echo -llua5.4)
 flags       := $(CC) $(ALL_CFLAGS) | $(ALL_LDFLAGS)
 
 .DEFAULT_GOAL := release
@@ -108,9 +110,10 @@ $B/$(SONAME): $(core.obj) tools/libsxe.map
 
 # ---- Programs: apps/<name>/*.c is build/<mode>/sxe-<name> ----
 
-# What they share is in apps/common.
+# What they share is in apps/common. The load generator has scripts, and reads JSON.
 
-app_cflags = $(ALL_CFLAGS) -fPIE -Iapps/common $(call includes,$(core))
+http.libs  := $(LUA_LIBS) -ljansson
+app_cflags = $(ALL_CFLAGS) -fPIE -Iapps/common $(call includes,$(core)) $(LUA_CFLAGS)
 define app_rules
 $1.app.obj := $$(patsubst %.c,$B/obj/%.o,$$(wildcard apps/$1/*.c))
 $B/obj/apps/$1/%.o: apps/$1/%.c $B/flags | $B/include/sxe-log-2010.h
@@ -122,7 +125,7 @@ $(foreach a,common $(apps),$(eval $(call app_rules,$a)))
 define program_rule
 $B/sxe-$1: $$($1.app.obj) $$(common.app.obj) $B/libsxe.a
 	@$$(call say,LD,$$@)
-	$$Q$$(CC) $$(ALL_LDFLAGS) -o $$@ $$($1.app.obj) $$(common.app.obj) $B/libsxe.a $$(LIBEV) -lm
+	$$Q$$(CC) $$(ALL_LDFLAGS) -o $$@ $$($1.app.obj) $$(common.app.obj) $B/libsxe.a $$($1.libs) $$(LIBEV) -lm
 endef
 $(foreach a,$(apps),$(eval $(call program_rule,$a)))
 
@@ -132,11 +135,9 @@ build: $(programs) $(foreach m,$(modules),$(call archive,$m)) $B/libsxe.a $B/$(S
 
 # ---- Tests: test/unit/test-<stem>.c is one check program, linked with fakes of the system ----
 
-LUA_CFLAGS   = $(shell pkg-config --cflags lua5.4 2>/dev/null || echo -I/usr/include/lua5.4)
-LUA_LIBS     = $(shell pkg-config --libs lua5.4 2>/dev/null || echo -llua5.4)
 CHECK_LIBS   = $(shell pkg-config --libs check 2>/dev/null || echo -lcheck -lm -lrt -lpthread -lsubunit)
 test_cflags  = $(ALL_CFLAGS) -fPIE -Wno-null-dereference -Wno-conversion -Wno-sign-conversion \
-               $(call includes,$(core)) -Itest/fake -Itest/oracle -Iapps/common $(apps:%=-Iapps/%)
+               $(call includes,$(core)) $(LUA_CFLAGS) -Itest/fake -Itest/oracle -Iapps/common $(apps:%=-Iapps/%)
 comma       := ,
 wraps       := $(addprefix -Wl$(comma)--wrap=,$(shell sed 's/\#.*//' test/fake/wrapped 2>/dev/null))
 
@@ -162,7 +163,7 @@ $B/obj/test/%.o: test/%.c $B/flags | $B/include/sxe-log-2010.h
 $B/test/test-%: $B/obj/test/unit/test-%.o $(fake.obj) $(app.archives) $B/libsxe.a test/fake/wrapped
 	@mkdir -p $(@D)
 	@$(call say,LD,$@)
-	$Q$(CC) $(ALL_LDFLAGS) $(wraps) -o $@ $< $(peers) $(fake.obj) $(app.archives) $B/libsxe.a -l:libev.a $(CHECK_LIBS) -lm
+	$Q$(CC) $(ALL_LDFLAGS) $(wraps) -o $@ $< $(peers) $(fake.obj) $(app.archives) $B/libsxe.a $(http.libs) -l:libev.a $(CHECK_LIBS) -lm
 $B/test/wire: $(wildcard test/wire/*.c) test/wire/wire.h $B/flags
 	@mkdir -p $(@D)
 	@$(call say,LD,$@)
@@ -198,12 +199,12 @@ build/fuzz/fuzz-%: test/fuzz/fuzz-%.c $(wildcard test/fuzz/*.h test/oracle/*.h) 
 	@mkdir -p $(@D)
 	$Qclang-14 -std=c11 -D_GNU_SOURCE -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
 	    $(call includes,$(core)) -Iapps/common $(apps:%=-Iapps/%) -Itest/fuzz -Itest/oracle -o $@ $< $(peers) $(foreach m,$(core),$(wildcard lib-$m/*.c)) \
-	    $(filter-out %/http.c %/httpd.c,$(wildcard apps/*/*.c)) -lev -lm
+	    $(LUA_CFLAGS) $(filter-out %/http.c %/httpd.c,$(wildcard apps/*/*.c)) $(http.libs) -lev -lm
 # The same, replaying the kept inputs, without clang: part of every flavour's tests.
 $B/test/replay-%: test/fuzz/fuzz-%.c test/fuzz/replay.c $(wildcard test/fuzz/*.h test/oracle/*.h) $(app.archives) $B/libsxe.a $B/flags
 	@$(call say,CC,$<)
 	@mkdir -p $(@D)
-	$Q$(CC) $(test_cflags) -Itest/fuzz $(ALL_LDFLAGS) -o $@ $< test/fuzz/replay.c $(peers) $(app.archives) $B/libsxe.a $(LIBEV) -lm
+	$Q$(CC) $(test_cflags) -Itest/fuzz $(ALL_LDFLAGS) -o $@ $< test/fuzz/replay.c $(peers) $(app.archives) $B/libsxe.a $(http.libs) $(LIBEV) -lm
 replay.bin := $(patsubst test/fuzz/fuzz-%.c,$B/test/replay-%,$(wildcard test/fuzz/fuzz-*.c))
 
 # ---- What to type ----

@@ -26,6 +26,10 @@ probe_build() {
     need libc6-dev compiles 'int main(void) { return 0; }'
     need libev-dev compiles '#include <ev.h>
 int main(void) { return ev_version_major() != 4; }' -lev
+    need liblua5.4-dev compiles '#include <lua.h>
+int main(void) { return LUA_VERSION_NUM != 504; }' $lua_flags
+    need libjansson-dev compiles '#include <jansson.h>
+int main(void) { json_decref(json_object()); return 0; }' -ljansson
 }
 
 # The parsers that ours is compared with; of llhttp the package has the sources.
@@ -42,8 +46,6 @@ int main(void) { return ev_version_major() != 4; }' -l:libev.a -lm
     need check compiles '#include <check.h>
 int main(void) { srunner_free(srunner_create(suite_create("x"))); return 0; }' \
         $(pkg-config --libs check 2>/dev/null || echo -lcheck -lm -lrt -lpthread -lsubunit)
-    need liblua5.4-dev compiles '#include <lua.h>
-int main(void) { return LUA_VERSION_NUM != 504; }' $lua_flags
     need pkg-config command -v pkg-config
     need lcov command -v lcov
     need g++ command -v g++

@@ -18,67 +18,7 @@ is_heading(const struct command_option *row)
 static bool
 has_letter(const struct command_option *row)
 {
-    return row->option.val >= 'a' && row->option.val <= 'z';
-}
-
-/* ---- Help ---- */
-
-static int
-larger(int width, const char *text)
-{
-    int length = (int)strlen(text);
-
-    return length > width ? length : width;
-}
-
-static void
-print_examples(const struct command_line *line)
-{
-    int width = 0;
-
-    for (unsigned i = 0; i < COMMAND_EXAMPLES; i++)
-        width = larger(width, line->examples[i].arguments);
-    printf("Examples:\n");
-    for (unsigned i = 0; i < COMMAND_EXAMPLES; i++)
-        printf("  %s %-*s  %s\n", line->program, width, line->examples[i].arguments,
-               line->examples[i].help);
-}
-
-static void
-print_options(const struct command_line *line)
-{
-    int name = 0;
-    int argument = 0;
-
-    for (unsigned i = 0; i < line->number; i++) {
-        if (is_heading(&line->options[i]))
-            continue;
-        name = larger(name, line->options[i].option.name);
-        argument = larger(argument, line->options[i].argument);
-    }
-    for (unsigned i = 0; i < line->number; i++) {
-        const struct command_option *row = &line->options[i];
-        char letter[] = "    ";
-
-        if (is_heading(row)) {
-            printf("\n%s:\n", row->help);
-            continue;
-        }
-        if (has_letter(row))
-            snprintf(letter, sizeof(letter), "-%c, ", row->option.val);
-        printf("  %.4s--%-*s %-*s  %s\n", letter, name, row->option.name, argument, row->argument,
-               row->help);
-    }
-}
-
-static void
-print_help(const struct command_line *line)
-{
-    printf("usage: %s [options]\n\n%s\n\n", line->program, line->summary);
-    print_examples(line);
-    print_options(line);
-    if (line->closing != NULL)
-        printf("\n%s\n", line->closing);
+    return row->option.val >= 'A' && row->option.val <= 'z';
 }
 
 /* ---- What cannot be understood ---- */
@@ -155,11 +95,13 @@ refuse_name(const struct command_line *line, const char *typed)
 
 /* ---- Parsing ---- */
 
-/* What getopt_long wants to know: ":i:p:h", and the long ones. It returns a letter, or the row's
- * number + COMMAND_LINE_LONG: so messages can tell a long option from a letter. */
+/* What getopt_long wants to know: "-:i:p:h", and the long ones; the first sign asks for words in
+ * their order. It returns a letter, or the row's number + COMMAND_LINE_LONG: so messages can tell a
+ * long option from a letter; or 1 for a word. */
 static void
 describe(const struct command_line *line, char *letters, struct option *options)
 {
+    *letters++ = '-';
     *letters++ = ':';
     for (unsigned i = 0; i < line->number; i++) {
         const struct command_option *row = &line->options[i];
@@ -219,34 +161,65 @@ refuse(const struct command_line *line, const char *last)
 }
 
 static int
-take(const struct command_line *line, void *settings, int result, const char *last)
+refuse_word(const struct command_line *line, const char *word)
 {
-    int val;
+    fprintf(stderr, "%s: '%s' is not an option. Try --help.\n", line->program, word);
+    return COMMAND_LINE_WRONG;
+}
 
-    if (result == ':') {
-        refuse_without_argument(line);
-        return COMMAND_LINE_WRONG;
-    }
-    if (result == '?') {
-        refuse(line, last);
-        return COMMAND_LINE_WRONG;
-    }
-    val = row_of(line, result)->option.val;
-    if (val == 'h') {
-        print_help(line);
+static int
+complete(const struct command_line *line)
+{
+    if (command_line_print_completion(line, optarg))
         return EXIT_SUCCESS;
-    }
-    if (val == 'V') {
+    fprintf(stderr, "%s: the shell (--completion) is '%s'; it must be bash, zsh or fish.\n",
+            line->program, optarg);
+    return COMMAND_LINE_WRONG;
+}
+
+static int
+take_option(const struct command_line *line, void *settings, int result)
+{
+    int val = row_of(line, result)->option.val;
+
+    switch (val) {
+    case 'h':
+        command_line_print_help(line, result != 'h');
+        return EXIT_SUCCESS;
+    case COMMAND_LINE_VERSION_VAL:
         printf("%s %s\n", line->program, SXE_VERSION);
         return EXIT_SUCCESS;
+    case COMMAND_LINE_MAN_VAL:
+        command_line_print_man(line);
+        return EXIT_SUCCESS;
+    case COMMAND_LINE_COMPLETION_VAL:
+        return complete(line);
+    default:
+        return line->take(settings, val);
     }
-    return line->take(settings, val);
+}
+
+static int
+take(const struct command_line *line, void *settings, int result, const char *last)
+{
+    switch (result) {
+    case COMMAND_LINE_WORD:
+        return line->words == NULL ? refuse_word(line, optarg) : line->take(settings, result);
+    case ':':
+        refuse_without_argument(line);
+        return COMMAND_LINE_WRONG;
+    case '?':
+        refuse(line, last);
+        return COMMAND_LINE_WRONG;
+    default:
+        return take_option(line, settings, result);
+    }
 }
 
 int
 command_line_parse(const struct command_line *line, void *settings, int argc, char **argv)
 {
-    char letters[2 * COMMAND_OPTIONS_MAX + 2];
+    char letters[2 * COMMAND_OPTIONS_MAX + 3];
     struct option options[COMMAND_OPTIONS_MAX + 1];
     int result;
 
@@ -258,8 +231,6 @@ command_line_parse(const struct command_line *line, void *settings, int argc, ch
         if (status != COMMAND_LINE_GO_ON)
             return status;
     }
-    if (optind == argc)
-        return COMMAND_LINE_GO_ON;
-    fprintf(stderr, "%s: '%s' is not an option. Try --help.\n", line->program, argv[optind]);
-    return COMMAND_LINE_WRONG;
+    return optind == argc || line->words != NULL ? COMMAND_LINE_GO_ON
+                                                 : refuse_word(line, argv[optind]);
 }

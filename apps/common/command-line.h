@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: the command line of our programs. One table says what options there are; parsing, --help,
- * the nearest option to one that is misspelt, and the checks of values come from it, and say what
- * was wrong, what is allowed, and where to look.
+ * What: the command line of our programs. One table says what options there are; parsing, -h,
+ * --help, the man page's list, shell completions, the nearest option to one that is misspelt, and
+ * the checks of values come from it, and say what was wrong, what is allowed, and where to look.
  *
  * Place: each program's options.c has a table and a function that takes one option. Uses
  * getopt_long, so options may be abbreviated and come in any order.
@@ -14,8 +14,7 @@
  *         {{"port", required_argument, NULL, 'p'}, "PORT", "port to listen on (8000)"},
  *         {{"header", required_argument, NULL, HEADER}, "'K: V'", "add this; may be repeated"},
  *         COMMAND_LINE_GROUP("About"),
- *         COMMAND_LINE_HELP,
- *         COMMAND_LINE_VERSION,
+ *         COMMAND_LINE_ABOUT,
  *     };
  *
  * Limits: COMMAND_OPTIONS_MAX rows. An option is taken each time it is given, in the order in which
@@ -35,30 +34,36 @@
 #define COMMAND_OPTIONS_MAX 96
 #define COMMAND_EXAMPLES    3
 
-/* option.val is what take() gets. One from 'a' to 'z' is also the short letter; the rest count from
+/* option.val is what take() gets. A letter is also the short option; the rest count from
  * COMMAND_LINE_LONG. */
 struct command_option {
     struct option option;
-    const char *argument; /* what --help calls it; "" */
-    const char *help;
+    const char *argument; /* what --help calls it; "". FILE and DIR are completed as such */
+    const char *help;     /* NULL: not shown */
 };
 
 #define COMMAND_LINE_LONG 256
+
+/* What take() gets for a word that is no option. */
+#define COMMAND_LINE_WORD 1
 
 #define COMMAND_LINE_GROUP(heading)               \
     {                                             \
         {NULL, no_argument, NULL, 0}, "", heading \
     }
 
-/* Every program has these. */
-#define COMMAND_LINE_HELP                                            \
-    {                                                                \
-        {"help", no_argument, NULL, 'h'}, "", "print this, and exit" \
-    }
-#define COMMAND_LINE_VERSION                                                   \
+/* Every program has these, at its table's end. */
+#define COMMAND_LINE_ABOUT                                                     \
+    {{"completion", required_argument, NULL, COMMAND_LINE_COMPLETION_VAL},     \
+     "SHELL",                                                                  \
+     "print completions for bash, zsh or fish, and exit"},                     \
+        {{"man", no_argument, NULL, COMMAND_LINE_MAN_VAL}, "", NULL},          \
+        {{"help", no_argument, NULL, 'h'}, "", "print all options, and exit"}, \
     {                                                                          \
-        {"version", no_argument, NULL, 'V'}, "", "print the version, and exit" \
+        {"version", no_argument, NULL, COMMAND_LINE_VERSION_VAL}, "",          \
+            "print the version, and exit"                                      \
     }
+enum { COMMAND_LINE_COMPLETION_VAL = 2, COMMAND_LINE_MAN_VAL, COMMAND_LINE_VERSION_VAL };
 
 struct command_example {
     const char *arguments; /* what to type behind the program's name */
@@ -67,19 +72,33 @@ struct command_example {
 
 struct command_line {
     const char *program;
+    const char *words;   /* what may stand there beside options: "[URL...]"; NULL: nothing */
     const char *summary; /* one sentence */
     const char *closing; /* the last line of --help; NULL */
     struct command_example examples[COMMAND_EXAMPLES];
     const struct command_option *options;
-    unsigned number; /* of rows */
+    unsigned number;           /* of rows */
+    const char *const *common; /* names of the options that -h shows, then NULL; NULL: all */
 
-    /* Take one option, by its val; its argument is getopt's optarg. COMMAND_LINE_GO_ON, or an exit
-     * status after saying why. */
+    /* Take one option, by its val, or a word; its argument is getopt's optarg. COMMAND_LINE_GO_ON, or
+     * an exit status after saying why. */
     int (*take)(void *settings, int val);
 };
 
-/* COMMAND_LINE_GO_ON with everything taken; otherwise all is said, and this is the exit status. */
+/* COMMAND_LINE_GO_ON with everything taken; otherwise all is said, and this is the exit status. A
+ * program that takes words gets those before "--"; what stands behind it begins at getopt's optind. */
 int command_line_parse(const struct command_line *line, void *settings, int argc, char **argv);
+
+/* ---- What the table also is: command-help.c ---- */
+
+/* The lines of --help, or only the common ones. */
+void command_line_print_help(const struct command_line *line, bool is_all);
+
+/* The options as lists of mdoc(7), for a man page. */
+void command_line_print_man(const struct command_line *line);
+
+/* A script for that shell; false: there is none for it. */
+bool command_line_print_completion(const struct command_line *line, const char *shell);
 
 /* ---- Values ----
  * For take(): the argument as a number from min to max into *value, or false after saying what is
@@ -93,6 +112,14 @@ bool command_line_number(const struct command_line *line, const char *what, unsi
  * finer than a millisecond is cut off. */
 bool command_line_duration(const struct command_line *line, const char *what, unsigned long min_ms,
                            unsigned long max_ms, unsigned long *value_ms);
+
+/* Nanoseconds: the same with us and ns; a plain number is seconds. */
+bool command_line_time(const struct command_line *line, const char *what, unsigned long min_ns,
+                       unsigned long max_ns, unsigned long *value_ns);
+
+/* A whole number, perhaps with k, M or G, which are 1000 and its powers: "10k", "1.5M". */
+bool command_line_count(const struct command_line *line, const char *what, unsigned long min,
+                        unsigned long max, unsigned long *value);
 
 /* Bytes: "65536", "64k", "1.5m", "16KiB", "1g"; k is 1024. */
 bool command_line_size(const struct command_line *line, const char *what, unsigned long min,

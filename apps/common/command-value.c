@@ -15,6 +15,16 @@ static const struct unit durations[] = {
     {"", 1000}, {"ms", 1}, {"s", 1000}, {"m", 60000}, {"h", 3600000}, {"d", 86400000}, {NULL, 0},
 };
 
+static const struct unit times[] = {
+    {"", 1000000000},  {"ns", 1},          {"us", 1000},         {"ms", 1000000},
+    {"s", 1000000000}, {"m", 60000000000}, {"h", 3600000000000}, {"d", 86400000000000},
+    {NULL, 0},
+};
+
+static const struct unit counts[] = {
+    {"", 1}, {"k", 1000}, {"K", 1000}, {"M", 1000000}, {"G", 1000000000}, {NULL, 0},
+};
+
 static const struct unit sizes[] = {
     {"", 1ul},          {"B", 1ul},       {"k", 1ul << 10},   {"K", 1ul << 10},
     {"KiB", 1ul << 10}, {"m", 1ul << 20}, {"M", 1ul << 20},   {"MiB", 1ul << 20},
@@ -45,7 +55,7 @@ parse_decimal(const char *text, unsigned long *digits, unsigned long *scale)
     return is_number ? text : NULL;
 }
 
-/* "1.5m" as a whole number, or false. */
+/* "1.5m" as a whole number, what is finer cut off; or false. */
 static bool
 parse_with_unit(const char *text, const struct unit *unit, unsigned long *value)
 {
@@ -87,6 +97,33 @@ command_line_duration(const struct command_line *line, const char *what, unsigne
             "%s: %s is '%s'; it must be from %.12g to %.12g seconds, such as 10, 0.5, 500ms or 2m. "
             "Try --help.\n",
             line->program, what, optarg, (double)min_ms / 1000, (double)max_ms / 1000);
+    return false;
+}
+
+bool
+command_line_time(const struct command_line *line, const char *what, unsigned long min_ns,
+                  unsigned long max_ns, unsigned long *value_ns)
+{
+    if (parse_with_unit(optarg, times, value_ns) && *value_ns >= min_ns && *value_ns <= max_ns)
+        return true;
+    fprintf(
+        stderr,
+        "%s: %s is '%s'; it must be from %.12g to %.12g seconds, such as 10, 500ms, 20us or 2m. "
+        "Try --help.\n",
+        line->program, what, optarg, (double)min_ns / 1e9, (double)max_ns / 1e9);
+    return false;
+}
+
+bool
+command_line_count(const struct command_line *line, const char *what, unsigned long min,
+                   unsigned long max, unsigned long *value)
+{
+    if (parse_with_unit(optarg, counts, value) && *value >= min && *value <= max)
+        return true;
+    fprintf(stderr,
+            "%s: %s is '%s'; it must be a number from %lu to %lu, such as 500, 10k or 1.5M. "
+            "Try --help.\n",
+            line->program, what, optarg, min, max);
     return false;
 }
 

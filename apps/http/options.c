@@ -27,8 +27,7 @@ static const struct command_option table[] = {
      "TIME",
      "seconds (or 500ms, 2m) without any progress, then what is missing has failed (10)"},
     COMMAND_LINE_GROUP("About"),
-    COMMAND_LINE_HELP,
-    COMMAND_LINE_VERSION,
+    COMMAND_LINE_ABOUT,
 };
 
 static const struct command_line line = {

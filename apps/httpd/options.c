@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 
 #include "command-line.h"
+#include "sxe-http-list.h"
 
 #define CONNECTIONS_MAX 10000000ul
 #define DAY_MS          (24ul * 60 * 60 * 1000)
@@ -107,8 +108,7 @@ static const struct command_option table[] = {
      "for what is under way when it is told to end (5)"},
     COMMAND_LINE_GROUP("About"),
     {{"plan", no_argument, NULL, PLAN}, "", "print the memory that would be reserved, and exit"},
-    COMMAND_LINE_HELP,
-    COMMAND_LINE_VERSION,
+    COMMAND_LINE_ABOUT,
 };
 
 static const struct command_line line = {
@@ -206,13 +206,6 @@ is_value(const char *text)
     return true;
 }
 
-static bool
-is_token_byte(char c)
-{
-    return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
-           (c != '\0' && strchr("!#$%&'*+-.^_`|~", c) != NULL);
-}
-
 /* "Name: value", and not one that replies have already. */
 static bool
 is_field(const char *text)
@@ -231,11 +224,9 @@ is_field(const char *text)
                                            "Trailer",
                                            "Transfer-Encoding",
                                            "Upgrade"};
-    size_t length = 0;
+    size_t length = strcspn(text, ":");
 
-    while (is_token_byte(text[length]))
-        length++;
-    if (length == 0 || text[length] != ':')
+    if (text[length] == '\0' || !sxe_http_is_token((struct sxe_span){text, length}))
         return false;
     for (size_t i = 0; i < sizeof(reserved) / sizeof(reserved[0]); i++) {
         if (strlen(reserved[i]) == length && strncasecmp(text, reserved[i], length) == 0)

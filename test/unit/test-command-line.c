@@ -24,7 +24,12 @@ static int
 take(void *settings, int val)
 {
     size_t length = strlen(taken);
-    char name = val == HEADER ? 'H' : val == PLAIN ? 'P' : val == LONGEST ? 'L' : (char)val;
+    char name = val == COMMAND_LINE_WORD ? 'W'
+                : val == HEADER          ? 'H'
+                : val == PLAIN           ? 'P'
+                                         : (char)val;
+
+    name = val == LONGEST ? 'L' : name;
 
     ck_assert_ptr_eq(settings, taken);
     snprintf(taken + length, sizeof(taken) - length, "%c=%s ", name,
@@ -43,8 +48,7 @@ static const struct command_option table[] = {
     {{"exit", required_argument, NULL, 'x'}, "S", "exit with a status"},
     {{"a-name-that-is-longer-than-others", required_argument, NULL, LONGEST}, "X", "the longest"},
     COMMAND_LINE_GROUP("About"),
-    COMMAND_LINE_HELP,
-    COMMAND_LINE_VERSION,
+    COMMAND_LINE_ABOUT,
 };
 
 static struct command_line line = {
@@ -219,28 +223,30 @@ END_TEST
 
 /* ---- Help ---- */
 
-static const char help[] = "usage: program [options]\n"
-                           "\n"
-                           "Does what a program does.\n"
-                           "\n"
-                           "Examples:\n"
-                           "  program -p 80               on port 80\n"
-                           "  program --header 'A: b' -q  with a field, and quiet\n"
-                           "  program -q                  quiet\n"
-                           "  -e, --early   E       before any heading\n"
-                           "\n"
-                           "Where it listens:\n"
-                           "  -p, --port    PORT    port to listen on\n"
-                           "      --header  'K: V'  field to add; may be repeated\n"
-                           "\n"
-                           "What it does:\n"
-                           "  -q, --quiet           say nothing\n"
-                           "      --plain           no colours\n"
-                           "  -x, --exit    S       exit with a status\n"
-                           "\n"
-                           "About:\n"
-                           "  -h, --help            print this, and exit\n"
-                           "      --version         print the version, and exit\n";
+static const char help[] =
+    "usage: program [options]\n"
+    "\n"
+    "Does what a program does.\n"
+    "\n"
+    "Examples:\n"
+    "  program -p 80               on port 80\n"
+    "  program --header 'A: b' -q  with a field, and quiet\n"
+    "  program -q                  quiet\n"
+    "  -e, --early      E       before any heading\n"
+    "\n"
+    "Where it listens:\n"
+    "  -p, --port       PORT    port to listen on\n"
+    "      --header     'K: V'  field to add; may be repeated\n"
+    "\n"
+    "What it does:\n"
+    "  -q, --quiet              say nothing\n"
+    "      --plain              no colours\n"
+    "  -x, --exit       S       exit with a status\n"
+    "\n"
+    "About:\n"
+    "      --completion SHELL   print completions for bash, zsh or fish, and exit\n"
+    "  -h, --help               print all options, and exit\n"
+    "      --version            print the version, and exit\n";
 
 /* The table without the longest name, which would make the lines above long. */
 static void
@@ -273,6 +279,195 @@ START_TEST(help_ends_with_a_closing_line_if_there_is_one)
     ck_assert_int_eq(PARSE("-h"), EXIT_SUCCESS);
     ck_assert_mem_eq(output, help, sizeof(help) - 1);
     ck_assert_str_eq(output + sizeof(help) - 1, "\nThat is all.\n");
+}
+END_TEST
+
+static const char *const common[] = {"port", "plain", "help", NULL};
+
+START_TEST(a_letter_asks_for_the_common_options_only)
+{
+    line.common = common;
+    line.words = "[FILE...]";
+    line.closing = "Not now.";
+    ck_assert_int_eq(PARSE("-h"), EXIT_SUCCESS);
+    ck_assert_str_eq(output, "usage: program [options] [FILE...]\n"
+                             "\n"
+                             "Does what a program does.\n"
+                             "\n"
+                             "Examples:\n"
+                             "  program -p 80               on port 80\n"
+                             "  program --header 'A: b' -q  with a field, and quiet\n"
+                             "  program -q                  quiet\n"
+                             "\n"
+                             "Where it listens:\n"
+                             "  -p, --port  PORT  port to listen on\n"
+                             "\n"
+                             "What it does:\n"
+                             "      --plain       no colours\n"
+                             "\n"
+                             "About:\n"
+                             "  -h, --help        print all options, and exit\n"
+                             "\n"
+                             "These are the common ones; program --help has all.\n");
+    ck_assert_int_eq(PARSE("--help"), EXIT_SUCCESS);
+    ck_assert_ptr_ne(strstr(output, "--a-name-that-is-longer-than-others"), NULL);
+    ck_assert_ptr_ne(strstr(output, "\nNot now.\n"), NULL);
+}
+END_TEST
+
+/* ---- The table in other shapes ---- */
+
+static const struct command_option odd[] = {
+    COMMAND_LINE_GROUP("Empty"),
+    COMMAND_LINE_GROUP("Odd ones"),
+    {{"log", required_argument, NULL, 'L'}, "FILE", ".it's [a] \\ log: yes"},
+    {{"root", required_argument, NULL, HEADER}, "DIR", "files"},
+    {{"port", required_argument, NULL, 'p'}, "PORT", "a port"},
+    {{"quiet", no_argument, NULL, 'q'}, "", "say nothing"},
+    {{"secret", no_argument, NULL, PLAIN}, "", NULL},
+};
+
+static void
+with_odd_options(void)
+{
+    line.program = "odd-program";
+    line.options = odd;
+    line.number = sizeof(odd) / sizeof(odd[0]);
+}
+
+/* What one of the functions prints. */
+static void
+print(void (*print_line)(const struct command_line *))
+{
+    FILE *out = tmpfile();
+    int was = divert(1, out);
+
+    print_line(&line);
+    bring_back(1, was, out, output, sizeof(output));
+}
+
+START_TEST(a_man_page_lists_the_options_in_mdoc)
+{
+    with_odd_options();
+    print(command_line_print_man);
+    ck_assert_str_eq(output, ".Ss Empty\n"
+                             ".Ss Odd ones\n"
+                             ".Bl -tag -width Ds\n"
+                             ".It Fl L , Fl -log Ar FILE\n"
+                             "\\&.it's [a] \\e log: yes\n"
+                             ".It Fl -root Ar DIR\n"
+                             "files\n"
+                             ".It Fl p , Fl -port Ar PORT\n"
+                             "a port\n"
+                             ".It Fl q , Fl -quiet\n"
+                             "say nothing\n"
+                             ".El\n");
+    line.number = 1;
+    print(command_line_print_man);
+    ck_assert_str_eq(output, ".Ss Empty\n");
+}
+END_TEST
+
+START_TEST(the_man_option_prints_the_lists)
+{
+    ck_assert_int_eq(PARSE("--man"), EXIT_SUCCESS);
+    ck_assert_ptr_ne(strstr(output, ".Ss What it does\n.Bl -tag -width Ds\n.It Fl q , Fl -quiet\n"),
+                     NULL);
+    ck_assert_ptr_eq(strstr(output, "-man"), NULL);
+    ck_assert_ptr_eq(strstr(output, "(null)"), NULL);
+}
+END_TEST
+
+static void
+print_shell(const char *shell)
+{
+    FILE *out = tmpfile();
+    int was = divert(1, out);
+
+    ck_assert(command_line_print_completion(&line, shell));
+    bring_back(1, was, out, output, sizeof(output));
+}
+
+START_TEST(bash_completes_options_and_files)
+{
+    with_odd_options();
+    print_shell("bash");
+    ck_assert_str_eq(
+        output, "# bash: source this, or put it in "
+                "~/.local/share/bash-completion/completions/odd-program\n"
+                "_odd_program()\n"
+                "{\n"
+                "    local word=${COMP_WORDS[COMP_CWORD]}\n"
+                "    COMPREPLY=()\n"
+                "    case ${COMP_WORDS[COMP_CWORD-1]} in\n"
+                "    --port|-p) return ;;\n"
+                "    esac\n"
+                "    case $word in\n"
+                "    -*) COMPREPLY=($(compgen -W '--log --root --port --quiet ' -- \"$word\")) ;;\n"
+                "    *) COMPREPLY=($(compgen -f -- \"$word\")) ;;\n"
+                "    esac\n"
+                "}\n"
+                "complete -F _odd_program odd-program\n");
+}
+END_TEST
+
+START_TEST(zsh_shows_what_options_mean)
+{
+    with_odd_options();
+    print_shell("zsh");
+    ck_assert_str_eq(output, "#compdef odd-program\n"
+                             "_arguments \\\n"
+                             "    '*--log[.it'\\''s \\[a\\] \\\\ log\\: yes]:FILE:_files' \\\n"
+                             "    '*-L[.it'\\''s \\[a\\] \\\\ log\\: yes]:FILE:_files' \\\n"
+                             "    '*--root[files]:DIR:_files' \\\n"
+                             "    '*--port[a port]:PORT:' \\\n"
+                             "    '*-p[a port]:PORT:' \\\n"
+                             "    '*--quiet[say nothing]' \\\n"
+                             "    '*-q[say nothing]'\n");
+    line.words = "[FILE]";
+    print_shell("zsh");
+    ck_assert_ptr_ne(strstr(output, " \\\n    '*::word:_files'\n"), NULL);
+}
+END_TEST
+
+START_TEST(fish_has_a_line_an_option)
+{
+    with_odd_options();
+    print_shell("fish");
+    ck_assert_str_eq(output,
+                     "complete -c odd-program -l log -s L -r -d '.it'\\''s [a] \\\\ log: yes'\n"
+                     "complete -c odd-program -l root -r -d 'files'\n"
+                     "complete -c odd-program -l port -s p -x -d 'a port'\n"
+                     "complete -c odd-program -l quiet -s q -d 'say nothing'\n");
+}
+END_TEST
+
+START_TEST(the_completion_option_knows_three_shells)
+{
+    ck_assert_int_eq(PARSE("--completion", "fish"), EXIT_SUCCESS);
+    ck_assert_ptr_ne(strstr(output, "complete -c program -l quiet -s q -d 'say nothing'\n"), NULL);
+    ck_assert_int_eq(PARSE("--completion", "tcsh"), COMMAND_LINE_WRONG);
+    ck_assert_str_eq(
+        errors, "program: the shell (--completion) is 'tcsh'; it must be bash, zsh or fish.\n");
+}
+END_TEST
+
+/* ---- Words ---- */
+
+START_TEST(words_are_taken_in_their_order_among_the_options)
+{
+    line.words = "[WORD...]";
+    ck_assert_int_eq(PARSE("one", "-q", "two", "-p", "80", "-"), COMMAND_LINE_GO_ON);
+    ck_assert_str_eq(taken, "W=one q= W=two p=80 W=- ");
+}
+END_TEST
+
+START_TEST(what_stands_behind_two_dashes_is_left_to_the_program)
+{
+    line.words = "[WORD...]";
+    ck_assert_int_eq(PARSE("one", "--", "-q", "two"), COMMAND_LINE_GO_ON);
+    ck_assert_str_eq(taken, "W=one ");
+    ck_assert_int_eq(optind, 3);
 }
 END_TEST
 
@@ -429,6 +624,56 @@ START_TEST(a_bad_size_is_named_with_what_is_allowed)
 END_TEST
 
 static const struct {
+    const char *text;
+    unsigned long value;
+} good_times[] = {
+    {"0", 0},   {"1", 1000000000}, {"500ms", 500000000}, {"20us", 20000},       {"1.5us", 1500},
+    {"7ns", 7}, {"0.5ns", 0},      {"2m", 120000000000}, {"1h", 3600000000000},
+};
+
+START_TEST(a_time_is_seconds_or_has_a_unit_down_to_the_nanosecond)
+{
+    ck_assert_msg(value_of(command_line_time, good_times[_i].text, 0, 3600000000000), "%s", errors);
+    ck_assert_uint_eq(value, good_times[_i].value);
+}
+END_TEST
+
+START_TEST(a_bad_time_is_named_with_what_is_allowed)
+{
+    ck_assert(!value_of(command_line_time, "10usec", 1000, 60000000000));
+    ck_assert_str_eq(errors, "program: the thing (-t) is '10usec'; it must be from 1e-06 to 60 "
+                             "seconds, such as 10, 500ms, 20us or 2m. Try --help.\n");
+    ck_assert(!value_of(command_line_time, "999ns", 1000, 60000000000));
+    ck_assert(!value_of(command_line_time, "61", 1000, 60000000000));
+}
+END_TEST
+
+static const struct {
+    const char *text;
+    unsigned long value;
+} good_counts[] = {
+    {"1", 1}, {"10k", 10000}, {"10K", 10000}, {"1.5M", 1500000}, {"2G", 2000000000}, {"0.5k", 500},
+};
+
+START_TEST(a_count_may_be_in_thousands)
+{
+    ck_assert_msg(value_of(command_line_count, good_counts[_i].text, 1, ULONG_MAX), "%s", errors);
+    ck_assert_uint_eq(value, good_counts[_i].value);
+}
+END_TEST
+
+START_TEST(a_bad_count_is_named_with_what_is_allowed)
+{
+    ck_assert(!value_of(command_line_count, "10x", 1, 1000));
+    ck_assert_str_eq(errors,
+                     "program: the thing (-t) is '10x'; it must be a number from 1 to 1000, "
+                     "such as 500, 10k or 1.5M. Try --help.\n");
+    ck_assert(!value_of(command_line_count, "0", 1, 1000));
+    ck_assert(!value_of(command_line_count, "2k", 1, 1000));
+}
+END_TEST
+
+static const struct {
     unsigned long min;
     unsigned long max;
     const char *says;
@@ -502,6 +747,15 @@ main(void)
     tcase_add_test(taking, as_many_rows_as_are_allowed_are_all_taken);
     tcase_add_loop_test(taking, what_is_no_option_is_named, 0, COUNT(refused));
     tcase_add_loop_test(taking, help_has_three_examples_and_then_the_options_in_groups, 0, 2);
+    tcase_add_test(taking, a_letter_asks_for_the_common_options_only);
+    tcase_add_test(taking, a_man_page_lists_the_options_in_mdoc);
+    tcase_add_test(taking, the_man_option_prints_the_lists);
+    tcase_add_test(taking, bash_completes_options_and_files);
+    tcase_add_test(taking, zsh_shows_what_options_mean);
+    tcase_add_test(taking, fish_has_a_line_an_option);
+    tcase_add_test(taking, the_completion_option_knows_three_shells);
+    tcase_add_test(taking, words_are_taken_in_their_order_among_the_options);
+    tcase_add_test(taking, what_stands_behind_two_dashes_is_left_to_the_program);
     tcase_add_test(taking, help_ends_with_a_closing_line_if_there_is_one);
     tcase_add_test(taking, version_is_the_librarys);
     suite_add_tcase(suite, taking);
@@ -510,6 +764,11 @@ main(void)
                         COUNT(bad_durations));
     tcase_add_loop_test(values, a_size_is_bytes_or_has_a_unit, 0, COUNT(good_sizes));
     tcase_add_loop_test(values, a_bad_size_is_named_with_what_is_allowed, 0, COUNT(bad_sizes));
+    tcase_add_loop_test(values, a_time_is_seconds_or_has_a_unit_down_to_the_nanosecond, 0,
+                        COUNT(good_times));
+    tcase_add_test(values, a_bad_time_is_named_with_what_is_allowed);
+    tcase_add_loop_test(values, a_count_may_be_in_thousands, 0, COUNT(good_counts));
+    tcase_add_test(values, a_bad_count_is_named_with_what_is_allowed);
     tcase_add_loop_test(values, a_range_of_sizes_is_said_in_the_largest_unit, 0, COUNT(ranges));
     tcase_add_test(values, both_ends_of_a_range_are_in_it);
     tcase_add_test(values, a_bad_number_is_named_with_what_is_allowed);
