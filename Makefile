@@ -209,7 +209,7 @@ replay.bin := $(patsubst test/fuzz/fuzz-%.c,$B/test/replay-%,$(wildcard test/fuz
 
 # ---- What to type ----
 
-.PHONY: all build release debug coverage run test test-mode bench examples lint format fuzz install uninstall print-flags clean help
+.PHONY: all build release debug coverage run test test-mode bench examples lint man format fuzz install uninstall print-flags clean help
 
 release: ## build the libraries and programs (the default)
 	@tools/deps.sh check build
@@ -255,6 +255,9 @@ lint: ## check style, headers, exported symbols, warnings
 	@tools/deps.sh install build test lint
 	@$(MAKE) --no-print-directory $(parallel) MODE=release build
 	@tools/lint.sh
+
+man: release ## write docs/*.1 of docs/*.1.in and the programs' options
+	@for page in docs/*.1.in; do tools/man.sh $$(basename $$page .1.in) > $${page%.in}; done
 
 format: ## rewrite the sources in the house style
 	@tools/deps.sh install lint

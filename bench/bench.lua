@@ -4,7 +4,7 @@
 --
 --     build/release/test/wire bench/bench.lua [rows] [--rounds 7] [--seconds 1]
 --                                             [--markdown FILE] [--smoke]
---     rows: 64 1024 10000 (keep-alive connections) pipeline files memory client syscalls micro;
+--     rows: 64 1024 10000 (keep-alive connections) pipeline files memory client sockets syscalls micro;
 --           without any, all
 --
 -- How: the server has CPU 0, the client CPU 1. Each run is a fresh server process on a fresh port.
@@ -16,6 +16,7 @@
 -- those apart. What a server answers is looked at once a run, files byte by byte; the load generator
 -- then counts lengths. --smoke is one round of 0.2 s, to see that all this works.
 
+local clients = require "clients"
 local tables = require "tables"
 
 local LOST_MAX = 0.08
@@ -225,21 +226,6 @@ local function run_limit_client(server, row, length)
     }
 end
 
--- sxe-http for as many queries as take about the same time.
-local function run_sxe_http(server, row)
-    local queries = math.max(1, math.ceil(row.last_rate * options.seconds / row.connections))
-    local client <close> = wire.spawn{wire.program("sxe-http"), "-p", tostring(server.port), "-c",
-                                      tostring(row.connections), "-n", tostring(queries),
-                                      cpu = CLIENT_CPU}
-    local output = client:output(60)
-    local seconds = tonumber(output:match("time for all queries%s*: ([%d.]+)"))
-    local connecting = tonumber(output:match("time for all connections: ([%d.]+)"))
-    if client:wait(60) ~= 0 or not seconds then
-        return {failed = client:errors() .. output}
-    end
-    return {rate = queries * row.connections / seconds, connects = row.connections / connecting}
-end
-
 local function run(contender, row)
     local server = contender.start(row)
     local length, wrong = reply_length(server, row)
@@ -432,22 +418,54 @@ local function bench_files()
     return bench_file("10m", 16, numbered(10000000), others, {"nginx"}) and good
 end
 
--- Our load generator in limit-client's place.
-local function bench_client()
-    local row = {connections = 64, last_rate = 50000}
-    local contenders = {{name = "limit-client", start = start_limit, client = run_limit_client},
-                        {name = "sxe-http", start = start_limit, client = run_sxe_http}}
+-- Load generators in limit-client's place.
+local function bench_clients_at(connections)
+    local row = {connections = connections, last_rate = 50000}
+    local contenders = {{name = "limit-client", start = start_limit, client = run_limit_client}}
+    for _, client in ipairs(clients.present()) do
+        contenders[#contenders + 1] = {name = client.name, start = start_limit,
+            client = function(server)
+                return client.run(server, row, options.seconds, CLIENT_CPU)
+            end}
+    end
     local rounds = run_rounds(contenders, row)
-    local block = tables.add("Load generators, 64 connections, against the limit server, one CPU",
-                            {"client", "requests/s (min-max)", "÷ limit", "connects/s (min-max)"})
+    local block = tables.add(("Load generators, %s connections, against the limit server, one CPU each")
+                             :format(tables.thousands(connections)),
+                             {"client", "requests/s (min-max)", "÷ limit"})
     for _, client in ipairs(#rounds > 0 and contenders or {}) do
         block.rows[#block.rows + 1] = {
             client.name, tables.with_range(column(rounds, client.name, "rate")),
-            ("%.2f"):format(ratio(rounds, client.name, "limit-client", "rate")),
-            tables.with_range(column(rounds, client.name, "connects"))}
+            ("%.2f"):format(ratio(rounds, client.name, "limit-client", "rate"))}
+    end
+    for _, missing in ipairs(clients.missing()) do
+        block.notes[#block.notes + 1] = "not measured: " .. missing .. " is not installed"
     end
     add_row_notes(block, row)
     return row.failed == nil
+end
+
+local function bench_client()
+    local good = bench_clients_at(64)
+    return bench_clients_at(1024) and good
+end
+
+-- Sockets by the ten thousand: 2010's run, and as many as one machine's addresses and processes allow.
+local function bench_sockets()
+    local block = tables.add("sxe-http with many sockets, against limit servers",
+                             {"sockets", "workers", "open", "connects/s", "requests/s",
+                              "client PSS", "bytes a socket"})
+    for _, case in ipairs{{10000, 1, 50, "127.0.0.1"}, {100000, 6, 10, "127.0.0.1-127.0.0.8"}} do
+        local result = clients.many(wire.program("bench/limit-server"), free_port(), case)
+        block.rows[#block.rows + 1] = {
+            tables.thousands(case[1]), tostring(case[2]), tables.thousands(result.open),
+            tables.thousands(result.connects), tables.thousands(result.rate),
+            tables.mebibytes(result.pss), tables.thousands(result.pss / case[1])}
+        if result.failed then
+            block.notes[#block.notes + 1] = result.failed
+        end
+    end
+    tables.print(block)
+    return #block.notes == 0
 end
 
 -- The server's memory while 10,000 connections that have each asked something are open and idle:
@@ -570,6 +588,7 @@ local rows = {
     {"files", bench_files},
     {"memory", bench_memory},
     {"client", bench_client},
+    {"sockets", bench_sockets},
     {"syscalls", bench_syscalls},
     {"micro", bench_micro},
 }

@@ -36,6 +36,7 @@ struct options {
     struct sockaddr_in address;
     size_t body_len;
     size_t request_len; /* 0: a read is one request */
+    bool shared;        /* others listen on the same port */
 };
 
 struct server {
@@ -55,11 +56,12 @@ usage(const char *complaint, const char *value)
 {
     fprintf(stderr,
             "limit-server: %s%s%s\n"
-            "usage: limit-server [-i ip] [-p port] [-l reply-bytes] [-r request-bytes]\n"
+            "usage: limit-server [-i ip] [-p port] [-l reply-bytes] [-r request-bytes] [-s]\n"
             "  -i ip             IPv4 address to listen on (127.0.0.1)\n"
             "  -p port           0 to 65535, 0 lets the kernel choose (8080)\n"
             "  -l reply-bytes    length of the reply's body, 0 to %d (13)\n"
-            "  -r request-bytes  requests are pipelined and so long, %d to %d\n",
+            "  -r request-bytes  requests are pipelined and so long, %d to %d\n"
+            "  -s                share the port with others that do so\n",
             complaint, value[0] == '\0' ? "" : ": ", value, BODY_MAX, REQUEST_MIN, REQUEST_MAX);
     exit(2);
 }
@@ -97,7 +99,7 @@ parse_options(int argc, char **argv)
     options.address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     options.address.sin_port = htons(8080);
 
-    while ((letter = getopt(argc, argv, "i:p:l:r:")) != -1) {
+    while ((letter = getopt(argc, argv, "i:p:l:r:s")) != -1) {
         switch (letter) {
         case 'i':
             if (inet_pton(AF_INET, optarg, &options.address.sin_addr) != 1) {
@@ -112,6 +114,9 @@ parse_options(int argc, char **argv)
             break;
         case 'r':
             options.request_len = number(optarg, REQUEST_MIN, REQUEST_MAX, "not a request length");
+            break;
+        case 's':
+            options.shared = true;
             break;
         default:
             usage("unknown option, or an option without its value", "");
@@ -178,7 +183,7 @@ build_replies(struct server *server, const struct options *options)
 }
 
 static int
-listen_on(const struct sockaddr_in *wanted)
+listen_on(const struct sockaddr_in *wanted, bool shared)
 {
     struct sockaddr_in actual;
     socklen_t actual_len = sizeof(actual);
@@ -192,7 +197,8 @@ listen_on(const struct sockaddr_in *wanted)
 
     /* Accepted sockets inherit TCP_NODELAY, which saves a system call for each of them. */
     if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) != 0 ||
-        setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) != 0) {
+        setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) != 0 ||
+        (shared && setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &on, sizeof(on)) != 0)) {
         die("setsockopt");
     }
 
@@ -333,7 +339,7 @@ main(int argc, char **argv)
     signal(SIGPIPE, SIG_IGN);
     raise_descriptor_limit();
     build_replies(&server, &options);
-    server.listen_fd = listen_on(&options.address);
+    server.listen_fd = listen_on(&options.address, options.shared);
     start_accepting(&server);
     serve(&server);
 }

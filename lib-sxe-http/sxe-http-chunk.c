@@ -12,6 +12,7 @@
  * (RFC 9112, 7.1.1: BWS).
  */
 #include "sxe-http-chunk.h"
+#include "sxe-http-list.h"
 #include "sxe-http-private.h"
 
 enum state {
@@ -63,10 +64,7 @@ is_blank(uint8_t byte)
 static bool
 is_token(uint8_t byte)
 {
-    char one = (char)byte;
-    struct sxe__http_input in = SXE__HTTP_INPUT(&one, 1);
-
-    return sxe__http_stop(&in, SXE__HTTP_TOKEN, 0) == 1;
+    return sxe_http_is_token((struct sxe_span){(const char *)&byte, 1});
 }
 
 /* 0 to 15, or 16: no digit. */

@@ -21,43 +21,11 @@ sxe__http_link_state_to_string(unsigned state)
     return state < SXE__HTTP_LINK_STATES ? names[state] : "?";
 }
 
-/* The idle links are a list of their own too: a pool knows the oldest of a state, and the one to be
- * used is the newest. */
-static void
-add_idle(struct sxe__http_link *link)
-{
-    struct sxe_http_client *client = link->client;
-
-    link->newer = SXE_NONE;
-    link->older = client->newest_idle;
-    if (link->older != SXE_NONE)
-        client->links[link->older].newer = sxe__http_link_id(link);
-    client->newest_idle = sxe__http_link_id(link);
-}
-
-static void
-remove_idle(const struct sxe__http_link *link)
-{
-    struct sxe_http_client *client = link->client;
-
-    if (link->newer != SXE_NONE)
-        client->links[link->newer].older = link->older;
-    else
-        client->newest_idle = link->older;
-    if (link->older != SXE_NONE)
-        client->links[link->older].newer = link->newer;
-}
-
 void
 sxe__http_link_move(struct sxe__http_link *link, enum sxe__http_link_state to)
 {
-    enum sxe__http_link_state from = sxe__http_link_state(link);
-
-    if (from == SXE__HTTP_LINK_IDLE)
-        remove_idle(link);
-    sxe_pool_set_indexed_element_state(link->client->links, sxe__http_link_id(link), from, to);
-    if (to == SXE__HTTP_LINK_IDLE)
-        add_idle(link);
+    sxe_pool_set_indexed_element_state(link->client->links, sxe__http_link_id(link),
+                                       sxe__http_link_state(link), to);
 }
 
 void
@@ -321,7 +289,8 @@ sxe__http_job_start(struct sxe_http_client *client, unsigned job)
     unsigned id;
     int result;
 
-    while ((id = client->newest_idle) != SXE_NONE) {
+    while ((id = sxe_pool_get_youngest_element_index(client->links, SXE__HTTP_LINK_IDLE)) !=
+           SXE_POOL_NO_INDEX) {
         link = &client->links[id];
         link->reused = true;
         attach(link, job);

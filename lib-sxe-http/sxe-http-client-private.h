@@ -61,8 +61,6 @@ struct sxe__http_link {
     struct sxe_http_client *client;
     SXE *socket;
     uint32_t job;       /* index, or SXE_NONE */
-    uint32_t newer;     /* IDLE: its neighbours by the time at which they became so, or SXE_NONE */
-    uint32_t older;     /* IDLE */
     uint32_t head_used; /* bytes in its room of a head that is not whole, or of the last one */
     bool reused;        /* it served another job before this one */
     bool answered;      /* a byte came for this job */
@@ -86,7 +84,6 @@ struct sxe_http_client {
     char *requests;                /* config.request_max bytes for each job */
     char *responses;               /* head_max + body_max bytes for each link */
     struct sxe_http_field *fields; /* fields_max for each link */
-    uint32_t newest_idle;          /* link, or SXE_NONE */
 };
 
 /* ---- sxe-http-client-write.c ---- */

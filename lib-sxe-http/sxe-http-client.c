@@ -86,7 +86,6 @@ configure(struct sxe_http_client *client, const struct sxe_http_client_config *w
     config->head_timeout_ms = or_default(wanted->head_timeout_ms, DEFAULT_WAIT_MS);
     config->stall_timeout_ms = or_default(wanted->stall_timeout_ms, DEFAULT_WAIT_MS);
     config->idle_timeout_ms = or_default(wanted->idle_timeout_ms, DEFAULT_IDLE_MS);
-    client->newest_idle = SXE_NONE;
     return set_server(client, wanted) && set_host(client, wanted->host) ? 0 : -EINVAL;
 }
 

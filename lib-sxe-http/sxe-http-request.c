@@ -218,8 +218,7 @@ sxe__http_route(struct sxe__http_slot *slot)
     request->raw_path = request->path = parts.path;
     request->query = parts.query;
     if (request->head.form != SXE_HTTP_FORM_ASTERISK &&
-        SXE_NEVER(sxe_http_normalise_path(parts.path, room, config->head.line_max, &request->path) <
-                  0))
+        sxe_http_normalise_path(parts.path, room, config->head.line_max, &request->path) < 0)
         return 400;
     slot->handler = config->handler;
     slot->body_stream = config->stream;

@@ -18,6 +18,8 @@
 #    include <immintrin.h>
 #endif
 
+#include "sxe-http-list.h"
+
 /* Marks up to 64 bytes, of the first `sets` sets; bits from `length` on are 0. */
 typedef void mark_function(const char *bytes, size_t length, size_t sets, uint64_t *outside);
 
@@ -74,17 +76,32 @@ mark_plain(const char *bytes, size_t length, size_t sets, uint64_t *outside)
     }
 }
 
-#if defined(__x86_64__)
-
-#    define TOKEN_ROW(low)  ROW(IS_TOKEN, low)
-#    define VALUE_ROW(low)  ROW(IS_VALUE, low)
-#    define TARGET_ROW(low) ROW(IS_TARGET, low)
+#define TOKEN_ROW(low)  ROW(IS_TOKEN, low)
+#define VALUE_ROW(low)  ROW(IS_VALUE, low)
+#define TARGET_ROW(low) ROW(IS_TARGET, low)
 
 static const uint8_t set_rows[SXE__HTTP_SETS][16] = {
     [SXE__HTTP_TOKEN] = ROWS(TOKEN_ROW),
     [SXE__HTTP_VALUE] = ROWS(VALUE_ROW),
     [SXE__HTTP_TARGET] = ROWS(TARGET_ROW),
 };
+
+/* Names are short, so a byte at a time is faster than 64. */
+bool
+sxe_http_is_token(struct sxe_span text)
+{
+    const uint8_t *rows = set_rows[SXE__HTTP_TOKEN];
+    unsigned all = 1;
+
+    for (size_t i = 0; i < text.length; i++) {
+        uint8_t byte = (uint8_t)text.base[i];
+
+        all &= (unsigned)rows[byte & 15] >> (byte >> 4);
+    }
+    return text.length > 0 && all != 0;
+}
+
+#if defined(__x86_64__)
 
 static const uint8_t upper_bits[16] = {1, 2, 4, 8, 16, 32, 64, 128};
 

@@ -312,6 +312,7 @@ read_ranges(struct sxe_span field, uint64_t length, struct sxe_http_range *range
     struct sxe_http_list list;
     struct sxe_span spec;
     struct sxe_http_range range;
+    uint64_t left = length;
     unsigned asked = 0;
     unsigned number = 0;
 
@@ -320,12 +321,18 @@ read_ranges(struct sxe_span field, uint64_t length, struct sxe_http_range *range
     for (list = sxe_http_list_in(field); sxe_http_list_next(&list, &spec); asked++) {
         enum range_result result = read_range(spec, length, &range);
 
-        if (result == RANGE_BAD || asked == max)
+        if (asked == max)
             return 0;
-        if (result == RANGE_GOOD)
-            number = add_range(ranges, number, range);
+        if (result == RANGE_BAD)
+            return -ERANGE;
+        if (result == RANGE_UNSATISFIABLE)
+            continue;
+        if (range.length > left) /* some bytes twice: all of them once are less */
+            return 0;
+        left -= range.length;
+        number = add_range(ranges, number, range);
     }
-    if (asked > 0 && number == 0)
+    if (number == 0)
         return -ERANGE;
     /* The last bytes of nothing are a range that no Content-Range can say. */
     return length > 0 ? (int)number : 0;

@@ -17,7 +17,8 @@
  *
  * Where a field is malformed, the reading is taken that changes nothing by mistake: an If-Match
  * that is no list of entity tags fails, an If-None-Match fails at any good tag that matches; dates
- * and ranges that are none are ignored, as the RFC says, and then all is sent.
+ * that are none are ignored, as the RFC says. Of ranges it says "ignore or reject" (14.2): those of
+ * an unknown unit are ignored, and all is sent; malformed ranges of bytes are refused.
  *
  * Limits: the ranges that the caller has room for; more are a reason to send all. Ranges that
  * overlap or touch are made one, so that no byte is sent twice.
@@ -93,8 +94,9 @@ struct sxe_http_range {
 };
 
 /* Which parts to send, once the conditions let the request go on. n > 0: 206 with n ranges, none
- * touching another, in the order of the request; 0: 200 with all (no GET, no or no good Range, more
- * than max ranges asked for, or If-Range fails); -ERANGE: 416. */
+ * touching another, in the order of the request; 0: 200 with all (no GET, no Range or none of
+ * bytes, more than max ranges or more bytes than there are asked for, or If-Range fails); -ERANGE:
+ * 416 (none of it is there, or the ranges are malformed). */
 SXE_PUBLIC SXE_MUST_USE int sxe_http_select_ranges(const struct sxe_http_conditions *conditions,
                                                    const struct sxe_http_representation *selected,
                                                    struct sxe_http_range *ranges, unsigned max);

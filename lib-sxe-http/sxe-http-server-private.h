@@ -10,8 +10,8 @@
  *     sxe-http-body.c       the body of a request
  *     sxe-http-slot.c       memory for one request and its reply
  *     sxe-http-request.c    what handlers ask of a request
- *     sxe-http-response.c   the head of a reply, and replies that are whole
- *     sxe-http-reply.c      those in one call, whose head is mostly the last one
+ *     sxe-http-response.c   status and fields of a reply, and replies that are whole
+ *     sxe-http-head.c       the head of a reply, which is mostly the last one
  *     sxe-http-stream.c     replies in parts, files, upgrades
  *
  * Shape: a slot is one piece of address space, whose pages exist once they are touched.
@@ -79,7 +79,8 @@ enum sxe__http_progress {
 struct sxe__http_slot {
     struct sxe_http_request request;
     struct sxe__http_connection *connection;
-    uint32_t most; /* that `used` was since the slot was taken */
+    uint32_t most;  /* that `used` was since the slot was taken */
+    uint32_t index; /* in slots */
 
     /* Of the last head, whoever sent it: the same bytes mean the same. */
     uint32_t head_length; /* 0: it is not to be compared with */
@@ -87,13 +88,18 @@ struct sxe__http_slot {
     sxe_http_handler handler;
     void *user;
 
-    /* From here on a new request clears. */
-    struct sxe_http_response response;
+    /* What begins with its own value. */
     SXE_TIME since;
+    uint64_t body_left;   /* of BODY_LENGTH */
+    uint64_t length_left; /* of a reply that was begun with a length */
+    uint32_t path_length; /* of the decoded path, once it is made */
+    struct sxe_http_chunks chunks;
+
+    /* What a new request clears; few bytes, so that it is fast. */
+    struct sxe_http_response response;
 
     /* The body of the request. */
     sxe_http_on_body on_body;
-    uint64_t body_left;    /* of BODY_LENGTH */
     uint32_t body_dropped; /* bytes that came when the reply had ended */
     uint32_t body_kept;    /* bytes of a body that is not whole yet */
     uint32_t used;         /* bytes from head_at on: the head, and a body that is kept */
@@ -109,30 +115,31 @@ struct sxe__http_slot {
     bool is_lending; /* the kernel reads memory or a file of the handler's */
     bool is_sending; /* the end of it waits for the kernel, or for the socket to close */
     bool offers_upgrade;
+    bool path_made;
     uint16_t status;
     int outcome; /* -errno for on_done: the library answered, in the handler's place */
     uint32_t fields_used;
-    uint32_t path_length; /* of the decoded path */
-    bool path_made;
-    uint64_t length_left; /* of a reply that was begun with a length */
     uint64_t body_sent;
     void (*on_room)(struct sxe_http_response *response);
 
     /* Up to here. */
-    struct sxe_http_chunks chunks;
     struct sxe_http_field fields[];
 };
 
-/* The head of the last reply that was made in one call; most are like the one before. */
-struct sxe__http_last_reply {
-    uint64_t until_ns; /* its Date is right */
+/* What the last head was composed from: the same makes the same. */
+struct sxe__http_last_head {
+    uint64_t until_ns; /* its Date is right; 0: none is kept */
     uint64_t length;
-    uint32_t status;
-    bool close;
+    uint32_t fields_at; /* where the reply's own lines are */
+    uint32_t fields_used;
+    uint32_t used; /* bytes of all of it */
+    uint16_t status;
     uint8_t minor;
+    bool close;
+    bool is_chunked;
+    bool offers_upgrade;
+    bool has_type;
     char type[64];
-    uint32_t used;
-    char head[512];
 };
 
 struct sxe_http {
@@ -152,13 +159,15 @@ struct sxe_http {
 
     struct sxe__http_addresses *addresses; /* NULL: not counted */
     struct sxe_http_date_cache date;
-    struct sxe__http_last_reply last;
-    char *scratch; /* for a head that the stage has no room for */
-    char *common;  /* lines of every reply, the Date's first */
+    struct sxe__http_last_head last;
+    char *head; /* that head: memory for one */
+    size_t head_size;
+    char *common; /* lines of every reply, the Date's first */
     uint32_t common_length;
 
     SXE *listeners[SXE__HTTP_LISTENERS];
     unsigned listener_count;
+    uint32_t unsent_max; /* bytes; a connection with more waits with its next request */
     bool stopping;
     void (*on_stopped)(struct sxe_http *http);
 };
@@ -264,10 +273,6 @@ SXE_MUST_USE unsigned sxe__http_route(struct sxe__http_slot *slot);
 
 /* ---- sxe-http-response.c ---- */
 
-/* Status line and fields, composed at `to`, which has room for sxe__http_head_max; its end. */
-size_t sxe__http_head_max(const struct sxe__http_slot *slot);
-char *sxe__http_put_head(struct sxe__http_slot *slot, char *to, uint64_t length);
-
 /* One line more, of fields or trailers. 0 or -errno. */
 SXE_MUST_USE int sxe__http_add_line(struct sxe__http_slot *slot, const char *name,
                                     struct sxe_span value);
@@ -287,6 +292,13 @@ bool sxe__http_has_room(const struct sxe__http_slot *slot, size_t own, size_t le
 /* Whether a reply of this status, to this method, has a body. */
 bool sxe__http_may_have_body(unsigned status);
 bool sxe__http_sends_body(const struct sxe__http_slot *slot);
+
+/* ---- sxe-http-head.c ---- */
+
+/* The head of a reply with a body of that length, and of that type if it is not NULL, into the
+ * server's memory for one: its bytes. With a type -EINVAL or -ENOBUFS, if it cannot be sent. */
+SXE_MUST_USE ssize_t sxe__http_compose_head(struct sxe__http_slot *slot, const char *type,
+                                            uint64_t length);
 
 /* ---- sxe-http-stream.c ---- */
 

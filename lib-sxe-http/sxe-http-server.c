@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HEAD_ROOM 512 /* of the scratch buffer, beside the fields */
+#define HEAD_ROOM 512 /* bytes of a head beside fields: the first line, Date, framing, a protocol */
 
 struct sxe_log_control sxe__http_log = SXE_LOG_CONTROL_INIT("sxe-http");
 
@@ -85,7 +85,6 @@ allocate(struct sxe_http *http)
         [SXE__HTTP_BODY] = seconds(config->body_timeout_ms),
         [SXE__HTTP_HANDLING] = seconds(config->handler_timeout_ms),
     };
-    size_t scratch;
 
     /* Behind the Date: the end of its line. */
     http->common_length = (uint32_t)strlen(config->fields) + 2;
@@ -93,12 +92,12 @@ allocate(struct sxe_http *http)
     if (http->common == NULL)
         return -ENOMEM;
     snprintf(http->common, http->common_length + 1, "\r\n%s", config->fields);
-    scratch = HEAD_ROOM + http->common_length + config->fields_max;
-    http->scratch = malloc(scratch);
+    http->head_size = HEAD_ROOM + http->common_length + config->fields_max;
+    http->head = malloc(http->head_size);
     http->connections = sxe_pool_new_with_timeouts("http-connections", config->connections,
                                                    sizeof(*http->connections), SXE__HTTP_STATES,
                                                    timeouts, sxe__http_on_timeout, NULL);
-    if (http->scratch == NULL || http->connections == NULL ||
+    if (http->head == NULL || http->connections == NULL ||
         sxe_pool_set_state_to_string(http->connections, state_name) < 0 ||
         (config->address_max != UINT32_MAX && sxe__http_addresses_new(http) < 0))
         return -ENOMEM;
@@ -151,7 +150,7 @@ sxe_http_delete(struct sxe_http *http)
     sxe__http_slots_delete(http);
     free(http->addresses);
     free(http->common);
-    free(http->scratch);
+    free(http->head);
     free(http);
 }
 
@@ -171,6 +170,8 @@ listen_with(struct sxe_http *http, SXE *listener)
         return result;
     }
     http->listeners[http->listener_count++] = listener;
+    /* Half of what may be unsent is left to the next reply. */
+    http->unsent_max = sxe_get_config()->output_pause / 2;
     return 0;
 }
 

@@ -17,6 +17,7 @@
 #include <strings.h>
 
 #include "sxe-http-list.h"
+#include "sxe-http-private.h"
 
 static void
 summarise(struct sxe__http_slot *slot, int result)
@@ -31,9 +32,8 @@ summarise(struct sxe__http_slot *slot, int result)
     slot->request.http->config.on_reply(&slot->request, &summary);
 }
 
-/* The request has ended: those who wanted to know are told. */
 static void
-report(struct sxe__http_slot *slot, int result)
+tell(struct sxe__http_slot *slot, int result)
 {
     struct sxe__http_connection *connection = slot->connection;
 
@@ -46,12 +46,22 @@ report(struct sxe__http_slot *slot, int result)
     connection->inside = false;
 }
 
+/* The request has ended: those who wanted to know are told. */
+static void
+report(struct sxe__http_slot *slot, int result)
+{
+    if (slot->response.on_done != NULL || slot->request.http->config.on_reply != NULL)
+        tell(slot, result);
+}
+
 void
 sxe__http_forget(struct sxe__http_connection *connection, int result)
 {
     if (connection->slot == NULL)
         return;
     report(connection->slot, result);
+    sxe__http_body_forget(connection->slot);
+    sxe__http_slot_reset(connection->slot);
     sxe__http_slot_give(connection);
 }
 
@@ -106,10 +116,12 @@ sxe__http_follow(struct sxe__http_connection *connection)
     struct sxe__http_slot *slot = connection->slot;
 
     /* Who begins to read behind the last byte sees the end too. */
-    if (slot->body_whole && !slot->body_shown && sxe__http_body_shows(slot))
+    if (slot->on_body != NULL && slot->body_whole && !slot->body_shown &&
+        sxe__http_body_shows(slot)) {
         show(connection, (struct sxe_span){slot->request.data, 0});
-    if (connection->slot != slot) /* it left HTTP */
-        return;
+        if (connection->slot != slot) /* it left HTTP */
+            return;
+    }
     if (slot->progress != SXE__HTTP_ENDED) {
         connection->phase = slot->body_whole ? SXE__HTTP_REPLY : SXE__HTTP_READ_BODY;
         return;
@@ -142,6 +154,17 @@ sxe__http_reject(struct sxe__http_connection *connection, unsigned status)
     sxe__http_follow(connection);
 }
 
+/* A handler said DONE, and its reply has not ended. */
+SXE__HTTP_SELDOM static void
+end_unanswered(struct sxe__http_slot *slot)
+{
+    struct sxe_span target = sxe_http_target(&slot->request);
+
+    SXE_WARN("a handler said DONE to %.*s, and its reply has not ended: it should have said LATER",
+             (int)target.length, target.base);
+    sxe__http_reject(slot->connection, 500);
+}
+
 void
 sxe__http_handle(struct sxe__http_connection *connection)
 {
@@ -153,15 +176,10 @@ sxe__http_handle(struct sxe__http_connection *connection)
     connection->inside = false;
     if (connection->slot != slot) /* it left HTTP */
         return;
-    if (verdict == SXE_HTTP_DONE && slot->progress != SXE__HTTP_ENDED) {
-        SXE_WARN("a handler said DONE to %.*s, and its reply has not ended: it should have said "
-                 "LATER",
-                 (int)slot->request.head.target.length,
-                 slot->request.data + slot->request.head.target.offset);
-        sxe__http_reject(connection, 500);
-        return;
-    }
-    sxe__http_follow(connection);
+    if (verdict == SXE_HTTP_DONE && slot->progress != SXE__HTTP_ENDED)
+        end_unanswered(slot);
+    else
+        sxe__http_follow(connection);
 }
 
 void
@@ -175,7 +193,7 @@ sxe__http_show(struct sxe__http_connection *connection, struct sxe_span part)
 }
 
 /* RFC 9110, 10.1.1: there is but one expectation. */
-static bool
+SXE__HTTP_SELDOM static bool
 expects_unknown(const struct sxe_http_request *request)
 {
     struct sxe_http_list list =
@@ -196,7 +214,7 @@ check_head(const struct sxe__http_slot *slot)
 {
     const struct sxe_http_request *request = &slot->request;
 
-    if (expects_unknown(request))
+    if (sxe_http_known(&request->head, SXE_HTTP_FIELD_EXPECT) != NULL && expects_unknown(request))
         return 417;
     if (!slot->body_stream && slot->body_left > request->http->config.body_max)
         return 413;
@@ -216,24 +234,19 @@ look_at_head(struct sxe__http_slot *slot)
     return status;
 }
 
+/* The head is whole; status: what refuses it, or 0. */
 static void
-begin_request(struct sxe__http_connection *connection, bool is_new)
+begin_request(struct sxe__http_connection *connection, unsigned status)
 {
     struct sxe__http_slot *slot = connection->slot;
-    unsigned status = 0;
 
     connection->requests++;
     slot->close = !slot->request.head.keep_alive ||
                   connection->requests >= connection->http->config.requests_max;
-    sxe__http_body_begin(slot);
-    if (is_new)
-        status = look_at_head(slot);
     slot->request.user = slot->user;
-    if (status != 0) {
+    if (status != 0)
         sxe__http_reject(connection, status);
-        return;
-    }
-    if (slot->body_whole || slot->body_stream)
+    else if (slot->body_whole || slot->body_stream)
         sxe__http_handle(connection);
     else
         connection->phase = SXE__HTTP_READ_BODY;
@@ -265,22 +278,14 @@ repeats_head(const struct sxe__http_slot *slot, const char *data, size_t length)
            memcmp(head, data, slot->head_length) == 0;
 }
 
-/* The head at the front of data: the bytes it took; 0: there is not all of it. */
+/* The head at the front of data, if it is not the last one again: the bytes it took; 0: it is not
+ * whole. */
 static size_t
-read_head(struct sxe__http_connection *connection, const char *data, size_t length)
+read_new_head(struct sxe__http_connection *connection, const char *data, size_t length)
 {
     struct sxe__http_slot *slot = connection->slot;
     int n;
 
-    if (slot == NULL)
-        slot = sxe__http_slot_take(connection);
-    if (repeats_head(slot, data, length)) {
-        n = (int)slot->head_length;
-        slot->used = slot->head_length;
-        slot->request.data = (char *)slot + slot->request.http->head_at;
-        begin_request(connection, false);
-        return (size_t)n;
-    }
     if (slot->head_length > 0)
         sxe__http_slot_forget_head(slot);
     n = sxe_http_parse(&slot->request.head, data, length);
@@ -292,8 +297,29 @@ read_head(struct sxe__http_connection *connection, const char *data, size_t leng
         return length;
     }
     keep_head(slot, data, (size_t)n);
-    begin_request(connection, true);
+    sxe__http_body_begin(slot);
+    begin_request(connection, look_at_head(slot));
     return (size_t)n;
+}
+
+/* The same for any head. What was understood of the last one holds where it comes again; it had no
+ * body. */
+static size_t
+read_head(struct sxe__http_connection *connection, const char *data, size_t length)
+{
+    struct sxe__http_slot *slot = connection->slot;
+    uint32_t n;
+
+    if (slot == NULL)
+        slot = sxe__http_slot_take(connection);
+    if (!repeats_head(slot, data, length))
+        return read_new_head(connection, data, length);
+    n = slot->head_length;
+    slot->used = n;
+    slot->request.data = (char *)slot + slot->request.http->head_at;
+    slot->body_whole = true;
+    begin_request(connection, 0);
+    return n;
 }
 
 /* The kernel has the output of many requests: on with the others. */
@@ -308,20 +334,15 @@ drained(SXE *s, int result)
     sxe_resume(s, SXE_RESUME_IMMEDIATE);
 }
 
-/* Whether a client that does not read its replies has to wait with further requests. Half of what
- * may be unsent is left to the next reply. */
-static bool
-has_much_output(struct sxe__http_connection *connection)
+/* A client that does not read its replies has to wait with further requests. */
+static size_t
+wait_for_reader(struct sxe__http_connection *connection)
 {
-    SXE *s = connection->sxe;
-
-    if (sxe_unsent(s) < sxe_get_config()->output_pause / 2)
-        return false;
     connection->waits = true;
     /* Without a chunk for the mark: as soon as the kernel was asked. */
-    if (sxe_send(s, "", 0, drained) < 0)
+    if (sxe_send(connection->sxe, "", 0, drained) < 0)
         sxe__http_changed(connection);
-    return true;
+    return 0;
 }
 
 static size_t
@@ -331,7 +352,9 @@ take(struct sxe__http_connection *connection, const char *data, size_t length)
     case SXE__HTTP_READ_PROXY:
         return sxe__http_read_proxy(connection, data, length);
     case SXE__HTTP_READ_HEAD:
-        return has_much_output(connection) ? 0 : read_head(connection, data, length);
+        if (SXE_UNLIKELY(sxe_unsent(connection->sxe) > connection->http->unsent_max))
+            return wait_for_reader(connection);
+        return read_head(connection, data, length);
     case SXE__HTTP_READ_BODY:
         return sxe__http_body_read(connection, data, length);
     case SXE__HTTP_REPLY:

@@ -27,12 +27,6 @@ slot_at(const struct sxe_http *http, uint32_t index)
     return (struct sxe__http_slot *)(void *)(http->slots + index * http->slot_size);
 }
 
-static uint32_t
-index_of(const struct sxe_http *http, const struct sxe__http_slot *slot)
-{
-    return (uint32_t)((size_t)((const char *)slot - http->slots) / http->slot_size);
-}
-
 int
 sxe__http_slots_new(struct sxe_http *http)
 {
@@ -104,7 +98,7 @@ sxe__http_slot_reset(struct sxe__http_slot *slot)
     slot->request.data = NULL;
     slot->request.body = (struct sxe_span){NULL, 0};
     memset((char *)slot + offsetof(struct sxe__http_slot, response), 0,
-           offsetof(struct sxe__http_slot, chunks) - offsetof(struct sxe__http_slot, response));
+           offsetof(struct sxe__http_slot, fields) - offsetof(struct sxe__http_slot, response));
     slot->since = sxe_time_turn_ns();
     slot->status = 200;
 }
@@ -118,15 +112,15 @@ sxe__http_slot_take(struct sxe__http_connection *connection)
 
     http->resident -= http->touched[index];
     slot->connection = connection;
-    slot->used = 0;
     slot->most = 0;
     if (slot->request.http == NULL) { /* its pages are new */
         slot->request.http = http;
+        slot->index = index;
         sxe_http_parser_init(&slot->request.head, SXE_HTTP_REQUEST, slot->fields,
                              http->config.head.fields_max, &http->config.head);
-        sxe__http_slot_forget_head(slot);
+        sxe__http_slot_reset(slot);
     }
-    sxe__http_slot_reset(slot);
+    slot->since = sxe_time_turn_ns();
     connection->slot = slot;
     return slot;
 }
@@ -146,10 +140,9 @@ sxe__http_slot_give(struct sxe__http_connection *connection)
 {
     struct sxe_http *http = connection->http;
     struct sxe__http_slot *slot = connection->slot;
-    uint32_t index = index_of(http, slot);
-    size_t touched = http->head_at + (slot->used > slot->most ? slot->used : slot->most);
+    uint32_t index = slot->index;
+    size_t touched = http->head_at + slot->most;
 
-    sxe__http_body_forget(slot);
     connection->slot = NULL;
     touched = touched > http->touched[index] ? touched : http->touched[index];
     if (touched > KEEP_MAX) /* where fields are many, the head is in what goes back */

@@ -22,22 +22,19 @@ int
 sxe_http_begin(struct sxe_http_response *response, uint64_t length)
 {
     struct sxe__http_slot *slot = SXE__HTTP_SLOT_OF_RESPONSE(response);
-    char *head = slot->request.http->scratch;
     bool is_open = length == SXE_HTTP_LENGTH_UNKNOWN && sxe__http_sends_body(slot);
-    char *end;
+    ssize_t head;
     int result;
 
     if (slot->progress != SXE__HTTP_UNANSWERED)
         return -EINVAL;
-    if (!sxe__http_has_room(slot, sxe__http_head_max(slot), 0))
-        return -ENOBUFS;
     slot->is_chunked = is_open && slot->request.head.minor > 0;
     /* Who waits for 100 will not get it any more: what it sends next may be the body or not. */
     if (slot->continue_due || slot->request.http->stopping ||
         (is_open && slot->request.head.minor == 0))
         slot->close = true;
-    end = sxe__http_put_head(slot, head, length);
-    result = sxe_write(slot->connection->sxe, head, (unsigned)(end - head));
+    head = sxe__http_compose_head(slot, NULL, length);
+    result = sxe_write(slot->connection->sxe, slot->request.http->head, (unsigned)head);
     if (result < 0) {
         slot->is_chunked = false;
         return sxe__http_cannot_write(slot, result);
@@ -304,15 +301,15 @@ is_asked_for(const struct sxe_http_request *request, const char *protocol)
 static int
 write_upgrade(struct sxe__http_slot *slot, const char *protocol)
 {
-    char *head = slot->request.http->scratch;
-    const char *fields = (char *)slot + slot->request.http->reply_at;
-    size_t size = sxe__http_head_max(slot) + PROTOCOL_MAX;
-    int length = snprintf(head, size,
+    struct sxe_http *http = slot->request.http;
+    const char *fields = (char *)slot + http->reply_at;
+    int length = snprintf(http->head, http->head_size,
                           "HTTP/1.1 101 Switching Protocols\r\nUpgrade: %s\r\n"
                           "Connection: upgrade\r\n%.*s\r\n",
                           protocol, (int)slot->fields_used, fields);
 
-    return sxe_write(slot->connection->sxe, head, (unsigned)length);
+    http->last.until_ns = 0; /* its bytes are gone */
+    return sxe_write(slot->connection->sxe, http->head, (unsigned)length);
 }
 
 SXE *

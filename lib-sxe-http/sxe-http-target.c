@@ -4,7 +4,7 @@
 #include <arpa/inet.h>
 #include <string.h>
 
-enum { PORT_MAX = 65535, SHORT_PORT = 4 /* digits that cannot exceed it */, IPV6_MAX = 45 };
+enum { PORT_MAX = 65535, SHORT_PORT = 4 /* digits that cannot exceed it */, ADDRESS_MAX = 45 };
 
 static bool
 is_digit(char c)
@@ -24,7 +24,7 @@ is_hex(char c)
     return is_digit(c) || (c >= 'A' && c <= 'F') || (c >= 'a' && c <= 'f');
 }
 
-/* What a registered name has besides escapes, and an address of version 4 too (RFC 3986, 3.2.2). */
+/* What a registered name has besides escapes (RFC 3986, 3.2.2). */
 static bool
 is_name(char c)
 {
@@ -37,38 +37,73 @@ sxe__http_is_escape(const char *digits)
     return is_hex(digits[0]) && is_hex(digits[1]);
 }
 
-/* The ] of an address in brackets, which begins at `p`, or NULL. Of the future ones of RFC 3986
- * there are none yet. */
-SXE__HTTP_SELDOM static const char *
-ipv6_end(const char *p, const char *end)
-{
-    const char *close = memchr(p, ']', (size_t)(end - p));
-    char text[IPV6_MAX + 1] = "";
-    struct in6_addr address;
+/* ---- Hosts (RFC 3986, 3.2.2) ---- */
 
-    if (close == NULL || close - p - 1 > IPV6_MAX)
-        return NULL;
-    memcpy(text, p + 1, (size_t)(close - p - 1));
-    return inet_pton(AF_INET6, text, &address) == 1 ? close : NULL;
+SXE__HTTP_SELDOM static bool
+is_address(int family, const char *p, const char *end)
+{
+    char text[ADDRESS_MAX + 1] = "";
+    struct in6_addr address; /* one of version 4 is smaller */
+
+    if (end - p > ADDRESS_MAX)
+        return false;
+    memcpy(text, p, (size_t)(end - p));
+    return inet_pton(family, text, &address) == 1;
 }
 
-/* Where the host ends that begins at `p`, an empty one too, or NULL: it is none. */
-static const char *
-host_end(const char *p, const char *end)
+/* An address of a version that is to come: v, its number, a dot and anything. */
+static bool
+is_future_address(const char *p, const char *end)
 {
+    const char *version = p + 1;
+
+    if (p == end || (*p != 'v' && *p != 'V'))
+        return false;
+    for (p = version; p < end && is_hex(*p); p++)
+        continue;
+    if (p == version || end - p < 2 || *p != '.')
+        return false;
+    for (p++; p < end && (is_name(*p) || *p == ':'); p++)
+        continue;
+    return p == end;
+}
+
+/* The ] of an address in brackets, which begins at `p`, or NULL. */
+static const char *
+literal_end(const char *p, const char *end)
+{
+    const char *close = memchr(p, ']', (size_t)(end - p));
+
+    if (close == NULL || !(is_address(AF_INET6, p + 1, close) || is_future_address(p + 1, close)))
+        return NULL;
+    return close;
+}
+
+/* RFC 1034, 3.1: only the root's label is empty, behind the last dot. */
+static bool
+has_empty_label(const char *name, const char *end)
+{
+    return *name == '.' || memmem(name, (size_t)(end - name), "..", 2) != NULL;
+}
+
+/* Where the host ends that begins there, an empty one too, or NULL: it is none. */
+static const char *
+host_end(const char *host, const char *end)
+{
+    const char *p = host;
+
     if (p < end && *p == '[') {
-        p = ipv6_end(p, end);
+        p = literal_end(p, end);
         return p == NULL ? NULL : p + 1;
     }
-    for (;;) {
-        while (p < end && is_name(*p))
-            p++;
-        if (p == end || *p != '%')
-            return p;
+    for (; p < end && (is_name(*p) || *p == '%'); p++) {
+        if (*p != '%')
+            continue;
         if (end - p < 3 || !sxe__http_is_escape(p + 1))
             return NULL;
-        p += 3;
+        p += 2;
     }
+    return p == host || !has_empty_label(host, p) ? p : NULL;
 }
 
 /* [ ":" port ], and nothing more. */
@@ -91,69 +126,100 @@ is_port(const char *p, const char *end)
     return true;
 }
 
-/* Of 8 bytes, the highest bit of each that is no letter, digit, dot or hyphen. A sum has that bit
- * from the first byte of a range on; it carries only if the byte has it too, and is odd by that. */
+/* Of 8 bytes, the highest bit of each that is no letter, digit, dot or hyphen, or is a dot or hyphen
+ * behind another. A sum has that bit from the first byte of a range on; it carries only if the byte
+ * has it too, and is odd by that. */
 static uint64_t
 odd_bytes(const char *bytes)
 {
     const uint64_t each = UINT64_C(0x0101010101010101);
     uint64_t word;
     uint64_t small;
-    uint64_t letter;
-    uint64_t digit;
+    uint64_t other; /* than letters and digits */
+    uint64_t mark;
 
     memcpy(&word, bytes, sizeof(word));
     small = word | each * 0x20;
-    letter = (small + each * (0x80 - 'a')) & ~(small + each * (0x7f - 'z'));
-    digit = (word + each * (0x80 - '-')) & ~(word + each * (0x7f - '9')); /* and -./ */
-    digit &= (word ^ each * '/') + each * 0x7f;
-    return (word | ~(letter | digit)) & each * 0x80;
+    other = (small + each * (0x80 - 'a')) & ~(small + each * (0x7f - 'z'));
+    other |= (word + each * (0x80 - '0')) & ~(word + each * (0x7f - '9'));
+    other = ~other & each * 0x80;
+    mark = (word + each * (0x80 - '-')) & ~(word + each * (0x7f - '.'));
+    return (word & each * 0x80) | (other & (~mark | other << 8));
 }
 
 /* The usual: a name of letters, digits, dots and hyphens, perhaps a port. It takes 8 bytes at a
- * time, because a loop over the bytes of its host was a quarter of what a short request cost. */
+ * time, of which the last is the first of the next 8, because a loop over the bytes of its host was
+ * a quarter of what a short request cost. */
 static bool
 is_usual_host(const char *host, size_t length)
 {
     size_t name = length;
     uint64_t odd = 0;
+    size_t last;
 
     while (name > 0 && is_digit(host[name - 1]))
         name--;
     name = name > 0 && host[name - 1] == ':' && length - name <= SHORT_PORT ? name - 1 : length;
-    if (name < sizeof(odd))
+    if (name < sizeof(odd) || *host == '.')
         return false;
-    for (size_t i = 0; i + sizeof(odd) < name; i += sizeof(odd))
-        odd |= odd_bytes(host + i);
-    return (odd | odd_bytes(host + name - sizeof(odd))) == 0;
+    last = name - sizeof(odd);
+    for (size_t at = 0;; at = last - at > sizeof(odd) - 1 ? at + sizeof(odd) - 1 : last) {
+        odd |= odd_bytes(host + at);
+        if (at == last)
+            return odd == 0;
+    }
 }
 
-bool
-sxe__http_host(const char *host, size_t length)
+SXE__HTTP_SELDOM static bool
+is_any_host(const char *host, const char *end)
 {
-    const char *end = host + length;
-    const char *p;
+    const char *p = host_end(host, end);
 
-    if (is_usual_host(host, length))
-        return true;
-    p = host_end(host, end);
     if (p == end)
         return true;
     /* Nothing at all is a host, but a port alone is none (RFC 9110, 4.2.1). */
     return p != NULL && p != host && is_port(p, end);
 }
 
-/* uri-host ":" port, both there (RFC 9112, 3.2.3). */
+bool
+sxe__http_host(const char *host, size_t length)
+{
+    return is_usual_host(host, length) || is_any_host(host, host + length);
+}
+
+/* Whether the last label is a number, but all of them are no address: a name for who checks it, and
+ * perhaps 127.0.0.1 for who connects (RFC 3986, 7.4). No name ends so (RFC 1123, 2.1). */
 static bool
+is_rare_address(const char *name, const char *end)
+{
+    const char *last = end[-1] == '.' ? end - 1 : end;
+    const char *p = last;
+
+    while (p > name && is_digit(p[-1]))
+        p--;
+    return p < last && (p == name || p[-1] == '.') && !is_address(AF_INET, name, end);
+}
+
+/* Where the host ends that one may be asked to connect to, or NULL. */
+static const char *
+server_end(const char *host, const char *end)
+{
+    const char *p = host_end(host, end);
+
+    return p == NULL || p == host || is_rare_address(host, p) ? NULL : p;
+}
+
+/* uri-host ":" port, both there (RFC 9112, 3.2.3). */
+SXE__HTTP_SELDOM static bool
 is_authority(const char *p, const char *end)
 {
-    const char *port = host_end(p, end);
+    const char *port = server_end(p, end);
 
-    return port != NULL && port != p && end - port > 1 && is_port(port, end);
+    return port != NULL && end - port > 1 && is_port(port, end);
 }
 
 /* scheme "://" host [ ":" port ], then a path or a query or nothing. No user: RFC 9110, 4.2.4. */
-static bool
+SXE__HTTP_SELDOM static bool
 is_absolute(const char *p, const char *end)
 {
     const char *host;
@@ -168,8 +234,8 @@ is_absolute(const char *p, const char *end)
     host = p + 3;
     for (rest = host; rest < end && *rest != '/' && *rest != '?'; rest++)
         continue;
-    p = host_end(host, rest);
-    return p != NULL && p != host && is_port(p, rest);
+    p = server_end(host, rest);
+    return p != NULL && is_port(p, rest);
 }
 
 bool

@@ -149,20 +149,15 @@ is_normal(struct sxe_span path)
     return true;
 }
 
-/* The part of a path in room that begins with the slash before `slash`. */
+/* The slash before `slash`, or NULL: that is the first one in room. */
 static char *
 parent_of(char *slash, const char *room)
 {
-    while (slash > room) {
-        slash--;
-        if (*slash == '/')
-            break;
-    }
-    return slash;
+    return memrchr(room, '/', (size_t)(slash - room));
 }
 
 /* Behind the segment that is at the end of what was written, `slash` before it, if it stays; its
- * dots are resolved (RFC 3986, 5.2.4). */
+ * dots are resolved (RFC 3986, 5.2.4). NULL: they lead above the root. */
 static char *
 resolve_dots(char *slash, char *out, const char *room, bool is_last)
 {
@@ -174,7 +169,7 @@ resolve_dots(char *slash, char *out, const char *room, bool is_last)
         out = parent_of(slash, room);
     else
         return out;
-    if (is_last)
+    if (out != NULL && is_last)
         *out++ = '/';
     return out;
 }
@@ -219,6 +214,8 @@ sxe_http_normalise_path(struct sxe_span path, char *room, size_t size, struct sx
                 return -EILSEQ;
         }
         out = resolve_dots(slash, out, room, p == end);
+        if (out == NULL)
+            return -EINVAL;
     }
     *normal = (struct sxe_span){room, (size_t)(out - room)};
     return 0;

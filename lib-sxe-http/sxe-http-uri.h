@@ -15,7 +15,7 @@
  *     x: "1 2"   y: none                              sxe_http_query_next, sxe_http_query_find
  *
  * Decoded bytes never mean anything: %2F is no separator and %26 no end of a parameter. A path is
- * decoded once; its dots are resolved after that, so %2e%2e is "..", and never lead above "/".
+ * decoded once; its dots are resolved after that, so %2e%2e is "..", and may not lead above "/".
  *
  * Limits: those of the room. Results are never longer than what they are made of, so that they may
  * take its place, except for those of the functions that escape.
@@ -62,7 +62,7 @@ SXE_PUBLIC SXE_MUST_USE int sxe_http_split_target(struct sxe_span target,
  * other escapes have capital letters, segments of one and two dots are resolved. Empty segments
  * stay. Most paths are so already: then *normal is the path itself, and nothing is copied;
  * otherwise it is in room, of which path.length bytes are needed. room may be the path's own.
- * 0, -EINVAL (it does not begin with "/"), -EILSEQ or -ENOBUFS. */
+ * 0, -EINVAL (it does not begin with "/", or its dots lead above that), -EILSEQ or -ENOBUFS. */
 SXE_PUBLIC SXE_MUST_USE int sxe_http_normalise_path(struct sxe_span path, char *room, size_t size,
                                                     struct sxe_span *normal);
 

@@ -312,6 +312,16 @@ sxe_pool_get_oldest_element_index(const void *array, unsigned state)
     return oldest(sxe__pool_header(array), state);
 }
 
+unsigned
+sxe_pool_get_youngest_element_index(const void *array, unsigned state)
+{
+    const struct sxe__pool_header *pool = sxe__pool_header(array);
+
+    sxe__pool_check_state(pool, state);
+    const unsigned id = sxe__pool_nodes(pool)[sxe__pool_list(pool, state)].prev;
+    return id < pool->number ? id : SXE_POOL_NO_INDEX;
+}
+
 SXE_TIME
 sxe_pool_get_oldest_element_time(const void *array, unsigned state)
 {

@@ -132,6 +132,7 @@ SXE_PUBLIC unsigned sxe_pool_set_oldest_element_state(void *array, unsigned old_
 SXE_PUBLIC unsigned sxe_pool_touch_indexed_element(void *array, unsigned id);
 
 SXE_PUBLIC unsigned sxe_pool_get_oldest_element_index(const void *array, unsigned state);
+SXE_PUBLIC unsigned sxe_pool_get_youngest_element_index(const void *array, unsigned state);
 
 /* When the oldest element of a state came into it or was touched there; 0 if there is none. */
 SXE_PUBLIC SXE_TIME sxe_pool_get_oldest_element_time(const void *array, unsigned state);

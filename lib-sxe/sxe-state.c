@@ -30,6 +30,8 @@ sxe__watch(SXE *s, enum sxe__watched what)
 void
 sxe__move(SXE *s, enum sxe_state to)
 {
+    if (CONTEXT->staged == s)
+        CONTEXT->stage_limit = 0; /* perhaps it may not write any more */
     sxe_pool_set_indexed_element_state(CONTEXT->sockets, s->id, sxe__state(s), to);
 }
 

@@ -42,9 +42,31 @@ sxe__unstage(SXE *s)
         return;
     CONTEXT->staged = NULL;
     CONTEXT->vector_used = 0;
+    CONTEXT->stage_open = 0;
     CONTEXT->stage_used = 0;
-    CONTEXT->staged_bytes = 0;
+    CONTEXT->stage_limit = 0;
     CONTEXT->reserved = 0;
+    CONTEXT->lent_bytes = 0;
+}
+
+static bool
+is_anything_staged(void)
+{
+    return CONTEXT->stage_used > 0 || CONTEXT->vector_used > 0;
+}
+
+/* What was added to the stage since the last piece is one. There is a place for it: see
+ * sxe_write_static. */
+static void
+close_piece(void)
+{
+    uint32_t length = CONTEXT->stage_used - CONTEXT->stage_open;
+
+    if (length == 0)
+        return;
+    CONTEXT->vector[CONTEXT->vector_used++] =
+        (struct iovec){CONTEXT->stage + CONTEXT->stage_open, length};
+    CONTEXT->stage_open = CONTEXT->stage_used;
 }
 
 static bool
@@ -55,10 +77,11 @@ is_in_stage(const void *base)
     return byte >= CONTEXT->stage && byte < CONTEXT->stage + SXE__STAGE_SIZE;
 }
 
-/* What stands in the staged vector behind its first skip bytes goes into the queue. */
+/* What is staged behind its first skip bytes goes into the queue. */
 static int
 queue_staged(SXE *s, size_t skip)
 {
+    close_piece();
     for (unsigned i = 0; i < CONTEXT->vector_used; i++) {
         struct iovec *v = &CONTEXT->vector[i];
         size_t part = skip < v->iov_len ? skip : v->iov_len;
@@ -81,10 +104,13 @@ queue_staged(SXE *s, size_t skip)
 static int
 write_staged(SXE *s)
 {
-    ssize_t sent = s->io->write(s, CONTEXT->vector, (int)CONTEXT->vector_used, false);
+    size_t bytes = CONTEXT->stage_used + CONTEXT->lent_bytes;
+    ssize_t sent;
     int result;
 
-    if (SXE_LIKELY(sent == (ssize_t)CONTEXT->staged_bytes)) {
+    close_piece();
+    sent = s->io->write(s, CONTEXT->vector, (int)CONTEXT->vector_used, false);
+    if (SXE_LIKELY(sent == (ssize_t)bytes)) {
         sxe__unstage(s);
         return 0;
     }
@@ -148,7 +174,7 @@ make_way(SXE *s)
 
     if (SXE_LIKELY(other == s || other == NULL))
         return;
-    if (CONTEXT->vector_used > 0) {
+    if (is_anything_staged()) {
         if (write_staged(other) == 0)
             sxe__wrote(other);
         return;
@@ -181,33 +207,15 @@ check_writable(const SXE *s)
 static bool
 fits_stage(size_t length)
 {
-    return length <= SXE__STAGE_SIZE - CONTEXT->stage_used &&
-           CONTEXT->vector_used < SXE__STAGE_VECTOR;
-}
-
-/* That many bytes behind those of the stage are output now. */
-static void
-extend_stage(size_t length)
-{
-    char *to = CONTEXT->stage + CONTEXT->stage_used;
-    struct iovec *next = CONTEXT->vector + CONTEXT->vector_used;
-
-    CONTEXT->reserved = 0;
-    CONTEXT->stage_used += (uint32_t)length;
-    CONTEXT->staged_bytes += length;
-    if (CONTEXT->vector_used > 0 && (char *)next[-1].iov_base + next[-1].iov_len == to) {
-        next[-1].iov_len += length;
-        return;
-    }
-    *next = (struct iovec){to, length};
-    CONTEXT->vector_used++;
+    return length <= SXE__STAGE_SIZE - CONTEXT->stage_used;
 }
 
 static void
 stage(const void *data, size_t length)
 {
     memcpy(CONTEXT->stage + CONTEXT->stage_used, data, length);
-    extend_stage(length);
+    CONTEXT->stage_used += (uint32_t)length;
+    CONTEXT->reserved = 0;
 }
 
 /* What the queue must have room for to take what is staged and one record more, however its chunks
@@ -215,7 +223,9 @@ stage(const void *data, size_t length)
 static size_t
 room_for_staged(void)
 {
-    return CONTEXT->stage_used + (CONTEXT->vector_used + 1) * (size_t)SXE__CHUNK_SIZE_MIN;
+    size_t pieces = CONTEXT->vector_used + (CONTEXT->stage_used > CONTEXT->stage_open);
+
+    return CONTEXT->stage_used + (pieces + 1) * SXE__CHUNK_SIZE_MIN;
 }
 
 /* More than the stage has room for: the kernel gets it in pieces now, the queue what it leaves. */
@@ -228,7 +238,7 @@ write_large(SXE *s, const char *data, size_t length)
         size_t piece = length < SXE__STAGE_SIZE ? length : SXE__STAGE_SIZE;
         int result;
 
-        if (CONTEXT->vector_used > 0 && (result = write_staged(s)) < 0)
+        if (is_anything_staged() && (result = write_staged(s)) < 0)
             return result;
         /* The end of the event settles it, whatever the kernel left. */
         CONTEXT->staged = s;
@@ -260,17 +270,31 @@ sxe_write(SXE *this, const void *data, unsigned length)
     return 0;
 }
 
+/* Whether so much may be added to the stage; then it need not be asked again for this socket, until
+ * it moves to another state or writes in another way. */
+static bool
+make_room(SXE *s, unsigned length)
+{
+    if (s == NULL || !is_writable(s))
+        return false;
+    make_way(s);
+    if (!sxe__queue_is_empty(s))
+        return false;
+    CONTEXT->staged = s;
+    /* With an empty queue, what is staged is all that is unsent. */
+    CONTEXT->stage_limit =
+        CONTEXT->config.output_max < SXE__STAGE_SIZE ? CONTEXT->config.output_max : SXE__STAGE_SIZE;
+    return length <= CONTEXT->stage_limit - CONTEXT->stage_used;
+}
+
 void *
 sxe_reserve(SXE *this, unsigned length)
 {
-    if (this == NULL || !is_writable(this))
+    size_t end = (size_t)CONTEXT->stage_used + length;
+
+    if (SXE_UNLIKELY(CONTEXT->staged != this || end >= CONTEXT->stage_limit) &&
+        !make_room(this, length))
         return NULL;
-    make_way(this);
-    /* With an empty queue, what is staged is all that is unsent. */
-    if (!sxe__queue_is_empty(this) || !fits_stage(length) ||
-        length > CONTEXT->config.output_max - CONTEXT->stage_used)
-        return NULL;
-    CONTEXT->staged = this;
     CONTEXT->reserved = length;
     return CONTEXT->stage + CONTEXT->stage_used;
 }
@@ -281,8 +305,8 @@ sxe_commit(SXE *this, unsigned length)
     SXE_ASSERT_ID(this->id, CONTEXT->staged == this && length <= CONTEXT->reserved,
                   "sxe_commit(%u): only %u bytes are reserved", length,
                   CONTEXT->staged == this ? CONTEXT->reserved : 0);
-    if (length > 0)
-        extend_stage(length);
+    CONTEXT->reserved = 0;
+    CONTEXT->stage_used += length;
 }
 
 SXE_RETURN
@@ -296,14 +320,16 @@ sxe_write_static(SXE *this, const void *data, size_t length)
     if (result < 0)
         return result;
     make_way(this);
-    if (CONTEXT->vector_used == SXE__STAGE_VECTOR && (result = write_staged(this)) < 0)
+    close_piece();
+    /* What is added to the stage behind it will need a place too. */
+    if (CONTEXT->vector_used + 1 >= SXE__STAGE_VECTOR && (result = write_staged(this)) < 0)
         return result;
     CONTEXT->staged = this;
     if (!sxe__queue_is_empty(this))
         return sxe__queue_borrowed(this, data, length, NULL);
     CONTEXT->reserved = 0;
     CONTEXT->vector[CONTEXT->vector_used++] = (struct iovec){(char *)(uintptr_t)data, length};
-    CONTEXT->staged_bytes += length;
+    CONTEXT->lent_bytes += length;
     return 0;
 }
 
@@ -317,14 +343,13 @@ prepare_queue(SXE *s)
     if (result < 0)
         return result;
     make_way(s);
-    if (CONTEXT->vector_used > 0) {
+    if (is_anything_staged()) {
         if (sxe__queue_room(s) < room_for_staged())
             return -ENOBUFS;
         result = queue_staged(s, 0);
-        sxe__unstage(s);
     }
+    sxe__unstage(s);
     CONTEXT->staged = s;
-    CONTEXT->reserved = 0;
     return result;
 }
 
@@ -368,9 +393,9 @@ sxe_write_to(SXE *this, const void *data, unsigned length, const struct sockaddr
 unsigned
 sxe_unsent(const SXE *this)
 {
-    if (sxe__state(this) <= SXE_STATE_NEW)
-        return 0;
-    return this->u.open.out_copied + (CONTEXT->staged == this ? CONTEXT->stage_used : 0);
+    if (CONTEXT->staged == this)
+        return this->u.open.out_copied + CONTEXT->stage_used;
+    return sxe__state(this) <= SXE_STATE_NEW ? 0 : this->u.open.out_copied;
 }
 
 void
@@ -385,7 +410,7 @@ sxe__writable(SXE *s)
     if (sxe__state(s) == SXE_STATE_CLOSED)
         return;
     /* What on_sent sent waits too, or a peer that reads fast would keep the others waiting. */
-    if (CONTEXT->staged == s && CONTEXT->vector_used == 0) {
+    if (CONTEXT->staged == s && !is_anything_staged()) {
         sxe__unstage(s);
         result = 1;
     }
@@ -397,7 +422,7 @@ sxe__writable(SXE *s)
 void
 sxe__flush_staged(SXE *s)
 {
-    if (SXE_UNLIKELY(CONTEXT->vector_used == 0)) {
+    if (SXE_UNLIKELY(!is_anything_staged())) {
         sxe__unstage(s);
         sxe__writable(s);
     } else if (SXE_LIKELY(write_staged(s) == 0)) {

@@ -63,6 +63,12 @@ undocumented_options() {
         done
     done
 }
+stale_man_pages() {
+    for source in docs/*.1.in; do
+        name=$(basename "$source" .1.in)
+        tools/man.sh "$name" | cmp - "docs/$name.1" || echo "docs/$name.1 is not what make man would write"
+    done
+}
 warnings() { # warnings COMPILER: as errors, over everything
     flags=$(${MAKE:-make} --no-print-directory -s MODE=release CC="$1" WERROR=-Werror print-flags)
     sources 'lib-*.c' 'apps/*.c' 'bench/*.c' 'examples/*.c' | while read -r f; do
@@ -104,5 +110,6 @@ for page in docs/*.1; do
     check "$page is good mdoc" mandoc -T lint -W warning "$page"
 done
 check "the man pages name every option" empty undocumented_options
+check "the man pages are as the programs say" empty stale_man_pages
 echo "$passed passed, $failed failed"
 [ $failed -eq 0 ]

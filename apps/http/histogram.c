@@ -3,44 +3,202 @@
 
 #include <math.h>
 
-#define SUB 64u /* buckets a power of two */
+#define HALF     1024u /* buckets a power of two */
+#define LONGEST  (HTTP_HISTOGRAM_MAX_NS / 1000)
+#define RARE     10u /* samples beyond a percentile that it takes to tell it */
+#define ROUND_NS 500u
 
-/* Bits that a bucket of such a value does not tell apart. */
+/* Bits of a time in us that its bucket does not tell apart. */
 static unsigned
-shift_of(uint64_t ns)
+shift_of(uint64_t us)
 {
-    return ns < 2 * SUB ? 0 : 57u - (unsigned)__builtin_clzll(ns);
+    return us < 2 * HALF ? 0 : 53u - (unsigned)__builtin_clzll(us);
+}
+
+static unsigned
+bucket_of(uint64_t ns)
+{
+    uint64_t us = ns < HTTP_HISTOGRAM_MAX_NS ? (ns + ROUND_NS) / 1000 : LONGEST;
+    unsigned shift = shift_of(us);
+
+    return shift * HALF + (unsigned)(us >> shift);
+}
+
+static uint64_t
+saturated_sum(uint64_t a, uint64_t b)
+{
+    uint64_t sum;
+
+    return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
 }
 
 void
 http_histogram_record(struct http_histogram *histogram, uint64_t ns)
 {
-    unsigned shift = shift_of(ns);
-
-    histogram->buckets[shift * SUB + (ns >> shift)]++;
-    histogram->count++;
+    histogram->buckets[bucket_of(ns)]++;
+    histogram->sum_ns = saturated_sum(histogram->sum_ns, ns);
     if (ns > histogram->max_ns)
         histogram->max_ns = ns;
+    if (ns < histogram->min_ns || histogram->count == 0)
+        histogram->min_ns = ns;
+    histogram->count++;
 }
 
-/* The longest duration that a bucket holds. */
+/* Shortest and longest duration that a bucket takes. */
 static uint64_t
-last_of(unsigned bucket)
+first_ns(unsigned bucket)
 {
-    unsigned shift = bucket < 2 * SUB ? 0 : bucket / SUB - 1;
+    unsigned shift = bucket < 2 * HALF ? 0 : bucket / HALF - 1;
 
-    return ((uint64_t)(bucket - shift * SUB) << shift) + ((UINT64_C(1) << shift) - 1);
+    return bucket == 0 ? 0 : ((uint64_t)(bucket - shift * HALF) << shift) * 1000 - ROUND_NS;
+}
+
+static uint64_t
+last_ns(unsigned bucket)
+{
+    return bucket < bucket_of(HTTP_HISTOGRAM_MAX_NS) ? first_ns(bucket + 1) - 1 : UINT64_MAX;
+}
+
+/* Index of the first bucket from there on that is not empty; HTTP_HISTOGRAM_BUCKETS: there is none.
+ */
+static unsigned
+used_from(const struct http_histogram *histogram, unsigned bucket)
+{
+    while (bucket < HTTP_HISTOGRAM_BUCKETS && histogram->buckets[bucket] == 0)
+        bucket++;
+    return bucket;
+}
+
+void
+http_histogram_add(struct http_histogram *to, const struct http_histogram *histogram)
+{
+    if (histogram->count == 0)
+        return;
+    if (to->count == 0 || histogram->min_ns < to->min_ns)
+        to->min_ns = histogram->min_ns;
+    if (histogram->max_ns > to->max_ns)
+        to->max_ns = histogram->max_ns;
+    to->count += histogram->count;
+    to->sum_ns = saturated_sum(to->sum_ns, histogram->sum_ns);
+    for (unsigned i = used_from(histogram, 0); i < HTTP_HISTOGRAM_BUCKETS;
+         i = used_from(histogram, i + 1))
+        to->buckets[i] += histogram->buckets[i];
+}
+
+/* After a subtraction only the buckets know; the former extremes still bound them. */
+static void
+find_extremes(struct http_histogram *histogram)
+{
+    struct http_bucket found = {0};
+    uint64_t max_ns = 0;
+    unsigned bucket = 0;
+    bool is_first = true;
+
+    while (http_histogram_next(histogram, &bucket, &found)) {
+        if (is_first && found.from_ns > histogram->min_ns)
+            histogram->min_ns = found.from_ns;
+        is_first = false;
+        max_ns = found.to_ns;
+    }
+    histogram->max_ns = max_ns;
+    if (histogram->count == 0)
+        histogram->min_ns = 0;
+}
+
+void
+http_histogram_subtract(struct http_histogram *histogram, const struct http_histogram *earlier)
+{
+    if (earlier->count == 0)
+        return;
+    histogram->count -= earlier->count;
+    if (histogram->sum_ns != UINT64_MAX)
+        histogram->sum_ns -= earlier->sum_ns;
+    for (unsigned i = used_from(earlier, 0); i < HTTP_HISTOGRAM_BUCKETS;
+         i = used_from(earlier, i + 1))
+        histogram->buckets[i] -= earlier->buckets[i];
+    find_extremes(histogram);
+}
+
+/* How many of all are not beyond that fraction: 99 of 100 for 0.99, though 0.07 * 100 is more than 7
+ * in binary. */
+static uint64_t
+rank_of(const struct http_histogram *histogram, double fraction)
+{
+    double rank = ceil(fraction * (double)histogram->count * (1 - 1e-15));
+
+    if (rank >= (double)histogram->count)
+        return histogram->count;
+    return rank < 1 ? 1 : (uint64_t)rank;
 }
 
 uint64_t
 http_histogram_quantile(const struct http_histogram *histogram, double fraction)
 {
-    uint64_t wanted = (uint64_t)ceil(fraction * (double)histogram->count);
+    uint64_t rank = rank_of(histogram, fraction);
     uint64_t seen = 0;
     unsigned bucket = 0;
+    struct http_bucket found = {0};
 
-    while (seen + histogram->buckets[bucket] < wanted)
-        seen += histogram->buckets[bucket++];
-    /* The bucket of the longest one may end after it. */
-    return last_of(bucket) < histogram->max_ns ? last_of(bucket) : histogram->max_ns;
+    while (seen < rank && http_histogram_next(histogram, &bucket, &found))
+        seen += found.count;
+    return found.to_ns;
+}
+
+bool
+http_histogram_can_tell(const struct http_histogram *histogram, double fraction)
+{
+    return histogram->count - rank_of(histogram, fraction) >= RARE;
+}
+
+static double
+middle_ns(const struct http_bucket *bucket)
+{
+    return ((double)bucket->from_ns + fmin((double)bucket->to_ns, (double)HTTP_HISTOGRAM_MAX_NS)) /
+           2;
+}
+
+double
+http_histogram_mean_ns(const struct http_histogram *histogram)
+{
+    struct http_bucket found;
+    unsigned bucket = 0;
+    double sum = 0;
+
+    if (histogram->count == 0)
+        return 0;
+    if (histogram->sum_ns < UINT64_MAX)
+        return (double)histogram->sum_ns / (double)histogram->count;
+    while (http_histogram_next(histogram, &bucket, &found))
+        sum += middle_ns(&found) * (double)found.count;
+    return sum / (double)histogram->count;
+}
+
+double
+http_histogram_deviation_ns(const struct http_histogram *histogram)
+{
+    double mean = http_histogram_mean_ns(histogram);
+    struct http_bucket found;
+    unsigned bucket = 0;
+    double squares = 0;
+
+    while (http_histogram_next(histogram, &bucket, &found))
+        squares += (middle_ns(&found) - mean) * (middle_ns(&found) - mean) * (double)found.count;
+    return histogram->count > 0 ? sqrt(squares / (double)histogram->count) : 0;
+}
+
+bool
+http_histogram_next(const struct http_histogram *histogram, unsigned *bucket,
+                    struct http_bucket *found)
+{
+    unsigned used = used_from(histogram, *bucket);
+
+    *bucket = used + 1;
+    if (used == HTTP_HISTOGRAM_BUCKETS) {
+        *bucket = used;
+        return false;
+    }
+    found->count = histogram->buckets[used];
+    found->from_ns = first_ns(used);
+    found->to_ns = last_ns(used) < histogram->max_ns ? last_ns(used) : histogram->max_ns;
+    return true;
 }

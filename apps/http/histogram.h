@@ -1,33 +1,65 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: how often which duration occurred, in constant memory. Place: load.c records, report.c
- * asks.
+ * What: how often which duration occurred, from 1 us to 1 h and to three digits, in constant
+ * memory. Place: the worker records, everything that reports asks. One a worker and a kind of
+ * duration, never one a connection.
  *
- * Shape: log-linear, one array. Below 128 ns a bucket is one ns wide; above, each power of two is
- * cut into 64 buckets, so that a bucket is at most 1/64 of its value wide, whatever the value. Two
- * histograms are added by adding their buckets.
+ * Shape: log-linear, one array. Below 2,048 us a bucket is one us wide; above, each power of two is
+ * cut into 1,024 buckets, so that a bucket is at most 1/1,024 of its value wide. This is the layout
+ * of HdrHistogram with three significant digits. Two histograms are added by adding their buckets:
+ * percentiles are never averaged.
  *
- *     ns      0 1 2 .. 127 | 128-129 .. 254-255 | 256-259 .. 508-511 | ...
- *     bucket  0 1 2 .. 127 | 128     .. 191     | 192     .. 255     | ...
+ *     us      0 1 2 .. 2047 | 2048-2049 .. 4094-4095 | 4096-4099 .. 8188-8191 | ...
+ *     bucket  0 1 2 .. 2047 | 2048      .. 3071      | 3072      .. 4095      | ...
+ *
+ * Limits: 189 KB. What took longer than 1 h is counted as 1 h; max_ns, min_ns and sum_ns are exact.
  */
 #ifndef HTTP_HISTOGRAM_H
 #define HTTP_HISTOGRAM_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
-#define HTTP_HISTOGRAM_BUCKETS (59 * 64)
+#define HTTP_HISTOGRAM_BUCKETS (2048 + 21 * 1024)
+#define HTTP_HISTOGRAM_MAX_NS  (UINT64_C(3600) * 1000000000)
 
 /* All zero is empty. */
 struct http_histogram {
     uint64_t count;                           /* ro */
-    uint64_t max_ns;                          /* ro: exact */
+    uint64_t sum_ns;                          /* ro */
+    uint64_t min_ns;                          /* ro: 0 when there is none */
+    uint64_t max_ns;                          /* ro */
     uint64_t buckets[HTTP_HISTOGRAM_BUCKETS]; /* private */
 };
 
-void http_histogram_record(struct http_histogram *histogram, uint64_t ns);
+_Static_assert(sizeof(struct http_histogram) < 200 * 1024, "issue: under 200 KB");
 
-/* The duration that a fraction (0 to 1) of all did not exceed, at most 1/64 too long; 0 when there
- * is none. */
+void http_histogram_record(struct http_histogram *histogram, uint64_t ns);
+void http_histogram_add(struct http_histogram *to, const struct http_histogram *histogram);
+
+/* What was recorded since earlier, a copy of *histogram. Its min_ns and max_ns are those of the
+ * buckets, unless earlier is empty. */
+void http_histogram_subtract(struct http_histogram *histogram,
+                             const struct http_histogram *earlier);
+
+/* The duration that a fraction (0 to 1) of all did not exceed: the longest that its bucket holds,
+ * but no longer than max_ns; 0 when there is none. */
 uint64_t http_histogram_quantile(const struct http_histogram *histogram, double fraction);
+
+/* Whether ten or more durations lie beyond that fraction: what fewer say is chance. */
+bool http_histogram_can_tell(const struct http_histogram *histogram, double fraction);
+
+double http_histogram_mean_ns(const struct http_histogram *histogram); /* 0 when there is none */
+double http_histogram_deviation_ns(const struct http_histogram *histogram);
+
+/* Walk the buckets that are not empty, in order: begin with *bucket 0; false at the end. from_ns and
+ * to_ns bound the durations in it, both inclusive. */
+struct http_bucket {
+    uint64_t from_ns;
+    uint64_t to_ns;
+    uint64_t count;
+};
+bool http_histogram_next(const struct http_histogram *histogram, unsigned *bucket,
+                         struct http_bucket *found);
 
 #endif

@@ -1,66 +1,117 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: a load generator: opens all sockets first, then sends n queries on each, and says what came
- * of them. Place: the program sxe-http; read load.c next, it is what a client on lib-sxe looks
- * like.
+ * What: the program sxe-http: a load generator that says when not to believe it. Place: command.c
+ * makes a plan of the command line, run.c carries it out, and what came of it is printed, compared
+ * and written here. Read run.h next, then worker.h.
  */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
+#include <unistd.h>
 
-#include "load.h"
-#include "options.h"
-#include "report.h"
+#include "command.h"
+#include "compare.h"
+#include "output.h"
+#include "run.h"
+#include "script.h"
+#include "summary.h"
 #include "sxe-log.h"
 
-static void
-hint_at_limit(const struct http_result *result)
+static bool
+is_stdout(const char *path)
 {
-    struct rlimit limit = {0};
-
-    if (result->sockets[HTTP_NO_DESCRIPTOR] == 0)
-        return;
-    getrlimit(RLIMIT_NOFILE, &limit);
-    fprintf(stderr,
-            "sxe-http: going on with %u of %u sockets: this process may open %llu files, and its "
-            "hard limit is %llu (ulimit -Hn)\n",
-            result->opened, result->options->sockets, (unsigned long long)limit.rlim_cur,
-            (unsigned long long)limit.rlim_max);
+    return path != NULL && strcmp(path, "-") == 0;
 }
 
-static void
-on_open(const struct http_result *result)
+/* Then nothing for people goes there. */
+static bool
+is_stdout_data(const struct http_plan *plan)
 {
-    http_report_sockets(stdout, result);
-    fflush(stdout);
-    hint_at_limit(result);
+    return is_stdout(plan->json) || is_stdout(plan->csv) || is_stdout(plan->candles) ||
+           is_stdout(plan->hgrm) || is_stdout(plan->html);
+}
+
+/* https://no-color.org */
+static bool
+is_colored(FILE *out)
+{
+    const char *no_color = getenv("NO_COLOR");
+    const char *terminal = getenv("TERM");
+
+    return isatty(fileno(out)) == 1 && (no_color == NULL || *no_color == '\0') &&
+           terminal != NULL && strcmp(terminal, "dumb") != 0;
+}
+
+/* What is found after the run: an error is more than the run's own judgement, all else is less. */
+static void
+add_status(struct http_run *run, int status)
+{
+    if (run->status == HTTP_EXIT_INTERRUPTED)
+        return;
+    if (run->status == HTTP_EXIT_OK || status == HTTP_EXIT_ERRORS)
+        run->status = (enum http_exit)status;
+}
+
+/* The outputs come last: they have the exit status in them. */
+static int
+report(const struct http_command *command, struct http_run *run, FILE *out)
+{
+    const char *baseline = command->plan.baseline;
+
+    if (out != NULL)
+        http_summary_print(out, run, is_colored(out));
+    if (command->script != NULL)
+        add_status(run, http_script_done(command->script, run));
+    if (baseline != NULL && !run->is_interrupted)
+        add_status(run, http_compare_baseline(baseline, run, out != NULL ? out : stderr, stderr));
+    add_status(run, http_output_all(run, stderr));
+    return (int)run->status;
+}
+
+static int
+load(const struct http_command *command)
+{
+    static struct http_run run;
+    FILE *out = is_stdout_data(&command->plan) ? NULL : stdout;
+    int status;
+
+    /* The report counts what fails; a line of the log for each is for those who ask for it. */
+    if (getenv("SXE_LOG_LEVEL") == NULL)
+        sxe_log_set_level(SXE_LOG_ERROR);
+    status = http_run(&run, &command->plan, out, stderr);
+    if (status == 0)
+        status = report(command, &run, out);
+    http_run_free(&run);
+    return status;
+}
+
+static int
+perform(const struct http_command *command)
+{
+    switch (command->what) {
+    case HTTP_COMMAND_RUN:
+        return load(command);
+    case HTTP_COMMAND_COMPARE:
+        return http_compare_files(command->argv[0], command->argv[1], stdout, stderr);
+    case HTTP_COMMAND_OVERLAY:
+        return http_output_overlay(command->argc, command->argv, stdout, stderr);
+    case HTTP_COMMAND_SELFTEST:
+        return http_selftest(stdout, stderr);
+    }
+    return HTTP_EXIT_USAGE;
 }
 
 int
 main(int argc, char **argv)
 {
-    struct http_options options;
-    struct http_result result;
-    int status = http_options_parse(&options, argc, argv);
-    int error;
+    struct http_command command;
+    int status = http_command_parse(&command, argc, argv);
 
-    if (status >= 0)
-        return status;
-    /* The report counts what fails; a line of the log for each is for those who ask for it. */
-    if (getenv("SXE_LOG_LEVEL") == NULL)
-        sxe_log_set_level(SXE_LOG_ERROR);
-    http_report_plan(stdout, &options);
-    fflush(stdout);
-    error = http_load_run(&result, &options, on_open);
-    if (error < 0) {
-        fprintf(stderr, "sxe-http: cannot start: %s\n", strerror(-error));
-        return EXIT_FAILURE;
-    }
-    http_report_queries(stdout, &result);
+    if (status < 0)
+        status = perform(&command);
+    http_command_free(&command);
     if (fflush(stdout) != 0 || ferror(stdout)) {
         fprintf(stderr, "sxe-http: the report could not be written\n");
         return EXIT_FAILURE;
     }
-    return http_report_status(&result);
+    return status;
 }

@@ -29,40 +29,45 @@ begin_body(struct http_reply *reply, const struct sxe_http_parser *head)
 /* Few heads come in pieces; those are read from their beginning again, so that no connection needs
  * memory for fields. */
 static ssize_t
-take_head(struct http_reply *reply, const char *data, size_t length)
+take_head(struct http_reply *reply, const char *data, size_t length,
+          struct http_reply_viewer *viewer)
 {
     struct sxe_http_field fields[FIELDS_MAX];
     struct sxe_http_parser head;
     int n;
 
     sxe_http_parser_init(&head, SXE_HTTP_RESPONSE, fields, FIELDS_MAX, NULL);
+    head.method = reply->is_to_head ? SXE_HTTP_HEAD : SXE_HTTP_GET;
     n = sxe_http_parse(&head, data, length);
     if (n <= 0)
         return n;
     /* We asked for no other protocol. */
     if (head.upgrade)
         return BAD;
-    if (head.status >= 200)
-        begin_body(reply, &head);
+    if (head.status < 200)
+        return n;
+    begin_body(reply, &head);
+    if (viewer != NULL)
+        viewer->on_head(viewer, &head, data, (size_t)n);
     return n;
 }
 
 static ssize_t
-take_counted(struct http_reply *reply, size_t length)
+take_counted(struct http_reply *reply, const char *data, size_t length, struct sxe_span *body)
 {
     size_t part = length < reply->left ? length : (size_t)reply->left;
 
     reply->left -= part;
     if (reply->left == 0)
         reply->part = HTTP_REPLY_WHOLE;
+    *body = (struct sxe_span){data, part};
     return (ssize_t)part;
 }
 
 static ssize_t
-take_chunked(struct http_reply *reply, const char *data, size_t length)
+take_chunked(struct http_reply *reply, const char *data, size_t length, struct sxe_span *body)
 {
-    struct sxe_span body;
-    ssize_t n = sxe_http_chunks_read(&reply->chunks, data, length, &body);
+    ssize_t n = sxe_http_chunks_read(&reply->chunks, data, length, body);
 
     if (reply->chunks.done)
         reply->part = HTTP_REPLY_WHOLE;
@@ -70,30 +75,41 @@ take_chunked(struct http_reply *reply, const char *data, size_t length)
 }
 
 static ssize_t
-take_part(struct http_reply *reply, const char *data, size_t length)
+take_part(struct http_reply *reply, const char *data, size_t length,
+          struct http_reply_viewer *viewer)
 {
+    struct sxe_span body = {0};
+    ssize_t n = 0;
+
     switch ((enum http_reply_part)reply->part) {
     case HTTP_REPLY_HEAD:
-        return take_head(reply, data, length);
+        return take_head(reply, data, length, viewer);
     case HTTP_REPLY_COUNTED:
-        return take_counted(reply, length);
-    case HTTP_REPLY_CHUNKED:
-        return take_chunked(reply, data, length);
-    case HTTP_REPLY_UNTIL_CLOSE:
-        return (ssize_t)length;
-    case HTTP_REPLY_WHOLE:
+        n = take_counted(reply, data, length, &body);
         break;
+    case HTTP_REPLY_CHUNKED:
+        n = take_chunked(reply, data, length, &body);
+        break;
+    case HTTP_REPLY_UNTIL_CLOSE:
+        body = (struct sxe_span){data, length};
+        n = (ssize_t)length;
+        break;
+    case HTTP_REPLY_WHOLE:
+        return 0;
     }
-    return 0;
+    if (viewer != NULL && n > 0 && body.length > 0)
+        viewer->on_body(viewer, body.base, body.length);
+    return n;
 }
 
 ssize_t
-http_reply_scan(struct http_reply *reply, const char *data, size_t length)
+http_reply_view(struct http_reply *reply, const char *data, size_t length,
+                struct http_reply_viewer *viewer)
 {
     size_t taken = 0;
 
     while (taken < length) {
-        ssize_t n = take_part(reply, data + taken, length - taken);
+        ssize_t n = take_part(reply, data + taken, length - taken, viewer);
 
         if (n < 0)
             return BAD;
@@ -102,4 +118,10 @@ http_reply_scan(struct http_reply *reply, const char *data, size_t length)
         taken += (size_t)n;
     }
     return (ssize_t)taken;
+}
+
+ssize_t
+http_reply_scan(struct http_reply *reply, const char *data, size_t length)
+{
+    return http_reply_view(reply, data, length, NULL);
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: finds the end of one reply to a GET in the bytes of a connection as they come. Place:
- * load.c calls it for what a connection has unread; the parser of lib-sxe-http reads heads, chunks
- * and trailers for it. Pure: no I/O, no memory, nothing global; a body is counted, never kept.
+ * What: finds the end of one reply in the bytes of a connection as they come, and shows its head and
+ * its body to whoever wants to see them. Place: the worker calls it for what a connection has
+ * unread; the parser of lib-sxe-http reads heads, chunks and trailers for it. Pure: no I/O, no
+ * memory, nothing global; a body is counted, never kept.
  *
  * Shape: what is between two calls is which part comes next, and how far that came.
  *
@@ -30,15 +31,28 @@ enum http_reply_part {
 /* Of which nothing came yet, if the part is HEAD. */
 struct http_reply {
     uint8_t part;                  /* rw: enum http_reply_part: what comes next */
+    bool is_to_head;               /* rw, before the head: a reply to HEAD has no body */
     bool keep_alive;               /* ro, behind the head: the connection may be used again */
     uint16_t status;               /* ro, behind the head: 200 to 999 */
     uint64_t left;                 /* ro: bytes of a COUNTED body still to come */
     struct sxe_http_chunks chunks; /* private: of a CHUNKED one */
 };
 
+/* Who wants to see it: each head that is not of an interim response, whole, then each piece of the
+ * body. data is where the head's offsets are from. */
+struct http_reply_viewer {
+    void (*on_head)(struct http_reply_viewer *, const struct sxe_http_parser *head,
+                    const char *data, size_t length);
+    void (*on_body)(struct http_reply_viewer *, const char *data, size_t length);
+};
+
 /* Take what belongs to the reply from the front of data: bytes taken; 0 when more is needed to go
  * on; -1: this is no reply. What is not taken is offered again, with more behind it. Nothing is
- * taken from behind a reply that is WHOLE. */
+ * taken from behind a reply that is WHOLE. The viewer may be NULL. */
+ssize_t http_reply_view(struct http_reply *reply, const char *data, size_t length,
+                        struct http_reply_viewer *viewer);
+
+/* The same without a viewer. */
 ssize_t http_reply_scan(struct http_reply *reply, const char *data, size_t length);
 
 #endif

@@ -21,7 +21,6 @@
 #include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/timerfd.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -203,6 +202,7 @@ PROTOTYPES(int, close, (int fd));
 int
 __wrap_close(int fd)
 {
+    fake__forget_timer(fd);
     if (!fake__strikes(FAKE_CLOSE))
         return __real_close(fd);
     int error = errno;
@@ -239,10 +239,6 @@ PLAIN(EPOLL_CTL, -1, int, epoll_ctl, (int epoll, int operation, int fd, struct e
       (epoll, operation, fd, event))
 PLAIN(EVENTFD, -1, int, eventfd, (unsigned value, int flags), (value, flags))
 PLAIN(SIGNALFD, -1, int, signalfd, (int fd, const sigset_t *mask, int flags), (fd, mask, flags))
-PLAIN(TIMERFD_CREATE, -1, int, timerfd_create, (int clock, int flags), (clock, flags))
-PLAIN(TIMERFD_SETTIME, -1, int, timerfd_settime,
-      (int fd, int flags, const struct itimerspec *time, struct itimerspec *old),
-      (fd, flags, time, old))
 
 /* ---- Files ---- */
 

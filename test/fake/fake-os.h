@@ -169,4 +169,7 @@ bool fake__strikes(enum fake_call call);
 /* The bytes that a call asking for length may move. */
 size_t fake__limited(enum fake_call call, size_t length);
 
+/* That descriptor is closed: if it was a virtual timerfd, it is none any more. */
+void fake__forget_timer(int fd);
+
 #endif

@@ -9,10 +9,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/time.h>
+#include <sys/timerfd.h>
 #include <time.h>
+#include <unistd.h>
 
 int fake_time_patience_ms = 5000;
+uint64_t (*fake_time_idle)(void);
 
 static const uint64_t ns_per_second = 1000000000;
 static const uint64_t ns_per_ms = 1000000;
@@ -152,28 +156,151 @@ __wrap_clock_nanosleep(clockid_t id, int flags, const struct timespec *time, str
     return 0;
 }
 
+/* ---- timerfd ---- */
+
+enum { TIMERS_MAX = 16 };
+
+static struct {
+    int fd; /* an eventfd; 0: free */
+    uint64_t due_ns;
+    uint64_t interval_ns;
+} timers[TIMERS_MAX];
+
+static int
+timer_of(int fd)
+{
+    int i = 0;
+
+    while (i < TIMERS_MAX && timers[i].fd != fd)
+        i++;
+    return i;
+}
+
+int __real_timerfd_create(int clock, int flags);
+int __wrap_timerfd_create(int clock, int flags);
+int
+__wrap_timerfd_create(int clock, int flags)
+{
+    int free_one = timer_of(0);
+
+    if (fake__strikes(FAKE_TIMERFD_CREATE))
+        return -1;
+    if (clock_of(clock) != &monotonic || free_one == TIMERS_MAX)
+        return __real_timerfd_create(clock, flags);
+    timers[free_one].fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    timers[free_one].due_ns = FAKE_TIME_NEVER;
+    return timers[free_one].fd;
+}
+
+int __real_timerfd_settime(int fd, int flags, const struct itimerspec *time,
+                           struct itimerspec *old);
+int __wrap_timerfd_settime(int fd, int flags, const struct itimerspec *time,
+                           struct itimerspec *old);
+int
+__wrap_timerfd_settime(int fd, int flags, const struct itimerspec *time, struct itimerspec *old)
+{
+    int i = timer_of(fd);
+    eventfd_t expired;
+
+    if (fake__strikes(FAKE_TIMERFD_SETTIME))
+        return -1;
+    if (i == TIMERS_MAX)
+        return __real_timerfd_settime(fd, flags, time, old);
+    eventfd_read(fd, &expired);
+    timers[i].due_ns = timespec_ns(&time->it_value);
+    timers[i].interval_ns = timespec_ns(&time->it_interval);
+    if (timers[i].due_ns == 0)
+        timers[i].due_ns = FAKE_TIME_NEVER;
+    else if (!(flags & TFD_TIMER_ABSTIME))
+        timers[i].due_ns += monotonic;
+    return 0;
+}
+
+void
+fake__forget_timer(int fd)
+{
+    int i = timer_of(fd);
+
+    if (fd > 0 && i < TIMERS_MAX)
+        timers[i].fd = 0;
+}
+
+static void
+expire_timers(void)
+{
+    for (int i = 0; i < TIMERS_MAX; i++) {
+        if (timers[i].fd == 0 || timers[i].due_ns > monotonic)
+            continue;
+        timers[i].due_ns =
+            timers[i].interval_ns > 0 ? timers[i].due_ns + timers[i].interval_ns : FAKE_TIME_NEVER;
+        eventfd_write(timers[i].fd, 1);
+    }
+}
+
+static uint64_t
+next_timer_ns(void)
+{
+    uint64_t next_ns = FAKE_TIME_NEVER;
+
+    for (int i = 0; i < TIMERS_MAX; i++) {
+        if (timers[i].fd != 0 && timers[i].due_ns < next_ns)
+            next_ns = timers[i].due_ns;
+    }
+    return next_ns;
+}
+
+/* ---- epoll ---- */
+
+/* Nothing is ready: move on to the first thing that is due. False: nothing ever is. */
+static bool
+jump(int timeout_ms, uint64_t asked_ns)
+{
+    uint64_t to_ns = next_timer_ns();
+    uint64_t ns;
+
+    if (asked_ns < to_ns)
+        to_ns = asked_ns;
+    if (timeout_ms < 0 && to_ns == FAKE_TIME_NEVER)
+        return false;
+    ns = timeout_ms < 0 ? FAKE_TIME_NEVER : (timeout_ms > 0 ? (uint64_t)timeout_ms : 1) * ns_per_ms;
+    if (to_ns < monotonic)
+        to_ns = monotonic;
+    if (to_ns - monotonic < ns)
+        ns = to_ns - monotonic;
+    idle += ns;
+    fake_time_advance(ns);
+    return true;
+}
+
 int __real_epoll_wait(int epoll, struct epoll_event *events, int events_max, int timeout_ms);
 int __wrap_epoll_wait(int epoll, struct epoll_event *events, int events_max, int timeout_ms);
 int
 __wrap_epoll_wait(int epoll, struct epoll_event *events, int events_max, int timeout_ms)
 {
+    uint64_t asked_ns = FAKE_TIME_LOOK_AGAIN;
+    int number = 0;
+
     if (fake__strikes(FAKE_EPOLL_WAIT))
         return -1;
     if (!running)
         return __real_epoll_wait(epoll, events, events_max, timeout_ms);
 
-    bool for_ever = timeout_ms < 0 || idle > idle_max_ns;
-    int number = __real_epoll_wait(epoll, events, events_max, for_ever ? fake_time_patience_ms : 0);
-    if (number != 0) {
-        idle = 0;
-        return number;
+    while (number == 0 && asked_ns == FAKE_TIME_LOOK_AGAIN) {
+        expire_timers();
+        number = __real_epoll_wait(epoll, events, events_max, 0);
+        if (number == 0)
+            asked_ns = fake_time_idle == NULL ? FAKE_TIME_NEVER : fake_time_idle();
     }
-    if (for_ever) {
+    if (number == 0 && idle <= idle_max_ns && jump(timeout_ms, asked_ns)) {
+        expire_timers();
+        return __real_epoll_wait(epoll, events, events_max, 0);
+    }
+    idle = 0;
+    if (number == 0)
+        number = __real_epoll_wait(epoll, events, events_max, fake_time_patience_ms);
+    if (number == 0) {
         fprintf(stderr, "fake epoll_wait: no timer and no event: nothing will ever happen\n");
         abort();
     }
-    uint64_t ns = (timeout_ms > 0 ? (uint64_t)timeout_ms : 1) * ns_per_ms;
-    idle += ns;
-    fake_time_advance(ns);
-    return 0;
+    return number;
 }

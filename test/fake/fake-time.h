@@ -4,14 +4,18 @@
  * jumps, so that a one-hour timer fires at once and always in the same order.
  *
  * Place: replaces clock_gettime (MONOTONIC*, REALTIME*, BOOTTIME; others are real), gettimeofday,
- * time, nanosleep, clock_nanosleep and epoll_wait, by --wrap; fake_os_fail works on them too. A
- * timerfd and poll stay real.
+ * time, nanosleep, clock_nanosleep, epoll_wait and timerfd_* by --wrap; fake_os_fail works on them
+ * too. poll stays real.
  *
  * Shape: epoll_wait(timeout) looks for events without waiting. Some: returns them, no time has
  * passed. None: it moves the clocks on by the timeout, by at least 1 ms, since libev's timers fire
  * only after their time. When there is no timeout (-1), or after 100 virtual days without an event
  * (libev never waits for more than a minute), it really waits for one, and aborts after 5 seconds
  * (fake_time_patience_ms).
+ *
+ * A timerfd made while they run is an eventfd, which epoll_wait makes readable when its time has
+ * come; no jump goes past it. And no jump is made before fake_time_idle was asked: there the other
+ * end of a conversation that has only this thread does its part.
  *
  * Limits: start before making the loop, or it sees time jump. Set from one thread; read from any.
  */
@@ -28,5 +32,11 @@ void fake_time_step_wall(int64_t ns); /* somebody sets the wall clock */
 void fake_time_stop(void);            /* back to the real clocks */
 
 extern int fake_time_patience_ms;
+
+/* Called when nothing is ready, before time jumps; NULL: nobody. FAKE_TIME_LOOK_AGAIN: something may
+ * be ready now; otherwise when, at the latest, to ask again, in ns of the monotonic clock. */
+#define FAKE_TIME_LOOK_AGAIN UINT64_C(0)
+#define FAKE_TIME_NEVER      UINT64_MAX
+extern uint64_t (*fake_time_idle)(void);
 
 #endif

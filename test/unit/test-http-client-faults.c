@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The client while the system fails: a scenario runs again and again, failing its 1st, 2nd, 3rd ...
- * call of a kind, once or from then on, until it passes untouched. Each call ends exactly once,
- * and nothing is left behind. And only new allocates.
+ * The client while the system fails, see sweep.h: each call ends exactly once, and nothing is left
+ * behind. And only new allocates.
  */
 #include "http-client-peer.h"
 
@@ -11,6 +10,7 @@
 #include <sys/socket.h>
 
 #include "fake-time.h"
+#include "sweep.h"
 
 #define CALLS 6
 #define TURNS 400 /* of a millisecond at most */
@@ -178,10 +178,7 @@ finish(void)
 
 /* ---- System calls ---- */
 
-static const struct fault {
-    enum fake_call call;
-    int errors[6];
-} faults[] = {
+static const struct fault faults[] = {
     {FAKE_SOCKET, {EMFILE, ENOBUFS}},
     {FAKE_CONNECT, {ECONNREFUSED, EADDRNOTAVAIL, ENETUNREACH, EAGAIN}},
     {FAKE_GETSOCKOPT, {ENOBUFS}},
@@ -196,18 +193,16 @@ static const struct fault {
 };
 #define FAULTS (sizeof(faults) / sizeof(faults[0]))
 
-/* One run; false when it was not touched. */
 static bool
-run_once(const struct fault *fault, int error, unsigned nth, bool for_ever)
+run_once(const struct strike *strike)
 {
     unsigned before = fake_os_open_fds();
     bool touched;
 
     start();
-    fake_os_sweep(&fault->call, 1, nth, for_ever, error);
+    sweep_arm(strike);
     scenario();
-    touched = fake_os_injected() > 0;
-    fake_os_reset();
+    touched = sweep_disarm();
     turn_both(TURNS);
     ck_assert_uint_eq(run.sent + run.refused, CALLS);
     ck_assert_uint_eq(run.done, run.sent);
@@ -224,21 +219,12 @@ run_once(const struct fault *fault, int error, unsigned nth, bool for_ever)
 
 START_TEST(every_failing_call_is_survived)
 {
-    const struct fault *fault = &faults[_i];
-
     fake_time_start(UINT64_C(1000000000000), 0);
     ev_run(ev_default_loop(EVFLAG_AUTO), EVRUN_NOWAIT);
     sxe_log_set_level(SXE_LOG_FATAL);
     listener = peer_listen(&port);
     fcntl(listener, F_SETFL, O_NONBLOCK);
-    for (unsigned i = 0; i < 6 && fault->errors[i] != 0; i++) {
-        for (unsigned for_ever = 0; for_ever < 2; for_ever++) {
-            unsigned nth = 1;
-
-            while (run_once(fault, fault->errors[i], nth, for_ever != 0))
-                nth++;
-        }
-    }
+    sweep(&faults[_i], run_once);
     close(listener);
     ev_loop_destroy(ev_default_loop(EVFLAG_AUTO));
 }
@@ -267,11 +253,6 @@ END_TEST
 
 /* ---- Memory ---- */
 
-static const enum fake_call allocations[] = {FAKE_MALLOC,         FAKE_CALLOC,        FAKE_REALLOC,
-                                             FAKE_POSIX_MEMALIGN, FAKE_ALIGNED_ALLOC, FAKE_MMAP,
-                                             FAKE_STRDUP};
-#define ALLOCATIONS (sizeof(allocations) / sizeof(allocations[0]))
-
 START_TEST(f1_a_client_without_memory_is_not_made)
 {
     struct sxe_http_client_config config = {.ip = "127.0.0.1", .port = 1};
@@ -299,8 +280,7 @@ START_TEST(calls_allocate_nothing)
     fcntl(listener, F_SETFL, O_NONBLOCK);
     sxe_log_set_level(SXE_LOG_FATAL);
     start();
-    for (unsigned i = 0; i < ALLOCATIONS; i++)
-        fake_os_forbid(allocations[i], true);
+    forbid_allocations();
     for (unsigned i = 0; i < 20; i++) {
         memset(&run, 0, sizeof(run));
         scenario();

@@ -42,7 +42,7 @@ START_TEST(the_connection_that_became_idle_last_is_used_first)
     expect_request(peers[2], "GET", d);
     get(b);
     expect_request(peers[0], "GET", b);
-    ck_assert_uint_eq(client->newest_idle, SXE_NONE);
+    ck_assert_uint_eq(links_in(SXE__HTTP_LINK_IDLE), 0);
     close_three(peers);
     stop();
 }
@@ -150,7 +150,8 @@ START_TEST(an_idle_connection_that_cannot_be_written_to_is_passed_over)
     serve(NULL, NULL);
     first = idle_peer();
     /* Something else of the program closed it in this very turn. */
-    sxe_abort(client->links[client->newest_idle].socket);
+    sxe_abort(client->links[sxe_pool_get_oldest_element_index(client->links, SXE__HTTP_LINK_IDLE)]
+                  .socket);
     get(b);
     second = take(b);
     answer(second, "ok");

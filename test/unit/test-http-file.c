@@ -184,10 +184,10 @@ static const struct {
     const char *path;
     unsigned status;
 } escapes[] = {
-    {"/../../../../etc/passwd", 404},
-    {"/%2e%2e/%2e%2e/%2e%2e/etc/passwd", 404},
-    {"/.%2e/.%2E/etc/passwd", 404},
-    {"/d/%2e%2e/%2e%2e/%2e%2e/etc/passwd", 404},
+    {"/../../../../etc/passwd", 400},
+    {"/%2e%2e/%2e%2e/%2e%2e/etc/passwd", 400},
+    {"/.%2e/.%2E/etc/passwd", 400},
+    {"/d/%2e%2e/%2e%2e/%2e%2e/etc/passwd", 400},
     {"/..%2f..%2f..%2fetc%2fpasswd", 400},
     {"/%2e%2e%2f%2e%2e%2fetc/passwd", 400},
     {"/%252e%252e%252fetc%252fpasswd", 404},

@@ -84,7 +84,7 @@ static const struct saying {
     {GET("http://h"), say_raw_path, {"/", 1}},
     {GET("/a%2f/../%61%7E?b=c"), say_path, {"/a~", 3}},
     {GET("/a%2f/./b/%2e%2e/c"), say_path, {"/a%2F/c", 7}},
-    {GET("/../../x"), say_path, {"/x", 2}},
+    {GET("/a/b/../../x"), say_path, {"/x", 2}},
     {GET("/plain"), say_decoded, {"/plain", 6}},
     {GET("/a%2Fb%00c%20/../d%41"), say_decoded, {"/dA", 3}},
     {GET("/a%2Fb%00c%20%C3%A9"), say_decoded, {"/a/b\0c \xC3\xA9", 9}},
@@ -437,6 +437,19 @@ START_TEST(rfc_9110_9_3_6_connect_is_not_implemented)
 }
 END_TEST
 
+START_TEST(rfc_3986_5_4_2_a_path_above_the_root_is_refused)
+{
+    int peer;
+
+    serve((struct sxe_http_config){.handler = say_nothing});
+    peer = client();
+    say(peer, GET("/a/../%2e%2E/b"));
+    EXPECT_REFUSAL(peer, "400 Bad Request");
+    close(peer);
+    end_site();
+}
+END_TEST
+
 static void
 push_part(struct sxe_http_request *request, struct sxe_http_response *response,
           struct sxe_span part, bool last)
@@ -503,6 +516,7 @@ request_suite(void)
     tcase_add_loop_test(routing, rfc_9110_15_5_5_what_nobody_takes_is_not_found, 0, 2);
     tcase_add_test(routing, without_room_for_allow_it_is_left_out);
     tcase_add_test(routing, rfc_9110_9_3_6_connect_is_not_implemented);
+    tcase_add_test(routing, rfc_3986_5_4_2_a_path_above_the_root_is_refused);
     tcase_add_test(routing, a_route_may_have_its_bodies_streamed);
     suite_add_tcase(suite, routing);
     return suite;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "http-case.h"
-
+#include "sxe-http-list.h"
 #include "test-main.h"
 
 enum { ROUNDS = 300, LENGTH_MAX = 300 };
@@ -40,6 +40,26 @@ naive_stop(const char *data, size_t end, enum sxe__http_set set, size_t at)
         at++;
     return at;
 }
+
+START_TEST(each_byte_is_in_a_token_or_not)
+{
+    char bytes[] = "abc";
+
+    bytes[1] = (char)_i;
+    for (size_t from = 0; from < 3; from++) {
+        struct sxe_span text = {http_case_at_edge(bytes + from, 3 - from), 3 - from};
+        bool is_token = from == 2 || is_inside(SXE__HTTP_TOKEN, (unsigned char)_i);
+
+        ck_assert(sxe_http_is_token(text) == is_token);
+    }
+}
+END_TEST
+
+START_TEST(nothing_is_no_token)
+{
+    ck_assert(!sxe_http_is_token((struct sxe_span){NULL, 0}));
+}
+END_TEST
 
 START_TEST(each_way_is_there)
 {
@@ -123,6 +143,8 @@ main(void)
     Suite *suite = suite_create("http-scan");
     TCase *scan = tcase_create("scan");
 
+    tcase_add_loop_test(scan, each_byte_is_in_a_token_or_not, 0, 256);
+    tcase_add_test(scan, nothing_is_no_token);
     tcase_add_loop_test(scan, each_way_is_there, 0, HTTP_CASE_WAYS);
     tcase_add_test(scan, without_a_choice_the_processor_decides);
     tcase_add_test(scan, the_faster_way_is_taken_and_the_slower_if_it_must);

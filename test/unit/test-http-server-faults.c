@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The server while the system fails: a scenario runs again and again, failing its 1st, 2nd, 3rd ...
- * call of a kind, once or from then on, until it passes untouched. Each request ends exactly once,
- * a client sees whole replies or an end, and nothing is left behind. And only new allocates.
+ * The server while the system fails, see sweep.h: each request ends exactly once, a client sees
+ * whole replies or an end, and nothing is left behind. And only new allocates.
  */
 #include "http-site.h"
 
@@ -11,6 +10,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
+#include "sweep.h"
 #include "sxe-cidr.h"
 
 #define CLIENTS  5
@@ -210,10 +210,7 @@ prepare(void)
     ck_assert_int_eq(ftruncate(file, 50000), 0);
 }
 
-static const struct fault {
-    enum fake_call call;
-    int errors[6];
-} faults[] = {
+static const struct fault faults[] = {
     {FAKE_ACCEPT4, {EMFILE, ENOBUFS, ECONNABORTED, EINTR}},
     {FAKE_READ, {EINTR, ECONNRESET, ETIMEDOUT}},
     {FAKE_RECV, {EINTR, ECONNRESET}},
@@ -231,18 +228,16 @@ static const struct fault {
 };
 #define FAULTS (sizeof(faults) / sizeof(faults[0]))
 
-/* One run; false when it was not touched. */
 static bool
-run_once(const struct fault *fault, int error, unsigned nth, bool for_ever)
+run_once(const struct strike *strike)
 {
     unsigned before = fake_os_open_fds();
     bool touched;
 
     start();
-    fake_os_sweep(&fault->call, 1, nth, for_ever, error);
+    sweep_arm(strike);
     scenario();
-    touched = fake_os_injected() > 0;
-    fake_os_reset();
+    touched = sweep_disarm();
     if (!touched) {
         ck_assert_uint_eq(run.good, REQUESTS);
         ck_assert_uint_eq(run.answered, REQUESTS);
@@ -254,17 +249,8 @@ run_once(const struct fault *fault, int error, unsigned nth, bool for_ever)
 
 START_TEST(every_failing_call_is_survived)
 {
-    const struct fault *fault = &faults[_i];
-
     prepare();
-    for (unsigned i = 0; i < 6 && fault->errors[i] != 0; i++) {
-        for (unsigned for_ever = 0; for_ever < 2; for_ever++) {
-            unsigned nth = 1;
-
-            while (run_once(fault, fault->errors[i], nth, for_ever != 0))
-                nth++;
-        }
-    }
+    sweep(&faults[_i], run_once);
     close(file);
     ev_loop_destroy(ev_default_loop(EVFLAG_AUTO));
 }
@@ -274,14 +260,9 @@ END_TEST
 
 START_TEST(requests_allocate_nothing)
 {
-    static const enum fake_call allocations[] = {FAKE_MALLOC,         FAKE_CALLOC, FAKE_REALLOC,
-                                                 FAKE_POSIX_MEMALIGN, FAKE_MMAP,   FAKE_STRDUP,
-                                                 FAKE_ALIGNED_ALLOC};
-
     prepare();
     start();
-    for (unsigned i = 0; i < sizeof(allocations) / sizeof(allocations[0]); i++)
-        fake_os_forbid(allocations[i], true);
+    forbid_allocations();
     for (unsigned i = 0; i < 20; i++) {
         memset(&run, 0, sizeof(run));
         scenario();

@@ -48,6 +48,27 @@ START_TEST(rfc_9110_7_8_the_connection_is_the_programs)
 }
 END_TEST
 
+START_TEST(the_reply_after_it_has_its_own_head)
+{
+    int peer;
+    int other;
+
+    serve((struct sxe_http_config){.handler = upgrade_now});
+    other = client();
+    say(other, GET("/"));
+    EXPECT_STATUS(other, "200 OK", LINES(TEXT, ""), "stays");
+    peer = client();
+    say(peer, UPGRADE("x"));
+    EXPECT_REPLY(peer, SWITCHED "\r\n");
+    say(other, GET("/"));
+    EXPECT_STATUS(other, "200 OK", LINES(TEXT, ""), "stays");
+    close(other);
+    close(peer);
+    EXPECT("close", left, 0);
+    end_site();
+}
+END_TEST
+
 START_TEST(rfc_9110_7_8_bytes_behind_the_request_are_shown_to_the_new_reader)
 {
     int peer;
@@ -246,6 +267,7 @@ upgrade_suite(void)
     TCase *upgrades = tcase_create("upgrades");
 
     tcase_add_test(upgrades, rfc_9110_7_8_the_connection_is_the_programs);
+    tcase_add_test(upgrades, the_reply_after_it_has_its_own_head);
     tcase_add_test(upgrades, rfc_9110_7_8_bytes_behind_the_request_are_shown_to_the_new_reader);
     tcase_add_test(upgrades, rfc_6455_fields_that_were_added_are_in_101);
     tcase_add_test(upgrades, an_upgrade_may_come_later);

@@ -94,6 +94,12 @@ ask_for_the_oldest_of_no_state(void *array)
 }
 
 static void
+ask_for_the_youngest_of_no_state(void *array)
+{
+    sxe_pool_get_youngest_element_index(array, STATES);
+}
+
+static void
 ask_for_the_time_of_no_state(void *array)
 {
     sxe_pool_get_oldest_element_time(array, STATES);
@@ -176,6 +182,7 @@ static const struct {
     {touch_none, "pool cess has no element 5, only 5\n", NULL},
     {count_no_state, "pool cess has no state 3, only 3\n", NULL},
     {ask_for_the_oldest_of_no_state, "pool cess has no state 3, only 3\n", NULL},
+    {ask_for_the_youngest_of_no_state, "pool cess has no state 3, only 3\n", NULL},
     {ask_for_the_time_of_no_state, "pool cess has no state 3, only 3\n", NULL},
     {ask_for_the_state_of_none, "pool cess has no element 5, only 5\n", NULL},
     {ask_for_the_time_of_none, "pool cess has no element 5, only 5\n", NULL},

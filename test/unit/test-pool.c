@@ -211,6 +211,7 @@ START_TEST(an_exhausted_state_has_no_index)
     int *array = make_pool(2);
 
     ck_assert_uint_eq(sxe_pool_get_oldest_element_index(array, BUSY), SXE_POOL_NO_INDEX);
+    ck_assert_uint_eq(sxe_pool_get_youngest_element_index(array, BUSY), SXE_POOL_NO_INDEX);
     ck_assert_uint_eq(sxe_pool_get_oldest_element_time(array, BUSY), 0);
     sxe_pool_set_oldest_element_state(array, FREE, BUSY);
     array = hop(array, _i);
@@ -263,7 +264,9 @@ START_TEST(a_touched_element_becomes_the_youngest)
 {
     int *array = make_pool(3);
 
+    ck_assert_uint_eq(sxe_pool_get_youngest_element_index(array, FREE), 2);
     ck_assert_uint_eq(sxe_pool_touch_indexed_element(array, 0), SXE_POOL_LOCK_TAKEN);
+    ck_assert_uint_eq(sxe_pool_get_youngest_element_index(array, FREE), 0);
     array = hop(array, _i);
     ck_assert_uint_eq(sxe_pool_touch_indexed_element(array, 2), SXE_POOL_LOCK_TAKEN);
     ck_assert_uint_eq(sxe_pool_get_number_in_state(array, FREE), 3);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Sweeps: each scenario runs again and again, failing its 1st, 2nd, 3rd ... call of a kind, once or
- * from then on, until it passes untouched. After each run all is given back, each connection ended
- * at most once, and a scenario that did not reach its end got an error, a close or a log line.
+ * Sockets while the system fails, see sweep.h: after each run all is given back, each connection
+ * ended at most once, and a scenario that did not reach its end got an error, a close or a log line.
  */
 #include "sxe-private.h"
 
@@ -12,8 +11,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "fake-os.h"
 #include "fake-time.h"
+#include "sweep.h"
 #include "sxe-fixture.h"
 #include "test-main.h"
 
@@ -21,6 +20,7 @@
 
 /* What became of a scenario. */
 static struct {
+    void (*scenario)(void);
     bool done;
     bool told;     /* by a result or by on_close */
     unsigned open; /* connecting or connected, and not closed */
@@ -225,10 +225,7 @@ static void (*const scenarios[])(void) = {tcp_scenario, oneshot_scenario, unix_s
 
 /* ---- Faults ---- */
 
-static const struct fault {
-    enum fake_call call;
-    int errors[8];
-} faults[] = {
+static const struct fault faults[] = {
     {FAKE_SOCKET, {EMFILE, ENFILE, ENOBUFS, ENOMEM}},
     {FAKE_SETSOCKOPT, {ENOBUFS, ENOMEM}},
     {FAKE_BIND, {EADDRINUSE, EACCES}},
@@ -252,29 +249,31 @@ static const struct fault {
 /* A call that is only to be repeated tells nobody, however often; nor does a datagram's error,
  * which is about another one. */
 static bool
-tells(enum fake_call call, int error, bool for_ever)
+tells(const struct strike *strike)
 {
+    int error = strike->error;
     bool again = error == EINTR || error == ECONNABORTED || error == EPROTO || error == EPERM ||
-                 call == FAKE_RECVFROM || error == ENOBUFS || error == ENOMEM;
+                 strike->call == FAKE_RECVFROM || error == ENOBUFS || error == ENOMEM;
 
-    return !again || !for_ever;
+    return !again || !strike->for_ever;
 }
 
 /* Of those that are repeated one failure is no harm. */
 static bool
-must_be_done(enum fake_call call, int error, bool for_ever)
+must_be_done(const struct strike *strike)
 {
+    enum fake_call call = strike->call;
+
     if (call == FAKE_CLOSE || fake_os_injected() == 0)
         return true;
-    if (for_ever)
+    if (strike->for_ever)
         return false;
-    return error == EINTR || call == FAKE_ACCEPT4 || call == FAKE_EPOLL_WAIT ||
+    return strike->error == EINTR || call == FAKE_ACCEPT4 || call == FAKE_EPOLL_WAIT ||
            call == FAKE_RECVFROM;
 }
 
-/* One run; false when it was not touched. */
 static bool
-run_once(void (*scenario)(void), const struct fault *fault, int error, unsigned nth, bool for_ever)
+run_once(const struct strike *strike)
 {
     static const struct sxe_config small = {.chunk_size = 256, .chunks = 16};
     unsigned before = fake_os_open_fds();
@@ -287,14 +286,13 @@ run_once(void (*scenario)(void), const struct fault *fault, int error, unsigned 
     ck_assert_int_eq(sxe_init(), 0);
     turn(1);
     logged.number = 0;
-    fake_os_sweep(&fault->call, 1, nth, for_ever, error);
-    scenario();
-    touched = fake_os_injected() > 0;
-    if (must_be_done(fault->call, error, for_ever))
+    sweep_arm(strike);
+    run.scenario();
+    if (must_be_done(strike))
         ck_assert(run.done);
-    if (tells(fault->call, error, for_ever))
+    if (tells(strike))
         ck_assert(run.done || run.told || logged.number > 0);
-    fake_os_reset();
+    touched = sweep_disarm();
     ck_assert_int_eq(sxe_fini(), 0);
     ck_assert_uint_eq(fake_os_open_fds(), before);
     return touched;
@@ -302,22 +300,13 @@ run_once(void (*scenario)(void), const struct fault *fault, int error, unsigned 
 
 START_TEST(every_failing_call_is_survived)
 {
-    void (*scenario)(void) = scenarios[(unsigned)_i % SCENARIOS];
-    const struct fault *fault = &faults[(unsigned)_i / SCENARIOS];
-
     fake_time_start(UINT64_C(1000000000000), 0);
     ev_run(ev_default_loop(EVFLAG_AUTO), EVRUN_NOWAIT);
     log_warnings();
     run.file = memfd_create("file", MFD_CLOEXEC);
     ck_assert_int_eq(pwrite(run.file, "file!", 5, 0), 5);
-    for (unsigned i = 0; i < 8 && fault->errors[i] != 0; i++) {
-        for (unsigned for_ever = 0; for_ever < 2; for_ever++) {
-            unsigned nth = 1;
-
-            while (run_once(scenario, fault, fault->errors[i], nth, for_ever != 0))
-                nth++;
-        }
-    }
+    run.scenario = scenarios[(unsigned)_i % SCENARIOS];
+    sweep(&faults[(unsigned)_i / SCENARIOS], run_once);
     close(run.file);
     (void)!remove(socket_path()); /* only one scenario has it */
     ev_loop_destroy(ev_default_loop(EVFLAG_AUTO));
@@ -326,9 +315,9 @@ END_TEST
 
 /* ---- F1: only start-up allocates ---- */
 
-static const enum fake_call allocations[] = {FAKE_MALLOC,        FAKE_CALLOC, FAKE_POSIX_MEMALIGN,
-                                             FAKE_ALIGNED_ALLOC, FAKE_MMAP,   FAKE_STRDUP,
-                                             FAKE_EPOLL_CREATE1};
+static const enum fake_call start_up[] = {FAKE_MALLOC,        FAKE_CALLOC, FAKE_POSIX_MEMALIGN,
+                                          FAKE_ALIGNED_ALLOC, FAKE_MMAP,   FAKE_STRDUP,
+                                          FAKE_EPOLL_CREATE1};
 
 START_TEST(f1_start_up_without_memory_fails_and_can_be_repeated)
 {
@@ -343,7 +332,7 @@ START_TEST(f1_start_up_without_memory_fails_and_can_be_repeated)
     do {
         logged.number = 0;
         fake_os_reset();
-        fake_os_sweep(allocations, 7, ++nth, _i == 1, ENOMEM);
+        fake_os_sweep(start_up, 7, ++nth, _i == 1, ENOMEM);
         result = sxe_init();
         ck_assert_int_eq(result, fake_os_injected() == 0 ? 0 : -ENOMEM);
         ck_assert((logged.number > 0) == (result < 0));

@@ -30,6 +30,8 @@ local hosts = {
     {"RFC 3986 3.2.2", "an IPv4 address", "127.0.0.1"},
     {"RFC 3986 3.2.2", "an IPv6 address", "[2001:db8::1]"},
     {"RFC 3986 3.2.2", "an IPv6 address with an IPv4 one in it", "[::ffff:127.0.0.1]"},
+    {"RFC 3986 3.2.2", "an address of a version to come", "[v1.x]"},
+    {"RFC 3986 3.2.2", "all that such an address may have", "[vF.azAZ09-._~!$&'()*+,;=:]"},
     {"RFC 3986 3.2.3", "a port", "a:8080"},
     {"RFC 3986 3.2.3", "an IPv6 address with a port", "[::1]:8080"},
     {"RFC 3986 3.2.3", "an empty port", "a:"},
@@ -77,6 +79,13 @@ local values = {
     {"RFC 3986 3.2.2", "too many groups", "[1:2:3:4:5:6:7:8:9]"},
     {"RFC 3986 3.2.2", "letters behind the bracket", "[::1]a"},
     {"RFC 3986 3.2.2", "a zone", "[fe80::1%eth0]"},
+    {"RFC 6874 2", "an escaped zone", "[fe80::1%25eth0]"},
+    {"RFC 3986 3.2.2", "an address of no version", "[v.x]"},
+    {"RFC 3986 3.2.2", "nothing behind a version", "[v1.]"},
+    {"RFC 1034 3.1", "a dot alone", "."},
+    {"RFC 1034 3.1", "an empty label in front", ".example.com"},
+    {"RFC 1034 3.1", "an empty label", "www..example.com"},
+    {"RFC 1034 3.1", "two dots behind it", "www.example.com.."},
 }
 for _, case in ipairs(values) do
     local section, name, value = table.unpack(case)

@@ -30,6 +30,7 @@ http.test_refused(echo, {
     {"RFC 9112 3.2.3: CONNECT with an empty port is refused", 400, request("CONNECT a:")},
     {"RFC 9112 3.2.3: CONNECT without a host is refused", 400, request("CONNECT :80")},
     {"RFC 9112 3.2.3: CONNECT to a port too large is refused", 400, request("CONNECT a:65536")},
+    {"RFC 3986 7.4: CONNECT to a number is refused", 400, request("CONNECT 2130706433:80")},
     {"RFC 9112 3.2.3: CONNECT with a user is refused", 400, request("CONNECT me@a:80")},
     {"RFC 9112 3.2.3: CONNECT in absolute form is refused", 400, request("CONNECT http://a:80/")},
     {"RFC 9112 3.2.3: CONNECT with a path behind the port is refused", 400,

@@ -69,7 +69,7 @@ local indexes = {
     {"/sub/?a=b", "<p>sub\n"},
     {"/sub/.", "<p>sub\n"},
     {"/sub/../", "<p>home\n"},
-    {"/..", "<p>home\n"},
+    {"/sub/..", "<p>home\n"},
     {"/index.html", "<p>home\n"},
 }
 for _, case in ipairs(indexes) do

@@ -1,0 +1,475 @@
+/* SPDX-License-Identifier: MIT */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "command-line.h"
+#include "command.h"
+#include "replay.h"
+#include "script.h"
+#include "stats.h"
+#include "url.h"
+
+#define NS            UINT64_C(1000000000)
+#define BODY_MAX      (64 << 20) /* bytes of -b @FILE */
+#define URL_SOCKETS   64
+#define URL_SECONDS   4
+#define UNTIL_CI_MOST 50       /* trials */
+#define MANY          10000000 /* queries that are rather meant as a total */
+#define OUT_OF_MEMORY "out of memory"
+
+/* A text for people, cut where there is no more room. */
+static void __attribute__((format(printf, 2, 3)))
+print_text(char text[HTTP_TEXT_MAX], const char *format, ...)
+{
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(text, HTTP_TEXT_MAX, format, arguments);
+    va_end(arguments);
+}
+
+/* ---- Where to ---- */
+
+/* What stands in the Host field: an IPv6 address in brackets, without its zone, which means nothing
+ * to the peer (RFC 6874, 4). */
+static int
+set_address(struct http_plan *plan)
+{
+    unsigned char address[sizeof(struct in6_addr)];
+    char ip[INET6_ADDRSTRLEN];
+    size_t length = strcspn(plan->ip, "%");
+    bool is_ipv4 = inet_pton(AF_INET, plan->ip, address) == 1;
+
+    snprintf(ip, sizeof(ip), "%.*s", (int)length, plan->ip);
+    if (length >= sizeof(ip) || (!is_ipv4 && inet_pton(AF_INET6, ip, address) != 1))
+        return http_command_refuse("the ip (-i) is '%s'; it must be an IPv4 or IPv6 address",
+                                   plan->ip);
+    if (*plan->authority == '\0')
+        snprintf(plan->authority, sizeof(plan->authority), is_ipv4 ? "%s:%u" : "[%s]:%u", ip,
+                 plan->port);
+    return COMMAND_LINE_GO_ON;
+}
+
+static int
+refuse_url(const char *text, const char *problem)
+{
+    return http_command_refuse("the URL is '%s': %s", text, problem);
+}
+
+/* The first URL says where to connect to, as far as -i, -p and --unix do not. */
+static int
+take_first_url(struct http_command *command, const struct http_url *url, const char *text)
+{
+    struct http_plan *plan = &command->plan;
+    const char *problem = NULL;
+
+    snprintf(plan->authority, sizeof(plan->authority), "%s", url->authority);
+    if (!command->typed.has_port)
+        plan->port = url->port;
+    if (plan->unix_path == NULL && *url->path != '\0')
+        plan->unix_path = url->path;
+    else if (plan->unix_path == NULL && !command->typed.has_ip)
+        problem = http_url_resolve(url->host, plan->ip, sizeof(plan->ip));
+    return problem == NULL ? COMMAND_LINE_GO_ON : refuse_url(text, problem);
+}
+
+/* The address comes before the requests, which need its authority. */
+static int
+set_url(struct http_command *command)
+{
+    struct http_url *url = &command->typed.url;
+    const char *text = command->typed.words[0];
+    const char *problem;
+
+    if (command->typed.words_number == 0)
+        return COMMAND_LINE_GO_ON;
+    problem = http_url_parse(url, text);
+    return problem == NULL ? take_first_url(command, url, text) : refuse_url(text, problem);
+}
+
+static int
+set_where(struct http_command *command)
+{
+    const struct http_typed *typed = &command->typed;
+    struct http_plan *plan = &command->plan;
+
+    if (!typed->has_ip && *plan->ip == '\0')
+        snprintf(plan->ip, sizeof(plan->ip), "127.0.0.1");
+    if (plan->port == 0)
+        plan->port = 8000;
+    if (plan->unix_path != NULL && (typed->has_ip || typed->has_port || plan->sources != NULL))
+        return http_command_refuse("a unix socket has no address: --unix goes without -i, -p and "
+                                   "--source");
+    if (plan->unix_path != NULL && *plan->authority == '\0')
+        snprintf(plan->authority, sizeof(plan->authority), "localhost");
+    return plan->unix_path != NULL ? COMMAND_LINE_GO_ON : set_address(plan);
+}
+
+/* ---- What ---- */
+
+/* -b @FILE. */
+static const char *
+read_body(struct http_command *command, const char *path)
+{
+    FILE *file = fopen(path, "rb");
+    const char *problem = NULL;
+
+    if (file == NULL)
+        return strerror(errno);
+    command->typed.body_bytes = malloc(BODY_MAX + 1);
+    if (command->typed.body_bytes == NULL)
+        problem = OUT_OF_MEMORY;
+    else
+        command->request.body_length = fread(command->typed.body_bytes, 1, BODY_MAX + 1, file);
+    if (problem == NULL && ferror(file))
+        problem = strerror(errno);
+    else if (problem == NULL && command->request.body_length > BODY_MAX)
+        problem = "it has more than 64 MiB";
+    fclose(file);
+    command->request.body = command->typed.body_bytes;
+    return problem;
+}
+
+static int
+set_request(struct http_command *command)
+{
+    const struct http_typed *typed = &command->typed;
+    const char *problem = NULL;
+
+    command->request = (struct http_template_options){
+        .method = typed->method,
+        .fields = typed->fields,
+        .fields_number = typed->fields_number,
+        .body = typed->body,
+        .body_length = typed->body == NULL ? 0 : strlen(typed->body),
+        .is_http_1_0 = typed->is_http_1_0,
+    };
+    if (typed->method == NULL)
+        command->request.method = typed->body == NULL ? "GET" : "POST";
+    if (typed->body != NULL && *typed->body == '@')
+        problem = read_body(command, typed->body + 1);
+    if (problem == NULL)
+        return COMMAND_LINE_GO_ON;
+    return http_command_refuse("the body (--body) is '%s': %s", typed->body, problem);
+}
+
+/* Where requests come from if not from URLs; NULL. */
+static const char *
+source_of(const struct http_typed *typed)
+{
+    if (typed->script != NULL)
+        return typed->script;
+    if (typed->scenario != NULL)
+        return typed->scenario;
+    return typed->replay != NULL ? typed->replay : typed->request_files[0];
+}
+
+static int
+check_source(struct http_command *command)
+{
+    const struct http_typed *typed = &command->typed;
+    int number = (typed->script != NULL) + (typed->scenario != NULL) + (typed->replay != NULL) +
+                 (typed->request_files_number > 0);
+
+    if (number > 1)
+        return http_command_refuse(
+            "--script, --scenario, --replay and --request-file each say what "
+            "the requests are: one of them is enough");
+    if (number == 1 && typed->words_number > 1)
+        return http_command_refuse("there are several URLs, but the requests come from %s; one URL "
+                                   "says where it is sent",
+                                   source_of(typed));
+    if (command->argc > 0 && typed->script == NULL && typed->scenario == NULL)
+        return http_command_refuse("'%s' stands behind --, where a script's arguments are, but "
+                                   "there is no script (-s)",
+                                   command->argv[0]);
+    return COMMAND_LINE_GO_ON;
+}
+
+static int
+add_request_files(struct http_command *command)
+{
+    const struct http_typed *typed = &command->typed;
+
+    for (unsigned i = 0; i < typed->request_files_number; i++) {
+        const char *problem = http_templates_add_file(
+            command->plan.requests, typed->request_files[i], command->plan.authority);
+
+        if (problem != NULL)
+            return http_command_refuse("the request file '%s': %s", typed->request_files[i],
+                                       problem);
+    }
+    return COMMAND_LINE_GO_ON;
+}
+
+static int
+add_url(struct http_command *command, const struct http_url *url, const char *text)
+{
+    const struct http_plan *plan = &command->plan;
+    bool is_fixed = command->typed.has_ip || plan->unix_path != NULL;
+    char name[HTTP_TEXT_MAX];
+    const char *problem;
+
+    if (!is_fixed && strcmp(url->authority, plan->authority) != 0)
+        return http_command_refuse("the URL is '%s', but the first one names %s; one run loads one "
+                                   "server: give its address with -i and -p if it serves both",
+                                   text, plan->authority);
+    print_text(name, "%s %s", command->request.method, url->target);
+    problem = http_templates_add(plan->requests, url->authority, url->target, name);
+    return problem == NULL ? COMMAND_LINE_GO_ON : refuse_url(text, problem);
+}
+
+/* URLs, or none: then it is "/", as in 2010. */
+static int
+add_urls(struct http_command *command)
+{
+    const struct http_typed *typed = &command->typed;
+    int result = COMMAND_LINE_GO_ON;
+
+    if (typed->words_number == 0) {
+        struct http_url url = typed->url;
+
+        snprintf(url.authority, sizeof(url.authority), "%s", command->plan.authority);
+        return add_url(command, &url, "/");
+    }
+    for (unsigned i = 0; i < typed->words_number && result == COMMAND_LINE_GO_ON; i++) {
+        struct http_url url;
+        const char *problem = http_url_parse(&url, typed->words[i]);
+
+        result = problem == NULL ? add_url(command, &url, typed->words[i])
+                                 : refuse_url(typed->words[i], problem);
+    }
+    return result;
+}
+
+static struct http_requests *
+load_script(struct http_command *command)
+{
+    const struct http_typed *typed = &command->typed;
+    const struct http_plan *plan = &command->plan;
+    const struct http_script_options options = {
+        .path = source_of(typed),
+        .is_scenario = typed->scenario != NULL,
+        .argc = command->argc,
+        .argv = command->argv,
+        .host = plan->ip,
+        .port = plan->port,
+        .target = typed->url.target,
+        .authority = plan->authority,
+        .request = &command->request,
+        .workers = plan->workers,
+    };
+
+    command->script = http_script_new(&options, stderr);
+    return command->script;
+}
+
+static struct http_requests *
+load_templates(const struct http_command *command)
+{
+    struct http_requests *requests = http_templates_new(&command->request);
+
+    if (requests == NULL)
+        fprintf(stderr, "sxe-http: %s\n", OUT_OF_MEMORY);
+    return requests;
+}
+
+static int
+make_requests(struct http_command *command)
+{
+    const struct http_typed *typed = &command->typed;
+    struct http_plan *plan = &command->plan;
+
+    if (typed->replay != NULL)
+        plan->requests = http_replay_new(typed->replay, typed->speed, plan->authority,
+                                         &command->request, stderr);
+    else if (typed->script != NULL || typed->scenario != NULL)
+        plan->requests = load_script(command);
+    else
+        plan->requests = load_templates(command);
+    if (plan->requests == NULL)
+        return COMMAND_LINE_WRONG;
+    if (typed->request_files_number > 0)
+        return add_request_files(command);
+    return source_of(typed) == NULL ? add_urls(command) : COMMAND_LINE_GO_ON;
+}
+
+/* What the first line of a report says. */
+static int
+name_it(struct http_command *command)
+{
+    const struct http_typed *typed = &command->typed;
+    struct http_plan *plan = &command->plan;
+
+    if (source_of(typed) != NULL)
+        print_text(plan->what, "%s to http://%s", source_of(typed), plan->authority);
+    else if (typed->words_number > 1)
+        print_text(plan->what, "%s of %u URLs at http://%s", command->request.method,
+                   typed->words_number, plan->authority);
+    else
+        print_text(plan->what, "%s http://%s%s", command->request.method, plan->authority,
+                   typed->url.target);
+    return COMMAND_LINE_GO_ON;
+}
+
+/* ---- How much and when ---- */
+
+static int
+parse_rate(const char *text, double *rate, const char **behind)
+{
+    char *end;
+
+    *rate = strtod(text, &end);
+    if (end == text || !(*rate >= 0 && *rate <= 1e9))
+        return -1;
+    if (*end == 'k' || *end == 'K') {
+        *rate *= 1e3;
+        end++;
+    } else if (*end == 'M') {
+        *rate *= 1e6;
+        end++;
+    }
+    *behind = end;
+    return 0;
+}
+
+static int
+set_rate(struct http_command *command)
+{
+    const struct http_typed *typed = &command->typed;
+    struct http_plan *plan = &command->plan;
+    const char *behind = typed->rate;
+    bool is_good = parse_rate(typed->rate, &plan->rate, &behind) == 0;
+
+    plan->rate_end = plan->rate;
+    if (is_good && *behind == ':')
+        is_good = parse_rate(behind + 1, &plan->rate_end, &behind) == 0;
+    if (!is_good || *behind != '\0' || plan->rate + plan->rate_end <= 0)
+        return http_command_refuse("the rate (-R) is '%s'; it must be queries a second, such as "
+                                   "500, 10k or 1k:50k",
+                                   typed->rate);
+    if (plan->rate != plan->rate_end && plan->stop != HTTP_STOP_TIME)
+        return http_command_refuse("the rate (-R) is '%s', a ramp, which needs a duration (-d)",
+                                   typed->rate);
+    plan->model = typed->is_open ? HTTP_OPEN : HTTP_PARTLY_OPEN;
+    return COMMAND_LINE_GO_ON;
+}
+
+/* Options that mean nothing without another. */
+static int
+check_together(struct http_command *command)
+{
+    const struct http_typed *typed = &command->typed;
+    const struct http_plan *plan = &command->plan;
+    bool is_paced = typed->rate != NULL || typed->replay != NULL || plan->find != NULL;
+
+    if (!is_paced && (typed->is_open || typed->has_arrivals || plan->deadline_ns > 0))
+        return http_command_refuse("--open, --arrivals and --deadline are about a rate: give one "
+                                   "with -R");
+    if (typed->is_open && plan->deadline_ns > 0)
+        return http_command_refuse("--open skips what finds no free socket, so nothing waits for a "
+                                   "--deadline");
+    if (plan->find != NULL && (plan->trials > 1 || plan->until_ci > 0 || plan->aa))
+        return http_command_refuse("--find tries many rates in one run: it goes without --trials, "
+                                   "--until-ci and --aa");
+    if (typed->replay != NULL && (typed->rate != NULL || plan->find != NULL))
+        return http_command_refuse("--replay has times of its own: it goes without -R and --find; "
+                                   "--speed makes it faster");
+    if (plan->think_ns > 0 && (is_paced || plan->depth > 1))
+        return http_command_refuse("--think is a pause of each socket: it goes without a rate and "
+                                   "without --pipeline");
+    if (plan->workers > plan->sockets)
+        return http_command_refuse("there are %u workers (-t) for %u sockets (-c); each needs one",
+                                   plan->workers, plan->sockets);
+    return COMMAND_LINE_GO_ON;
+}
+
+static int
+set_how_much(struct http_command *command)
+{
+    const struct http_typed *typed = &command->typed;
+    struct http_plan *plan = &command->plan;
+    bool has_url = typed->words_number > 0;
+
+    if (has_url && !typed->has_sockets)
+        plan->sockets = URL_SOCKETS;
+    if (typed->stop_option == NULL && typed->replay != NULL)
+        plan->stop = HTTP_STOP_REPLAY;
+    else if (typed->stop_option == NULL && (has_url || typed->rate != NULL || plan->find != NULL)) {
+        plan->stop = HTTP_STOP_TIME;
+        plan->duration_ns = URL_SECONDS * NS;
+    }
+    if (plan->find != NULL && plan->stop != HTTP_STOP_TIME)
+        return http_command_refuse("--find takes its time: it goes without %s", typed->stop_option);
+    if (typed->replay != NULL)
+        plan->replay_speed = typed->speed;
+    if (typed->replay != NULL)
+        plan->model = typed->is_open ? HTTP_OPEN : HTTP_PARTLY_OPEN;
+    if (has_url && plan->stop == HTTP_STOP_PER_SOCKET && plan->queries * plan->sockets > MANY)
+        fprintf(
+            stderr,
+            "sxe-http: -n is for each socket: %llu queries in all; use --requests for a total\n",
+            (unsigned long long)(plan->queries * plan->sockets));
+    plan->trials_max = plan->trials;
+    if (plan->until_ci > 0) {
+        plan->trials = plan->trials > HTTP_TRIALS_MIN ? plan->trials : HTTP_TRIALS_MIN;
+        plan->trials_max = plan->trials > UNTIL_CI_MOST ? plan->trials : UNTIL_CI_MOST;
+    }
+    return typed->rate == NULL ? COMMAND_LINE_GO_ON : set_rate(command);
+}
+
+/* ---- All of it ---- */
+
+static int
+set_files(struct http_command *command, enum http_command_what what, unsigned least, unsigned most)
+{
+    command->what = what;
+    command->argv = command->typed.words + 1;
+    command->argc = (int)command->typed.words_number - 1;
+    if ((unsigned)command->argc >= least && (unsigned)command->argc <= most)
+        return COMMAND_LINE_GO_ON;
+    return http_command_refuse("%s needs %s that --json wrote", command->typed.words[0],
+                               most == 2 ? "two files" : "one file or more");
+}
+
+int
+http_command_plan(struct http_command *command)
+{
+    static int (*const steps[])(struct http_command *) = {
+        check_source, set_how_much, check_together, set_request,
+        set_url,      set_where,    make_requests,  name_it,
+    };
+    const struct http_typed *typed = &command->typed;
+    const char *word = typed->words_number > 0 ? typed->words[0] : "";
+    int result = COMMAND_LINE_GO_ON;
+
+    if (typed->is_selftest) {
+        command->what = HTTP_COMMAND_SELFTEST;
+        return COMMAND_LINE_GO_ON;
+    }
+    if (strcmp(word, "compare") == 0)
+        return set_files(command, HTTP_COMMAND_COMPARE, 2, 2);
+    if (strcmp(word, "html") == 0)
+        return set_files(command, HTTP_COMMAND_OVERLAY, 1, 64);
+    for (unsigned i = 0; i < sizeof(steps) / sizeof(steps[0]) && result == COMMAND_LINE_GO_ON; i++)
+        result = steps[i](command);
+    return result;
+}
+
+void
+http_command_free(struct http_command *command)
+{
+    if (command->script != NULL)
+        http_script_free(command->script);
+    else if (command->typed.replay != NULL && command->plan.requests != NULL)
+        http_replay_free(command->plan.requests);
+    else if (command->plan.requests != NULL)
+        http_templates_free(command->plan.requests);
+    free(command->typed.body_bytes);
+    free(command->typed.words);
+    free(command->typed.fields);
+}

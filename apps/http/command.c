@@ -1,0 +1,591 @@
+/* SPDX-License-Identifier: MIT */
+#include "command.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "command-line.h"
+#include "stats.h"
+#include "threshold.h"
+
+#define SOCKETS_MAX 10000000ul
+#define QUERIES_MAX 1000000000000ul
+#define NS          1000000000ul
+#define DAY_NS      (86400 * NS)
+
+enum {
+    UNIX = COMMAND_LINE_LONG,
+    SOURCE,
+    PROXY,
+    REQUESTS,
+    WARMUP,
+    DRAIN,
+    OPEN,
+    ARRIVALS,
+    THINK,
+    DEADLINE,
+    PIPELINE,
+    CONNECT_RAMP,
+    TIMEOUT,
+    SEED,
+    REQUEST_FILE,
+    REPLAY,
+    SPEED,
+    SCENARIO,
+    HTTP_1_0,
+    EXPECT_STATUS,
+    EXPECT_HEADER,
+    EXPECT_BODY,
+    THRESHOLD,
+    FIND,
+    TRIALS,
+    UNTIL_CI,
+    SERVER_CMD,
+    BASELINE,
+    AA,
+    JSON,
+    CSV,
+    CANDLES,
+    HGRM,
+    HTML,
+    SELFTEST
+};
+
+static int take(void *settings, int val);
+
+static const struct command_option table[] = {
+    COMMAND_LINE_GROUP("Where to"),
+    {{"ip", required_argument, NULL, 'i'},
+     "IP",
+     "connect to this address, whatever the URL says (127.0.0.1)"},
+    {{"port", required_argument, NULL, 'p'}, "PORT", "connect to this port (8000)"},
+    {{"unix", required_argument, NULL, UNIX}, "PATH", "connect to a unix socket; @name: abstract"},
+    {{"source", required_argument, NULL, SOURCE},
+     "LIST",
+     "connect from: 127.0.0.1-127.0.0.8, 10.0.0.0/24, ..."},
+    {{"proxy", required_argument, NULL, PROXY},
+     "1|2",
+     "begin connections with a PROXY protocol header"},
+    COMMAND_LINE_GROUP("How much (numbers: 10k, 1.5M; times: 10, 500ms, 20us, 2m)"),
+    {{"queries", required_argument, NULL, 'n'}, "N", "queries on each socket (1)"},
+    {{"requests", required_argument, NULL, REQUESTS}, "N", "queries in total"},
+    {{"duration", required_argument, NULL, 'd'}, "TIME", "for so long (4, with a URL)"},
+    {{"sockets", required_argument, NULL, 'c'},
+     "N",
+     "all open at the same time (1000; with a URL 64)"},
+    {{"threads", required_argument, NULL, 't'}, "N", "worker processes that share the load (1)"},
+    {{"warmup", required_argument, NULL, WARMUP}, "TIME", "at first do not measure (0)"},
+    {{"drain", required_argument, NULL, DRAIN},
+     "TIME",
+     "at the end wait for replies still to come (1)"},
+    COMMAND_LINE_GROUP("When"),
+    {{"rate", required_argument, NULL, 'R'},
+     "R[:R2]",
+     "queries arrive at R a second, up to R2 at the end"},
+    {{"open", no_argument, NULL, OPEN}, "", "at that rate even if all sockets are busy: skip"},
+    {{"arrivals", required_argument, NULL, ARRIVALS}, "KIND", "poisson or fixed (poisson)"},
+    {{"deadline", required_argument, NULL, DEADLINE},
+     "TIME",
+     "shed what waited so long for a socket (never)"},
+    {{"think", required_argument, NULL, THINK}, "TIME", "between a reply and the next query (0)"},
+    {{"pipeline", required_argument, NULL, PIPELINE}, "N", "queries in flight on a socket (1)"},
+    {{"connect-ramp", required_argument, NULL, CONNECT_RAMP},
+     "N|N/s",
+     "connects under way, or a second (16)"},
+    {{"timeout", required_argument, NULL, TIMEOUT}, "TIME", "for a connect, and for a reply (10)"},
+    {{"seed", required_argument, NULL, SEED}, "N", "of all that is random (1)"},
+    COMMAND_LINE_GROUP("What"),
+    {{"method", required_argument, NULL, 'm'}, "METHOD", "GET, or POST with a body"},
+    {{"header", required_argument, NULL, 'H'}, "'K: V'", "add or replace; 'K:' leaves out"},
+    {{"body", required_argument, NULL, 'b'}, "TEXT", "of each request; @FILE: a file's bytes"},
+    {{"http1.0", no_argument, NULL, HTTP_1_0}, "", "HTTP/1.0, with keep-alive"},
+    {{"request-file", required_argument, NULL, REQUEST_FILE},
+     "FILE",
+     "raw requests, which take turns; repeatable"},
+    {{"replay", required_argument, NULL, REPLAY}, "FILE", "an access log, or a HAR file"},
+    {{"speed", required_argument, NULL, SPEED}, "X", "times as fast as it was (1)"},
+    {{"script", required_argument, NULL, 's'},
+     "FILE",
+     "Lua, as wrk's; words behind -- are its own"},
+    {{"scenario", required_argument, NULL, SCENARIO}, "FILE", "Lua: a mix of kinds of requests"},
+    COMMAND_LINE_GROUP("What is well answered"),
+    {{"expect-status", required_argument, NULL, EXPECT_STATUS}, "LIST", "2xx, 200,304 ... (2xx)"},
+    {{"expect-header", required_argument, NULL, EXPECT_HEADER},
+     "'K: V'",
+     "with this header; 'K': any value; repeatable"},
+    {{"expect-body", required_argument, NULL, EXPECT_BODY},
+     "TEXT",
+     "with this in its body; @FILE: equal to it"},
+    {{"threshold", required_argument, NULL, THRESHOLD},
+     "COND",
+     "else exit with 3: 'p99<20ms', 'errors<0.1%'"},
+    COMMAND_LINE_GROUP("Trials"),
+    {{"trials", required_argument, NULL, TRIALS}, "N", "all of it N times; 6 give intervals (1)"},
+    {{"until-ci", required_argument, NULL, UNTIL_CI},
+     "P%",
+     "until the rate's 95 % interval is so narrow"},
+    {{"server-cmd", required_argument, NULL, SERVER_CMD}, "CMD", "start this anew for each trial"},
+    {{"find", required_argument, NULL, FIND}, "COND", "the highest rate that holds 'p99<10ms'"},
+    {{"baseline", required_argument, NULL, BASELINE}, "FILE", "compare with this --json file"},
+    {{"aa", no_argument, NULL, AA}, "", "run the same twice: what this machine's noise is"},
+    COMMAND_LINE_GROUP("Output (-: standard output)"),
+    {{"json", required_argument, NULL, JSON}, "FILE", "everything, with the full histograms"},
+    {{"csv", required_argument, NULL, CSV}, "FILE", "a line a trial"},
+    {{"candles", required_argument, NULL, CANDLES},
+     "FILE",
+     "a kind and socket: min, mean, 101 % of it, max"},
+    {{"hgrm", required_argument, NULL, HGRM}, "FILE", "response times, for HdrHistogram's tools"},
+    {{"html", required_argument, NULL, HTML}, "FILE", "a page with plots"},
+    {{"quiet", no_argument, NULL, 'q'}, "", "no progress on standard error"},
+    COMMAND_LINE_GROUP("About"),
+    {{"selftest", no_argument, NULL, SELFTEST}, "", "can this machine measure? ten seconds"},
+    COMMAND_LINE_ABOUT,
+};
+
+static const char *const common[] = {"port",   "queries", "duration", "sockets", "threads", "rate",
+                                     "method", "header",  "body",     "script",  "trials",  "find",
+                                     "json",   "html",    "help",     NULL};
+
+static const struct command_line line = {
+    .program = "sxe-http",
+    .words = "[URL...] | compare A.json B.json | html A.json...",
+    .summary = "Puts load on a web server, says what came of it, and when not to believe it.",
+    .examples =
+        {
+            {"http://127.0.0.1:8000/", "64 sockets for 4 seconds"},
+            {"-R 5k -d 30 --html a.html URL", "5,000 a second, and a page with plots"},
+            {"-i 127.0.0.1 -p 8000 -c 10000 -n 50", "all sockets first, then 50 queries on each"},
+        },
+    .closing =
+        "Exit status: 0 all is well, 1 errors, 2 bad arguments, 3 a threshold was missed or a "
+        "regression\nshown, 4 the result is suspect, 130 interrupted.",
+    .options = table,
+    .number = sizeof(table) / sizeof(table[0]),
+    .common = common,
+    .take = take,
+};
+
+int
+http_command_refuse(const char *format, ...)
+{
+    va_list arguments;
+
+    fprintf(stderr, "sxe-http: ");
+    va_start(arguments, format);
+    vfprintf(stderr, format, arguments);
+    va_end(arguments);
+    fprintf(stderr, ". Try --help.\n");
+    return COMMAND_LINE_WRONG;
+}
+
+static int
+result_of(bool is_good)
+{
+    return is_good ? COMMAND_LINE_GO_ON : COMMAND_LINE_WRONG;
+}
+
+static int
+refuse_if(const char *what, const char *problem)
+{
+    if (problem == NULL)
+        return COMMAND_LINE_GO_ON;
+    return http_command_refuse("%s is '%s': %s", what, optarg, problem);
+}
+
+/* ---- Values of one option ---- */
+
+static int
+take_count(const char *what, unsigned long max, unsigned long *value)
+{
+    return result_of(command_line_count(&line, what, 1, max, value));
+}
+
+static int
+take_time(const char *what, unsigned long min_ns, uint64_t *value)
+{
+    unsigned long ns = 0;
+    bool is_good = command_line_time(&line, what, min_ns, DAY_NS, &ns);
+
+    *value = ns;
+    return result_of(is_good);
+}
+
+static int
+take_port(struct http_command *command)
+{
+    unsigned long value = 0;
+    bool is_good = command_line_number(&line, "the port (-p)", 1, 65535, &value);
+
+    command->plan.port = (uint16_t)value;
+    command->typed.has_port = true;
+    return result_of(is_good);
+}
+
+static int
+take_proxy(struct http_plan *plan)
+{
+    unsigned long value = 0;
+    bool is_good = command_line_number(&line, "the PROXY version (--proxy)", 1, 2, &value);
+
+    plan->proxy = (unsigned)value;
+    return result_of(is_good);
+}
+
+static int
+take_small(const char *what, unsigned long min, unsigned long max, unsigned *to)
+{
+    unsigned long value = 0;
+    bool is_good = command_line_count(&line, what, min, max, &value);
+
+    *to = (unsigned)value;
+    return result_of(is_good);
+}
+
+/* -n, --requests, -d: one of them. */
+static int
+take_stop(struct http_command *command, const char *option, enum http_stop stop)
+{
+    const char *other = command->typed.stop_option;
+    unsigned long value = 0;
+    int result;
+
+    if (other != NULL && strcmp(other, option) != 0)
+        return http_command_refuse("%s and %s are both given; each says when to stop, so one of "
+                                   "them is enough",
+                                   other, option);
+    command->typed.stop_option = option;
+    command->plan.stop = stop;
+    if (stop == HTTP_STOP_TIME)
+        return take_time("the duration (-d)", 1000000, &command->plan.duration_ns);
+    result = take_count(stop == HTTP_STOP_TOTAL ? "the number of queries (--requests)"
+                                                : "the number of queries a socket (-n)",
+                        QUERIES_MAX, &value);
+    command->plan.queries = command->plan.requests_max = value;
+    return result;
+}
+
+static int
+take_ramp(struct http_plan *plan)
+{
+    char *behind = strchr(optarg, '/');
+    unsigned long value = 0;
+    int result;
+
+    if (behind != NULL && strcmp(behind, "/s") == 0)
+        *behind = '\0';
+    result = take_count("the ramp of connects (--connect-ramp)", 1000000, &value);
+    if (behind != NULL)
+        plan->ramp_rate = (double)value;
+    else
+        plan->ramp = (unsigned)value;
+    return result;
+}
+
+static int
+take_arrivals(struct http_command *command)
+{
+    command->typed.has_arrivals = true;
+    command->plan.arrivals = strcmp(optarg, "fixed") == 0 ? HTTP_FIXED : HTTP_POISSON;
+    if (command->plan.arrivals == HTTP_FIXED || strcmp(optarg, "poisson") == 0)
+        return COMMAND_LINE_GO_ON;
+    return http_command_refuse("the arrivals (--arrivals) are '%s'; they must be poisson or fixed",
+                               optarg);
+}
+
+static int
+take_positive(const char *what, const char *unit, double max, double *value)
+{
+    char *end;
+
+    *value = strtod(optarg, &end);
+    if (end != optarg && (strcmp(end, unit) == 0 || *end == '\0') && *value > 0 && *value <= max)
+        return COMMAND_LINE_GO_ON;
+    return http_command_refuse("%s is '%s'; it must be a number above 0 and up to %g%s", what,
+                               optarg, max, unit);
+}
+
+static int
+take_until_ci(struct http_plan *plan)
+{
+    int result = take_positive("the width (--until-ci)", "%", 50, &plan->until_ci);
+
+    plan->until_ci /= 100;
+    return result;
+}
+
+static int
+take_condition(const char *what, const char **to)
+{
+    struct http_threshold threshold;
+
+    *to = optarg;
+    return refuse_if(what, http_threshold_parse(&threshold, optarg));
+}
+
+static int
+take_threshold(struct http_command *command)
+{
+    unsigned last = sizeof(command->plan.thresholds) / sizeof(command->plan.thresholds[0]) - 1;
+
+    if (command->typed.thresholds == last)
+        return http_command_refuse("there are more than %u thresholds", last);
+    return take_condition("the threshold", &command->plan.thresholds[command->typed.thresholds++]);
+}
+
+static int
+take_request_file(struct http_typed *typed)
+{
+    if (typed->request_files_number == HTTP_REQUEST_FILES_MAX)
+        return http_command_refuse("there are more than %u request files", HTTP_REQUEST_FILES_MAX);
+    typed->request_files[typed->request_files_number++] = optarg;
+    return COMMAND_LINE_GO_ON;
+}
+
+/* ---- The groups ---- */
+
+static int
+keep(const char **to)
+{
+    *to = optarg;
+    return COMMAND_LINE_GO_ON;
+}
+
+static int
+keep_flag(bool *flag)
+{
+    *flag = true;
+    return COMMAND_LINE_GO_ON;
+}
+
+static int
+keep_word(struct http_typed *typed)
+{
+    typed->words[typed->words_number++] = optarg;
+    return COMMAND_LINE_GO_ON;
+}
+
+static int
+take_output(struct http_command *command, int val)
+{
+    struct http_plan *plan = &command->plan;
+
+    switch (val) {
+    case JSON:
+        return keep(&plan->json);
+    case CSV:
+        return keep(&plan->csv);
+    case CANDLES:
+        return keep(&plan->candles);
+    case HGRM:
+        return keep(&plan->hgrm);
+    case HTML:
+        return keep(&plan->html);
+    case 'q':
+        return keep_flag(&plan->quiet);
+    case SELFTEST:
+        return keep_flag(&command->typed.is_selftest);
+    default: /* AA */
+        return keep_flag(&plan->aa);
+    }
+}
+
+static int
+take_judgement(struct http_command *command, int val)
+{
+    struct http_plan *plan = &command->plan;
+    bool is_first = !command->typed.has_status;
+
+    switch (val) {
+    case EXPECT_STATUS:
+        /* The first replaces the default, others add to it. */
+        if (is_first)
+            memset(command->expect.statuses, 0, sizeof(command->expect.statuses));
+        command->typed.has_status = true;
+        return refuse_if("the status (--expect-status)",
+                         http_expect_add_status(&command->expect, optarg));
+    case EXPECT_HEADER:
+        return refuse_if("the header (--expect-header)",
+                         http_expect_add_field(&command->expect, optarg));
+    case EXPECT_BODY:
+        return refuse_if("the body (--expect-body)",
+                         http_expect_set_body(&command->expect, optarg));
+    case THRESHOLD:
+        return take_threshold(command);
+    case FIND:
+        return take_condition("the condition (--find)", &plan->find);
+    case TRIALS:
+        return take_small("the number of trials (--trials)", 1, HTTP_TRIALS_MAX, &plan->trials);
+    case UNTIL_CI:
+        return take_until_ci(plan);
+    case SERVER_CMD:
+        return keep(&plan->server_cmd);
+    case BASELINE:
+        return keep(&plan->baseline);
+    default:
+        return take_output(command, val);
+    }
+}
+
+static int
+take_request(struct http_command *command, int val)
+{
+    struct http_typed *typed = &command->typed;
+
+    switch (val) {
+    case 'm':
+        return keep(&typed->method);
+    case 'H':
+        typed->fields[typed->fields_number++] = optarg;
+        return COMMAND_LINE_GO_ON;
+    case 'b':
+        return keep(&typed->body);
+    case HTTP_1_0:
+        return keep_flag(&typed->is_http_1_0);
+    case REQUEST_FILE:
+        return take_request_file(typed);
+    case REPLAY:
+        return keep(&typed->replay);
+    case SPEED:
+        return take_positive("the speed (--speed)", "", 1e6, &typed->speed);
+    case 's':
+        return keep(&typed->script);
+    case SCENARIO:
+        return keep(&typed->scenario);
+    default:
+        return take_judgement(command, val);
+    }
+}
+
+static int
+take_when(struct http_command *command, int val)
+{
+    struct http_plan *plan = &command->plan;
+    unsigned long value = 0;
+    int result;
+
+    switch (val) {
+    case 'R':
+        return keep(&command->typed.rate);
+    case OPEN:
+        return keep_flag(&command->typed.is_open);
+    case ARRIVALS:
+        return take_arrivals(command);
+    case DEADLINE:
+        return take_time("the deadline (--deadline)", 1, &plan->deadline_ns);
+    case THINK:
+        return take_time("the time to think (--think)", 0, &plan->think_ns);
+    case PIPELINE:
+        return take_small("the depth (--pipeline)", 1, HTTP_DEPTH_MAX, &plan->depth);
+    case CONNECT_RAMP:
+        return take_ramp(plan);
+    case TIMEOUT:
+        return take_time("the timeout (--timeout)", 1000000, &plan->timeout_ns);
+    case SEED:
+        result = take_count("the seed (--seed)", UINT64_MAX, &value);
+        plan->seed = value;
+        return result;
+    default:
+        return take_request(command, val);
+    }
+}
+
+static int
+take_much(struct http_command *command, int val)
+{
+    switch (val) {
+    case 'n':
+        return take_stop(command, "-n", HTTP_STOP_PER_SOCKET);
+    case REQUESTS:
+        return take_stop(command, "--requests", HTTP_STOP_TOTAL);
+    case 'd':
+        return take_stop(command, "-d", HTTP_STOP_TIME);
+    case 'c':
+        command->typed.has_sockets = true;
+        return take_small("the number of sockets (-c)", 1, SOCKETS_MAX, &command->plan.sockets);
+    case 't':
+        return take_small("the number of workers (-t)", 1, HTTP_WORKERS_MAX,
+                          &command->plan.workers);
+    case WARMUP:
+        return take_time("the warm-up (--warmup)", 0, &command->plan.warmup_ns);
+    case DRAIN:
+        return take_time("the time to drain (--drain)", 0, &command->plan.drain_ns);
+    default:
+        return take_when(command, val);
+    }
+}
+
+static int
+take_ip(struct http_command *command)
+{
+    size_t length = strlen(optarg);
+
+    if (length >= sizeof(command->plan.ip))
+        return http_command_refuse("the ip (-i) is '%s'; it must be an IPv4 or IPv6 address",
+                                   optarg);
+    memcpy(command->plan.ip, optarg, length + 1);
+    command->typed.has_ip = true;
+    return COMMAND_LINE_GO_ON;
+}
+
+static int
+take(void *settings, int val)
+{
+    struct http_command *command = settings;
+
+    switch (val) {
+    case COMMAND_LINE_WORD:
+        return keep_word(&command->typed);
+    case 'i':
+        return take_ip(command);
+    case 'p':
+        return take_port(command);
+    case UNIX:
+        return keep(&command->plan.unix_path);
+    case SOURCE:
+        command->plan.sources = &command->sources;
+        return refuse_if("the source (--source)", http_sources_parse(&command->sources, optarg));
+    case PROXY:
+        return take_proxy(&command->plan);
+    default:
+        return take_much(command, val);
+    }
+}
+
+/* ---- All of it ---- */
+
+int
+http_command_parse(struct http_command *command, int argc, char **argv)
+{
+    int result;
+
+    *command = (struct http_command){0};
+    command->plan = (struct http_plan){
+        .sockets = 1000,
+        .workers = 1,
+        .queries = 1,
+        .drain_ns = NS,
+        .depth = 1,
+        .ramp = 16,
+        .timeout_ns = 10 * NS,
+        .seed = 1,
+        .trials = 1,
+        .expect = &command->expect,
+        .argc = argc,
+        .argv = argv,
+    };
+    command->typed.speed = 1;
+    command->typed.url.target = "/";
+    http_expect_add_status(&command->expect, HTTP_EXPECT_DEFAULT_STATUS);
+    command->typed.words = calloc((size_t)argc + 1, sizeof(char *));
+    command->typed.fields = calloc((size_t)argc + 1, sizeof(char *));
+    if (command->typed.words == NULL || command->typed.fields == NULL) {
+        fprintf(stderr, "sxe-http: out of memory\n");
+        return EXIT_FAILURE;
+    }
+    result = command_line_parse(&line, command, argc, argv);
+    command->argc = argc - optind;
+    command->argv = argv + optind;
+    return result == COMMAND_LINE_GO_ON ? http_command_plan(command) : result;
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: the command line of sxe-http, as a plan. Place: http.c calls it first. command.c has the
+ * table and takes each option; command-plan.c makes the plan of them: the server's address, the
+ * source of requests, what is left to defaults, and what cannot go together.
+ */
+#ifndef HTTP_COMMAND_H
+#define HTTP_COMMAND_H
+
+#include "expect.h"
+#include "plan.h"
+#include "source.h"
+#include "template.h"
+#include "url.h"
+
+enum http_command_what {
+    HTTP_COMMAND_RUN,
+    HTTP_COMMAND_COMPARE, /* compare A.json B.json */
+    HTTP_COMMAND_OVERLAY, /* html A.json ... */
+    HTTP_COMMAND_SELFTEST
+};
+
+#define HTTP_REQUEST_FILES_MAX 16
+
+/* What was typed, where it is not in the plan at once; texts are argv's. */
+struct http_typed {
+    char **words; /* URLs, or the files of compare and html */
+    unsigned words_number;
+    const char **fields; /* "Name: value" */
+    unsigned fields_number;
+    const char *method;
+    const char *body; /* a text, or @FILE */
+    const char *request_files[HTTP_REQUEST_FILES_MAX];
+    unsigned request_files_number;
+    const char *replay;
+    const char *script;
+    const char *scenario;
+    const char *stop_option; /* "-n", "--requests" or "-d" */
+    const char *rate;
+    char *body_bytes;    /* owned: of @FILE */
+    struct http_url url; /* the first; its target is "/" if there is none */
+    unsigned thresholds;
+    double speed;
+    bool has_ip;
+    bool has_port;
+    bool has_sockets;
+    bool has_arrivals;
+    bool has_status;
+    bool is_open;
+    bool is_http_1_0;
+    bool is_selftest;
+};
+
+struct http_command {
+    enum http_command_what what;
+    int argc; /* files of compare and html; a script's own arguments */
+    char **argv;
+    struct http_plan plan;        /* RUN */
+    struct http_requests *script; /* RUN: the plan's requests, if they are a script's; or NULL */
+    struct http_typed typed;      /* private, as all that follows: the plan points to it */
+    struct http_expect expect;
+    struct http_sources sources;
+    struct http_template_options request;
+};
+
+/* -1: go on with *command; otherwise all is said, and this is the exit status. Either way the caller
+ * frees it. */
+int http_command_parse(struct http_command *command, int argc, char **argv);
+void http_command_free(struct http_command *command);
+
+/* ---- Between the two files ---- */
+
+/* Make the plan of what was typed, with what stood behind "--" in argc and argv: as
+ * http_command_parse. */
+int http_command_plan(struct http_command *command);
+
+/* Print "sxe-http: ...; Try --help." on stderr, and return the exit status for it. */
+int http_command_refuse(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+#endif

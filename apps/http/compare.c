@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: MIT */
+#include "compare.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "output.h"
+#include "text.h"
+
+#define SCHEMA       1
+#define JSON_FLAGS   (JSON_DECODE_INT_AS_REAL | JSON_REJECT_DUPLICATES)
+#define COMMAND_MAX  512
+#define COUNT(table) (sizeof(table) / sizeof((table)[0]))
+
+static const struct {
+    const char *text;
+    const char *group; /* in a trial; NULL: the trial itself */
+    const char *name;
+} figures[HTTP_FIGURES] = {
+    [HTTP_FIGURE_RATE] = {"rate", NULL, "rate"},
+    [HTTP_FIGURE_SERVICE_P50] = {"service p50", "service", "p50"},
+    [HTTP_FIGURE_SERVICE_P99] = {"service p99", "service", "p99"},
+    [HTTP_FIGURE_RESPONSE_P50] = {"response p50", "response", "p50"},
+    [HTTP_FIGURE_RESPONSE_P99] = {"response p99", "response", "p99"},
+};
+
+/* Facts that differ between any two runs, or are compared otherwise. */
+static const char *const passing_facts[] = {"steal", "command"};
+
+/* Options that change what is said of a run, not the run; all but the last have a value. */
+static const char *const saying_options[] = {
+    "--json",      "--csv",    "--candles",  "--hgrm",     "--html",
+    "--threshold", "--trials", "--until-ci", "--baseline", "--quiet",
+};
+
+struct side {
+    const char *name;
+    json_t *root; /* owns */
+    double noise; /* the logarithm of the ratio that is no difference; 0: not known */
+    unsigned trials;
+    unsigned numbers[HTTP_FIGURES]; /* of trials that tell it */
+    double values[HTTP_FIGURES][HTTP_TRIALS_MAX];
+};
+
+/* ---- Reading ---- */
+
+/* What comes from a file must not be able to move the terminal's cursor. */
+static void
+print_text(FILE *out, const char *text)
+{
+    for (; *text != '\0'; text++)
+        putc((unsigned char)*text < ' ' || *text == 0x7f ? '?' : *text, out);
+}
+
+static int
+refuse(const struct side *side, const char *problem, FILE *err)
+{
+    fprintf(err, "sxe-http: compare: %s: ", side->name);
+    print_text(err, problem);
+    fprintf(err, "; give a file that sxe-http --json has written\n");
+    return -1;
+}
+
+/* false if there is something else than a number from 0 on, or none, where one may be. */
+static bool
+take_figure(struct side *side, const json_t *trial, enum http_figure figure)
+{
+    const char *group = figures[figure].group;
+    const json_t *value;
+
+    if (group != NULL && !json_is_object(trial = json_object_get(trial, group)))
+        return false;
+    value = json_object_get(trial, figures[figure].name);
+    if (group != NULL && (value == NULL || json_is_null(value)))
+        return true;
+    if (!json_is_number(value) || json_number_value(value) < 0)
+        return false;
+    side->values[figure][side->numbers[figure]++] = json_number_value(value);
+    return true;
+}
+
+static int
+take_trials(struct side *side, FILE *err)
+{
+    const json_t *trials = json_object_get(side->root, "trials");
+    char problem[80];
+
+    if (json_array_size(trials) == 0 || json_array_size(trials) > HTTP_TRIALS_MAX)
+        return refuse(side, "has no trials, or too many", err);
+    side->trials = (unsigned)json_array_size(trials);
+    for (unsigned i = 0; i < side->trials; i++)
+        for (unsigned figure = 0; figure < HTTP_FIGURES; figure++)
+            if (!take_figure(side, json_array_get(trials, i), (enum http_figure)figure)) {
+                snprintf(problem, sizeof(problem), "trial %u has no %s that is a number", i + 1,
+                         figures[figure].text);
+                return refuse(side, problem, err);
+            }
+    return 0;
+}
+
+static void
+take_noise(struct side *side)
+{
+    const json_t *noise = json_object_get(side->root, "noise");
+    double low = json_number_value(json_object_get(noise, "low"));
+    double high = json_number_value(json_object_get(noise, "high"));
+
+    if (json_is_true(json_object_get(noise, "is_known")) && low > 0 && high > 0)
+        side->noise = fmax(fabs(log(low)), fabs(log(high)));
+}
+
+static int
+take_side(struct side *side, FILE *err)
+{
+    const json_t *schema = json_object_get(side->root, "sxe_http");
+    char problem[80];
+
+    if (!json_is_number(schema))
+        return refuse(side, "is no result of sxe-http", err);
+    if (json_number_value(schema) != SCHEMA) {
+        snprintf(problem, sizeof(problem), "has version %.9g of the schema, which is %d here",
+                 json_number_value(schema), SCHEMA);
+        return refuse(side, problem, err);
+    }
+    take_noise(side);
+    return take_trials(side, err);
+}
+
+static int
+read_side(struct side *side, const char *path, FILE *err)
+{
+    json_error_t error;
+
+    *side = (struct side){.name = path, .root = json_load_file(path, JSON_FLAGS, &error)};
+    return side->root != NULL ? take_side(side, err) : refuse(side, error.text, err);
+}
+
+/* Through the JSON that it will be written as, so that there is one way to read a result. */
+static int
+take_run(struct side *side, const struct http_run *run, FILE *err)
+{
+    char *text = NULL;
+    size_t length = 0;
+    FILE *stream = open_memstream(&text, &length);
+
+    *side = (struct side){.name = "this run"};
+    if (stream != NULL) {
+        http_output_json(stream, run);
+        fclose(stream);
+        side->root = json_loadb(text, length, JSON_FLAGS, NULL);
+    }
+    free(text);
+    return take_side(side, err);
+}
+
+/* ---- What differs, and what is in doubt ---- */
+
+static bool
+is_passing(const char *fact)
+{
+    for (unsigned i = 0; i < COUNT(passing_facts); i++)
+        if (strcmp(fact, passing_facts[i]) == 0)
+            return true;
+    return false;
+}
+
+static const char *
+fact_of(const struct side *side, const char *name)
+{
+    const json_t *facts = json_object_get(side->root, "fingerprint");
+    const char *value = json_string_value(json_object_get(facts, name));
+
+    return value != NULL ? value : "unknown";
+}
+
+static void
+warn_difference(FILE *out, const char *name, const char *a, const char *b)
+{
+    if (strcmp(a, b) == 0)
+        return;
+    fprintf(out, "differs   ");
+    print_text(out, name);
+    fprintf(out, ": ");
+    print_text(out, a);
+    fprintf(out, " | ");
+    print_text(out, b);
+    fprintf(out, "\n");
+}
+
+static void
+warn_facts(FILE *out, const struct side *a, const struct side *b)
+{
+    json_t *facts_a = json_object_get(a->root, "fingerprint");
+    json_t *facts_b = json_object_get(b->root, "fingerprint");
+    const char *name;
+    json_t *fact;
+
+    json_object_foreach(facts_a, name, fact) if (!is_passing(name))
+        warn_difference(out, name, fact_of(a, name), fact_of(b, name));
+    json_object_foreach(facts_b, name,
+                        fact) if (!is_passing(name) && json_object_get(facts_a, name) == NULL)
+        warn_difference(out, name, fact_of(a, name), fact_of(b, name));
+}
+
+/* How many words of a command an option takes that does not change the run; 0: it is none. */
+static unsigned
+saying_words(const char *word)
+{
+    size_t length = strcspn(word, "=");
+
+    if (strcmp(word, "-q") == 0)
+        return 1;
+    for (unsigned i = 0; i < COUNT(saying_options); i++)
+        if (length > 2 && strncmp(word, saying_options[i], length) == 0)
+            return word[length] == '=' || i == COUNT(saying_options) - 1 ? 1 : 2;
+    return 0;
+}
+
+/* The command without its program and what does not change the run. */
+static void
+plain_command(const struct side *side, char *text, size_t size)
+{
+    const json_t *words = json_object_get(side->root, "command");
+    size_t length = 0;
+
+    *text = '\0';
+    for (size_t i = 1; i < json_array_size(words) && length < size; i++) {
+        const char *word = json_string_value(json_array_get(words, i));
+        unsigned saying = word != NULL ? saying_words(word) : 1;
+
+        if (saying == 0)
+            length += (size_t)snprintf(text + length, size - length, " %s", word);
+        else
+            i += saying - 1;
+    }
+}
+
+static void
+warn_commands(FILE *out, const struct side *a, const struct side *b)
+{
+    char command_a[COMMAND_MAX], command_b[COMMAND_MAX];
+
+    plain_command(a, command_a, sizeof(command_a));
+    plain_command(b, command_b, sizeof(command_b));
+    warn_difference(out, "command", command_a, command_b);
+}
+
+static void
+warn_doubts(FILE *out, const struct side *side)
+{
+    const json_t *reasons = json_object_get(json_object_get(side->root, "verdict"), "reasons");
+
+    for (size_t i = 0; i < json_array_size(reasons); i++) {
+        const char *reason = json_string_value(json_array_get(reasons, i));
+
+        fprintf(out, "suspect   %s: ", side->name);
+        print_text(out, reason != NULL ? reason : "no reason is given");
+        fprintf(out, "\n");
+    }
+    if (json_number_value(json_object_get(side->root, "status")) == HTTP_EXIT_ERRORS)
+        fprintf(out, "warning   %s had errors\n", side->name);
+    if (json_is_true(json_object_get(side->root, "is_interrupted")))
+        fprintf(out, "warning   %s was interrupted\n", side->name);
+}
+
+/* ---- Comparing ---- */
+
+static const char *
+value_text(enum http_figure figure, const struct side *side)
+{
+    double median = http_stats_median(side->values[figure], side->numbers[figure]);
+
+    if (side->numbers[figure] == 0)
+        return "n/a";
+    return figure == HTTP_FIGURE_RATE ? http_number_text(median)
+                                      : http_time_text((uint64_t)(fmin(median, 1e15) * 1e3));
+}
+
+/* In a closed loop response time is service time; once is enough. */
+static bool
+is_said_already(enum http_figure figure, const struct side *side)
+{
+    unsigned other = figure == HTTP_FIGURE_RESPONSE_P50   ? HTTP_FIGURE_SERVICE_P50
+                     : figure == HTTP_FIGURE_RESPONSE_P99 ? HTTP_FIGURE_SERVICE_P99
+                                                          : HTTP_FIGURES;
+
+    return other < HTTP_FIGURES && side->numbers[figure] == side->numbers[other] &&
+           memcmp(side->values[figure], side->values[other], sizeof(side->values[other])) == 0;
+}
+
+/* What the interval of b/a says; *is_worse if it is a regression. */
+static const char *
+word_of(enum http_figure figure, const struct http_interval *ratio, double noise, bool *is_worse)
+{
+    bool is_more = ratio->low > 1;
+
+    *is_worse = false;
+    if (!is_more && ratio->high >= 1)
+        return "no difference shown";
+    if (fabs(log(ratio->middle)) <= noise)
+        return "no difference shown: inside the noise";
+    *is_worse = is_more != (figure == HTTP_FIGURE_RATE);
+    return *is_worse ? "slower" : "faster";
+}
+
+static bool
+compare_figure(FILE *out, enum http_figure figure, const struct side *a, const struct side *b)
+{
+    struct http_interval ratio;
+    bool is_worse = false;
+    const char *word;
+
+    fprintf(out, "%-13s %-9s %-9s ", figures[figure].text, value_text(figure, a),
+            value_text(figure, b));
+    http_stats_ratio_interval(&ratio, b->values[figure], b->numbers[figure], a->values[figure],
+                              a->numbers[figure]);
+    if (!ratio.is_known) {
+        fprintf(out, "cannot tell: fewer than %d trials that have it\n", HTTP_TRIALS_MIN);
+        return false;
+    }
+    word = word_of(figure, &ratio, fmax(a->noise, b->noise), &is_worse);
+    fprintf(out, "%.3f  %.3f to %.3f  %s\n", ratio.middle, ratio.low, ratio.high, word);
+    return is_worse;
+}
+
+static int
+compare(const struct side *a, const struct side *b, FILE *out)
+{
+    double noise = fmax(a->noise, b->noise);
+    bool is_worse = false;
+
+    fprintf(out, "compare   a: %s, %u trials; b: %s, %u trials\n", a->name, a->trials, b->name,
+            b->trials);
+    warn_facts(out, a, b);
+    warn_commands(out, a, b);
+    warn_doubts(out, a);
+    warn_doubts(out, b);
+    fprintf(out, "              a         b         b/a    95 %% interval\n");
+    for (unsigned i = 0; i < HTTP_FIGURES; i++)
+        if (!is_said_already((enum http_figure)i, a) || !is_said_already((enum http_figure)i, b))
+            is_worse |= compare_figure(out, (enum http_figure)i, a, b);
+    if (noise > 0)
+        fprintf(out, "noise     up to %.1f %% is none (--aa)\n", expm1(noise) * 100);
+    return is_worse ? HTTP_EXIT_THRESHOLD : HTTP_EXIT_OK;
+}
+
+int
+http_compare_files(const char *a, const char *b, FILE *out, FILE *err)
+{
+    struct side side_a, side_b = {0};
+    int status = HTTP_EXIT_USAGE;
+
+    if (read_side(&side_a, a, err) == 0 && read_side(&side_b, b, err) == 0)
+        status = compare(&side_a, &side_b, out);
+    json_decref(side_a.root);
+    json_decref(side_b.root);
+    return status;
+}
+
+int
+http_compare_baseline(const char *a, const struct http_run *b, FILE *out, FILE *err)
+{
+    struct side side_a, side_b = {0};
+    int status = HTTP_EXIT_USAGE;
+
+    if (read_side(&side_a, a, err) == 0 && take_run(&side_b, b, err) == 0)
+        status = compare(&side_a, &side_b, out);
+    json_decref(side_a.root);
+    json_decref(side_b.root);
+    return status;
+}

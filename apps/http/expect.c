@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: MIT */
+#include "expect.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "whole-file.h"
+#include "wrong.h"
+
+#define BLANKS " \t"
+
+enum { STATUS_MIN = 100, STATUS_MAX = 999, STATUS_DIGITS = 3 };
+
+/* A whole body that was different: no length can be reached from here. */
+#define DIFFERENT UINT64_MAX
+
+/* ---- Status ---- */
+
+static void
+set_statuses(struct http_expect *expect, unsigned first, unsigned last)
+{
+    for (unsigned status = first; status <= last; status++)
+        expect->statuses[status / 64] |= UINT64_C(1) << status % 64;
+}
+
+/* Three digits, of which the last two may be xx; 0 if it is not that. */
+static unsigned
+parse_status(const char *text, unsigned *last)
+{
+    unsigned status = 0;
+
+    for (unsigned i = 0; i < STATUS_DIGITS; i++) {
+        if (!isdigit((unsigned char)text[i]))
+            break;
+        status = status * 10 + (unsigned)(text[i] - '0');
+    }
+    *last = status;
+    if (status >= STATUS_MIN)
+        return status;
+    if (status < 1 || status > 9 || strncasecmp(text + 1, "xx", 2) != 0)
+        return 0;
+    *last = status * 100 + 99;
+    return status * 100;
+}
+
+/* One of the list; where it ends, or NULL: it is none. */
+static const char *
+add_statuses(struct http_expect *expect, const char *text)
+{
+    unsigned last;
+    unsigned end;
+    unsigned first = parse_status(text, &last);
+
+    if (first == 0)
+        return NULL;
+    text += STATUS_DIGITS;
+    if (*text == '-') {
+        if (parse_status(text + 1, &end) == 0 || end < last)
+            return NULL;
+        last = end;
+        text += 1 + STATUS_DIGITS;
+    }
+    set_statuses(expect, first, last);
+    return text;
+}
+
+const char *
+http_expect_add_status(struct http_expect *expect, const char *text)
+{
+    const char *list = text;
+
+    for (;;) {
+        text = add_statuses(expect, text + strspn(text, BLANKS));
+        if (text != NULL)
+            text += strspn(text, BLANKS);
+        if (text == NULL || (*text != ',' && *text != '\0'))
+            return http_wrong("'%s' is not a list of statuses (200, 2xx, 200-299, 200,304)", list);
+        if (*text == '\0')
+            return NULL;
+        text++;
+    }
+}
+
+bool
+http_expect_status(const struct http_expect *expect, unsigned status)
+{
+    return status <= STATUS_MAX && (expect->statuses[status / 64] >> status % 64 & 1) != 0;
+}
+
+/* ---- Fields ---- */
+
+static bool
+is_token(const char *text)
+{
+    const char *p = text;
+
+    while (isalnum((unsigned char)*p) || (*p != '\0' && strchr("!#$%&'*+-.^_`|~", *p) != NULL))
+        p++;
+    return p != text && *p == '\0';
+}
+
+const char *
+http_expect_add_field(struct http_expect *expect, char *text)
+{
+    char *colon = strchr(text, ':');
+    char *value = NULL;
+
+    if (expect->fields == HTTP_EXPECT_FIELDS)
+        return http_wrong("'%s' is one too many: at most %d", text, HTTP_EXPECT_FIELDS);
+    if (colon != NULL) {
+        size_t length;
+
+        *colon = '\0';
+        value = colon + 1 + strspn(colon + 1, BLANKS);
+        length = strlen(value);
+        while (length > 0 && strchr(BLANKS, value[length - 1]) != NULL)
+            value[--length] = '\0';
+    }
+    if (!is_token(text))
+        return http_wrong("'%s' is not the name of a header: give 'Name' or 'Name: value'", text);
+    expect->field_names[expect->fields] = text;
+    expect->field_values[expect->fields++] = value;
+    return NULL;
+}
+
+static bool
+has_field(const struct sxe_http_parser *head, const char *data, const char *name, const char *value)
+{
+    const struct sxe_http_field *field = sxe_http_field(head, data, name);
+    size_t length;
+
+    if (value == NULL)
+        return field != NULL;
+    length = strlen(value);
+    while (field != NULL) {
+        if (field->value_length == length && memcmp(data + field->value, value, length) == 0)
+            return true;
+        field = sxe_http_field_next(head, data, field);
+    }
+    return false;
+}
+
+bool
+http_expect_fields(const struct http_expect *expect, const struct sxe_http_parser *head,
+                   const char *data)
+{
+    for (unsigned i = 0; i < expect->fields; i++) {
+        if (!has_field(head, data, expect->field_names[i], expect->field_values[i]))
+            return false;
+    }
+    return true;
+}
+
+/* ---- Body ---- */
+
+/* failure[i]: how many of the first bytes of the text are also the last ones of its first i + 1,
+ * and fewer than these. */
+static bool
+make_failure(struct http_expect *expect)
+{
+    const char *text = expect->body;
+    uint16_t matched = 0;
+
+    expect->failure = calloc(expect->body_length + 1, sizeof(*expect->failure));
+    if (expect->failure == NULL)
+        return false;
+    for (size_t i = 1; i < expect->body_length; i++) {
+        while (matched > 0 && text[i] != text[matched])
+            matched = expect->failure[matched - 1];
+        if (text[i] == text[matched])
+            matched++;
+        expect->failure[i] = matched;
+    }
+    return true;
+}
+
+const char *
+http_expect_set_body(struct http_expect *expect, const char *text)
+{
+    http_expect_clear_body(expect);
+    if (*text == '@') {
+        expect->file = http_whole_file(text + 1, &expect->body_length);
+        if (expect->file == NULL)
+            return http_wrong("'%s': %s", text + 1, strerror(errno));
+        expect->body = expect->file;
+        expect->is_whole_body = true;
+        return NULL;
+    }
+    expect->body_length = strlen(text);
+    if (expect->body_length > HTTP_EXPECT_TEXT_MAX)
+        return http_wrong("the text is longer than %d bytes: compare the whole body with @file",
+                          HTTP_EXPECT_TEXT_MAX);
+    expect->body = text;
+    if (make_failure(expect))
+        return NULL;
+    expect->body = NULL;
+    return "there is no memory";
+}
+
+void
+http_expect_clear_body(struct http_expect *expect)
+{
+    free(expect->failure);
+    free(expect->file);
+    expect->failure = NULL;
+    expect->file = NULL;
+    expect->body = NULL;
+    expect->is_whole_body = false;
+}
+
+static bool
+compare(const struct http_expect *expect, struct http_expect_body *state, const char *data,
+        size_t length)
+{
+    if (state->matched == DIFFERENT || length > expect->body_length - state->matched ||
+        memcmp(expect->body + state->matched, data, length) != 0) {
+        state->matched = DIFFERENT;
+        return false;
+    }
+    state->matched += length;
+    return true;
+}
+
+/* Where nothing matches yet, the next byte that the text may begin with is looked for: most of a
+ * body is passed so. */
+static void
+look_for(const struct http_expect *expect, struct http_expect_body *state, const char *data,
+         size_t length)
+{
+    const char *end = data + length;
+    size_t matched = state->matched;
+
+    while (data < end && matched < expect->body_length) {
+        if (matched == 0) {
+            data = memchr(data, expect->body[0], (size_t)(end - data));
+            if (data == NULL)
+                break;
+        }
+        while (matched > 0 && *data != expect->body[matched])
+            matched = expect->failure[matched - 1];
+        matched += *data == expect->body[matched];
+        data++;
+    }
+    state->matched = matched;
+}
+
+bool
+http_expect_body_piece(const struct http_expect *expect, struct http_expect_body *state,
+                       const char *data, size_t length)
+{
+    if (expect->body == NULL)
+        return true;
+    if (expect->is_whole_body)
+        return compare(expect, state, data, length);
+    look_for(expect, state, data, length);
+    return true;
+}
+
+bool
+http_expect_body_end(const struct http_expect *expect, const struct http_expect_body *state)
+{
+    return expect->body == NULL || state->matched == expect->body_length;
+}

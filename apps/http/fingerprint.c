@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: MIT */
+#include "fingerprint.h"
+
+#include <dirent.h>
+#include <ev.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "sxe-util.h"
+
+#define PATH_SIZE 512
+#define FILE_SIZE 16384 /* of /proc/cpuinfo that is read: the first CPUs */
+#define UNKNOWN   "unknown"
+
+#define CPU_DIRECTORY "/sys/devices/system/cpu"
+
+#ifdef __clang__
+#    define COMPILER "clang " __clang_version__
+#else
+#    define COMPILER "gcc " __VERSION__
+#endif
+
+/* Facts that are a file's first line. */
+static const struct {
+    const char *name;
+    const char *path;
+} files[] = {
+    {"cpus_online", CPU_DIRECTORY "/online"},
+    {"governor", CPU_DIRECTORY "/cpu0/cpufreq/scaling_governor"},
+    {"clocksource", "/sys/devices/system/clocksource/clocksource0/current_clocksource"},
+    {"transparent_hugepage", "/sys/kernel/mm/transparent_hugepage/enabled"},
+    {"net.core.somaxconn", "/proc/sys/net/core/somaxconn"},
+    {"net.core.netdev_max_backlog", "/proc/sys/net/core/netdev_max_backlog"},
+    {"net.core.rmem_max", "/proc/sys/net/core/rmem_max"},
+    {"net.core.wmem_max", "/proc/sys/net/core/wmem_max"},
+    {"net.ipv4.tcp_rmem", "/proc/sys/net/ipv4/tcp_rmem"},
+    {"net.ipv4.tcp_wmem", "/proc/sys/net/ipv4/tcp_wmem"},
+    {"net.ipv4.tcp_max_syn_backlog", "/proc/sys/net/ipv4/tcp_max_syn_backlog"},
+    {"net.ipv4.ip_local_port_range", "/proc/sys/net/ipv4/ip_local_port_range"},
+    {"net.ipv4.tcp_tw_reuse", "/proc/sys/net/ipv4/tcp_tw_reuse"},
+    {"net.ipv4.tcp_fin_timeout", "/proc/sys/net/ipv4/tcp_fin_timeout"},
+    {"net.ipv4.tcp_syncookies", "/proc/sys/net/ipv4/tcp_syncookies"},
+    {"net.ipv4.tcp_congestion_control", "/proc/sys/net/ipv4/tcp_congestion_control"},
+};
+
+/* ---- Facts ---- */
+
+/* A fact is one line, and is printed: what could move a terminal's cursor becomes a blank. */
+static void add_fact(struct http_fingerprint *fingerprint, const char *name, const char *format,
+                     ...) __attribute__((format(printf, 3, 4)));
+
+static void
+add_fact(struct http_fingerprint *fingerprint, const char *name, const char *format, ...)
+{
+    struct http_fact *fact = &fingerprint->facts[fingerprint->number++];
+    va_list arguments;
+    int length;
+
+    snprintf(fact->name, sizeof(fact->name), "%s", name);
+    va_start(arguments, format);
+    length = vsnprintf(fact->value, sizeof(fact->value), format, arguments);
+    va_end(arguments);
+    if (length >= (int)sizeof(fact->value))
+        memcpy(fact->value + sizeof(fact->value) - 4, "...", 4);
+    for (char *byte = fact->value; *byte != '\0'; byte++)
+        if ((unsigned char)*byte < ' ' || *byte == 0x7f)
+            *byte = ' ';
+}
+
+const char *
+http_fingerprint_find(const struct http_fingerprint *fingerprint, const char *name)
+{
+    for (unsigned i = 0; i < fingerprint->number; i++)
+        if (strcmp(fingerprint->facts[i].name, name) == 0)
+            return fingerprint->facts[i].value;
+    return NULL;
+}
+
+/* ---- Files ---- */
+
+/* As much of it as there is room for, ended with '\0'; false if there is none. */
+static bool
+read_file(const char *root, const char *path, char *text, size_t size)
+{
+    char full[PATH_SIZE];
+    ssize_t length;
+    int file;
+
+    snprintf(full, sizeof(full), "%s%s", root, path);
+    file = open(full, O_RDONLY | O_CLOEXEC);
+    if (file < 0)
+        return false;
+    length = read(file, text, size - 1);
+    close(file);
+    text[length > 0 ? length : 0] = '\0';
+    return length > 0;
+}
+
+/* Its first line. */
+static const char *
+read_line(const char *root, const char *path, char *text, size_t size)
+{
+    if (!read_file(root, path, text, size))
+        return UNKNOWN;
+    text[strcspn(text, "\n")] = '\0';
+    return text;
+}
+
+/* What stands behind "name:" in a text of such lines, cut off there; NULL if there is none. */
+static char *
+value_of(char *text, const char *name)
+{
+    size_t length = strlen(name);
+
+    for (char *line = text; line != NULL; line = strchr(line, '\n')) {
+        line += *line == '\n';
+        if (strncmp(line, name, length) == 0 && strchr(" \t:", line[length]) != NULL) {
+            line += length + strspn(line + length, " \t:");
+            line[strcspn(line, "\n")] = '\0';
+            return line;
+        }
+    }
+    return NULL;
+}
+
+static void
+add_value(struct http_fingerprint *fingerprint, const char *name, const char *value)
+{
+    add_fact(fingerprint, name, "%s", value != NULL ? value : UNKNOWN);
+}
+
+/* ---- The machine ---- */
+
+static void
+add_cpu_model(struct http_fingerprint *fingerprint, const char *root)
+{
+    char text[FILE_SIZE] = "";
+    char flags[FILE_SIZE];
+    const char *virtual;
+
+    read_file(root, "/proc/cpuinfo", text, sizeof(text));
+    memcpy(flags, text, sizeof(flags));
+    virtual = value_of(flags, "flags");
+    add_value(fingerprint, "cpu_model", value_of(text, "model name"));
+    add_value(fingerprint, "virtual_machine",
+              virtual == NULL                          ? NULL
+              : strstr(virtual, " hypervisor") != NULL ? "yes"
+                                                       : "no");
+}
+
+static void
+add_cpus_allowed(struct http_fingerprint *fingerprint, const char *root)
+{
+    char text[FILE_SIZE] = "";
+
+    read_file(root, "/proc/self/status", text, sizeof(text));
+    add_value(fingerprint, "cpus_allowed", value_of(text, "Cpus_allowed_list"));
+}
+
+/* Intel's driver says when it is off, the others when it is on. */
+static void
+add_turbo(struct http_fingerprint *fingerprint, const char *root)
+{
+    char text[16];
+    bool is_known = true;
+    char on = '0';
+
+    if (!read_file(root, CPU_DIRECTORY "/intel_pstate/no_turbo", text, sizeof(text))) {
+        is_known = read_file(root, CPU_DIRECTORY "/cpufreq/boost", text, sizeof(text));
+        on = '1';
+    }
+    add_value(fingerprint, "turbo", !is_known ? NULL : text[0] == on ? "on" : "off");
+}
+
+static void
+add_memory(struct http_fingerprint *fingerprint, const char *root)
+{
+    char text[FILE_SIZE] = "";
+    const char *total;
+
+    read_file(root, "/proc/meminfo", text, sizeof(text));
+    total = value_of(text, "MemTotal");
+    if (total == NULL)
+        add_value(fingerprint, "memory", NULL);
+    else
+        add_fact(fingerprint, "memory", "%llu MiB", strtoull(total, NULL, 10) / 1024);
+}
+
+/* What the hypervisor took for others, of all time since the system's start. */
+static void
+add_steal(struct http_fingerprint *fingerprint, const char *root)
+{
+    char text[FILE_SIZE] = "";
+    double fields[8] = {0};
+    double all = 0;
+
+    read_file(root, "/proc/stat", text, sizeof(text));
+    if (sscanf(text, "cpu %lf %lf %lf %lf %lf %lf %lf %lf", &fields[0], &fields[1], &fields[2],
+               &fields[3], &fields[4], &fields[5], &fields[6], &fields[7]) == 8)
+        for (unsigned i = 0; i < 8; i++)
+            all += fields[i];
+    if (all > 0)
+        add_fact(fingerprint, "steal", "%.2f %%", fields[7] / all * 100);
+    else
+        add_value(fingerprint, "steal", NULL);
+}
+
+static int
+is_visible(const struct dirent *entry)
+{
+    return entry->d_name[0] != '.';
+}
+
+/* Add a name to a list of them in a text, if there is room. */
+static void
+add_name(char *list, size_t size, const char *name)
+{
+    size_t length = strlen(list);
+
+    snprintf(list + length, size - length, "%s%s", length > 0 ? " " : "", name);
+}
+
+/* Which of the CPU's faults the kernel works around, and which it leaves; not those it has not. */
+static void
+add_mitigations(struct http_fingerprint *fingerprint, const char *root)
+{
+    static const char directory[] = CPU_DIRECTORY "/vulnerabilities";
+    char mitigated[HTTP_FACT_MAX] = "", vulnerable[HTTP_FACT_MAX] = "";
+    char path[PATH_SIZE], text[HTTP_FACT_MAX];
+    struct dirent **names;
+    const char *state;
+    int number;
+
+    snprintf(path, sizeof(path), "%s%s", root, directory);
+    number = scandir(path, &names, is_visible, alphasort);
+    if (number < 0) {
+        add_value(fingerprint, "mitigations", NULL);
+        return;
+    }
+    for (int i = 0; i < number; i++) {
+        snprintf(path, sizeof(path), "%s/%s", directory, names[i]->d_name);
+        state = read_line(root, path, text, sizeof(text));
+        if (strstr(state, "Vulnerable") != NULL)
+            add_name(vulnerable, sizeof(vulnerable), names[i]->d_name);
+        else if (strstr(state, "Mitigation") != NULL)
+            add_name(mitigated, sizeof(mitigated), names[i]->d_name);
+        free(names[i]);
+    }
+    free(names);
+    add_fact(fingerprint, "mitigations", "mitigated: %s; vulnerable: %s",
+             *mitigated == '\0' ? "none" : mitigated, *vulnerable == '\0' ? "none" : vulnerable);
+}
+
+static void
+add_open_files(struct http_fingerprint *fingerprint)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+        add_value(fingerprint, "open_files", NULL);
+    else
+        add_fact(fingerprint, "open_files", "soft %llu hard %llu",
+                 (unsigned long long)limit.rlim_cur, (unsigned long long)limit.rlim_max);
+}
+
+/* ---- The programs ---- */
+
+/* Append a word as a shell reads it back. */
+static void
+add_word(char *text, size_t size, const char *word)
+{
+    static const char safe[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                               "@%+=:,./_-";
+    char byte[2] = "";
+
+    if (*word != '\0' && word[strspn(word, safe)] == '\0') {
+        add_name(text, size, word);
+        return;
+    }
+    add_name(text, size, "'");
+    for (; *word != '\0'; word++) {
+        size_t length = strlen(text);
+
+        byte[0] = *word;
+        snprintf(text + length, size - length, "%s", *word == '\'' ? "'\\''" : byte);
+    }
+    snprintf(text + strlen(text), size - strlen(text), "'");
+}
+
+static void
+add_command(struct http_fingerprint *fingerprint, const struct http_plan *plan)
+{
+    char text[HTTP_FACT_MAX + 1] = "";
+
+    for (int i = 0; i < plan->argc; i++)
+        add_word(text, sizeof(text), plan->argv[i]);
+    add_value(fingerprint, "command", text);
+    add_value(fingerprint, "server_command", plan->server_cmd != NULL ? plan->server_cmd : "none");
+}
+
+void
+http_fingerprint_take(struct http_fingerprint *fingerprint, const char *root,
+                      const struct http_plan *plan)
+{
+    char text[HTTP_FACT_MAX];
+
+    fingerprint->number = 0;
+    add_command(fingerprint, plan);
+    add_value(fingerprint, "sxe_http", SXE_VERSION);
+    add_value(fingerprint, "compiler", COMPILER);
+    add_fact(fingerprint, "libev", "%d.%d", ev_version_major(), ev_version_minor());
+    add_value(fingerprint, "kernel",
+              read_line(root, "/proc/sys/kernel/osrelease", text, sizeof(text)));
+    add_cpu_model(fingerprint, root);
+    add_cpus_allowed(fingerprint, root);
+    add_turbo(fingerprint, root);
+    add_mitigations(fingerprint, root);
+    add_memory(fingerprint, root);
+    add_steal(fingerprint, root);
+    add_open_files(fingerprint);
+    for (unsigned i = 0; i < sizeof(files) / sizeof(files[0]); i++)
+        add_value(fingerprint, files[i].name, read_line(root, files[i].path, text, sizeof(text)));
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: the machine and the programs that a result comes from, as names and values. Place: taken
+ * once at the start of a run; stands in every output; compare says where two differ.
+ *
+ * Shape: kernel, cpu model, cpus online and allowed, governor, turbo, mitigations, memory, clock
+ * source, the sysctls that matter to sockets, ulimit -n, steal time, sxe-http's version and
+ * compiler, libev, command line (quoted as a shell needs it), --server-cmd. What the system does not
+ * tell is "unknown".
+ *
+ * Limits: reads Linux's /proc and /sys; where they are is a parameter, for the tests.
+ */
+#ifndef HTTP_FINGERPRINT_H
+#define HTTP_FINGERPRINT_H
+
+#include "plan.h"
+
+#define HTTP_FACTS_MAX 48
+#define HTTP_FACT_MAX  1024
+
+struct http_fact {
+    char name[48];             /* "kernel", "net.core.somaxconn" */
+    char value[HTTP_FACT_MAX]; /* one line; what is longer is cut, and ends with "..." */
+};
+
+struct http_fingerprint {
+    unsigned number;
+    struct http_fact facts[HTTP_FACTS_MAX];
+};
+
+/* root is "" for this machine. */
+void http_fingerprint_take(struct http_fingerprint *fingerprint, const char *root,
+                           const struct http_plan *plan);
+
+/* NULL if there is no such fact. */
+const char *http_fingerprint_find(const struct http_fingerprint *fingerprint, const char *name);
+
+#endif

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: things that are due at a time, the earliest first. Place: the worker keeps here what a
+ * socket waits for (its next query, its next connect, its reply's last moment) and what the run
+ * itself waits for; a ticker wakes it for the top. Pure: no clock.
+ *
+ * Shape: a binary heap in an array; entries with the same time come out in any order. Nothing is
+ * taken out of the middle: whoever takes an entry looks whether it still means something.
+ *
+ *              top: 3
+ *             5      4         a parent is due no later than its two children
+ *            9 7    8 6
+ *
+ * Limits: as many as http_heap_init was told; more is a programming error.
+ */
+#ifndef HTTP_HEAP_H
+#define HTTP_HEAP_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct http_due {
+    uint64_t ns;
+    uint32_t id;
+    uint32_t what;
+};
+
+struct http_heap {
+    struct http_due *entries; /* private */
+    size_t used;              /* ro */
+    size_t room;              /* ro */
+};
+
+/* 0 or -ENOMEM. */
+int http_heap_init(struct http_heap *heap, size_t room);
+void http_heap_free(struct http_heap *heap);
+
+void http_heap_push(struct http_heap *heap, struct http_due due);
+
+/* The earliest, still in the heap; NULL: there is none. */
+const struct http_due *http_heap_top(const struct http_heap *heap);
+
+/* Take it out. There must be one. */
+struct http_due http_heap_pop(struct http_heap *heap);
+
+#endif

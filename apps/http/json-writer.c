@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: MIT */
+#include "json-writer.h"
+
+#include <math.h>
+#include <stddef.h>
+#include <string.h>
+
+/* How many bytes of text the character takes at its beginning, 0 if it is no UTF-8 (RFC 3629). */
+static size_t
+character_length(const unsigned char *text)
+{
+    static const struct {
+        unsigned char first, last; /* of the first byte */
+        unsigned char second[2];   /* from, to: no overlong form, no surrogate, none too high */
+        unsigned char length;
+    } forms[] = {
+        {0x01, 0x7f, {0, 0}, 1},       {0xc2, 0xdf, {0x80, 0xbf}, 2}, {0xe0, 0xe0, {0xa0, 0xbf}, 3},
+        {0xe1, 0xec, {0x80, 0xbf}, 3}, {0xed, 0xed, {0x80, 0x9f}, 3}, {0xee, 0xef, {0x80, 0xbf}, 3},
+        {0xf0, 0xf0, {0x90, 0xbf}, 4}, {0xf1, 0xf3, {0x80, 0xbf}, 4}, {0xf4, 0xf4, {0x80, 0x8f}, 4},
+    };
+    unsigned i = 0;
+
+    while (i < sizeof(forms) / sizeof(forms[0]) && text[0] > forms[i].last)
+        i++;
+    if (i == sizeof(forms) / sizeof(forms[0]) || text[0] < forms[i].first)
+        return 0;
+    for (size_t at = 1; at < forms[i].length; at++) {
+        unsigned char from = at == 1 ? forms[i].second[0] : 0x80;
+        unsigned char to = at == 1 ? forms[i].second[1] : 0xbf;
+
+        if (text[at] < from || text[at] > to)
+            return 0;
+    }
+    return forms[i].length;
+}
+
+static void
+write_quoted(FILE *out, const char *string)
+{
+    const unsigned char *text = (const unsigned char *)string;
+
+    putc('"', out);
+    while (*text != '\0') {
+        size_t length = character_length(text);
+
+        if (length == 0)
+            fputs("\\ufffd", out);
+        else if (*text == '"' || *text == '\\')
+            fprintf(out, "\\%c", *text);
+        else if (*text < ' ' || *text == '<' || *text == 0x7f)
+            fprintf(out, "\\u%04x", *text);
+        else
+            fwrite(text, 1, length, out);
+        text += length > 0 ? length : 1;
+    }
+    putc('"', out);
+}
+
+static void
+break_line(const struct http_json *json)
+{
+    fprintf(json->out, "\n%*s", (int)json->depth * 2, "");
+}
+
+/* What stands in front of a value. */
+static void
+lead_in(struct http_json *json, const char *name)
+{
+    if (json->has_values)
+        putc(',', json->out);
+    if (json->depth > 0 && json->depth < HTTP_JSON_WIDE)
+        break_line(json);
+    else if (json->has_values)
+        putc(' ', json->out);
+    json->has_values = true;
+    if (name != NULL) {
+        write_quoted(json->out, name);
+        fputs(": ", json->out);
+    }
+}
+
+void
+http_json_init(struct http_json *json, FILE *out)
+{
+    *json = (struct http_json){.out = out};
+}
+
+void
+http_json_open(struct http_json *json, const char *name, char bracket)
+{
+    lead_in(json, name);
+    putc(bracket, json->out);
+    json->depth++;
+    json->has_values = false;
+}
+
+void
+http_json_close(struct http_json *json, char bracket)
+{
+    json->depth--;
+    if (json->has_values && json->depth + 1 < HTTP_JSON_WIDE)
+        break_line(json);
+    putc(bracket, json->out);
+    json->has_values = true;
+}
+
+void
+http_json_text(struct http_json *json, const char *name, const char *text)
+{
+    if (text == NULL) {
+        http_json_null(json, name);
+        return;
+    }
+    lead_in(json, name);
+    write_quoted(json->out, text);
+}
+
+void
+http_json_count(struct http_json *json, const char *name, uint64_t value)
+{
+    lead_in(json, name);
+    fprintf(json->out, "%llu", (unsigned long long)value);
+}
+
+void
+http_json_number(struct http_json *json, const char *name, double value)
+{
+    if (!isfinite(value)) {
+        http_json_null(json, name);
+        return;
+    }
+    lead_in(json, name);
+    fprintf(json->out, "%.15g", value);
+}
+
+void
+http_json_bool(struct http_json *json, const char *name, bool value)
+{
+    lead_in(json, name);
+    fputs(value ? "true" : "false", json->out);
+}
+
+void
+http_json_null(struct http_json *json, const char *name)
+{
+    lead_in(json, name);
+    fputs("null", json->out);
+}

@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: MIT */
+#include "live.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+
+#include "output.h"
+#include "text.h"
+
+#define NS          1000000000u
+#define REDRAW_NS   (NS / 10)
+#define SECONDS_MAX 60u /* of the sparkline */
+#define WIDTH       80u /* of a terminal that does not say */
+#define WIDTH_MIN   20u
+#define WIDTH_MAX   200u
+#define LINE_SIZE   (WIDTH_MAX * HTTP_SPARK_BYTES + 1)
+#define LINES       4u
+#define BAR_COLUMNS 20u
+
+/* The counts of a look. */
+struct look {
+    uint64_t at_ns;
+    uint64_t ok;
+    uint64_t errors;
+};
+
+struct http_live {
+    const struct http_plan *plan;
+    FILE *err;
+    bool is_terminal;
+    bool is_colored;
+    unsigned width;
+    unsigned drawn;     /* lines on the terminal */
+    struct look second; /* at the last full second */
+    double rate;        /* ok a second in the second before that */
+    double error_rate;
+    unsigned seconds;             /* in rates */
+    double rates[SECONDS_MAX];    /* a second each, the latest is the last */
+    struct http_histogram last;   /* response times in that second */
+    struct http_histogram before; /* at the last full second, since the beginning */
+};
+
+static unsigned
+terminal_width(FILE *err)
+{
+    struct winsize size = {0};
+
+    if (ioctl(fileno(err), TIOCGWINSZ, &size) < 0 || size.ws_col == 0)
+        return WIDTH;
+    /* A cursor behind the last column may be in the next line. */
+    return size.ws_col < WIDTH_MIN   ? WIDTH_MIN
+           : size.ws_col > WIDTH_MAX ? WIDTH_MAX
+                                     : size.ws_col - 1u;
+}
+
+static bool
+is_set(const char *name)
+{
+    const char *value = getenv(name);
+
+    return value != NULL && value[0] != '\0';
+}
+
+static bool
+can_move_cursor(void)
+{
+    const char *terminal = getenv("TERM");
+
+    return terminal != NULL && strcmp(terminal, "dumb") != 0;
+}
+
+struct http_live *
+http_live_new(const struct http_plan *plan, FILE *err, bool is_terminal)
+{
+    struct http_live *live = plan->quiet ? NULL : calloc(1, sizeof(*live));
+
+    if (live == NULL)
+        return NULL;
+    live->plan = plan;
+    live->err = err;
+    live->is_terminal = is_terminal && can_move_cursor();
+    live->is_colored = live->is_terminal && !is_set("NO_COLOR");
+    return live;
+}
+
+uint64_t
+http_live_period_ns(const struct http_live *live)
+{
+    return live != NULL && live->is_terminal ? REDRAW_NS : NS;
+}
+
+/* ---- What happened ---- */
+
+/* A new trial, or the end of a warm-up: counts begin again. */
+static bool
+has_begun_again(const struct http_live *live, const struct http_result *sum)
+{
+    return sum->ends[HTTP_END_OK] < live->second.ok ||
+           http_result_errors(sum) < live->second.errors ||
+           sum->response.count < live->before.count;
+}
+
+static void
+keep_second(struct http_live *live, const struct http_result *sum, uint64_t now_ns)
+{
+    live->second = (struct look){
+        .at_ns = now_ns,
+        .ok = sum->ends[HTTP_END_OK],
+        .errors = http_result_errors(sum),
+    };
+    live->before = sum->response;
+}
+
+static void
+keep_rate(struct http_live *live)
+{
+    if (live->seconds == SECONDS_MAX) {
+        memmove(live->rates, live->rates + 1, (SECONDS_MAX - 1) * sizeof(live->rates[0]));
+        live->seconds--;
+    }
+    live->rates[live->seconds++] = live->rate;
+}
+
+/* Whether a second is full: then its figures are there. */
+static bool
+take_second(struct http_live *live, const struct http_result *sum, uint64_t now_ns)
+{
+    double seconds;
+
+    if (live->second.at_ns == 0 || has_begun_again(live, sum)) {
+        keep_second(live, sum, now_ns);
+        return false;
+    }
+    /* The wake-ups of a whole second may come a little early. */
+    if (now_ns - live->second.at_ns < NS - REDRAW_NS / 2)
+        return false;
+    seconds = (double)(now_ns - live->second.at_ns) / NS;
+    live->rate = http_per_second(sum->ends[HTTP_END_OK] - live->second.ok, seconds);
+    live->error_rate = http_per_second(http_result_errors(sum) - live->second.errors, seconds);
+    live->last = sum->response;
+    http_histogram_subtract(&live->last, &live->before);
+    keep_rate(live);
+    keep_second(live, sum, now_ns);
+    return true;
+}
+
+/* How much of the run is done, 0 to 1; below 0: nobody knows. */
+static double
+part_done(const struct http_plan *plan, const struct http_result *sum, uint64_t now_ns)
+{
+    double done = -1;
+
+    if (sum->started_ns == 0 || sum->started_ns > now_ns)
+        return done;
+    if (plan->stop == HTTP_STOP_TIME)
+        done = (double)(now_ns - sum->started_ns) / (double)plan->duration_ns;
+    else if (plan->stop == HTTP_STOP_TOTAL)
+        done = (double)(sum->sent + http_result_skipped(sum)) / (double)plan->requests_max;
+    else if (plan->stop == HTTP_STOP_PER_SOCKET)
+        done = (double)(sum->sent + http_result_skipped(sum)) /
+               ((double)plan->queries * (double)plan->sockets);
+    return done > 1 ? 1 : done;
+}
+
+/* ---- Words ---- */
+
+static void add(char *line, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static void
+add(char *line, const char *format, ...)
+{
+    size_t used = strlen(line);
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(line + used, LINE_SIZE - used, format, arguments);
+    va_end(arguments);
+}
+
+static void
+add_progress(char *line, const struct http_live *live, const struct http_result *sum,
+             uint64_t now_ns)
+{
+    double done = part_done(live->plan, sum, now_ns);
+    double elapsed_s = sum->started_ns < now_ns ? (double)(now_ns - sum->started_ns) / NS : 0;
+
+    if (sum->started_ns == 0) {
+        add(line, "connecting: %llu of %u sockets", (unsigned long long)sum->opened,
+            live->plan->sockets);
+        return;
+    }
+    add(line, "%.0f s", elapsed_s);
+    if (done > 0)
+        add(line, ", %.0f %% done, %.0f s left", done * 100, elapsed_s / done - elapsed_s);
+}
+
+static void
+add_percentiles(char *line, const struct http_live *live)
+{
+    if (live->last.count > 0)
+        add(line, "p50 %s  p99 %s  max %s", http_percentile_text(&live->last, 0.5),
+            http_percentile_text(&live->last, 0.99), http_time_text(live->last.max_ns));
+    else
+        add(line, "no reply");
+}
+
+static void
+add_states(char *line, const struct http_result *sum)
+{
+    static const char *const names[] = {
+#define TEXT(enumerator, text) text,
+        HTTP_EACH_SOCKET_STATE(TEXT)
+#undef TEXT
+    };
+
+    for (unsigned state = 0; state < HTTP_SOCKET_STATES; state++)
+        if (sum->in_state[state] > 0)
+            add(line, "  %s %llu", names[state], (unsigned long long)sum->in_state[state]);
+}
+
+/* ---- One line a second ---- */
+
+static void
+print_second(const struct http_live *live, const struct http_result *sum, uint64_t now_ns)
+{
+    char line[LINE_SIZE] = "";
+
+    add_progress(line, live, sum, now_ns);
+    if (sum->started_ns != 0) {
+        add(line, ": %s/s  ", http_number_text(live->rate));
+        add_percentiles(line, live);
+        add(line, "  errors %llu", (unsigned long long)http_result_errors(sum));
+        if (http_result_skipped(sum) > 0)
+            add(line, "  skipped %llu", (unsigned long long)http_result_skipped(sum));
+    }
+    fprintf(live->err, "%s\n", line);
+    fflush(live->err);
+}
+
+/* ---- On a terminal ---- */
+
+static void
+add_bar(char *line, double done)
+{
+    if (done < 0)
+        return;
+    add(line, "  [");
+    for (unsigned i = 0; i < BAR_COLUMNS; i++)
+        add(line, "%s", i < done * BAR_COLUMNS ? "#" : ".");
+    add(line, "]");
+}
+
+/* The latest seconds for which there is room behind the rate. */
+static void
+add_sparkline(char *line, const struct http_live *live)
+{
+    char spark[SECONDS_MAX * HTTP_SPARK_BYTES + 1];
+    unsigned taken = http_columns(line);
+    unsigned room = live->width > taken ? live->width - taken : 0;
+    unsigned number = live->seconds < room ? live->seconds : room;
+
+    http_sparkline(spark, sizeof(spark), live->rates + live->seconds - number, number);
+    add(line, "%s", spark);
+}
+
+static void
+print_line(struct http_live *live, char *line, bool is_bad)
+{
+    bool is_red = is_bad && live->is_colored;
+
+    http_clip(line, live->width);
+    fprintf(live->err, "%s%s%s\033[K\n", is_red ? "\033[31m" : "", line, is_red ? "\033[0m" : "");
+    live->drawn++;
+}
+
+static void
+redraw(struct http_live *live, const struct http_result *sum, uint64_t now_ns)
+{
+    char lines[LINES][LINE_SIZE] = {""};
+    uint64_t errors = http_result_errors(sum);
+
+    live->width = terminal_width(live->err);
+    if (live->drawn == 0)
+        fputs("\033[?25l", live->err);
+    else
+        fprintf(live->err, "\r\033[%uA", live->drawn);
+    live->drawn = 0;
+    add(lines[0], "%s  ", http_model_text(live->plan->model));
+    add_progress(lines[0], live, sum, now_ns);
+    add_bar(lines[0], part_done(live->plan, sum, now_ns));
+    add(lines[1], "rate     %s/s  ", http_number_text(live->rate));
+    add_sparkline(lines[1], live);
+    add(lines[2], "response ");
+    add_percentiles(lines[2], live);
+    add(lines[2], "  errors %llu", (unsigned long long)errors);
+    if (live->error_rate > 0)
+        add(lines[2], " (%s/s)", http_number_text(live->error_rate));
+    add(lines[2], "  skipped %llu", (unsigned long long)http_result_skipped(sum));
+    add(lines[3], "sockets");
+    add_states(lines[3], sum);
+    for (unsigned i = 0; i < LINES; i++)
+        print_line(live, lines[i], i == 2 && errors > 0);
+    fflush(live->err);
+}
+
+void
+http_live_show(struct http_live *live, const struct http_result *sum, uint64_t now_ns)
+{
+    bool is_full;
+
+    if (live == NULL)
+        return;
+    is_full = take_second(live, sum, now_ns);
+    if (live->is_terminal)
+        redraw(live, sum, now_ns);
+    else if (is_full)
+        print_second(live, sum, now_ns);
+}
+
+void
+http_live_delete(struct http_live *live)
+{
+    if (live == NULL)
+        return;
+    if (live->drawn > 0)
+        fprintf(live->err, "\r\033[%uA\033[J\033[?25h", live->drawn);
+    fflush(live->err);
+    free(live);
+}

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * RFC 4180: lines end in CR LF, the first one names the columns, what holds a comma or a quote is
+ * quoted.
+ */
+#include "output.h"
+
+#define NS 1e9
+#define US 1e3
+
+static const struct {
+    const char *name;
+    double fraction;
+} percentiles[] = {
+    {"p50", 0.5}, {"p90", 0.9}, {"p99", 0.99}, {"p99.9", 0.999}, {"p99.99", 0.9999},
+};
+
+#define EACH(i, table)                      \
+    unsigned i = 0;                         \
+    i < sizeof(table) / sizeof((table)[0]); \
+    i++
+
+static void
+write_names(FILE *out)
+{
+    static const char *const times[] = {"connect", "first_byte", "service", "response"};
+
+    fputs("trial,seconds,rate,offered,sent,carried,skipped,in_flight,late,errors", out);
+#define NAME(enumerator, text, name) "," name
+    fputs(HTTP_EACH_END(NAME), out);
+#undef NAME
+    fputs(",sockets_wanted,sockets_opened,connect_seconds,syn_retries,bytes_sent,bytes_received",
+          out);
+    for (EACH(i, times)) {
+        fprintf(out, ",%s_count,%s_mean_us", times[i], times[i]);
+        for (EACH(k, percentiles))
+            fprintf(out, ",%s_%s_us", times[i], percentiles[k].name);
+        fprintf(out, ",%s_max_us", times[i]);
+    }
+    fputs(",cpu,run_queue,suspect\r\n", out);
+}
+
+static void
+write_count(FILE *out, uint64_t count)
+{
+    fprintf(out, ",%llu", (unsigned long long)count);
+}
+
+/* What cannot be told is an empty field. */
+static void
+write_times(FILE *out, const struct http_histogram *histogram)
+{
+    write_count(out, histogram->count);
+    if (histogram->count > 0)
+        fprintf(out, ",%.3f", http_histogram_mean_ns(histogram) / US);
+    else
+        putc(',', out);
+    for (EACH(k, percentiles)) {
+        double fraction = percentiles[k].fraction;
+
+        if (http_histogram_can_tell(histogram, fraction))
+            fprintf(out, ",%.3f", (double)http_histogram_quantile(histogram, fraction) / US);
+        else
+            putc(',', out);
+    }
+    fprintf(out, ",%.3f", (double)histogram->max_ns / US);
+}
+
+static void
+write_line(FILE *out, const struct http_result *result, const struct http_verdict *verdict)
+{
+    double query_s = (double)result->elapsed_ns / NS;
+
+    fprintf(out, ",%.6f,%.3f", query_s, http_per_second(result->ends[HTTP_END_OK], query_s));
+    write_count(out, result->offered);
+    write_count(out, result->sent);
+    write_count(out, result->carried);
+    write_count(out, http_result_skipped(result));
+    write_count(out, result->in_flight);
+    write_count(out, result->late);
+    write_count(out, http_result_errors(result));
+    for (unsigned i = 0; i < HTTP_ENDS; i++)
+        write_count(out, result->ends[i]);
+    write_count(out, result->sockets_wanted);
+    write_count(out, result->opened);
+    fprintf(out, ",%.6f", (double)result->connect_ns / NS);
+    write_count(out, result->syn_retries);
+    write_count(out, result->bytes_sent);
+    write_count(out, result->bytes_received);
+    write_times(out, &result->connect);
+    write_times(out, &result->first_byte);
+    write_times(out, &result->service);
+    write_times(out, &result->response);
+    fprintf(out, ",%.3f,%.3f,%u\r\n", verdict->cpu, verdict->run_queue, verdict->number);
+}
+
+int
+http_output_csv(FILE *out, const struct http_run *run)
+{
+    write_names(out);
+    for (unsigned i = 0; i < run->trials_number; i++) {
+        fprintf(out, "%u", i + 1);
+        write_line(out, run->trials[i].result, &run->trials[i].verdict);
+    }
+    fputs("total", out);
+    write_line(out, run->total, &run->verdict);
+    return http_output_finish(out);
+}
+
+/* ---- The five columns of S8 ---- */
+
+static void
+write_quoted(FILE *out, const char *text)
+{
+    for (; *text != '\0'; text++) {
+        if (*text == '"')
+            putc('"', out);
+        putc(*text, out);
+    }
+}
+
+static void
+write_candle(FILE *out, const char *kind, const char *client, const double us[3])
+{
+    putc('"', out);
+    write_quoted(out, kind);
+    fprintf(out, " %s\",%.3f,%.3f,%.3f,%.3f\r\n", client, us[0], us[1], us[1] * 1.01, us[2]);
+}
+
+static void
+write_kind(FILE *out, const char *name, const struct http_histogram *response)
+{
+    write_candle(out, name, "all",
+                 (double[]){(double)response->min_ns / US, http_histogram_mean_ns(response) / US,
+                            (double)response->max_ns / US});
+}
+
+static void
+write_client(FILE *out, const char *name, unsigned client, const struct http_client_result *times)
+{
+    char number[16];
+
+    snprintf(number, sizeof(number), "%u", client + 1);
+    write_candle(out, name, number,
+                 (double[]){(double)times->min_ns / US,
+                            (double)times->sum_ns / (double)times->count / US,
+                            (double)times->max_ns / US});
+}
+
+int
+http_output_candles(FILE *out, const struct http_run *run)
+{
+    const struct http_result *result = run->total;
+
+    fputs("kind and client,min (us),mean (us),101 % of mean (us),max (us)\r\n", out);
+    for (unsigned kind = 0; kind < result->kinds; kind++) {
+        const char *name = http_kind_name(run->plan, kind);
+
+        if (result->clients == 0 && result->by_kind[kind].response.count > 0)
+            write_kind(out, name, &result->by_kind[kind].response);
+        for (unsigned client = 0; client < result->clients; client++) {
+            const struct http_client_result *times =
+                &result->by_client[client * result->kinds + kind];
+
+            if (times->count > 0)
+                write_client(out, name, client, times);
+        }
+    }
+    return http_output_finish(out);
+}

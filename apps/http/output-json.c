@@ -1,0 +1,425 @@
+/* SPDX-License-Identifier: MIT */
+#include <string.h>
+
+#include "json-writer.h"
+#include "output.h"
+#include "requests.h"
+#include "sxe-util.h"
+#include "threshold.h"
+
+#define NS 1e9
+#define US 1e3
+
+#define NAME(enumerator, text, name) name,
+static const char *const skip_names[] = {HTTP_EACH_SKIP(NAME)};
+static const char *const end_names[] = {HTTP_EACH_END(NAME)};
+static const char *const unopened_names[] = {HTTP_EACH_UNOPENED(NAME)};
+
+/* ---- Times ---- */
+
+static const struct {
+    const char *name;
+    double fraction;
+} percentiles[] = {
+    {"p50", 0.5}, {"p90", 0.9}, {"p99", 0.99}, {"p99.9", 0.999}, {"p99.99", 0.9999},
+};
+
+static void
+write_percentiles(struct http_json *json, const struct http_histogram *histogram)
+{
+    for (unsigned i = 0; i < sizeof(percentiles) / sizeof(percentiles[0]); i++) {
+        double fraction = percentiles[i].fraction;
+
+        if (http_histogram_can_tell(histogram, fraction))
+            http_json_number(json, percentiles[i].name,
+                             (double)http_histogram_quantile(histogram, fraction) / US);
+        else
+            http_json_null(json, percentiles[i].name);
+    }
+}
+
+static void
+write_buckets(struct http_json *json, const struct http_histogram *histogram)
+{
+    struct http_bucket bucket;
+    unsigned at = 0;
+
+    http_json_open(json, "histogram", '[');
+    while (http_histogram_next(histogram, &at, &bucket)) {
+        http_json_open(json, NULL, '[');
+        http_json_number(json, NULL, (double)bucket.from_ns / US);
+        http_json_number(json, NULL, (double)bucket.to_ns / US);
+        http_json_count(json, NULL, bucket.count);
+        http_json_close(json, ']');
+    }
+    http_json_close(json, ']');
+}
+
+static void
+write_histogram(struct http_json *json, const char *name, const struct http_histogram *histogram)
+{
+    http_json_open(json, name, '{');
+    http_json_count(json, "count", histogram->count);
+    if (histogram->count > 0) {
+        http_json_number(json, "mean", http_histogram_mean_ns(histogram) / US);
+        http_json_number(json, "stdev", http_histogram_deviation_ns(histogram) / US);
+        http_json_number(json, "min", (double)histogram->min_ns / US);
+        http_json_number(json, "max", (double)histogram->max_ns / US);
+        write_percentiles(json, histogram);
+    }
+    write_buckets(json, histogram);
+    http_json_close(json, '}');
+}
+
+static void
+write_slice(struct http_json *json, const struct http_slice *slice)
+{
+    http_json_open(json, NULL, '[');
+    http_json_count(json, NULL, slice->offered);
+    http_json_count(json, NULL, slice->sent);
+    http_json_count(json, NULL, slice->ok);
+    http_json_count(json, NULL, slice->errors);
+    http_json_number(json, NULL, (double)http_slice_quantile_ns(slice, 0.5) / US);
+    http_json_number(json, NULL, (double)http_slice_quantile_ns(slice, 0.99) / US);
+    http_json_count(json, NULL, slice->max_us);
+    http_json_close(json, ']');
+}
+
+static void
+write_timeline(struct http_json *json, const struct http_timeline *timeline)
+{
+    http_json_open(json, "timeline", '{');
+    http_json_number(json, "width_s", (double)timeline->width_ns / NS);
+    http_json_open(json, "slices", '[');
+    for (unsigned i = 0; i < timeline->used; i++)
+        write_slice(json, &timeline->slices[i]);
+    http_json_close(json, ']');
+    http_json_close(json, '}');
+}
+
+/* ---- A result ---- */
+
+static void
+write_counts(struct http_json *json, const char *name, const char *const *names,
+             const uint64_t *counts, unsigned number)
+{
+    http_json_open(json, name, '{');
+    for (unsigned i = 0; i < number; i++)
+        http_json_count(json, names[i], counts[i]);
+    http_json_close(json, '}');
+}
+
+static void
+write_accounts(struct http_json *json, const struct http_result *result)
+{
+    http_json_open(json, "accounts", '{');
+    http_json_count(json, "offered", result->offered);
+    http_json_count(json, "sent", result->sent);
+    http_json_count(json, "carried", result->carried);
+    write_counts(json, "skipped", skip_names, result->skipped, HTTP_SKIPS);
+    write_counts(json, "ends", end_names, result->ends, HTTP_ENDS);
+    http_json_count(json, "in_flight", result->in_flight);
+    http_json_count(json, "late", result->late);
+    http_json_count(json, "bytes_sent", result->bytes_sent);
+    http_json_count(json, "bytes_received", result->bytes_received);
+    if (result->first_bad_status != 0)
+        http_json_count(json, "first_bad_status", result->first_bad_status);
+    if (result->first_error != 0)
+        http_json_text(json, "first_error", strerror(result->first_error));
+    http_json_close(json, '}');
+}
+
+static void
+write_sockets(struct http_json *json, const struct http_result *result)
+{
+    http_json_open(json, "sockets", '{');
+    http_json_count(json, "wanted", result->sockets_wanted);
+    http_json_count(json, "opened", result->opened);
+    write_counts(json, "unopened", unopened_names, result->unopened, HTTP_UNOPENEDS);
+    http_json_number(json, "seconds", (double)result->connect_ns / NS);
+    http_json_count(json, "reopened", result->reopened);
+    http_json_count(json, "syn_retries", result->syn_retries);
+    http_json_count(json, "retransmits", result->retransmits);
+    http_json_close(json, '}');
+}
+
+static void
+write_client(struct http_json *json, const struct http_result *result)
+{
+    http_json_open(json, "client", '{');
+    http_json_number(json, "cpu_user_s", (double)result->cpu_user_ns / NS);
+    http_json_number(json, "cpu_system_s", (double)result->cpu_system_ns / NS);
+    http_json_number(json, "run_queue_s", (double)result->run_queue_ns / NS);
+    http_json_number(json, "script_s", (double)result->script_ns / NS);
+    http_json_count(json, "script_calls", result->script_calls);
+    write_histogram(json, "schedule_lag", &result->schedule_lag);
+    write_histogram(json, "timer_error", &result->timer_error);
+    write_histogram(json, "loop_lag", &result->loop_lag);
+    http_json_close(json, '}');
+}
+
+/* One line a client: count, min, mean, max. */
+static void
+write_clients(struct http_json *json, const struct http_result *result, unsigned kind)
+{
+    http_json_open(json, "clients", '[');
+    for (unsigned client = 0; client < result->clients; client++) {
+        const struct http_client_result *times = &result->by_client[client * result->kinds + kind];
+
+        http_json_open(json, NULL, '[');
+        http_json_count(json, NULL, times->count);
+        http_json_number(json, NULL, (double)times->min_ns / US);
+        http_json_number(json, NULL,
+                         times->count > 0 ? (double)times->sum_ns / (double)times->count / US : 0);
+        http_json_number(json, NULL, (double)times->max_ns / US);
+        http_json_close(json, ']');
+    }
+    http_json_close(json, ']');
+}
+
+static void
+write_kinds(struct http_json *json, const struct http_plan *plan, const struct http_result *result)
+{
+    http_json_open(json, "kinds", '[');
+    for (unsigned kind = 0; kind < result->kinds; kind++) {
+        http_json_open(json, NULL, '{');
+        http_json_text(json, "name", http_kind_name(plan, kind));
+        http_json_count(json, "ok", result->by_kind[kind].ok);
+        http_json_count(json, "errors", result->by_kind[kind].errors);
+        write_histogram(json, "response", &result->by_kind[kind].response);
+        write_clients(json, result, kind);
+        http_json_close(json, '}');
+    }
+    http_json_close(json, ']');
+}
+
+static void
+write_verdict(struct http_json *json, const struct http_verdict *verdict)
+{
+    http_json_open(json, "verdict", '{');
+    http_json_number(json, "cpu", verdict->cpu);
+    http_json_number(json, "run_queue", verdict->run_queue);
+    http_json_open(json, "reasons", '[');
+    for (unsigned i = 0; i < verdict->number; i++)
+        http_json_text(json, NULL, verdict->reasons[i]);
+    http_json_close(json, ']');
+    http_json_close(json, '}');
+}
+
+/* What a trial and the total have in common; the seconds of the total are those of all trials. */
+static void
+write_result(struct http_json *json, const char *name, const struct http_plan *plan,
+             const struct http_trial *trial)
+{
+    const struct http_result *result = trial->result;
+    double seconds = (double)result->elapsed_ns / NS;
+
+    http_json_open(json, name, '{');
+    http_json_number(json, "rate", http_per_second(result->ends[HTTP_END_OK], seconds));
+    http_json_number(json, "seconds", seconds);
+    write_accounts(json, result);
+    write_sockets(json, result);
+    write_histogram(json, "connect", &result->connect);
+    write_histogram(json, "first_byte", &result->first_byte);
+    write_histogram(json, "service", &result->service);
+    write_histogram(json, "response", &result->response);
+    write_client(json, result);
+    write_timeline(json, &result->timeline);
+    write_kinds(json, plan, result);
+    write_verdict(json, &trial->verdict);
+    http_json_close(json, '}');
+}
+
+static void
+write_trials(struct http_json *json, const struct http_run *run)
+{
+    http_json_open(json, "trials", '[');
+    for (unsigned i = 0; i < run->trials_number; i++)
+        write_result(json, NULL, run->plan, &run->trials[i]);
+    http_json_close(json, ']');
+    write_result(json, "total", run->plan,
+                 &(struct http_trial){.result = run->total, .verdict = run->verdict});
+}
+
+/* ---- The plan ---- */
+
+static void
+write_seconds(struct http_json *json, const char *name, uint64_t ns)
+{
+    http_json_number(json, name, (double)ns / NS);
+}
+
+static void
+write_how_much(struct http_json *json, const struct http_plan *plan)
+{
+    static const char *const stops[] = {"per_socket", "total", "time", "replay"};
+
+    http_json_text(json, "stop", stops[plan->stop]);
+    http_json_count(json, "sockets", plan->sockets);
+    http_json_count(json, "workers", plan->workers);
+    http_json_count(json, "queries", plan->queries);
+    http_json_count(json, "requests_max", plan->requests_max);
+    write_seconds(json, "duration_s", plan->duration_ns);
+    write_seconds(json, "warmup_s", plan->warmup_ns);
+    write_seconds(json, "drain_s", plan->drain_ns);
+}
+
+static void
+write_when(struct http_json *json, const struct http_plan *plan)
+{
+    static const char *const models[] = {"closed", "partly_open", "open"};
+
+    http_json_text(json, "model", models[plan->model]);
+    http_json_text(json, "arrivals", plan->arrivals == HTTP_FIXED ? "fixed" : "poisson");
+    http_json_number(json, "rate", plan->rate);
+    http_json_number(json, "rate_end", plan->rate_end);
+    http_json_number(json, "replay_speed", plan->replay_speed);
+    write_seconds(json, "think_s", plan->think_ns);
+    write_seconds(json, "deadline_s", plan->deadline_ns);
+    http_json_count(json, "depth", plan->depth);
+    http_json_count(json, "ramp", plan->ramp);
+    http_json_number(json, "ramp_rate", plan->ramp_rate);
+    write_seconds(json, "timeout_s", plan->timeout_ns);
+    http_json_count(json, "seed", plan->seed);
+}
+
+static void
+write_plan(struct http_json *json, const struct http_plan *plan)
+{
+    http_json_open(json, "plan", '{');
+    http_json_text(json, "what", plan->what);
+    http_json_text(json, "authority", plan->authority);
+    http_json_text(json, "ip", plan->ip);
+    http_json_count(json, "port", plan->port);
+    http_json_text(json, "unix_path", plan->unix_path);
+    http_json_count(json, "proxy", plan->proxy);
+    write_when(json, plan);
+    write_how_much(json, plan);
+    http_json_count(json, "trials", plan->trials);
+    http_json_text(json, "server_cmd", plan->server_cmd);
+    http_json_bool(json, "aa", plan->aa);
+    http_json_close(json, '}');
+}
+
+/* ---- What was concluded ---- */
+
+static void
+write_interval(struct http_json *json, const char *name, const struct http_interval *interval,
+               double unit)
+{
+    http_json_open(json, name, '{');
+    http_json_number(json, "low", interval->low / unit);
+    http_json_number(json, "middle", interval->middle / unit);
+    http_json_number(json, "high", interval->high / unit);
+    http_json_bool(json, "is_known", interval->is_known);
+    http_json_close(json, '}');
+}
+
+static void
+write_figures(struct http_json *json, const struct http_run *run)
+{
+    static const char *const names[] = {"rate", "service.p50", "service.p99", "response.p50",
+                                        "response.p99"};
+
+    http_json_open(json, "figures", '{');
+    for (unsigned i = 0; i < HTTP_FIGURES; i++)
+        write_interval(json, names[i], &run->figures[i], i == HTTP_FIGURE_RATE ? 1 : US);
+    http_json_close(json, '}');
+    if (run->noise.is_known)
+        write_interval(json, "noise", &run->noise, 1);
+    else
+        http_json_null(json, "noise");
+}
+
+static void
+write_thresholds(struct http_json *json, const struct http_run *run)
+{
+    http_json_open(json, "thresholds", '[');
+    for (const char *const *text = run->plan->thresholds; *text != NULL; text++) {
+        struct http_threshold threshold;
+        bool is_told = false;
+        bool holds;
+
+        http_threshold_parse(&threshold, *text);
+        holds = http_threshold_holds(&threshold, run->total, &is_told);
+        http_json_open(json, NULL, '{');
+        http_json_text(json, "condition", *text);
+        http_json_number(json, "figure", http_threshold_figure(&threshold, run->total));
+        http_json_bool(json, "holds", holds);
+        http_json_bool(json, "is_told", is_told);
+        http_json_close(json, '}');
+    }
+    http_json_close(json, ']');
+}
+
+static void
+write_step(struct http_json *json, const struct http_step *step)
+{
+    http_json_open(json, NULL, '{');
+    http_json_number(json, "rate", step->rate);
+    http_json_number(json, "achieved", step->achieved);
+    http_json_number(json, "p50", (double)step->p50_ns / US);
+    http_json_number(json, "p90", (double)step->p90_ns / US);
+    http_json_number(json, "p99", (double)step->p99_ns / US);
+    http_json_number(json, "p99.9", (double)step->p999_ns / US);
+    http_json_number(json, "figure", step->figure);
+    http_json_bool(json, "is_told", step->is_told);
+    http_json_bool(json, "holds", step->holds);
+    http_json_close(json, '}');
+}
+
+static void
+write_find(struct http_json *json, const struct http_run *run)
+{
+    if (run->plan->find == NULL) {
+        http_json_null(json, "find");
+        return;
+    }
+    http_json_open(json, "find", '{');
+    http_json_text(json, "condition", run->plan->find);
+    http_json_number(json, "found_rate", run->found_rate);
+    http_json_open(json, "steps", '[');
+    for (unsigned i = 0; i < run->steps_number; i++)
+        write_step(json, &run->steps[i]);
+    http_json_close(json, ']');
+    http_json_close(json, '}');
+}
+
+static void
+write_origin(struct http_json *json, const struct http_run *run)
+{
+    const struct http_plan *plan = run->plan;
+
+    http_json_count(json, "sxe_http", 1);
+    http_json_text(json, "version", SXE_VERSION);
+    http_json_open(json, "command", '[');
+    for (int i = 0; i < plan->argc; i++)
+        http_json_text(json, NULL, plan->argv[i]);
+    http_json_close(json, ']');
+    http_json_text(json, "started_at", run->started_at);
+    http_json_count(json, "status", (uint64_t)run->status);
+    http_json_bool(json, "is_interrupted", run->is_interrupted);
+    http_json_open(json, "fingerprint", '{');
+    for (unsigned i = 0; i < run->fingerprint.number; i++)
+        http_json_text(json, run->fingerprint.facts[i].name, run->fingerprint.facts[i].value);
+    http_json_close(json, '}');
+}
+
+int
+http_output_json(FILE *out, const struct http_run *run)
+{
+    struct http_json json;
+
+    http_json_init(&json, out);
+    http_json_open(&json, NULL, '{');
+    write_origin(&json, run);
+    write_plan(&json, run->plan);
+    write_trials(&json, run);
+    write_figures(&json, run);
+    write_thresholds(&json, run);
+    write_find(&json, run);
+    write_verdict(&json, &run->verdict);
+    http_json_close(&json, '}');
+    putc('\n', out);
+    return http_output_finish(out);
+}

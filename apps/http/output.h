@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: a run for programs and for the browser. Place: http.c, one call a file that was asked for.
+ *
+ * Shape: output-json.c      everything, with full histograms; schema in docs/load-generator.md
+ *        output-csv.c       a line a trial; and the five columns of S8 a kind and client
+ *        output-hgrm.c      percentiles of response as HdrHistogram's tools read them, in ms
+ *        output-html.c      page.html with the JSON of one or several runs in it
+ *        output.c           the files that the plan asks for
+ *
+ * Each returns 0 or -errno of writing.
+ */
+#ifndef HTTP_OUTPUT_H
+#define HTTP_OUTPUT_H
+
+#include <stdio.h>
+
+#include "run.h"
+
+int http_output_json(FILE *out, const struct http_run *run);
+int http_output_csv(FILE *out, const struct http_run *run);
+int http_output_candles(FILE *out, const struct http_run *run);
+int http_output_hgrm(FILE *out, const struct http_run *run);
+int http_output_html(FILE *out, const struct http_run *run);
+
+/* All that the plan asks for; says on err what could not be written. 0 or HTTP_EXIT_ERRORS. */
+int http_output_all(const struct http_run *run, FILE *err);
+
+/* http html a.json b.json > page.html: several runs laid over one another. An exit status. */
+int http_output_overlay(int number, char **paths, FILE *out, FILE *err);
+
+/* ---- For those who print a run ---- */
+
+/* Write what is buffered; 0, or -errno if that, or anything before it, could not be written. */
+int http_output_finish(FILE *out);
+
+/* A second; 0 for no time. */
+double http_per_second(uint64_t count, double seconds);
+
+/* What the plan's requests are called; "request" if it has no name. */
+const char *http_kind_name(const struct http_plan *plan, unsigned kind);
+
+/* "closed loop", "partly open" or "open". */
+const char *http_model_text(enum http_model model);
+
+#endif

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: when queries arrive: the times of a Poisson or a fixed process at a rate that is constant or
+ * a ramp. Place: the worker asks for the next arrival. Pure: no clock, no memory.
+ *
+ * Shape: arrivals are those of a process of rate 1 (one each 1, or each Exp(1)), put through the
+ * inverse of the area under the rate. So a ramp is exact, and of N shards each has an N-th: of a
+ * fixed process every N-th arrival, of a Poisson one a process of an N-th of the rate, which is the
+ * same in law.
+ *
+ *     rate                    ____ rate_end, held after duration_ns
+ *               ______-------'
+ *     rate ----'                           area under it up to t = number of arrivals before t
+ */
+#ifndef HTTP_PACE_H
+#define HTTP_PACE_H
+
+#include "plan.h"
+
+/* All of it private. */
+struct http_pace {
+    enum http_arrivals arrivals;
+    double rate; /* a second; of all shards if they are fixed, of this one otherwise */
+    double rate_end;
+    double ramp_s;    /* 0: no ramp */
+    double start_s;   /* of the present rate, after the beginning */
+    double area;      /* of the next arrival, since then; below 0: due before then */
+    double stride;    /* of fixed arrivals: every so many-th is this shard's */
+    uint64_t last_ns; /* the latest that was given out */
+    uint64_t random[2];
+};
+
+/* xoroshiro128+: also for all else that is random in a run. Two numbers in [0, 1) and [0, n). */
+void http_random_init(uint64_t state[2], uint64_t seed);
+double http_random_fraction(uint64_t state[2]);
+uint64_t http_random_below(uint64_t state[2], uint64_t n);
+
+/* Shard 0 to shards - 1 of the plan's arrivals; seed, arrivals, rate and rate_end are read, and
+ * duration_ns if those two differ. The first fixed arrival is at 0. */
+void http_pace_init(struct http_pace *pace, const struct http_plan *plan, unsigned shard,
+                    unsigned shards);
+
+/* The next arrival, ns after the beginning; never earlier than the one before it. UINT64_MAX: there
+ * is none, the rate is 0 from now on. */
+uint64_t http_pace_next(struct http_pace *pace);
+
+/* From at_ns on the rate, over all shards, is this and no ramp. An arrival that was given out already
+ * stays; if it is later than at_ns, the new rate begins with it. Those that were due and not given out
+ * yet still come. */
+void http_pace_set_rate(struct http_pace *pace, uint64_t at_ns, double rate, unsigned shards);
+
+#endif

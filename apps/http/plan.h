@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: what one run is asked to do: everything that the command line says, checked, with its
+ * defaults. Place: command.c fills it; after that nobody writes it. The worker processes inherit it,
+ * so all that it points to is made before they are forked.
+ *
+ * Shape: the groups of --help. Times are nanoseconds, rates are a second.
+ */
+#ifndef HTTP_PLAN_H
+#define HTTP_PLAN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define HTTP_DEPTH_MAX   1024
+#define HTTP_WORKERS_MAX 256
+#define HTTP_TEXT_MAX    256
+
+/* Who decides when the next query is sent (Schroeder, Wierman, Harchol-Balter, NSDI 2006). */
+enum http_model {
+    HTTP_CLOSED,      /* each socket sends the next one when it has the reply: a slow server gets
+                         fewer */
+    HTTP_PARTLY_OPEN, /* they arrive at a rate; one that finds no free socket waits for one, and its
+                         response time counts from when it arrived */
+    HTTP_OPEN /* they arrive at a rate and wait for nothing; one that finds no free socket is
+                         skipped, and counted */
+};
+
+enum http_arrivals { HTTP_POISSON, HTTP_FIXED };
+
+enum http_stop {
+    HTTP_STOP_PER_SOCKET, /* -n: each socket has had its queries (2010) */
+    HTTP_STOP_TOTAL,      /* --requests: so many were offered, over all sockets */
+    HTTP_STOP_TIME,       /* -d: nothing is offered after duration_ns */
+    HTTP_STOP_REPLAY      /* the log that is replayed has ended */
+};
+
+struct http_requests; /* requests.h */
+struct http_expect;   /* expect.h */
+struct http_sources;  /* source.h */
+
+struct http_plan {
+    /* Where to: one server. */
+    char ip[64];           /* connect to; IPv4 or IPv6 text, perhaps with %zone */
+    uint16_t port;         /* 1 to 65535 */
+    const char *unix_path; /* connect to this instead, "@name" is abstract; NULL */
+    char what
+        [HTTP_TEXT_MAX]; /* "GET http://127.0.0.1:8000/", what the first line of a report says */
+    char authority[272]; /* "127.0.0.1:8000": the Host field of the first request */
+    const struct http_sources
+        *sources;   /* local addresses to connect from; NULL: the system's choice */
+    unsigned proxy; /* PROXY header at the front of each connection: 0 none, 1, 2 */
+
+    /* How much */
+    uint32_t sockets; /* over all workers */
+    unsigned workers; /* processes */
+    enum http_stop stop;
+    uint64_t queries;      /* a socket: STOP_PER_SOCKET */
+    uint64_t requests_max; /* in total: STOP_TOTAL */
+    uint64_t duration_ns;  /* STOP_TIME */
+    uint64_t warmup_ns;    /* at the beginning, not measured; 0 */
+    uint64_t drain_ns;     /* at the end wait so long for what is in flight */
+
+    /* When */
+    enum http_model model;
+    enum http_arrivals arrivals;
+    double rate;          /* queries a second over all workers, at the beginning */
+    double rate_end;      /* and at the end of duration_ns: a ramp; the same as rate otherwise */
+    double replay_speed;  /* times the log's own speed; 0 unless STOP_REPLAY */
+    uint64_t think_ns;    /* between a reply and the socket's next query */
+    uint64_t deadline_ns; /* one that waited longer for a socket is shed; 0: never */
+    unsigned depth;       /* queries in flight a socket: 1, more is pipelining */
+    unsigned ramp;        /* connects under way, over all workers */
+    double ramp_rate;     /* connects a second over all workers; 0: as fast as they go */
+    uint64_t timeout_ns;  /* for a connect, and for the oldest query in flight on a socket */
+    uint64_t seed;        /* of all that is random */
+
+    /* What */
+    struct http_requests *requests;
+    const struct http_expect *expect; /* never NULL: by default any 2xx with all of its body */
+
+    /* Judging, by the parent only */
+    unsigned trials;        /* 1: a single run */
+    unsigned trials_max;    /* with until_ci: no more than that */
+    double until_ci;        /* stop when the interval is narrower than this part of the median; 0 */
+    const char *server_cmd; /* restarted for each trial; NULL */
+    const char *thresholds[16]; /* 'p99<20ms', as given and already checked; NULL ends it */
+    const char *find;           /* the same: find the highest rate that holds it; NULL */
+    const char *baseline;       /* a .json to compare with; NULL */
+    bool aa;                    /* run twice, interleaved: the machine's noise floor */
+
+    /* Saying, by the parent only: paths, "-" is stdout, NULL is nowhere */
+    const char *json;
+    const char *csv;
+    const char *candles; /* the five columns of S8 */
+    const char *hgrm;
+    const char *html;
+    bool quiet; /* no progress on stderr */
+    int argc;   /* for the fingerprint */
+    char **argv;
+};
+
+#endif

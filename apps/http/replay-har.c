@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * HAR 1.2, which browsers save: {"log": {"entries": [{"startedDateTime": "...", "request": {...}},
+ * ...]}}. Jansson reads it; the replies, which are most of it, are in memory while it is read.
+ */
+#include "replay-private.h"
+
+#include <jansson.h>
+#include <string.h>
+#include <strings.h>
+
+#include "wrong.h"
+
+enum { PAIRS_MAX = 254 };
+
+/* Blocks for jansson. */
+static size_t
+read_block(void *buffer, size_t size, void *user)
+{
+    struct http_reader *reader = user;
+    size_t number = reader->to - reader->from;
+
+    if (number == 0)
+        number = http_reader_more(reader);
+    if (number > size)
+        number = size;
+    memcpy(buffer, reader->bytes + reader->from, number);
+    reader->from += number;
+    return number;
+}
+
+/* A string of the object; base NULL: it is not there. */
+static struct sxe_span
+string_of(const json_t *object, const char *name)
+{
+    const json_t *value = json_object_get(object, name);
+
+    return (struct sxe_span){json_string_value(value), json_string_length(value)};
+}
+
+/* What http:// and https:// are followed by: host, path, query; base NULL: it is another scheme,
+ * which no request was sent for. */
+static struct sxe_span
+after_scheme(struct sxe_span url)
+{
+    static const char *const schemes[] = {"http://", "https://"};
+
+    for (unsigned i = 0; i < 2; i++) {
+        size_t length = strlen(schemes[i]);
+
+        if (url.length > length && strncasecmp(url.base, schemes[i], length) == 0)
+            return (struct sxe_span){url.base + length, url.length - length};
+    }
+    return (struct sxe_span){0};
+}
+
+/* From the first slash up to a fragment. */
+static struct sxe_span
+target_of(struct sxe_span rest)
+{
+    const char *end = memchr(rest.base, '#', rest.length);
+    const char *slash;
+
+    if (end == NULL)
+        end = rest.base + rest.length;
+    slash = memchr(rest.base, '/', (size_t)(end - rest.base));
+    return slash == NULL ? sxe_http_span("/") : (struct sxe_span){slash, (size_t)(end - slash)};
+}
+
+/* Fields that are of a connection, of HTTP/2, or made by us. */
+static bool
+is_left_out(struct sxe_span name)
+{
+    static const char *const names[] = {
+        "Connection",     "Keep-Alive", "Proxy-Connection", "TE",   "Trailer", "Transfer-Encoding",
+        "Content-Length", "Upgrade",    "HTTP2-Settings",   "Host", "Expect"};
+
+    for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        if (http_template_is_name(name, names[i]))
+            return true;
+    }
+    return name.length > 0 && *name.base == ':';
+}
+
+/* The fields to be sent; false: there are too many, or one has no name and value. */
+static bool
+take_fields(const json_t *fields, struct sxe_http_pair *pairs, unsigned *number)
+{
+    *number = 0;
+    for (size_t i = 0; i < json_array_size(fields); i++) {
+        const json_t *field = json_array_get(fields, i);
+        struct sxe_http_pair pair = {string_of(field, "name"), string_of(field, "value")};
+
+        if (pair.name.base == NULL || pair.value.base == NULL || *number == PAIRS_MAX)
+            return false;
+        if (!is_left_out(pair.name))
+            pairs[(*number)++] = pair;
+    }
+    return true;
+}
+
+/* NULL, or why it is no request that can be sent. */
+static const char *
+compose(struct http_replay *replay, const json_t *request, struct http_template *template)
+{
+    struct sxe_http_pair pairs[PAIRS_MAX];
+    struct http_template_parts parts = {
+        .method = string_of(request, "method"),
+        .target = target_of(after_scheme(string_of(request, "url"))),
+        .body = string_of(json_object_get(request, "postData"), "text"),
+        .authority = replay->authority,
+        .pairs = pairs,
+        .is_literal = true};
+    const char *wrong = NULL;
+    int kind;
+
+    if (parts.method.length == 0 ||
+        !take_fields(json_object_get(request, "headers"), pairs, &parts.pairs_number))
+        return "it has no method, or fields without name and value";
+    kind = http_replay_kind(replay, parts.method, &wrong);
+    if (kind < 0)
+        return "it has one method too many";
+    wrong = http_template_compose(template, replay->options, &parts);
+    template->kind = (uint16_t)kind;
+    return wrong;
+}
+
+/* NULL, or why no more entries can be taken. */
+static const char *
+take_entry(struct http_replay *replay, const json_t *entry)
+{
+    const json_t *request = json_object_get(entry, "request");
+    struct sxe_span url = string_of(request, "url");
+    struct http_template template = {0};
+    const char *wrong;
+    uint64_t at_ns;
+
+    replay->lines++;
+    if (url.base != NULL && after_scheme(url).base == NULL)
+        return NULL;
+    if (url.base == NULL || !http_replay_iso_time(string_of(entry, "startedDateTime"), &at_ns)) {
+        http_replay_refuse(replay, sxe_http_span("it has no startedDateTime, or no request"));
+        return NULL;
+    }
+    wrong = compose(replay, request, &template);
+    if (wrong != NULL) {
+        http_replay_refuse(replay, sxe_http_span(wrong));
+        return NULL;
+    }
+    wrong = http_replay_add(replay, at_ns, (uint32_t)replay->number);
+    if (wrong != NULL)
+        http_template_free(&template);
+    else
+        replay->templates[replay->number - 1] = template;
+    return wrong;
+}
+
+const char *
+http_replay_read_har(struct http_replay *replay, struct http_reader *reader)
+{
+    json_error_t error;
+    json_t *root = json_load_callback(read_block, reader, JSON_ALLOW_NUL, &error);
+    const json_t *entries = json_object_get(json_object_get(root, "log"), "entries");
+    const char *wrong = NULL;
+
+    if (root == NULL && reader->error == 0)
+        return http_wrong("it begins as HAR, but line %d is not JSON: %s", error.line, error.text);
+    if (root != NULL && !json_is_array(entries))
+        wrong = "it is JSON, but not HAR: there is no log.entries";
+    for (size_t i = 0; i < json_array_size(entries) && wrong == NULL; i++) {
+        replay->is_cut = replay->number == replay->entries_max;
+        if (replay->is_cut)
+            break;
+        wrong = take_entry(replay, json_array_get(entries, i));
+    }
+    json_decref(root);
+    return wrong;
+}

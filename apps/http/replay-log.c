@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Access logs in the common and combined formats of Apache, nginx, sxe-httpd and many others:
+ *
+ *     127.0.0.1 - - [10/Oct/2000:13:55:36 -0700] "GET /a?b HTTP/1.0" 200 2326 "referer" "agent"
+ *                    ^ time                       ^ request; what is around them is not looked at
+ */
+#include "replay-private.h"
+
+#include <ctype.h>
+#include <string.h>
+
+#define TIME    "10/Oct/2000:13:55:36 -0700"
+#define VERSION "HTTP/"
+
+struct log_line {
+    uint64_t at_ns;
+    struct sxe_span text; /* "GET /a?b" */
+    struct sxe_span method;
+    struct sxe_span target;
+};
+
+static int
+hex_digit(char c)
+{
+    const char *digits = "0123456789abcdef";
+    const char *at = c == '\0' ? NULL : strchr(digits, tolower((unsigned char)c));
+
+    return at == NULL ? -1 : (int)(at - digits);
+}
+
+/* The byte that is escaped at the front of the text, behind its backslash, and how long that is:
+ * \xHH of nginx and Apache, and what C has of Apache. */
+static size_t
+unescape_one(struct sxe_span text, char *byte)
+{
+    static const char letters[] = "btnvfr"; /* from \b, which is 8, on */
+    const char *letter = memchr(letters, *text.base, strlen(letters));
+    int high;
+    int low;
+
+    if (letter != NULL) {
+        *byte = (char)('\b' + (letter - letters));
+        return 1;
+    }
+    *byte = *text.base;
+    if (*text.base != 'x' || text.length < 3)
+        return 1;
+    high = hex_digit(text.base[1]);
+    low = hex_digit(text.base[2]);
+    if (high < 0 || low < 0)
+        return 1;
+    *byte = (char)(high * 16 + low);
+    return 3;
+}
+
+/* What is in quotes at the front of the text, without escapes, into room, which is large enough.
+ * False: the quotes do not end. */
+static bool
+unquote(struct sxe_span text, char *room, struct sxe_span *result)
+{
+    *result = (struct sxe_span){room, 0};
+    for (size_t i = 1; i < text.length && *text.base == '"'; i++) {
+        char byte = text.base[i];
+
+        if (byte == '"')
+            return true;
+        if (byte == '\\' && i + 1 < text.length)
+            i += unescape_one((struct sxe_span){text.base + i + 1, text.length - i - 1}, &byte);
+        room[result->length++] = byte;
+    }
+    return false;
+}
+
+/* "GET /a HTTP/1.1": the last blank is before the version, the first behind the method. */
+static bool
+split_request(struct sxe_span request, struct log_line *line)
+{
+    const char *version = memrchr(request.base, ' ', request.length);
+    const char *end = request.base + request.length;
+    const char *blank = memchr(request.base, ' ', request.length);
+
+    if (version == NULL || version == blank || (size_t)(end - version - 1) <= strlen(VERSION) ||
+        memcmp(version + 1, VERSION, strlen(VERSION)) != 0)
+        return false;
+    line->text = (struct sxe_span){request.base, (size_t)(version - request.base)};
+    line->method = (struct sxe_span){request.base, (size_t)(blank - request.base)};
+    line->target = (struct sxe_span){blank + 1, (size_t)(version - blank - 1)};
+    return true;
+}
+
+/* The user's name may have a bracket too: it is the one that a time follows. */
+static bool
+parse_line(struct sxe_span text, char *room, struct log_line *line)
+{
+    const size_t length = strlen(TIME);
+    const char *end = text.base + text.length;
+    const char *p = text.base;
+
+    while ((p = memchr(p, '[', (size_t)(end - p))) != NULL) {
+        struct sxe_span request;
+
+        p++;
+        if ((size_t)(end - p) <= length || p[length] != ']' ||
+            !http_replay_log_time((struct sxe_span){p, length}, &line->at_ns))
+            continue;
+        p += length + 1;
+        while (p < end && *p == ' ')
+            p++;
+        return p < end && unquote((struct sxe_span){p, (size_t)(end - p)}, room, &request) &&
+               split_request(request, line);
+    }
+    return false;
+}
+
+/* The parser of lib-sxe-http decides; to CONNECT there would be a tunnel. */
+static bool
+is_sendable(const struct log_line *line)
+{
+    char head[HTTP_READER_ROOM];
+    struct sxe_http_request_head request = {.method = line->method, .target = line->target};
+
+    return line->method.length > 0 &&
+           !(line->method.length == 7 && memcmp(line->method.base, "CONNECT", 7) == 0) &&
+           sxe_http_request_write(&request, head, sizeof(head)) > 0;
+}
+
+/* The index of what the line asks for, a new one perhaps. SXE_NONE: it is not to be sent, or *wrong
+ * is set. */
+static uint32_t
+find_text(struct http_replay *replay, const struct log_line *line, const char **wrong)
+{
+    uint32_t request = http_texts_find(&replay->texts, line->text);
+    int kind;
+
+    if (request != SXE_NONE)
+        return request;
+    kind = is_sendable(line) ? http_replay_kind(replay, line->method, wrong) : -1;
+    if (kind < 0)
+        return SXE_NONE;
+    request = http_texts_add(&replay->texts, line->text, (uint16_t)kind);
+    if (request == SXE_NONE)
+        *wrong = "there is no memory";
+    return request;
+}
+
+/* NULL, or why no more lines can be taken. */
+static const char *
+take_line(struct http_replay *replay, struct sxe_span text)
+{
+    char room[HTTP_READER_ROOM];
+    const char *wrong = NULL;
+    struct log_line line;
+    uint32_t request = SXE_NONE;
+
+    if (parse_line(text, room, &line))
+        request = find_text(replay, &line, &wrong);
+    if (request != SXE_NONE)
+        return http_replay_add(replay, line.at_ns, request);
+    if (wrong == NULL)
+        http_replay_refuse(replay, text);
+    return wrong;
+}
+
+const char *
+http_replay_read_log(struct http_replay *replay, struct http_reader *reader)
+{
+    const char *wrong = NULL;
+    struct sxe_span line;
+
+    while (wrong == NULL && http_reader_line(reader, &line)) {
+        replay->lines++;
+        if (line.length > 0 && line.base[line.length - 1] == '\r')
+            line.length--;
+        if (line.length == 0)
+            continue;
+        replay->is_cut = replay->number == replay->entries_max;
+        if (replay->is_cut)
+            break;
+        wrong = take_line(replay, line);
+    }
+    return wrong;
+}

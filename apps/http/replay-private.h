@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: what the files that read logs share.
+ *
+ *     replay-reader.c   a file as lines, or as blocks
+ *     replay-time.c     times as logs write them
+ *     replay-texts.c    each different text once
+ *     replay-log.c      lines of an access log        -> entries
+ *     replay-har.c      entries of a HAR file         -> entries
+ *     replay.c          entries -> requests in order, when each is due, and the bytes of the next
+ */
+#ifndef HTTP_REPLAY_PRIVATE_H
+#define HTTP_REPLAY_PRIVATE_H
+
+#include "replay.h"
+#include "result.h"
+#include "template-private.h"
+
+/* ---- replay-reader.c ---- */
+
+#define HTTP_READER_ROOM 65536
+
+struct http_reader {
+    int fd;
+    int error; /* of reading: 0, or errno */
+    bool is_ended;
+    bool is_cut; /* the rest of a line that was too long comes next */
+    size_t from; /* what was read and not taken */
+    size_t to;
+    char bytes[HTTP_READER_ROOM];
+};
+
+/* 0 or -errno; "-" is stdin. */
+int http_reader_open(struct http_reader *reader, const char *path);
+void http_reader_close(struct http_reader *reader);
+
+/* Read behind what is there, if there is room: bytes read, or 0: the end, or reader->error. */
+size_t http_reader_more(struct http_reader *reader);
+
+/* The next line, without its LF; of one that is too long, its beginning. False: the end, or
+ * reader->error. */
+bool http_reader_line(struct http_reader *reader, struct sxe_span *line);
+
+/* ---- replay-time.c: nanoseconds since 1970 of all of a text; false: it is no time ---- */
+
+bool http_replay_log_time(struct sxe_span text, uint64_t *ns); /* 10/Oct/2000:13:55:36 -0700 */
+bool http_replay_iso_time(struct sxe_span text, uint64_t *ns); /* 2000-10-10T13:55:36.123-07:00 */
+
+/* ---- replay-texts.c ---- */
+
+struct http_text {
+    uint64_t offset;
+    uint32_t hash;
+    uint16_t length;
+    uint16_t kind;
+};
+
+/* All zero is empty. */
+struct http_texts {
+    char *bytes;
+    size_t bytes_number;
+    size_t bytes_room;
+    struct http_text *all;
+    uint32_t number;
+    uint32_t room;    /* of all, and half of slots; a power of two */
+    uint32_t *slots;  /* an index of all + 1, or 0 */
+    uint16_t longest; /* text */
+};
+
+/* The index of a text that is there, or SXE_NONE. */
+uint32_t http_texts_find(const struct http_texts *texts, struct sxe_span text);
+
+/* The index of one that was not there, of at most 65535 bytes, or SXE_NONE: no memory. */
+uint32_t http_texts_add(struct http_texts *texts, struct sxe_span text, uint16_t kind);
+void http_texts_free(struct http_texts *texts);
+
+/* ---- replay.c ---- */
+
+struct http_replay_entry {
+    uint64_t at_ns;
+    uint32_t request; /* index of texts, or of templates */
+    uint32_t line;    /* those of one time stay in this order */
+};
+
+struct http_replay {
+    struct http_requests requests;
+    const struct http_template_options *options; /* while the file is read, as all up to bad */
+    const char *authority;
+    size_t entries_max;
+    struct http_replay_entry *entries;
+    size_t number;
+    size_t room; /* of entries, and of templates */
+    bool is_har;
+    bool is_cut;     /* there were more than entries_max */
+    uint64_t lines;  /* or a HAR's entries; so far */
+    uint64_t bad;    /* of them */
+    uint64_t bad_at; /* the first, 1 the first of all */
+    char bad_text[80];
+
+    struct http_texts texts;         /* of a log: "GET /target" */
+    struct http_template *templates; /* of a HAR */
+    unsigned kinds;
+    char names[HTTP_KINDS_MAX][32];
+    const char *kind_names[HTTP_KINDS_MAX];
+    struct http_template rests[HTTP_KINDS_MAX]; /* of a log: its method's request for "/" */
+    uint32_t *order;                            /* [number] indices of texts, or of templates */
+    uint64_t *times_ns;                         /* [number] */
+    char *bytes;                                /* of a log: room for the longest request */
+    uint64_t random[2];
+};
+
+/* http_replay_new with another limit than HTTP_REPLAY_MAX. */
+struct http_requests *http_replay_load(const char *path, double speed, const char *authority,
+                                       const struct http_template_options *options, FILE *err,
+                                       size_t entries_max);
+
+/* Read all of a file: NULL, or what is wrong. */
+const char *http_replay_read_log(struct http_replay *replay, struct http_reader *reader);
+const char *http_replay_read_har(struct http_replay *replay, struct http_reader *reader);
+
+/* The index of the method's kind, a new one perhaps; -1: there are too many, or *wrong is set. */
+int http_replay_kind(struct http_replay *replay, struct sxe_span method, const char **wrong);
+
+/* One more request. NULL, or what is wrong. */
+const char *http_replay_add(struct http_replay *replay, uint64_t at_ns, uint32_t request);
+
+/* A line that is no request; what to show of it. */
+void http_replay_refuse(struct http_replay *replay, struct sxe_span line);
+
+#endif

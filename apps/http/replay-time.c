@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: MIT */
+#include "replay-private.h"
+
+#include <string.h>
+#include <time.h>
+
+#define NS_A_SECOND 1000000000
+
+enum { YEAR_MAX = 2200 };
+
+/* What is left of the text; base NULL: something was wrong, and everything is from now on. */
+static char
+peek(const struct sxe_span *text)
+{
+    return text->base != NULL && text->length > 0 ? *text->base : '\0';
+}
+
+static void
+skip(struct sxe_span *text)
+{
+    text->base++;
+    text->length--;
+}
+
+static void
+take(struct sxe_span *text, char wanted)
+{
+    if (peek(text) == wanted)
+        skip(text);
+    else
+        *text = (struct sxe_span){0};
+}
+
+static int
+take_number(struct sxe_span *text, unsigned digits, int least, int greatest)
+{
+    int number = 0;
+
+    for (; digits > 0 && peek(text) >= '0' && peek(text) <= '9'; digits--) {
+        number = number * 10 + (*text->base - '0');
+        skip(text);
+    }
+    if (digits > 0 || number < least || number > greatest)
+        *text = (struct sxe_span){0};
+    return number;
+}
+
+static int
+take_month(struct sxe_span *text)
+{
+    static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
+
+    for (int i = 0; i < 12; i++) {
+        if (text->base != NULL && text->length > 3 && memcmp(text->base, months + 3 * i, 3) == 0) {
+            *text = (struct sxe_span){text->base + 3, text->length - 3};
+            return i;
+        }
+    }
+    *text = (struct sxe_span){0};
+    return 0;
+}
+
+static void
+take_clock(struct sxe_span *text, struct tm *tm)
+{
+    tm->tm_hour = take_number(text, 2, 0, 23);
+    take(text, ':');
+    tm->tm_min = take_number(text, 2, 0, 59);
+    take(text, ':');
+    tm->tm_sec = take_number(text, 2, 0, 60);
+}
+
+/* Seconds that the zone is ahead of UTC: "Z", "-0700", "-07:00". */
+static int
+take_zone(struct sxe_span *text)
+{
+    int sign = peek(text) == '-' ? -1 : 1;
+    int hours;
+
+    if (peek(text) == 'Z') {
+        skip(text);
+        return 0;
+    }
+    take(text, sign < 0 ? '-' : '+');
+    hours = take_number(text, 2, 0, 23);
+    if (peek(text) == ':')
+        skip(text);
+    return sign * (hours * 3600 + take_number(text, 2, 0, 59) * 60);
+}
+
+/* Nanoseconds, of as many digits as there are. */
+static uint64_t
+take_fraction(struct sxe_span *text)
+{
+    uint64_t ns = 0;
+    uint64_t unit = NS_A_SECOND;
+
+    if (peek(text) != '.')
+        return 0;
+    skip(text);
+    for (; peek(text) >= '0' && peek(text) <= '9'; skip(text)) {
+        unit /= 10;
+        ns += unit * (uint64_t)(*text->base - '0');
+    }
+    return ns;
+}
+
+/* With the zone, which ends the text, it is a time if all was read. */
+static bool
+end_time(struct sxe_span *text, struct tm *tm, uint64_t *ns)
+{
+    int64_t seconds = timegm(tm) - take_zone(text);
+
+    if (text->base == NULL || text->length > 0 || seconds < 0)
+        return false;
+    *ns += (uint64_t)seconds * NS_A_SECOND;
+    return true;
+}
+
+bool
+http_replay_log_time(struct sxe_span text, uint64_t *ns)
+{
+    struct tm tm = {0};
+
+    tm.tm_mday = take_number(&text, 2, 1, 31);
+    take(&text, '/');
+    tm.tm_mon = take_month(&text);
+    take(&text, '/');
+    tm.tm_year = take_number(&text, 4, 1900, YEAR_MAX) - 1900;
+    take(&text, ':');
+    take_clock(&text, &tm);
+    take(&text, ' ');
+    *ns = 0;
+    return end_time(&text, &tm, ns);
+}
+
+bool
+http_replay_iso_time(struct sxe_span text, uint64_t *ns)
+{
+    struct tm tm = {0};
+
+    tm.tm_year = take_number(&text, 4, 1900, YEAR_MAX) - 1900;
+    take(&text, '-');
+    tm.tm_mon = take_number(&text, 2, 1, 12) - 1;
+    take(&text, '-');
+    tm.tm_mday = take_number(&text, 2, 1, 31);
+    take(&text, 'T');
+    take_clock(&text, &tm);
+    *ns = take_fraction(&text);
+    return end_time(&text, &tm, ns);
+}

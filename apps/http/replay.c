@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: MIT */
+#include "replay-private.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pace.h"
+#include "wrong.h"
+
+#define NO_MEMORY   "there is no memory"
+#define NS_A_SECOND UINT64_C(1000000000)
+#define DUE_MAX     9e18 /* three centuries */
+
+enum { FIRST_ROOM = 256 };
+
+static struct http_replay *
+replay_of(struct http_requests *requests)
+{
+    return (struct http_replay *)requests;
+}
+
+/* ---- In the worker ---- */
+
+static int
+begin(struct http_requests *requests, unsigned shard, unsigned shards, uint64_t seed)
+{
+    (void)shards;
+    http_random_init(replay_of(requests)->random, ~seed + shard);
+    return 0;
+}
+
+static void
+patch(struct http_replay *replay, const struct http_template *template, uint64_t sequence)
+{
+    if (template->places_number > 0)
+        http_places_patch(template->bytes, template->places, template->places_number, sequence,
+                          replay->random);
+}
+
+/* "GET /target", and what follows "/" in the method's request for that. */
+static void
+join(struct http_replay *replay, const struct http_text *text, struct http_query *query)
+{
+    const struct http_template *rest = &replay->rests[text->kind];
+    size_t begin_at = strlen(replay->names[text->kind]) + strlen(" /");
+
+    memcpy(replay->bytes, replay->texts.bytes + text->offset, text->length);
+    memcpy(replay->bytes + text->length, rest->bytes + begin_at, rest->length - begin_at);
+    query->bytes = replay->bytes;
+    query->length = (unsigned)(text->length + rest->length - begin_at);
+}
+
+static int
+next(struct http_requests *requests, uint64_t sequence, struct http_query *query)
+{
+    struct http_replay *replay = replay_of(requests);
+    const struct http_template *template;
+    uint32_t request;
+
+    if (sequence >= replay->number)
+        return -1;
+    request = replay->order[sequence];
+    template = replay->is_har ? &replay->templates[request]
+                              : &replay->rests[replay->texts.all[request].kind];
+    patch(replay, template, sequence);
+    *query = (struct http_query){.bytes = template->bytes,
+                                 .length = template->length,
+                                 .kind = template->kind,
+                                 .is_head = template->is_head};
+    if (!replay->is_har)
+        join(replay, &replay->texts.all[request], query);
+    return 0;
+}
+
+static void
+end(struct http_requests *requests, uint64_t *calls, uint64_t *ns)
+{
+    (void)requests;
+    *calls = *ns = 0;
+}
+
+/* ---- While the file is read ---- */
+
+int
+http_replay_kind(struct http_replay *replay, struct sxe_span method, const char **wrong)
+{
+    const struct http_template_parts parts = {.method = method,
+                                              .target = sxe_http_span("/"),
+                                              .authority = replay->authority,
+                                              .is_literal = true};
+    unsigned kind = 0;
+
+    while (kind < replay->kinds && (strlen(replay->names[kind]) != method.length ||
+                                    memcmp(replay->names[kind], method.base, method.length) != 0))
+        kind++;
+    if (kind < replay->kinds)
+        return (int)kind;
+    if (kind == HTTP_KINDS_MAX || method.length >= sizeof(replay->names[0]))
+        return -1;
+    if (!replay->is_har)
+        *wrong = http_template_compose(&replay->rests[kind], replay->options, &parts);
+    if (*wrong != NULL)
+        return -1;
+    replay->rests[kind].kind = (uint16_t)kind;
+    memcpy(replay->names[kind], method.base, method.length);
+    replay->kind_names[kind] = replay->names[kind];
+    replay->kinds++;
+    return (int)kind;
+}
+
+static bool
+grow(struct http_replay *replay)
+{
+    size_t room = replay->room > 0 ? 2 * replay->room : FIRST_ROOM;
+    struct http_replay_entry *entries = realloc(replay->entries, room * sizeof(*entries));
+
+    if (entries == NULL)
+        return false;
+    replay->entries = entries;
+    if (replay->is_har) {
+        struct http_template *templates =
+            realloc(replay->templates, room * sizeof(*replay->templates));
+
+        if (templates == NULL)
+            return false;
+        replay->templates = templates;
+    }
+    replay->room = room;
+    return true;
+}
+
+const char *
+http_replay_add(struct http_replay *replay, uint64_t at_ns, uint32_t request)
+{
+    if (replay->number == replay->room && !grow(replay))
+        return NO_MEMORY;
+    replay->entries[replay->number] =
+        (struct http_replay_entry){at_ns, request, (uint32_t)replay->number};
+    replay->number++;
+    return NULL;
+}
+
+void
+http_replay_refuse(struct http_replay *replay, struct sxe_span line)
+{
+    if (replay->bad++ > 0)
+        return;
+    replay->bad_at = replay->lines;
+    snprintf(replay->bad_text, sizeof(replay->bad_text), "%.*s", (int)line.length, line.base);
+}
+
+/* ---- When it was read ---- */
+
+static int
+compare(const void *a, const void *b)
+{
+    const struct http_replay_entry *one = a;
+    const struct http_replay_entry *other = b;
+
+    if (one->at_ns != other->at_ns)
+        return one->at_ns < other->at_ns ? -1 : 1;
+    return one->line < other->line ? -1 : 1;
+}
+
+/* Servers write a line when the reply ends, so most logs are in order; several servers' are not. */
+static void
+sort(struct http_replay *replay)
+{
+    size_t i = 1;
+
+    while (i < replay->number && replay->entries[i - 1].at_ns <= replay->entries[i].at_ns)
+        i++;
+    if (i < replay->number)
+        qsort(replay->entries, replay->number, sizeof(*replay->entries), compare);
+}
+
+/* A log says only the second: each entry has an equal part of it. */
+static void
+spread(struct http_replay *replay)
+{
+    size_t i = 0;
+
+    while (i < replay->number) {
+        uint64_t second = replay->entries[i].at_ns;
+        size_t from = i;
+
+        while (i < replay->number && replay->entries[i].at_ns == second)
+            i++;
+        for (size_t k = from; k < i; k++)
+            replay->entries[k].at_ns += NS_A_SECOND * (k - from) / (i - from);
+    }
+}
+
+static bool
+make_room_for_bytes(struct http_replay *replay)
+{
+    size_t longest = 0;
+
+    for (unsigned i = 0; i < replay->kinds; i++) {
+        if (replay->rests[i].length > longest)
+            longest = replay->rests[i].length;
+    }
+    replay->bytes = malloc(replay->texts.longest + longest);
+    return replay->bytes != NULL;
+}
+
+/* The entries become what the worker reads. */
+static const char *
+finish(struct http_replay *replay, double speed)
+{
+    sort(replay);
+    if (!replay->is_har)
+        spread(replay);
+    replay->order = malloc(replay->number * sizeof(*replay->order));
+    replay->times_ns = malloc(replay->number * sizeof(*replay->times_ns));
+    if (replay->order == NULL || replay->times_ns == NULL || !make_room_for_bytes(replay))
+        return NO_MEMORY;
+    for (size_t i = 0; i < replay->number; i++) {
+        double after = (double)(replay->entries[i].at_ns - replay->entries[0].at_ns);
+        double due = speed > 0 ? after / speed : 0;
+
+        replay->order[i] = replay->entries[i].request;
+        replay->times_ns[i] = due < DUE_MAX ? (uint64_t)due : (uint64_t)DUE_MAX;
+    }
+    free(replay->entries);
+    replay->entries = NULL;
+    replay->requests.number = replay->number;
+    replay->requests.times_ns = replay->times_ns;
+    replay->requests.kinds = replay->kinds;
+    replay->requests.kind_names = replay->kind_names;
+    return NULL;
+}
+
+/* NULL, or why there is nothing to replay. What is left out is said. */
+static const char *
+judge(const struct http_replay *replay, const char *path, FILE *err)
+{
+    const char *what = replay->is_har ? "entries" : "lines";
+    bool is_refused = replay->bad * 10 > replay->bad + replay->number;
+    const char *text;
+
+    if (replay->bad > 0) {
+        text = http_wrong("%llu of %llu %s are no requests%s; the first is number %llu: %s",
+                          (unsigned long long)replay->bad,
+                          (unsigned long long)(replay->bad + replay->number), what,
+                          is_refused ? "" : " and are left out", (unsigned long long)replay->bad_at,
+                          replay->bad_text);
+        if (is_refused)
+            return text;
+        fprintf(err, "sxe-http: '%s': %s\n", path, text);
+    }
+    if (replay->number == 0)
+        return "there are no requests in it";
+    if (replay->is_cut)
+        fprintf(err, "sxe-http: '%s': what follows the first %zu requests is left out\n", path,
+                replay->number);
+    return NULL;
+}
+
+/* HAR is a JSON object, perhaps behind a mark of the order of its bytes. */
+static const char *
+read_file(struct http_replay *replay, struct http_reader *reader)
+{
+    const char *wrong;
+    const char *p;
+    const char *end;
+
+    http_reader_more(reader);
+    if (reader->to >= 3 && memcmp(reader->bytes, "\xef\xbb\xbf", 3) == 0)
+        reader->from = 3;
+    p = reader->bytes + reader->from;
+    end = reader->bytes + reader->to;
+    if (end - p >= 2 && memcmp(p, "\x1f\x8b", 2) == 0)
+        return "it is compressed: give it to --replay - by zcat";
+    while (p < end && isspace((unsigned char)*p))
+        p++;
+    replay->is_har = p < end && *p == '{';
+    wrong = replay->is_har ? http_replay_read_har(replay, reader)
+                           : http_replay_read_log(replay, reader);
+    return reader->error != 0 ? strerror(reader->error) : wrong;
+}
+
+static const char *
+load(struct http_replay *replay, const char *path, double speed, FILE *err)
+{
+    struct http_reader *reader = malloc(sizeof(*reader));
+    const char *wrong;
+    int error;
+
+    if (reader == NULL)
+        return NO_MEMORY;
+    error = http_reader_open(reader, path);
+    if (error < 0) {
+        free(reader);
+        return strerror(-error);
+    }
+    wrong = read_file(replay, reader);
+    http_reader_close(reader);
+    free(reader);
+    if (wrong == NULL)
+        wrong = judge(replay, path, err);
+    return wrong != NULL ? wrong : finish(replay, speed);
+}
+
+struct http_requests *
+http_replay_load(const char *path, double speed, const char *authority,
+                 const struct http_template_options *options, FILE *err, size_t entries_max)
+{
+    struct http_replay *replay = calloc(1, sizeof(*replay));
+    const char *wrong = NO_MEMORY;
+
+    if (replay != NULL) {
+        replay->requests.begin = begin;
+        replay->requests.next = next;
+        replay->requests.end = end;
+        replay->options = options;
+        replay->authority = authority;
+        replay->entries_max = entries_max;
+        wrong = load(replay, path, speed, err);
+        if (wrong == NULL)
+            return &replay->requests;
+        http_replay_free(&replay->requests);
+    }
+    fprintf(err,
+            "sxe-http: '%s' cannot be replayed: %s; an access log in common or combined "
+            "format is needed, or a HAR file\n",
+            path, wrong);
+    return NULL;
+}
+
+struct http_requests *
+http_replay_new(const char *path, double speed, const char *authority,
+                const struct http_template_options *options, FILE *err)
+{
+    return http_replay_load(path, speed, authority, options, err, HTTP_REPLAY_MAX);
+}
+
+void
+http_replay_free(struct http_requests *requests)
+{
+    struct http_replay *replay = replay_of(requests);
+
+    if (replay == NULL)
+        return;
+    for (size_t i = 0; replay->templates != NULL && i < replay->number; i++)
+        http_template_free(&replay->templates[i]);
+    for (unsigned i = 0; i < replay->kinds; i++)
+        http_template_free(&replay->rests[i]);
+    http_texts_free(&replay->texts);
+    free(replay->templates);
+    free(replay->entries);
+    free(replay->order);
+    free(replay->times_ns);
+    free(replay->bytes);
+    free(replay);
+}

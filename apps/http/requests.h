@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: where the bytes of the next query come from. Place: the worker asks next() for each query it
+ * sends, and tells replied() about each reply, if the source wants that; whether they come from a
+ * template, a file, a log or a script it does not know.
+ *
+ * Shape: one struct of functions, as a base that each source has as its first member:
+ *
+ *     command line, request files   template.c   bytes with places that are patched
+ *     access log, HAR               replay.c     a list with times
+ *     script, scenario              script.c     what a Lua function returns
+ *
+ * A source is made in the parent; begin() is called once in each worker process, before its first
+ * next(), and end() when it is done.
+ *
+ * Limits: one thread. The bytes are the source's, and stay until the next call of next().
+ */
+#ifndef HTTP_REQUESTS_H
+#define HTTP_REQUESTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct http_expect;
+
+/* One query, ready to be written. */
+struct http_query {
+    const char *bytes;
+    unsigned length;
+    uint16_t kind;     /* below requests->kinds */
+    bool is_head;      /* HEAD: its reply has no body (RFC 9110, 9.3.2) */
+    uint64_t delay_ns; /* wait so long before it is written (a script's delay()); 0 */
+    const struct http_expect *expect; /* instead of the plan's; NULL */
+};
+
+/* A whole reply, for a source that wants them. */
+struct http_exchange {
+    uint16_t kind;
+    uint16_t status;
+    const char *head; /* status line and fields, without the empty line */
+    size_t head_length;
+    const char *body;
+    size_t body_length;
+    uint64_t service_ns;
+};
+
+struct http_requests {
+    unsigned kinds;                /* ro: 1 to HTTP_KINDS_MAX */
+    const char *const *kind_names; /* ro: [kinds] */
+    bool wants_replies;            /* ro, after begin() */
+    uint64_t number;               /* ro: of a log that is replayed; 0: endless */
+    const uint64_t *times_ns;      /* ro: [number] when each is due; NULL */
+
+    /* In the worker process, shard of shards, before its first query; 0, or -errno after saying on
+     * stderr what is wrong. */
+    int (*begin)(struct http_requests *requests, unsigned shard, unsigned shards, uint64_t seed);
+
+    /* The next query of this worker, sequence 0, 1, 2 ... 0, or -1: the source wants the run to end
+     * (a script called thread:stop, or failed and said so on stderr). */
+    int (*next)(struct http_requests *requests, uint64_t sequence, struct http_query *query);
+
+    /* Only if wants_replies. False: the reply is a failed check. May be NULL. */
+    bool (*replied)(struct http_requests *requests, const struct http_exchange *exchange);
+
+    /* In the worker, at its end. *calls and *ns become what its script took. */
+    void (*end)(struct http_requests *requests, uint64_t *calls, uint64_t *ns);
+};
+
+#endif

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: MIT */
+#include "result.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* What counts since the beginning, or since the mark. The rest is of the whole run or of now. */
+#define EACH_COUNT(X)                                                                    \
+    X(reopened)                                                                          \
+    X(retransmits) X(offered) X(sent) X(carried) X(late) X(bytes_sent) X(bytes_received) \
+        X(cpu_user_ns) X(cpu_system_ns) X(run_queue_ns) X(script_ns) X(script_calls)
+#define EACH_HISTOGRAM(X) \
+    X(first_byte) X(service) X(response) X(schedule_lag) X(timer_error) X(loop_lag)
+
+static void
+add_counts(uint64_t *to, const uint64_t *counts, unsigned number)
+{
+    for (unsigned i = 0; i < number; i++)
+        to[i] += counts[i];
+}
+
+static void
+subtract_counts(uint64_t *from, const uint64_t *counts, unsigned number)
+{
+    for (unsigned i = 0; i < number; i++)
+        from[i] -= counts[i];
+}
+
+static uint64_t
+sum_of(const uint64_t *counts, unsigned number)
+{
+    uint64_t sum = 0;
+
+    for (unsigned i = 0; i < number; i++)
+        sum += counts[i];
+    return sum;
+}
+
+static void
+keep_longest(uint64_t *to, uint64_t ns)
+{
+    if (ns > *to)
+        *to = ns;
+}
+
+/* What came behind the mark; nothing, if the last reply was read before it. */
+static uint64_t
+later_part(uint64_t ns, uint64_t mark_ns)
+{
+    return ns > mark_ns ? ns - mark_ns : 0;
+}
+
+static void
+add_sockets(struct http_result *to, const struct http_result *result)
+{
+    to->sockets_wanted += result->sockets_wanted;
+    to->opened += result->opened;
+    to->syn_retries += result->syn_retries;
+    add_counts(to->unopened, result->unopened, HTTP_UNOPENEDS);
+    add_counts(to->in_state, result->in_state, HTTP_SOCKET_STATES);
+    keep_longest(&to->connect_ns, result->connect_ns);
+    http_histogram_add(&to->connect, &result->connect);
+}
+
+static void
+add_clients(struct http_result *to, const struct http_result *result)
+{
+    bool is_first = to->kinds == 0;
+    bool are_known = result->clients > 0 && (is_first || to->clients > 0);
+    uint64_t used = (uint64_t)to->clients * result->kinds;
+    uint64_t more = (uint64_t)result->clients * result->kinds;
+
+    if (result->kinds == 0)
+        return;
+    to->kinds = result->kinds;
+    if (!are_known || used + more > HTTP_CLIENTS_MAX) {
+        to->clients = 0;
+        return;
+    }
+    memcpy(&to->by_client[used], result->by_client, more * sizeof(result->by_client[0]));
+    to->clients += result->clients;
+}
+
+static void
+add_kinds(struct http_result *to, const struct http_result *result)
+{
+    for (unsigned i = 0; i < result->kinds; i++) {
+        to->by_kind[i].ok += result->by_kind[i].ok;
+        to->by_kind[i].errors += result->by_kind[i].errors;
+        http_histogram_add(&to->by_kind[i].response, &result->by_kind[i].response);
+    }
+}
+
+void
+http_result_add(struct http_result *to, const struct http_result *result)
+{
+#define ADD(name) to->name += result->name;
+    EACH_COUNT(ADD)
+#undef ADD
+#define ADD(name) http_histogram_add(&to->name, &result->name);
+    EACH_HISTOGRAM(ADD)
+#undef ADD
+    add_sockets(to, result);
+    add_counts(to->skipped, result->skipped, HTTP_SKIPS);
+    add_counts(to->ends, result->ends, HTTP_ENDS);
+    to->waiting += result->waiting;
+    to->in_flight += result->in_flight;
+    if (to->started_ns == 0 || (result->started_ns > 0 && result->started_ns < to->started_ns))
+        to->started_ns = result->started_ns;
+    keep_longest(&to->elapsed_ns, result->elapsed_ns);
+    if (to->first_bad_status == 0)
+        to->first_bad_status = result->first_bad_status;
+    if (to->first_error == 0)
+        to->first_error = result->first_error;
+    to->interrupted |= result->interrupted;
+    http_timeline_add(&to->timeline, &result->timeline);
+    add_clients(to, result);
+    add_kinds(to, result);
+}
+
+static void
+subtract_kinds(struct http_result *result, const struct http_result *earlier)
+{
+    for (unsigned i = 0; i < earlier->kinds; i++) {
+        result->by_kind[i].ok -= earlier->by_kind[i].ok;
+        result->by_kind[i].errors -= earlier->by_kind[i].errors;
+        http_histogram_subtract(&result->by_kind[i].response, &earlier->by_kind[i].response);
+    }
+    for (unsigned i = 0; i < earlier->clients * earlier->kinds; i++) {
+        result->by_client[i].count -= earlier->by_client[i].count;
+        result->by_client[i].sum_ns -= earlier->by_client[i].sum_ns;
+    }
+}
+
+void
+http_result_subtract(struct http_result *result, const struct http_result *earlier)
+{
+#define SUBTRACT(name) result->name -= earlier->name;
+    EACH_COUNT(SUBTRACT)
+#undef SUBTRACT
+#define SUBTRACT(name) http_histogram_subtract(&result->name, &earlier->name);
+    EACH_HISTOGRAM(SUBTRACT)
+#undef SUBTRACT
+    subtract_counts(result->skipped, earlier->skipped, HTTP_SKIPS);
+    subtract_counts(result->ends, earlier->ends, HTTP_ENDS);
+    result->offered += earlier->waiting;
+    result->carried += earlier->in_flight;
+    result->started_ns += earlier->elapsed_ns;
+    result->elapsed_ns = later_part(result->elapsed_ns, earlier->elapsed_ns);
+    if (result->ends[HTTP_END_BAD_STATUS] == 0)
+        result->first_bad_status = 0;
+    if (result->ends[HTTP_END_OTHER] == 0 && result->unopened[HTTP_UNOPENED_OTHER] == 0)
+        result->first_error = 0;
+    http_timeline_subtract(&result->timeline, &earlier->timeline, earlier->elapsed_ns);
+    subtract_kinds(result, earlier);
+}
+
+uint64_t
+http_result_skipped(const struct http_result *result)
+{
+    return sum_of(result->skipped, HTTP_SKIPS);
+}
+
+uint64_t
+http_result_errors(const struct http_result *result)
+{
+    return sum_of(result->ends, HTTP_ENDS) - result->ends[HTTP_END_OK];
+}
+
+const char *
+http_result_check(const struct http_result *result)
+{
+    static _Thread_local char text[160];
+    unsigned long long skipped = http_result_skipped(result);
+    unsigned long long ended = sum_of(result->ends, HTTP_ENDS);
+    unsigned long long unopened = sum_of(result->unopened, HTTP_UNOPENEDS);
+    unsigned long long offered = result->offered, sent = result->sent, waiting = result->waiting,
+                       carried = result->carried, in_flight = result->in_flight,
+                       wanted = result->sockets_wanted, opened = result->opened;
+
+    if (offered != sent + skipped + waiting)
+        snprintf(text, sizeof(text), "offered %llu is not sent %llu + skipped %llu + waiting %llu",
+                 offered, sent, skipped, waiting);
+    else if (sent + carried != ended + in_flight)
+        snprintf(text, sizeof(text), "sent %llu + carried %llu is not ended %llu + in flight %llu",
+                 sent, carried, ended, in_flight);
+    else if (wanted != opened + unopened)
+        snprintf(text, sizeof(text), "sockets wanted %llu is not opened %llu + unopened %llu",
+                 wanted, opened, unopened);
+    else
+        return NULL;
+    return text;
+}

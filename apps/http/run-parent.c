@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT */
+#include "run-private.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "sxe-time.h"
+
+int
+http_parent_open(struct http_parent *parent, const struct http_plan *plan, FILE *out, FILE *err)
+{
+    sigset_t mask;
+    int error;
+
+    memset(parent, 0, sizeof(*parent));
+    parent->plan = plan;
+    parent->out = out;
+    parent->err = err;
+    parent->look_ns = HTTP_NEVER;
+    parent->sum = http_results_map(1, false);
+    if (parent->sum == NULL)
+        return -errno;
+    sigemptyset(&mask);
+    sigaddset(&mask, SIGINT);
+    sigaddset(&mask, SIGTERM);
+    sigaddset(&mask, SIGCHLD);
+    parent->signals = signalfd(-1, &mask, SFD_NONBLOCK | SFD_CLOEXEC);
+    if (parent->signals < 0) {
+        error = -errno;
+        http_results_unmap(parent->sum, 1);
+        return error;
+    }
+    /* Whoever started us may ignore it, and then no process could be waited for. */
+    signal(SIGCHLD, SIG_DFL);
+    sigprocmask(SIG_BLOCK, &mask, &parent->mask_before);
+    return 0;
+}
+
+void
+http_parent_close(struct http_parent *parent)
+{
+    sigprocmask(SIG_SETMASK, &parent->mask_before, NULL);
+    close(parent->signals);
+    http_results_unmap(parent->sum, 1);
+}
+
+void
+http_parent_show(struct http_parent *parent, bool is_shown)
+{
+    http_live_delete(parent->live);
+    parent->live = NULL;
+    if (is_shown)
+        parent->live = http_live_new(parent->plan, parent->err, isatty(fileno(parent->err)) == 1);
+    parent->look_ns = parent->live != NULL ? sxe_time_ns() : HTTP_NEVER;
+}
+
+static void
+look(struct http_parent *parent, uint64_t now_ns)
+{
+    http_results_clear(parent->sum, 1);
+    for (unsigned i = 0; i < parent->number; i++)
+        http_result_add(parent->sum, parent->processes[i].result);
+    http_live_show(parent->live, parent->sum, now_ns);
+    parent->look_ns = now_ns + http_live_period_ns(parent->live);
+}
+
+static void
+take_signals(struct http_parent *parent)
+{
+    struct signalfd_siginfo info;
+
+    while (read(parent->signals, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
+        if (info.ssi_signo == SIGCHLD) {
+            http_workers_reap(parent);
+            http_server_reap(parent);
+        } else if (++parent->interrupts == 1) {
+            http_workers_stop(parent);
+        } else {
+            http_workers_kill(parent);
+        }
+    }
+}
+
+/* Milliseconds until then, rounded up, at most an hour. */
+static int
+wait_ms(uint64_t until_ns)
+{
+    const uint64_t hour_ms = 3600 * 1000;
+    uint64_t now_ns = sxe_time_ns();
+
+    if (until_ns <= now_ns)
+        return 0;
+    if (until_ns - now_ns >= hour_ms * SXE_NS_PER_MS)
+        return (int)hour_ms;
+    return (int)((until_ns - now_ns + SXE_NS_PER_MS - 1) / SXE_NS_PER_MS);
+}
+
+void
+http_parent_turn(struct http_parent *parent, uint64_t until_ns)
+{
+    struct pollfd fds[1 + HTTP_WORKERS_MAX] = {{parent->signals, POLLIN, 0}};
+    uint64_t wake_ns = parent->look_ns < until_ns ? parent->look_ns : until_ns;
+
+    /* poll(2) passes over descriptors below 0. */
+    for (unsigned i = 0; i < parent->number; i++)
+        fds[1 + i] = (struct pollfd){parent->processes[i].control, POLLIN, 0};
+    if (poll(fds, 1 + parent->number, wait_ms(wake_ns)) > 0) {
+        for (unsigned i = 0; i < parent->number; i++) {
+            if (fds[1 + i].revents != 0)
+                http_workers_hear(parent, i);
+        }
+        take_signals(parent);
+    }
+    if (sxe_time_ns() >= parent->look_ns)
+        look(parent, sxe_time_ns());
+}
+
+void
+http_parent_fail(struct http_parent *parent, const char *format, ...)
+{
+    va_list arguments;
+
+    http_parent_show(parent, false);
+    va_start(arguments, format);
+    fputs("sxe-http: ", parent->err);
+    vfprintf(parent->err, format, arguments);
+    fputc('\n', parent->err);
+    va_end(arguments);
+    parent->has_failed = true;
+    http_workers_stop(parent);
+}
+
+const char *
+http_wait_text(int status)
+{
+    static char text[80];
+
+    if (WIFSIGNALED(status))
+        snprintf(text, sizeof(text), "was ended by signal %d (%s)", WTERMSIG(status),
+                 strsignal(WTERMSIG(status)));
+    else
+        snprintf(text, sizeof(text), "exited with status %d", WEXITSTATUS(status));
+    return text;
+}

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: what the files of the coordinator share. Place: run*.c.
+ *
+ * Shape: the parent does one thing after the other; what happens next stands in the next line. All
+ * waiting is done in http_parent_turn, where signals, messages and the live view are taken care of
+ * meanwhile; so an interrupt needs no branch anywhere: it tells the workers to stop, and then every
+ * wait comes to its end.
+ *
+ *     run.c           the trials one after the other, and what they say together
+ *     run-trial.c     a trial: fork, READY, GO, measure, add up, judge
+ *     run-find.c      --find: measures many rates in one trial
+ *     run-search.c    which rate comes next                                         pure
+ *     run-workers.c   the processes of a trial: fork, tell, hear, reap
+ *     run-server.c    the server of --server-cmd
+ *     run-parent.c    signals, poll(2), looks
+ *     run-account.c   shared memory; accounts of a worker that died                 pure
+ *     run-status.c    thresholds and the exit status                                pure
+ */
+#ifndef HTTP_RUN_PRIVATE_H
+#define HTTP_RUN_PRIVATE_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "live.h"
+#include "run.h"
+#include "threshold.h"
+#include "worker.h"
+
+#define HTTP_NEVER UINT64_MAX
+
+/* One worker, as the parent sees it. */
+struct http_process {
+    pid_t pid;     /* 0: it has ended, and was waited for */
+    int control;   /* -1: closed */
+    unsigned said; /* a bit each enum http_message_type; MARKED only since it was last asked */
+    struct http_result *result; /* shared with it */
+    struct http_result *mark;   /* the same */
+};
+
+struct http_parent {
+    const struct http_plan *plan;
+    FILE *out; /* NULL: nowhere */
+    FILE *err;
+    struct http_live *live;  /* NULL: not shown now */
+    struct http_result *sum; /* of the workers, for the live view */
+    uint64_t look_ns;        /* the next one; HTTP_NEVER */
+    int signals;             /* signalfd: SIGINT, SIGTERM, SIGCHLD */
+    sigset_t mask_before;
+    unsigned interrupts;
+    bool has_failed;            /* said why; the exit status is 1 */
+    bool is_stopping;           /* the workers of this trial were told to stop */
+    pid_t server;               /* leads its process group; 0: none */
+    unsigned number;            /* of processes */
+    struct http_result *shared; /* [2 * number]: each one's result and mark */
+    struct http_process processes[HTTP_WORKERS_MAX];
+};
+
+/* ---- run-parent.c ---- */
+
+/* 0 or -errno. Signals are taken until close, which gives the mask back. */
+int http_parent_open(struct http_parent *parent, const struct http_plan *plan, FILE *out,
+                     FILE *err);
+void http_parent_close(struct http_parent *parent);
+
+/* Wait until something happens, but not longer than until_ns, and take care of it. */
+void http_parent_turn(struct http_parent *parent, uint64_t until_ns);
+
+/* Begin, or end, to show what the workers do. */
+void http_parent_show(struct http_parent *parent, bool is_shown);
+
+/* "sxe-http: ..." on err; the run has failed, and stops. */
+void http_parent_fail(struct http_parent *parent, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* "exited with status 3", "was ended by signal 9 (Killed)"; a static text. */
+const char *http_wait_text(int status);
+
+/* ---- run-workers.c ---- */
+
+/* What a worker process does: http_worker_run, but in tests. */
+extern int (*http_workers_work)(const struct http_worker *worker);
+
+/* Fork the plan's workers. 0, or -1 after saying why; stop and free them either way. */
+int http_workers_start(struct http_parent *parent);
+
+/* To all that have not said DONE; of MARK and RATE MARKED is awaited anew. */
+void http_workers_tell(struct http_parent *parent, struct http_message message);
+
+/* Until all have said that, or DONE, or are gone: true. False: until_ns came first. */
+bool http_workers_await(struct http_parent *parent, enum http_message_type type, uint64_t until_ns);
+
+void http_workers_stop(struct http_parent *parent);      /* STOP, once */
+void http_workers_kill(struct http_parent *parent);      /* SIGKILL */
+void http_workers_await_end(struct http_parent *parent); /* of all processes */
+void http_workers_free(struct http_parent *parent);      /* they have ended */
+
+void http_workers_hear(struct http_parent *parent, unsigned i); /* its control is readable */
+void http_workers_reap(struct http_parent *parent);             /* SIGCHLD came */
+
+/* ---- run-server.c ---- */
+
+/* How long a server may take to accept, and to end when it is asked to, ns; shorter in tests. */
+extern uint64_t http_server_start_ns;
+extern uint64_t http_server_stop_ns;
+
+/* Start the plan's server, if there is one, and wait until it accepts. 0, or -1: interrupted, or
+ * after saying why. */
+int http_server_start(struct http_parent *parent);
+void http_server_reap(struct http_parent *parent); /* SIGCHLD came: it must not have ended */
+void http_server_stop(struct http_parent *parent);
+
+/* ---- run-trial.c ---- */
+
+/* What is done between GO and STOP. True: it has left the trial's result itself; otherwise the
+ * workers' whole results are added up. */
+typedef bool (*http_measure)(struct http_parent *parent, uint64_t start_ns, void *user);
+
+/* One trial from its server to its verdict. 0, or -1: there is no result, said why or interrupted.
+ * The trial's result is the caller's to unmap. */
+int http_trial_run(struct http_parent *parent, struct http_trial *trial, bool is_first,
+                   http_measure measure, void *user);
+
+/* Add up the workers, and judge. */
+void http_trial_sum(struct http_parent *parent, struct http_trial *trial,
+                    const struct http_result *const *workers);
+
+/* ---- run-find.c, run-search.c ---- */
+
+#define HTTP_STEP_NS     UINT64_C(10000000000) /* the longest that a rate is measured, without -d */
+#define HTTP_STEP_MIN_NS UINT64_C(1000000000)  /* the shortest */
+
+/* Fills the run's steps, found_rate and only trial. 0 or -1 as http_trial_run. */
+int http_find(struct http_parent *parent, struct http_run *run);
+
+/* The rate to try after these steps, in the order in which they were tried; 0: the search is over. */
+double http_search_next(const struct http_step *steps, unsigned number, double start);
+
+/* The highest that held below all that did not; 0: none. */
+double http_search_found(const struct http_step *steps, unsigned number);
+
+/* ---- run-account.c ---- */
+
+/* So many results, all zero, of which pages that nobody writes take no memory; NULL. */
+struct http_result *http_results_map(unsigned number, bool is_shared);
+void http_results_unmap(struct http_result *results, unsigned number);
+void http_results_clear(struct http_result *results, unsigned number); /* all; not shared */
+
+/* A worker ended somewhere between two counts: what it had sent is in flight, and what it had
+ * offered unsent. */
+void http_result_force(struct http_result *result);
+
+void http_result_figures(const struct http_result *result, double figures[HTTP_FIGURES]);
+
+/* ---- run-status.c ---- */
+
+/* Thresholds and the exit status from what the trials left; says on err why it is not 0. */
+void http_run_judge(struct http_run *run, bool has_failed, FILE *err);
+
+#endif

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: MIT */
+#include "run-private.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <poll.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "port-holder.h"
+#include "sxe-time.h"
+
+#define TRY_NS (10 * SXE_NS_PER_MS)
+#define TRY_MS 1000 /* a connect that nobody answers */
+
+uint64_t http_server_start_ns = 10 * SXE_NS_PER_SECOND;
+uint64_t http_server_stop_ns = 5 * SXE_NS_PER_SECOND;
+
+/* ---- Whether somebody accepts there ---- */
+
+static socklen_t
+unix_address(const char *path, struct sockaddr_storage *address)
+{
+    struct sockaddr_un *un = (struct sockaddr_un *)address;
+    size_t length = strnlen(path, sizeof(un->sun_path) - 1);
+
+    un->sun_family = AF_UNIX;
+    memcpy(un->sun_path, path, length);
+    if (path[0] != '@')
+        length++;
+    else
+        un->sun_path[0] = '\0';
+    return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length);
+}
+
+/* 0: it is no address. */
+static socklen_t
+plan_address(const struct http_plan *plan, struct sockaddr_storage *address)
+{
+    struct addrinfo hints = {.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV,
+                             .ai_socktype = SOCK_STREAM};
+    struct addrinfo *found;
+    socklen_t length;
+    char port[8];
+
+    memset(address, 0, sizeof(*address));
+    if (plan->unix_path != NULL)
+        return unix_address(plan->unix_path, address);
+    snprintf(port, sizeof(port), "%u", plan->port);
+    if (getaddrinfo(plan->ip, port, &hints, &found) != 0)
+        return 0;
+    length = found->ai_addrlen;
+    memcpy(address, found->ai_addr, length);
+    freeaddrinfo(found);
+    return length;
+}
+
+static bool
+finish_connect(int fd)
+{
+    struct pollfd ready = {fd, POLLOUT, 0};
+    socklen_t length = sizeof(int);
+    int error = 0;
+
+    return poll(&ready, 1, TRY_MS) == 1 &&
+           getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &length) == 0 && error == 0;
+}
+
+static bool
+does_accept(const struct http_plan *plan)
+{
+    struct sockaddr_storage address;
+    socklen_t length = plan_address(plan, &address);
+    int fd = socket(address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    bool accepts;
+
+    if (fd < 0)
+        return false;
+    accepts = connect(fd, (struct sockaddr *)&address, length) == 0 ||
+              (errno == EINPROGRESS && finish_connect(fd));
+    close(fd);
+    return accepts;
+}
+
+/* ---- The process ---- */
+
+/* A group of its own, so that all that the command starts is ended with it, and Ctrl-C is ours. What
+ * it prints goes to stderr: stdout is for data. */
+static _Noreturn void
+be_server(const struct http_parent *parent)
+{
+    int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+    setpgid(0, 0);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    dup2(nothing, STDIN_FILENO);
+    dup2(STDERR_FILENO, STDOUT_FILENO);
+    sigprocmask(SIG_SETMASK, &parent->mask_before, NULL);
+    execl("/bin/sh", "sh", "-c", parent->plan->server_cmd, (char *)NULL);
+    _exit(127);
+}
+
+static const char *
+where(const struct http_plan *plan)
+{
+    static char text[160];
+
+    if (plan->unix_path != NULL)
+        snprintf(text, sizeof(text), "%s", plan->unix_path);
+    else
+        snprintf(text, sizeof(text), "%s port %u", plan->ip, plan->port);
+    return text;
+}
+
+static int
+fail_if_in_use(struct http_parent *parent)
+{
+    const struct http_plan *plan = parent->plan;
+    char holder[PORT_HOLDER_MAX];
+
+    if (!does_accept(plan))
+        return 0;
+    if (plan->unix_path != NULL)
+        port_holder_of_path("/proc", plan->unix_path, holder, sizeof(holder));
+    else
+        port_holder_of_port("/proc", plan->ip, plan->port, holder, sizeof(holder));
+    http_parent_fail(parent,
+                     "--server-cmd would not be what is measured: %s; stop it, or choose another "
+                     "port",
+                     holder);
+    return -1;
+}
+
+/* 0 when it accepts; -1: it ended, or the user wants to, or it takes too long. */
+static int
+await_accept(struct http_parent *parent)
+{
+    uint64_t end_ns = sxe_time_ns() + http_server_start_ns;
+
+    while (parent->interrupts == 0 && parent->server > 0) {
+        uint64_t now_ns = sxe_time_ns();
+
+        if (does_accept(parent->plan))
+            return 0;
+        if (now_ns >= end_ns) {
+            http_parent_fail(parent,
+                             "the server of --server-cmd does not accept at %s after %.3g s",
+                             where(parent->plan), (double)http_server_start_ns / 1e9);
+            return -1;
+        }
+        http_parent_turn(parent, now_ns + TRY_NS);
+    }
+    return -1;
+}
+
+int
+http_server_start(struct http_parent *parent)
+{
+    if (parent->plan->server_cmd == NULL)
+        return 0;
+    if (fail_if_in_use(parent) < 0)
+        return -1;
+    fflush(NULL);
+    parent->server = fork();
+    if (parent->server == 0)
+        be_server(parent);
+    if (parent->server < 0) {
+        parent->server = 0;
+        http_parent_fail(parent, "cannot start --server-cmd: %s", strerror(errno));
+        return -1;
+    }
+    /* Both do it, so that it is done whoever comes first. */
+    setpgid(parent->server, parent->server);
+    return await_accept(parent);
+}
+
+/* Whether it has ended; it is not waited for, so that its group's number stays taken. */
+static bool
+has_ended(pid_t pid, siginfo_t *info)
+{
+    memset(info, 0, sizeof(*info));
+    return waitid(P_PID, (id_t)pid, info, WEXITED | WNOHANG | WNOWAIT) < 0 || info->si_pid == pid;
+}
+
+void
+http_server_reap(struct http_parent *parent)
+{
+    siginfo_t info;
+    pid_t server = parent->server;
+    int status = 0;
+
+    if (server == 0 || !has_ended(server, &info))
+        return;
+    kill(-server, SIGKILL);
+    waitpid(server, &status, 0);
+    parent->server = 0;
+    http_parent_fail(parent, "the server of --server-cmd (process %d) %s", (int)server,
+                     http_wait_text(status));
+}
+
+void
+http_server_stop(struct http_parent *parent)
+{
+    uint64_t end_ns = sxe_time_ns() + http_server_stop_ns;
+    pid_t server = parent->server;
+    siginfo_t info;
+
+    if (server == 0)
+        return;
+    /* Nobody is told of its end any more. */
+    parent->server = 0;
+    kill(-server, SIGTERM);
+    while (!has_ended(server, &info) && sxe_time_ns() < end_ns)
+        http_parent_turn(parent, sxe_time_ns() + TRY_NS);
+    kill(-server, SIGKILL);
+    waitpid(server, NULL, 0);
+}

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT */
+#include "run-private.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "summary.h"
+#include "sxe-time.h"
+
+/* From GO to the first query: every worker has read its message by then. */
+#define START_IN_NS (2 * SXE_NS_PER_MS)
+
+static void
+hint_at_limit(FILE *err, const struct http_result *result)
+{
+    struct rlimit limit = {0};
+
+    if (result->unopened[HTTP_UNOPENED_NO_DESCRIPTOR] == 0)
+        return;
+    getrlimit(RLIMIT_NOFILE, &limit);
+    fprintf(err,
+            "sxe-http: going on with %llu of %llu sockets: a process may open %llu files at most, "
+            "raise that (ulimit -Hn) or use more workers (-t)\n",
+            (unsigned long long)result->opened, (unsigned long long)result->sockets_wanted,
+            (unsigned long long)limit.rlim_max);
+}
+
+static void
+say_sockets(struct http_parent *parent)
+{
+    http_results_clear(parent->sum, 1);
+    for (unsigned i = 0; i < parent->number; i++)
+        http_result_add(parent->sum, parent->processes[i].result);
+    if (parent->out != NULL) {
+        http_summary_sockets(parent->out, parent->sum);
+        fflush(parent->out);
+    }
+    hint_at_limit(parent->err, parent->sum);
+}
+
+/* The workers have opened what they can; false: that is all that there will be. */
+static bool
+open_sockets(struct http_parent *parent, bool is_first)
+{
+    http_parent_show(parent, true);
+    http_workers_await(parent, HTTP_MESSAGE_READY, HTTP_NEVER);
+    http_parent_show(parent, false);
+    if (parent->has_failed)
+        return false;
+    if (is_first)
+        say_sockets(parent);
+    return !parent->is_stopping;
+}
+
+static uint64_t
+go(struct http_parent *parent)
+{
+    uint64_t start_ns = sxe_time_ns() + START_IN_NS;
+
+    http_workers_tell(parent,
+                      (struct http_message){.type = HTTP_MESSAGE_GO, .u.start_ns = start_ns});
+    http_parent_show(parent, true);
+    return start_ns;
+}
+
+static void
+leave_out_warmup(struct http_parent *parent)
+{
+    bool is_reported = false;
+
+    for (unsigned i = 0; i < parent->number; i++) {
+        const struct http_process *process = &parent->processes[i];
+
+        if (process->said & 1u << HTTP_MESSAGE_MARKED)
+            http_result_subtract(process->result, process->mark);
+        else
+            is_reported = parent->plan->warmup_ns > 0 && parent->interrupts == 0;
+    }
+    if (is_reported && !parent->has_failed)
+        fputs("sxe-http: the run ended within its warm-up, which is therefore reported; make "
+              "--warmup shorter, or the run longer\n",
+              parent->err);
+}
+
+void
+http_trial_sum(struct http_parent *parent, struct http_trial *trial,
+               const struct http_result *const *workers)
+{
+    const char *open;
+
+    http_results_clear(trial->result, 1);
+    for (unsigned i = 0; i < parent->number; i++)
+        http_result_add(trial->result, workers[i]);
+    trial->result->interrupted = parent->interrupts > 0;
+    http_verdict_judge(&trial->verdict, parent->plan, trial->result, workers, parent->number);
+    http_result_figures(trial->result, trial->figures);
+    open = http_result_check(trial->result);
+    if (open != NULL)
+        http_parent_fail(parent,
+                         "the accounts do not close, which is a fault of sxe-http: %s; please "
+                         "report it with the command line",
+                         open);
+}
+
+static void
+sum_all(struct http_parent *parent, struct http_trial *trial)
+{
+    const struct http_result *workers[HTTP_WORKERS_MAX];
+
+    leave_out_warmup(parent);
+    for (unsigned i = 0; i < parent->number; i++)
+        workers[i] = parent->processes[i].result;
+    http_trial_sum(parent, trial, workers);
+}
+
+/* All that is between the workers' beginning and their end. */
+static int
+use_workers(struct http_parent *parent, struct http_trial *trial, bool is_first,
+            http_measure measure, void *user)
+{
+    bool is_open = open_sockets(parent, is_first);
+    bool is_summed = is_open && measure(parent, go(parent), user);
+
+    http_workers_stop(parent);
+    http_workers_await_end(parent);
+    http_parent_show(parent, false);
+    if (!is_open && parent->has_failed)
+        return -1;
+    if (!is_summed)
+        sum_all(parent, trial);
+    return 0;
+}
+
+int
+http_trial_run(struct http_parent *parent, struct http_trial *trial, bool is_first,
+               http_measure measure, void *user)
+{
+    int error = -1;
+
+    trial->result = http_results_map(1, false);
+    if (trial->result == NULL) {
+        http_parent_fail(parent, "no memory for a result");
+        return -1;
+    }
+    if (http_server_start(parent) == 0) {
+        if (http_workers_start(parent) == 0)
+            error = use_workers(parent, trial, is_first, measure, user);
+        http_workers_await_end(parent);
+        http_workers_free(parent);
+    }
+    http_server_stop(parent);
+    if (error < 0) {
+        http_results_unmap(trial->result, 1);
+        trial->result = NULL;
+    }
+    return error;
+}

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: MIT */
+#include "run-private.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "sxe-time.h"
+
+int (*http_workers_work)(const struct http_worker *worker) = http_worker_run;
+
+static unsigned
+bit(enum http_message_type type)
+{
+    return 1u << type;
+}
+
+/* The life of a worker process. exit() and not _exit(), so that it leaves nothing unwritten. */
+static _Noreturn void
+be_worker(const struct http_parent *parent, unsigned shard, int control)
+{
+    struct http_worker worker = {
+        .plan = parent->plan,
+        .shard = shard,
+        .shards = parent->plan->workers,
+        .result = parent->processes[shard].result,
+        .mark = parent->processes[shard].mark,
+        .control = control,
+    };
+
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    close(parent->signals);
+    for (unsigned i = 0; i <= shard; i++)
+        close(parent->processes[i].control);
+    exit(http_workers_work(&worker) == 0 ? EXIT_SUCCESS : EXIT_FAILURE);
+}
+
+static int
+fork_worker(struct http_parent *parent, unsigned shard)
+{
+    struct http_process *process = &parent->processes[shard];
+    int ends[2];
+
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+        return -errno;
+    *process = (struct http_process){
+        .control = ends[0],
+        .result = &parent->shared[2 * shard],
+        .mark = &parent->shared[2 * shard + 1],
+    };
+    parent->number = shard + 1;
+    process->pid = fork();
+    if (process->pid == 0)
+        be_worker(parent, shard, ends[1]);
+    close(ends[1]);
+    if (process->pid < 0) {
+        process->pid = 0;
+        return -errno;
+    }
+    return 0;
+}
+
+int
+http_workers_start(struct http_parent *parent)
+{
+    unsigned number = parent->plan->workers;
+    int error = 0;
+
+    parent->is_stopping = false;
+    parent->shared = http_results_map(2 * number, true);
+    if (parent->shared == NULL)
+        error = -errno;
+    fflush(NULL);
+    for (unsigned i = 0; i < number && error == 0; i++)
+        error = fork_worker(parent, i);
+    if (error < 0)
+        http_parent_fail(parent, "cannot start %u worker processes: %s", number, strerror(-error));
+    return error < 0 ? -1 : 0;
+}
+
+void
+http_workers_tell(struct http_parent *parent, struct http_message message)
+{
+    for (unsigned i = 0; i < parent->number; i++) {
+        struct http_process *process = &parent->processes[i];
+
+        if (process->control < 0 || process->said & bit(HTTP_MESSAGE_DONE))
+            continue;
+        if (message.type == HTTP_MESSAGE_MARK || message.type == HTTP_MESSAGE_RATE)
+            process->said &= ~bit(HTTP_MESSAGE_MARKED);
+        if (send(process->control, &message, sizeof(message), MSG_DONTWAIT | MSG_NOSIGNAL) < 0 &&
+            errno != EPIPE && process->pid > 0)
+            /* It will not do what it was not told, and would be waited for in vain. */
+            kill(process->pid, SIGKILL);
+    }
+}
+
+void
+http_workers_stop(struct http_parent *parent)
+{
+    if (parent->is_stopping)
+        return;
+    parent->is_stopping = true;
+    http_workers_tell(parent, (struct http_message){.type = HTTP_MESSAGE_STOP});
+}
+
+void
+http_workers_kill(struct http_parent *parent)
+{
+    for (unsigned i = 0; i < parent->number; i++) {
+        if (parent->processes[i].pid > 0)
+            kill(parent->processes[i].pid, SIGKILL);
+    }
+}
+
+static void
+hear_ready(struct http_parent *parent, const struct http_message *message)
+{
+    if (message->error != 0 && !parent->has_failed)
+        http_parent_fail(parent, "cannot start: %s", strerror(message->error));
+}
+
+void
+http_workers_hear(struct http_parent *parent, unsigned i)
+{
+    struct http_process *process = &parent->processes[i];
+    struct http_message message;
+    ssize_t got;
+
+    while ((got = recv(process->control, &message, sizeof(message), MSG_DONTWAIT)) ==
+           (ssize_t)sizeof(message)) {
+        process->said |= bit(message.type);
+        if (message.type == HTTP_MESSAGE_READY)
+            hear_ready(parent, &message);
+    }
+    if (got < 0 && errno == EAGAIN)
+        return;
+    close(process->control);
+    process->control = -1;
+}
+
+static void
+bury(struct http_parent *parent, unsigned i, int status)
+{
+    struct http_process *process = &parent->processes[i];
+    pid_t pid = process->pid;
+
+    process->pid = 0;
+    if (process->control >= 0)
+        http_workers_hear(parent, i);
+    if (status == 0 && process->said & bit(HTTP_MESSAGE_DONE))
+        return;
+    http_result_force(process->result);
+    /* Killed by our own second interrupt, or it said on READY what is wrong. */
+    if (parent->interrupts > 1 || parent->has_failed)
+        return;
+    http_parent_fail(parent,
+                     "worker %u of %u (process %d) %s; what it had counted so far is reported",
+                     i + 1, parent->number, (int)pid, http_wait_text(status));
+}
+
+void
+http_workers_reap(struct http_parent *parent)
+{
+    for (unsigned i = 0; i < parent->number; i++) {
+        int status = 0;
+
+        /* One that somebody else has waited for (-1) is gone too. */
+        if (parent->processes[i].pid > 0 &&
+            waitpid(parent->processes[i].pid, &status, WNOHANG) != 0)
+            bury(parent, i, status);
+    }
+}
+
+static bool
+have_all_said(const struct http_parent *parent, enum http_message_type type)
+{
+    for (unsigned i = 0; i < parent->number; i++) {
+        const struct http_process *process = &parent->processes[i];
+
+        if (process->pid > 0 && !(process->said & (bit(type) | bit(HTTP_MESSAGE_DONE))))
+            return false;
+    }
+    return true;
+}
+
+bool
+http_workers_await(struct http_parent *parent, enum http_message_type type, uint64_t until_ns)
+{
+    while (!have_all_said(parent, type)) {
+        if (sxe_time_ns() >= until_ns)
+            return false;
+        http_parent_turn(parent, until_ns);
+    }
+    return true;
+}
+
+void
+http_workers_await_end(struct http_parent *parent)
+{
+    for (unsigned i = 0; i < parent->number; i++) {
+        while (parent->processes[i].pid > 0)
+            http_parent_turn(parent, HTTP_NEVER);
+    }
+}
+
+void
+http_workers_free(struct http_parent *parent)
+{
+    for (unsigned i = 0; i < parent->number; i++) {
+        if (parent->processes[i].control >= 0)
+            close(parent->processes[i].control);
+    }
+    parent->number = 0;
+    http_results_unmap(parent->shared, 2 * parent->plan->workers);
+    parent->shared = NULL;
+}

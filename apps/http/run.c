@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: MIT */
+#include "run.h"
+
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+
+#include "run-private.h"
+#include "summary.h"
+
+/* ---- One trial after the other ---- */
+
+static bool
+measure_whole(struct http_parent *parent, uint64_t start_ns, void *user)
+{
+    uint64_t warmup_ns = parent->plan->warmup_ns;
+
+    (void)user;
+    if (warmup_ns > 0 && !http_workers_await(parent, HTTP_MESSAGE_DONE, start_ns + warmup_ns))
+        http_workers_tell(parent, (struct http_message){.type = HTTP_MESSAGE_MARK});
+    http_workers_await(parent, HTTP_MESSAGE_DONE, HTTP_NEVER);
+    return false;
+}
+
+/* The trials that went to their end: an interrupted one's figures are of another length. */
+static unsigned
+whole_trials(const struct http_run *run)
+{
+    unsigned number = run->trials_number;
+
+    return number > 1 && run->trials[number - 1].result->interrupted ? number - 1 : number;
+}
+
+static void
+figure_interval(const struct http_run *run, enum http_figure figure, struct http_interval *interval)
+{
+    double values[HTTP_TRIALS_MAX];
+    unsigned number = whole_trials(run);
+
+    for (unsigned i = 0; i < number; i++)
+        values[i] = run->trials[i].figures[figure];
+    http_stats_median_interval(interval, values, number);
+}
+
+/* ABBA ABBA ...: whatever drifts over time drifts for both. */
+static bool
+is_b(unsigned trial)
+{
+    return trial % 4 == 1 || trial % 4 == 2;
+}
+
+static unsigned
+planned_trials(const struct http_plan *plan)
+{
+    unsigned number = plan->trials > 1 ? plan->trials : 1;
+
+    if (plan->until_ci > 0) {
+        number = plan->trials_max;
+    } else if (plan->aa) {
+        number = number < HTTP_TRIALS_MIN ? HTTP_TRIALS_MIN : number;
+        number *= 2;
+    }
+    return number < HTTP_TRIALS_MAX ? number : HTTP_TRIALS_MAX;
+}
+
+static bool
+is_narrow(const struct http_run *run)
+{
+    struct http_interval rate;
+
+    if (!(run->plan->until_ci > 0) || run->trials_number < HTTP_TRIALS_MIN)
+        return false;
+    figure_interval(run, HTTP_FIGURE_RATE, &rate);
+    return http_stats_width(&rate) < run->plan->until_ci;
+}
+
+static void
+say_trial(const struct http_run *run, unsigned planned, FILE *err)
+{
+    const struct http_trial *trial = &run->trials[run->trials_number - 1];
+    const struct http_verdict *verdict = &trial->verdict;
+    char name[16] = "";
+
+    if (run->plan->quiet || planned == 1)
+        return;
+    if (run->plan->aa)
+        snprintf(name, sizeof(name), " %c", is_b(run->trials_number - 1) ? 'B' : 'A');
+    fprintf(err, "trial     %u/%u%s  %.0f/s  response p50 %s p99 %s  errors %llu%s%s\n",
+            run->trials_number, planned, name, trial->figures[HTTP_FIGURE_RATE],
+            http_percentile_text(&trial->result->response, 0.5),
+            http_percentile_text(&trial->result->response, 0.99),
+            (unsigned long long)http_result_errors(trial->result),
+            verdict->number > 0 ? "  SUSPECT: " : "",
+            verdict->number > 0 ? verdict->reasons[0] : "");
+    fflush(err);
+}
+
+static int
+run_trials(struct http_parent *parent, struct http_run *run)
+{
+    unsigned planned = planned_trials(run->plan);
+
+    while (run->trials_number < planned && parent->interrupts == 0 && !parent->has_failed) {
+        struct http_trial *trial = &run->trials[run->trials_number];
+
+        if (http_trial_run(parent, trial, run->trials_number == 0, measure_whole, NULL) < 0)
+            break;
+        run->trials_number++;
+        say_trial(run, planned, parent->err);
+        if (is_narrow(run))
+            break;
+    }
+    return run->trials_number > 0 ? 0 : -1;
+}
+
+/* ---- What they say together ---- */
+
+/* Trials come one after the other, so their times are added, unlike those of workers. */
+static void
+add_trials(struct http_run *run)
+{
+    uint64_t connect_ns = 0;
+    uint64_t elapsed_ns = 0;
+
+    for (unsigned i = 0; i < run->trials_number; i++) {
+        const struct http_trial *trial = &run->trials[i];
+
+        http_result_add(run->total, trial->result);
+        http_verdict_add(&run->verdict, &trial->verdict);
+        connect_ns += trial->result->connect_ns;
+        elapsed_ns += trial->result->elapsed_ns;
+    }
+    run->total->connect_ns = connect_ns;
+    run->total->elapsed_ns = elapsed_ns;
+}
+
+static void
+measure_noise(struct http_run *run)
+{
+    double rates[2][HTTP_TRIALS_MAX];
+    unsigned numbers[2] = {0, 0};
+    unsigned whole = whole_trials(run);
+
+    for (unsigned i = 0; i < whole; i++)
+        rates[is_b(i)][numbers[is_b(i)]++] = run->trials[i].figures[HTTP_FIGURE_RATE];
+    if (numbers[0] > 0 && numbers[1] > 0)
+        http_stats_ratio_interval(&run->noise, rates[1], numbers[1], rates[0], numbers[0]);
+}
+
+static void
+conclude(struct http_run *run, const struct http_parent *parent)
+{
+    run->is_interrupted = parent->interrupts > 0;
+    add_trials(run);
+    for (unsigned i = 0; i < HTTP_FIGURES; i++)
+        figure_interval(run, (enum http_figure)i, &run->figures[i]);
+    if (run->plan->aa)
+        measure_noise(run);
+    http_run_judge(run, parent->has_failed, parent->err);
+}
+
+static int
+begin(struct http_run *run, struct http_parent *parent, FILE *out, FILE *err)
+{
+    int error = http_parent_open(parent, run->plan, out, err);
+
+    if (error < 0)
+        return error;
+    run->total = http_results_map(1, false);
+    if (run->total == NULL) {
+        error = -errno;
+        http_parent_close(parent);
+    }
+    return error;
+}
+
+static void
+describe(struct http_run *run, FILE *out)
+{
+    time_t now = time(NULL);
+    struct tm utc;
+
+    http_fingerprint_take(&run->fingerprint, "", run->plan);
+    strftime(run->started_at, sizeof(run->started_at), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc));
+    if (out != NULL) {
+        http_summary_plan(out, run->plan);
+        fflush(out);
+    }
+}
+
+int
+http_run(struct http_run *run, const struct http_plan *plan, FILE *out, FILE *err)
+{
+    struct http_parent parent;
+    int error;
+
+    memset(run, 0, sizeof(*run));
+    run->plan = plan;
+    error = begin(run, &parent, out, err);
+    if (error < 0) {
+        fprintf(err, "sxe-http: cannot start: %s\n", strerror(-error));
+        return HTTP_EXIT_ERRORS;
+    }
+    describe(run, out);
+    error = plan->find != NULL ? http_find(&parent, run) : run_trials(&parent, run);
+    if (error == 0)
+        conclude(run, &parent);
+    http_parent_close(&parent);
+    if (error == 0)
+        return 0;
+    http_run_free(run);
+    return parent.interrupts > 0 ? HTTP_EXIT_INTERRUPTED : HTTP_EXIT_ERRORS;
+}
+
+void
+http_run_free(struct http_run *run)
+{
+    for (unsigned i = 0; i < run->trials_number; i++)
+        http_results_unmap(run->trials[i].result, 1);
+    run->trials_number = 0;
+    http_results_unmap(run->total, 1);
+    run->total = NULL;
+}

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: the whole of a command: its trials, each of them worker processes that are forked, started
+ * together, watched, added up and judged; the search for a rate; the comparison. Place: http.c
+ * calls it; the outputs print what it leaves.
+ *
+ * Shape:
+ *     http_run
+ *       for each trial        --trials, --until-ci, --aa; --server-cmd is started anew for each
+ *         fork the workers    worker.h: READY, GO, MARK at the warm-up's end, DONE
+ *         look, show          a timer of the parent: live view from the shared results
+ *         add up, check       the accounts close, or that is the error
+ *         judge               verdict.h, threshold.h
+ *       sum over the trials   for the percentiles; intervals over the trials for the figures
+ *
+ * A worker that dies is an error that says how; what the others counted is reported. SIGINT and
+ * SIGTERM end the run, and what was done is reported as interrupted.
+ *
+ * Limits: HTTP_TRIALS_MAX trials, HTTP_STEPS_MAX rates that a search tries.
+ */
+#ifndef HTTP_RUN_H
+#define HTTP_RUN_H
+
+#include <stdio.h>
+
+#include "fingerprint.h"
+#include "plan.h"
+#include "result.h"
+#include "stats.h"
+#include "verdict.h"
+
+/* Where several are true: interrupted, errors, suspect, threshold. A threshold that a suspect client
+ * missed may be the client's fault. With a threshold on errors, that decides about those of queries. */
+enum http_exit {
+    HTTP_EXIT_OK = 0,
+    HTTP_EXIT_ERRORS = 1, /* of any query or socket; no query was ok; a worker or the server died */
+    HTTP_EXIT_USAGE = 2,
+    HTTP_EXIT_THRESHOLD = 3, /* a threshold was missed, or a regression shown */
+    HTTP_EXIT_SUSPECT = 4,
+    HTTP_EXIT_INTERRUPTED = 130
+};
+
+#define HTTP_STEPS_MAX 64
+
+/* A rate that --find tried. */
+struct http_step {
+    double rate;     /* asked for, a second */
+    double achieved; /* ok, a second */
+    uint64_t p50_ns, p90_ns, p99_ns, p999_ns;
+    double figure; /* the one that the condition is about */
+    bool is_told;  /* there were enough samples */
+    bool holds;    /* and nearly all of the rate was answered well */
+};
+
+enum http_figure {
+    HTTP_FIGURE_RATE,
+    HTTP_FIGURE_SERVICE_P50,
+    HTTP_FIGURE_SERVICE_P99,
+    HTTP_FIGURE_RESPONSE_P50,
+    HTTP_FIGURE_RESPONSE_P99,
+    HTTP_FIGURES
+};
+
+struct http_trial {
+    struct http_result *result; /* all workers added up */
+    struct http_verdict verdict;
+    double figures[HTTP_FIGURES]; /* a second, or ns */
+};
+
+struct http_run {
+    const struct http_plan *plan;
+    struct http_fingerprint fingerprint;
+    char started_at[32]; /* UTC, RFC 3339 */
+    unsigned trials_number;
+    struct http_trial trials[HTTP_TRIALS_MAX];
+    struct http_result
+        *total; /* the trials added up; its elapsed_ns and connect_ns are theirs added
+                                  up, too, so that counts are of that time */
+    struct http_verdict verdict;
+    struct http_interval figures[HTTP_FIGURES]; /* over the trials */
+    struct http_interval noise; /* --aa: B/A of the rate; is_known false otherwise */
+    unsigned steps_number;      /* --find */
+    struct http_step
+        steps[HTTP_STEPS_MAX]; /* by rate; the only trial is the last one tried: the one
+                                               that was found, once more */
+    double found_rate;         /* the highest that held; 0: none did */
+    unsigned thresholds_missed;
+    bool is_interrupted;
+    enum http_exit status;
+};
+
+/* Do all of it, printing progress on err and, for the first trial, the plan and the sockets line on
+ * out (NULL: nowhere) as they are known. 0 with *run filled, or an exit status after saying why
+ * nothing could be run; free it then too, or not. */
+int http_run(struct http_run *run, const struct http_plan *plan, FILE *out, FILE *err);
+void http_run_free(struct http_run *run);
+
+/* http --selftest: prove on this machine that clocks, histogram, accounts and the stall case hold.
+ * Prints a line each; 0, or HTTP_EXIT_ERRORS. */
+int http_selftest(FILE *out, FILE *err);
+
+#endif

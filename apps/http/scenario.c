@@ -1,0 +1,384 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "expect.h"
+#include "script-private.h"
+#include "script-query.h"
+#include "script-wrk.h"
+#include "sxe-util.h"
+
+#define FILES_MAX 100000
+#define TIMES_MAX 1000000
+#define PLACE     "{n}"
+
+struct kind {
+    uint64_t times; /* it is sent in a row */
+    uint64_t sent;  /* by this worker */
+    int request;    /* the function in the registry, or LUA_NOREF */
+    int check;      /* the same */
+    bool has_expect;
+    struct http_expect expect; /* instead of the command line's */
+    struct http_query *fixed;  /* [files]; NULL: the function makes them */
+};
+
+struct http_scenario {
+    uint64_t files;
+    uint64_t first; /* where this worker begins */
+    unsigned turn;  /* the kind that is next */
+    uint64_t run;   /* so often it was sent already */
+    unsigned kind;  /* that was sent last */
+    uint64_t n;     /* and its file */
+    struct kind kinds[HTTP_KINDS_MAX];
+};
+
+/* ---- Reading the table ---- */
+
+/* A name that is misspelt would silently do nothing. */
+static void
+refuse_other_names(lua_State *L, int table, const char *where, const char *const *names)
+{
+    for (lua_pushnil(L); lua_next(L, table) != 0; lua_pop(L, 1)) {
+        const char *name = luaL_tolstring(L, -2, NULL);
+        unsigned i = 0;
+
+        while (names[i] != NULL && strcmp(names[i], name) != 0)
+            i++;
+        if (names[i] == NULL)
+            luaL_error(L, "%s has a '%s', which means nothing", where, name);
+        lua_pop(L, 1);
+    }
+}
+
+/* The field's value is left on the stack. */
+static bool
+read_field(lua_State *L, int table, const char *where, const char *name, int type)
+{
+    int found = lua_getfield(L, table, name);
+
+    if (found != LUA_TNIL && found != type && !(type == LUA_TSTRING && found == LUA_TNUMBER))
+        luaL_error(L, "%s.%s has to be a %s and is a %s", where, name, lua_typename(L, type),
+                   lua_typename(L, found));
+    return found != LUA_TNIL;
+}
+
+static uint64_t
+read_number(lua_State *L, int table, const char *where, const char *name, lua_Integer max)
+{
+    lua_Integer number = 1;
+    int is_integer = 1;
+
+    if (read_field(L, table, where, name, LUA_TNUMBER))
+        number = lua_tointegerx(L, -1, &is_integer);
+    lua_pop(L, 1);
+    if (!is_integer || number < 1 || number > max)
+        luaL_error(L, "%s.%s has to be a whole number from 1 to %I", where, name, max);
+    return (uint64_t)number;
+}
+
+static int
+read_function(lua_State *L, int table, const char *where, const char *name)
+{
+    if (read_field(L, table, where, name, LUA_TFUNCTION))
+        return luaL_ref(L, LUA_REGISTRYINDEX);
+    lua_pop(L, 1);
+    return LUA_NOREF;
+}
+
+/* A text that stays: the table that has it may change. */
+static const char *
+read_text(lua_State *L, int table, const char *where, const char *name)
+{
+    const char *text;
+
+    if (!read_field(L, table, where, name, LUA_TSTRING)) {
+        lua_pop(L, 1);
+        return NULL;
+    }
+    text = lua_tostring(L, -1);
+    luaL_ref(L, LUA_REGISTRYINDEX);
+    return text;
+}
+
+static void
+read_expect(lua_State *L, int table, const char *where, struct kind *kind)
+{
+    const char *status = read_text(L, table, where, "expect_status");
+    const char *body = read_text(L, table, where, "expect_body");
+    const char *wrong;
+
+    kind->has_expect = status != NULL || body != NULL;
+    wrong =
+        http_expect_add_status(&kind->expect, status == NULL ? HTTP_EXPECT_DEFAULT_STATUS : status);
+    if (wrong != NULL)
+        luaL_error(L, "%s.expect_status: %s", where, wrong);
+    wrong = body == NULL ? NULL : http_expect_set_body(&kind->expect, body);
+    if (wrong != NULL)
+        luaL_error(L, "%s.expect_body: %s", where, wrong);
+}
+
+static void
+read_kind(lua_State *L, struct http_script *script, lua_Integer number)
+{
+    static const char *const names[] = {"name",          "times",       "method", "path",
+                                        "headers",       "body",        "check",  "request",
+                                        "expect_status", "expect_body", NULL};
+    struct kind *kind = &script->scenario->kinds[script->requests.kinds];
+    int table = lua_gettop(L);
+    const char *where = lua_pushfstring(L, "kinds[%I]", number);
+    const char *name;
+
+    if (lua_type(L, table) != LUA_TTABLE)
+        luaL_error(L, "%s has to be a table", where);
+    refuse_other_names(L, table, where, names);
+    name = read_text(L, table, where, "name");
+    http_script_add_kind(L, script, name == NULL ? where : name);
+    kind->times = read_number(L, table, where, "times", TIMES_MAX);
+    kind->request = read_function(L, table, where, "request");
+    kind->check = read_function(L, table, where, "check");
+    script->requests.wants_replies |= kind->check != LUA_NOREF;
+    read_expect(L, table, where, kind);
+    lua_pop(L, 1);
+}
+
+/* ---- Requests that never change ---- */
+
+/* Push the text at the index with the number in each {n}. */
+static void
+push_numbered(lua_State *L, int index, uint64_t n)
+{
+    size_t length;
+    const char *text = luaL_tolstring(L, index, &length);
+    const char *number = lua_pushfstring(L, "%I", (lua_Integer)n);
+    struct http_lua *lua = http_lua_of(L);
+
+    lua->length = 0;
+    for (const char *place; (place = memmem(text, length, PLACE, 3)) != NULL;) {
+        http_lua_put(L, text, (size_t)(place - text));
+        http_lua_put(L, number, strlen(number));
+        length -= (size_t)(place + 3 - text);
+        text = place + 3;
+    }
+    http_lua_put(L, text, length);
+    lua_pushlstring(L, lua->text, lua->length);
+    lua_replace(L, -3);
+    lua_pop(L, 1);
+}
+
+static void
+push_field(lua_State *L, int table, const char *name, uint64_t n)
+{
+    if (lua_getfield(L, table, name) != LUA_TNIL) {
+        push_numbered(L, -1, n);
+        lua_remove(L, -2);
+    }
+}
+
+/* Those of the command line, and over them those of the kind. */
+static void
+push_headers(lua_State *L, int table, const char *where, uint64_t n)
+{
+    int to;
+
+    lua_newtable(L);
+    to = lua_gettop(L);
+    http_wrk_push(L);
+    lua_getfield(L, -1, "headers");
+    for (lua_pushnil(L); lua_next(L, to + 2) != 0;) {
+        lua_pushvalue(L, -2);
+        lua_insert(L, -2);
+        lua_rawset(L, to);
+    }
+    if (read_field(L, table, where, "headers", LUA_TTABLE)) {
+        for (lua_pushnil(L); lua_next(L, to + 3) != 0; lua_pop(L, 1)) {
+            lua_pushvalue(L, -2);
+            push_numbered(L, -2, n);
+            lua_rawset(L, to);
+        }
+    }
+    lua_settop(L, to);
+}
+
+static struct http_query
+make_fixed(lua_State *L, int table, const char *where, uint64_t n)
+{
+    struct http_query fixed = {0};
+    const char *why = "it is not whole";
+    size_t length;
+
+    push_field(L, table, "method", n);
+    push_field(L, table, "path", n);
+    push_headers(L, table, where, n);
+    push_field(L, table, "body", n);
+    http_wrk_format(L);
+    fixed.bytes = lua_tolstring(L, -1, &length);
+    fixed.length = (unsigned)length;
+    if (http_script_query(fixed.bytes, length, &fixed.is_head, &why) != (ssize_t)length)
+        luaL_error(L, "%s makes no request: %s", where, why);
+    luaL_ref(L, LUA_REGISTRYINDEX);
+    return fixed;
+}
+
+static void
+make_requests(lua_State *L, struct http_scenario *scenario, struct kind *kind, lua_Integer number)
+{
+    const char *where = lua_pushfstring(L, "kinds[%I]", number);
+    int table = lua_gettop(L) - 1;
+
+    if (kind->request == LUA_NOREF) {
+        kind->fixed = calloc(scenario->files, sizeof(*kind->fixed));
+        if (kind->fixed == NULL)
+            luaL_error(L, "%s: not enough memory for its requests", where);
+        for (uint64_t n = 1; n <= scenario->files; n++)
+            kind->fixed[n - 1] = make_fixed(L, table, where, n);
+    }
+    lua_pop(L, 1);
+}
+
+static int
+read_scenario(lua_State *L)
+{
+    static const char *const names[] = {"files", "kinds", NULL};
+    struct http_script *script = lua_touserdata(L, 1);
+
+    script->anchor = http_script_new_anchor(L);
+    http_lua_push_result(L);
+    if (lua_type(L, 2) != LUA_TTABLE)
+        luaL_error(L,
+                   "a scenario returns a table: return {files = 30, kinds = {{path = \"/{n}\"}}}");
+    refuse_other_names(L, 2, "the scenario", names);
+    script->scenario->files = read_number(L, 2, "the scenario", "files", FILES_MAX);
+    if (!read_field(L, 2, "the scenario", "kinds", LUA_TTABLE) || lua_rawlen(L, 3) == 0)
+        luaL_error(L, "the scenario has no kinds: kinds = {{path = \"/{n}\"}}");
+    for (lua_Integer i = 1; lua_geti(L, 3, i) != LUA_TNIL; i++) {
+        read_kind(L, script, i);
+        make_requests(L, script->scenario, &script->scenario->kinds[i - 1], i);
+        lua_settop(L, 3);
+    }
+    return 0;
+}
+
+/* ---- In a worker ---- */
+
+static int
+ask_function(lua_State *L)
+{
+    struct http_script *script = lua_touserdata(L, 1);
+    const struct http_scenario *scenario = script->scenario;
+
+    lua_rawgeti(L, LUA_REGISTRYINDEX, scenario->kinds[scenario->kind].request);
+    lua_pushinteger(L, (lua_Integer)scenario->n);
+    lua_call(L, 1, 1);
+    http_script_keep_request(L, script);
+    return 0;
+}
+
+/* Each kind goes through all files, so every file is read and written however the numbers are. */
+static void
+take_turn(struct http_scenario *scenario, unsigned kinds)
+{
+    struct kind *kind = &scenario->kinds[scenario->turn];
+
+    scenario->kind = scenario->turn;
+    scenario->n = 1 + (scenario->first + kind->sent++) % scenario->files;
+    if (++scenario->run == kind->times) {
+        scenario->run = 0;
+        scenario->turn = (scenario->turn + 1) % kinds;
+    }
+}
+
+static int
+next_query(struct http_requests *requests, uint64_t sequence, struct http_query *query)
+{
+    struct http_script *script = (struct http_script *)requests;
+    struct http_scenario *scenario = script->scenario;
+    bool is_new = script->at == script->length;
+    const struct kind *kind;
+    int result = 0;
+
+    SXE_UNUSED_PARAMETER(sequence);
+    if (is_new)
+        take_turn(scenario, requests->kinds);
+    kind = &scenario->kinds[scenario->kind];
+    if (kind->fixed != NULL)
+        *query = kind->fixed[scenario->n - 1];
+    else
+        result = http_script_ask(script, is_new ? ask_function : NULL, query);
+    query->kind = (uint16_t)scenario->kind;
+    query->expect = kind->has_expect ? &kind->expect : NULL;
+    return script->is_stopped ? -1 : result;
+}
+
+struct reply {
+    struct http_script *script;
+    const struct http_exchange *exchange;
+    bool is_passed;
+};
+
+static int
+check_reply(lua_State *L)
+{
+    struct reply *reply = lua_touserdata(L, 1);
+    const struct kind *kind = &reply->script->scenario->kinds[reply->exchange->kind];
+
+    lua_rawgeti(L, LUA_REGISTRYINDEX, kind->check);
+    reply->is_passed = http_reply_check(L, reply->script, reply->exchange);
+    return 0;
+}
+
+static bool
+take_reply(struct http_requests *requests, const struct http_exchange *exchange)
+{
+    struct http_script *script = (struct http_script *)requests;
+    struct reply reply = {.script = script, .exchange = exchange};
+
+    if (script->is_stopped || script->scenario->kinds[exchange->kind].check == LUA_NOREF)
+        return true;
+    if (!http_lua_timed_call(script->own, &script->replying, "check()", check_reply, &reply))
+        http_script_fail(script);
+    return reply.is_passed;
+}
+
+/* Workers begin at different files. */
+static int
+begin(struct http_requests *requests, unsigned shard, unsigned shards, uint64_t seed)
+{
+    struct http_script *script = (struct http_script *)requests;
+    struct http_scenario *scenario = script->scenario;
+
+    http_script_begin(script, shard, script->parent);
+    scenario->first = scenario->files * shard / shards;
+    scenario->turn = 0;
+    scenario->run = 0;
+    for (unsigned i = 0; i < requests->kinds; i++)
+        scenario->kinds[i].sent = 0;
+    return http_script_seed(script, seed) ? 0 : -EINVAL;
+}
+
+bool
+http_scenario_load(struct http_script *script)
+{
+    script->scenario = calloc(1, sizeof(*script->scenario));
+    if (script->scenario == NULL) {
+        fprintf(script->err, "sxe-http: %s: no memory for the scenario\n", script->options.path);
+        return false;
+    }
+    script->requests.begin = begin;
+    script->requests.next = next_query;
+    script->requests.replied = take_reply;
+    script->requests.end = http_script_end;
+    return http_lua_call(script->parent, "reading it", read_scenario, script);
+}
+
+void
+http_scenario_free(struct http_scenario *scenario)
+{
+    if (scenario == NULL)
+        return;
+    for (unsigned i = 0; i < HTTP_KINDS_MAX; i++) {
+        http_expect_clear_body(&scenario->kinds[i].expect);
+        free(scenario->kinds[i].fixed);
+    }
+    free(scenario);
+}

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT */
+#include "script-address.h"
+
+#include <lauxlib.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+static const char type_name[] = "wrk.addr";
+
+const struct http_address *
+http_address_check(lua_State *L, int index)
+{
+    return luaL_checkudata(L, index, type_name);
+}
+
+void
+http_address_push(lua_State *L, const struct http_address *address)
+{
+    *(struct http_address *)lua_newuserdatauv(L, sizeof(*address), 0) = *address;
+    luaL_setmetatable(L, type_name);
+}
+
+static int
+to_text(lua_State *L)
+{
+    const struct http_address *address = http_address_check(L, 1);
+    char host[NI_MAXHOST] = "?", port[NI_MAXSERV] = "?";
+
+    getnameinfo((const struct sockaddr *)&address->storage, address->length, host, sizeof(host),
+                port, sizeof(port), NI_NUMERICHOST | NI_NUMERICSERV);
+    lua_pushfstring(L, strchr(host, ':') == NULL ? "%s:%s" : "[%s]:%s", host, port);
+    return 1;
+}
+
+/* A list that freeaddrinfo frees. While Lua has it, no error may be raised. */
+static struct addrinfo *
+find(lua_State *L, const char *host, const char *service)
+{
+    struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
+    struct addrinfo *found = NULL;
+    int error = getaddrinfo(host, service, &hints, &found);
+
+    if (error != 0)
+        luaL_error(L, "cannot find %s port %s: %s", host, service, gai_strerror(error));
+    return found;
+}
+
+static struct http_address
+address_of(const struct addrinfo *found)
+{
+    struct http_address address = {.length = found->ai_addrlen};
+
+    memcpy(&address.storage, found->ai_addr, found->ai_addrlen);
+    return address;
+}
+
+#define ADDRESSES_MAX 64
+
+int
+http_address_lookup(lua_State *L)
+{
+    struct addrinfo *found = find(L, luaL_checkstring(L, 1), luaL_checkstring(L, 2));
+    struct http_address addresses[ADDRESSES_MAX];
+    int number = 0;
+
+    for (struct addrinfo *one = found; one != NULL && number < ADDRESSES_MAX; one = one->ai_next)
+        addresses[number++] = address_of(one);
+    freeaddrinfo(found);
+    lua_createtable(L, number, 0);
+    for (int i = 0; i < number; i++) {
+        http_address_push(L, &addresses[i]);
+        lua_rawseti(L, -2, i + 1);
+    }
+    return 1;
+}
+
+int
+http_address_connect(lua_State *L)
+{
+    const struct http_address *address = http_address_check(L, 1);
+    const struct timeval patience = {.tv_sec = HTTP_ADDRESS_PATIENCE_S};
+    int fd = socket(address->storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int result = -1;
+
+    if (fd >= 0) {
+        setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+        result = connect(fd, (const struct sockaddr *)&address->storage, address->length);
+        close(fd);
+    }
+    lua_pushboolean(L, result == 0);
+    return 1;
+}
+
+void
+http_address_resolve(lua_State *L, const char *host, uint16_t port, struct http_address *address)
+{
+    struct addrinfo *found = find(L, host, lua_pushfstring(L, "%d", (int)port));
+
+    *address = address_of(found);
+    freeaddrinfo(found);
+    lua_pop(L, 1);
+}
+
+void
+http_address_open(lua_State *L)
+{
+    luaL_newmetatable(L, type_name);
+    lua_pushcfunction(L, to_text);
+    lua_setfield(L, -2, "__tostring");
+    lua_pop(L, 1);
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: what LuaJIT has and Lua 5.4 has not, so that scripts written for wrk run. Place:
+ * script-wrk.c, for each state before the script is run in it.
+ *
+ * Shape: unpack loadstring table.getn table.maxn math.pow math.mod math.log10 string.gfind bit
+ *        string.format("%d", 1.5) is 1; math.random and math.randomseed take 1.5 as 1
+ *
+ * Limits: 10 / 2 is 5.0 in Lua 5.4, and written so in a path; there is no ffi, jit, setfenv.
+ */
+#ifndef HTTP_SCRIPT_COMPAT_H
+#define HTTP_SCRIPT_COMPAT_H
+
+#include <lua.h>
+
+/* Inside http_lua_call. */
+void http_compat_open(lua_State *L);
+
+#endif

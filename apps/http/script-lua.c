@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: MIT */
+#include "script-lua.h"
+
+#include <errno.h>
+#include <lualib.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/time.h>
+
+#include "script.h"
+#include "sxe-time.h"
+#include "sxe-util.h"
+
+#define TICKS_MAX 5
+#define SAMPLE    16
+
+static const char result_key[] = "sxe-http result";
+
+/* ---- Memory ---- */
+
+static void *
+allocate(void *user, void *block, size_t old_size, size_t size)
+{
+    struct http_lua *lua = user;
+    void *found;
+
+    if (block == NULL)
+        old_size = 0; /* Lua says what kind of object it is for */
+    if (size == 0) {
+        free(block);
+        lua->used -= old_size;
+        return NULL;
+    }
+    if (size > old_size && lua->used + (size - old_size) > HTTP_SCRIPT_MEMORY)
+        return NULL;
+    found = realloc(block, size);
+    if (found != NULL)
+        lua->used += size - old_size;
+    return found;
+}
+
+void
+http_lua_put(lua_State *L, const char *bytes, size_t length)
+{
+    struct http_lua *lua = http_lua_of(L);
+
+    if (length > lua->room - lua->length) {
+        size_t room = 2 * (lua->length + length);
+        char *text = allocate(lua, lua->text, lua->room, room);
+
+        if (text == NULL)
+            luaL_error(L, "not enough memory for %d bytes of text", (int)room);
+        lua->text = text;
+        lua->room = room;
+    }
+    if (length > 0)
+        memcpy(lua->text + lua->length, bytes, length);
+    lua->length += length;
+}
+
+struct http_lua *
+http_lua_of(lua_State *L)
+{
+    return *(struct http_lua **)lua_getextraspace(L);
+}
+
+/* ---- Functions that do not end ---- */
+
+unsigned http_lua_patience_ms = 5000;
+
+static lua_State *volatile watched; /* where the call is; NULL: in none */
+static volatile sig_atomic_t ticks; /* since it began */
+
+static void
+raise_error(lua_State *L, lua_Debug *where)
+{
+    SXE_UNUSED_PARAMETER(where);
+    luaL_error(L, "it did not end: it has used %d ms of CPU time", (int)http_lua_patience_ms);
+}
+
+/* A signal handler: lua_sethook is what a Lua state allows there. */
+static void
+on_tick(int signal_number)
+{
+    SXE_UNUSED_PARAMETER(signal_number);
+    if (watched != NULL && ++ticks >= TICKS_MAX)
+        lua_sethook(watched, raise_error, LUA_MASKCALL | LUA_MASKRET | LUA_MASKLINE | LUA_MASKCOUNT,
+                    1);
+}
+
+void
+http_lua_watch(bool is_on)
+{
+    /* The handler stays: a tick that comes late must not be what ends the process. */
+    struct sigaction action = {.sa_handler = on_tick, .sa_flags = SA_RESTART};
+    struct itimerval timer = {0};
+    uint64_t period_us = UINT64_C(1000) * http_lua_patience_ms / TICKS_MAX;
+
+    sigaction(SIGVTALRM, &action, NULL);
+    if (is_on) {
+        timer.it_interval.tv_sec = (time_t)(period_us / 1000000);
+        timer.it_interval.tv_usec = (suseconds_t)(period_us % 1000000);
+        timer.it_value = timer.it_interval;
+    }
+    setitimer(ITIMER_VIRTUAL, &timer, NULL);
+}
+
+void
+http_lua_watch_coroutine(lua_State *L)
+{
+    watched = L;
+}
+
+/* ---- Calls ---- */
+
+/* The message of an error, which need not be a text, with where it came from. */
+static int
+add_traceback(lua_State *L)
+{
+    luaL_traceback(L, L, luaL_tolstring(L, 1, NULL), 1);
+    return 1;
+}
+
+static void
+say_error(struct http_lua *lua, const char *what, int status)
+{
+    const char *text = lua_type(lua->L, -1) == LUA_TSTRING ? lua_tostring(lua->L, -1) : "?";
+
+    fprintf(lua->err, "sxe-http: %s: %s failed: %s\n", lua->path, what, text);
+    if (status == LUA_ERRMEM)
+        fprintf(lua->err, "sxe-http: a script may have %u MB of memory\n",
+                HTTP_SCRIPT_MEMORY >> 20);
+}
+
+bool
+http_lua_call(struct http_lua *lua, const char *what, lua_CFunction body, void *argument)
+{
+    lua_State *L = lua->L;
+    lua_State *outer = watched; /* a function of one state may look into another one */
+    int top = lua_gettop(L), status;
+
+    lua_pushcfunction(L, add_traceback);
+    lua_pushcfunction(L, body);
+    lua_pushlightuserdata(L, argument);
+    if (outer == NULL)
+        ticks = 0;
+    watched = L;
+    status = lua_pcall(L, 1, 0, -3);
+    watched = outer;
+    if (SXE_UNLIKELY(lua_gethook(L) != NULL))
+        lua_sethook(L, NULL, 0, 0);
+    if (SXE_UNLIKELY(status != LUA_OK))
+        say_error(lua, what, status);
+    lua_settop(L, top);
+    return status == LUA_OK;
+}
+
+bool
+http_lua_timed_call(struct http_lua *lua, struct http_lua_cost *cost, const char *what,
+                    lua_CFunction body, void *argument)
+{
+    uint64_t weight = cost->calls < SAMPLE ? 1 : cost->calls % SAMPLE == 0 ? SAMPLE : 0;
+    uint64_t begin_ns = weight == 0 ? 0 : sxe_time_ns();
+    bool is_ok = http_lua_call(lua, what, body, argument);
+
+    if (weight != 0)
+        cost->ns += (sxe_time_ns() - begin_ns) * weight;
+    cost->calls++;
+    return is_ok;
+}
+
+/* ---- Life ---- */
+
+static int
+open_libraries(lua_State *L)
+{
+    luaL_openlibs(L);
+    return 0;
+}
+
+struct http_lua *
+http_lua_new(const char *path, FILE *err)
+{
+    struct http_lua *lua = calloc(1, sizeof(*lua));
+
+    if (lua != NULL) {
+        lua->path = path;
+        lua->err = err;
+        lua->L = lua_newstate(allocate, lua);
+    }
+    if (lua == NULL || lua->L == NULL) {
+        fprintf(err, "sxe-http: %s: no memory for Lua\n", path);
+        free(lua);
+        return NULL;
+    }
+    *(struct http_lua **)lua_getextraspace(lua->L) = lua;
+    if (!http_lua_call(lua, "opening Lua's libraries", open_libraries, NULL)) {
+        http_lua_free(lua);
+        return NULL;
+    }
+    return lua;
+}
+
+void
+http_lua_free(struct http_lua *lua)
+{
+    if (lua == NULL)
+        return;
+    lua_close(lua->L);
+    free(lua->text);
+    free(lua);
+}
+
+/* ---- The script's text ---- */
+
+static bool
+read_all(FILE *file, char **bytes, size_t *length)
+{
+    size_t room = 1 << 16;
+
+    for (*bytes = NULL, *length = 0;;) {
+        char *grown = realloc(*bytes, room);
+
+        if (grown == NULL)
+            return false;
+        *bytes = grown;
+        *length += fread(*bytes + *length, 1, room - *length, file);
+        if (ferror(file))
+            return false;
+        if (*length < room)
+            return true;
+        room *= 2;
+    }
+}
+
+char *
+http_lua_read_file(const char *path, size_t *length, FILE *err)
+{
+    FILE *file = fopen(path, "re");
+    char *bytes = NULL;
+
+    if (file == NULL || !read_all(file, &bytes, length)) {
+        fprintf(err, "sxe-http: cannot read the script '%s': %s\n", path, strerror(errno));
+        free(bytes);
+        bytes = NULL;
+    } else if (*length >= 2 && bytes[0] == '#') {
+        memcpy(bytes, "--", 2);
+    }
+    if (file != NULL)
+        fclose(file);
+    return bytes;
+}
+
+int
+http_lua_run_chunk(lua_State *L)
+{
+    const struct http_lua_chunk *chunk = lua_touserdata(L, 1);
+    const char *name = lua_pushfstring(L, "@%s", chunk->path);
+
+    if (luaL_loadbufferx(L, chunk->bytes, chunk->length, name, "t") != LUA_OK)
+        return lua_error(L);
+    lua_call(L, 0, 1);
+    lua_setfield(L, LUA_REGISTRYINDEX, result_key);
+    return 0;
+}
+
+void
+http_lua_push_result(lua_State *L)
+{
+    lua_getfield(L, LUA_REGISTRYINDEX, result_key);
+}

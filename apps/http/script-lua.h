@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: a Lua state that cannot hurt the load generator: its memory is counted and limited, its
+ * errors become messages with a traceback, a function of it that never ends is ended.
+ *
+ * Place: script.c and scenario.c, one state a worker; everything that may raise an error, and that
+ * is nearly all of Lua's C API, runs inside http_lua_call.
+ *
+ * Shape: a hook that counts instructions would make every script half as fast. Instead, a timer of
+ * the CPU time (SIGVTALRM) looks once in a while; only when a call has been in Lua for too long it
+ * sets a hook, which raises an error at the next instruction. Sleeping is not counted, and what C
+ * functions of Lua do (a pattern that backtracks) is not interrupted.
+ *
+ *     call: watched = L, ticks = 0 -> ... Lua ... -> watched = NULL
+ *     timer:        ticks++, at the fifth: lua_sethook(watched, raise)
+ *
+ * Limits: HTTP_SCRIPT_MEMORY bytes a state; one thread.
+ */
+#ifndef HTTP_SCRIPT_LUA_H
+#define HTTP_SCRIPT_LUA_H
+
+#include <lauxlib.h>
+#include <lua.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+struct http_lua {
+    lua_State *L;     /* ro */
+    const char *path; /* ro: of the script */
+    FILE *err;        /* ro: where its errors go */
+    size_t used;      /* ro: bytes */
+    char *text;       /* ro: what http_lua_put put together */
+    size_t length;    /* rw: of it */
+    size_t room;      /* private */
+};
+
+/* What calls took. */
+struct http_lua_cost {
+    uint64_t calls;
+    uint64_t ns;
+};
+
+/* With Lua's libraries. NULL: no memory, and err says so. path is borrowed, NULL is allowed to
+ * free. */
+struct http_lua *http_lua_new(const char *path, FILE *err);
+void http_lua_free(struct http_lua *lua);
+
+/* Run body(L), which has argument as a light userdata, at index 1. False: it raised an error; err
+ * has it with what it was ("request()") and a traceback. */
+bool http_lua_call(struct http_lua *lua, const char *what, lua_CFunction body, void *argument);
+
+/* The same, and count it. The clock is read for the first 16 calls and then for each 16th, which
+ * counts for 16. */
+bool http_lua_timed_call(struct http_lua *lua, struct http_lua_cost *cost, const char *what,
+                         lua_CFunction body, void *argument);
+
+/* The state that L, or the coroutine L, is of. */
+struct http_lua *http_lua_of(lua_State *L);
+
+/* Inside a call: put bytes behind lua->text; memory is kept for the next text. Raises an error when
+ * there is no memory. */
+void http_lua_put(lua_State *L, const char *bytes, size_t length);
+
+/* Begin and end to look for functions that do not end. */
+void http_lua_watch(bool is_on);
+
+/* Calls are now in that coroutine of L; NULL: no longer. */
+void http_lua_watch_coroutine(lua_State *L);
+
+extern unsigned http_lua_patience_ms; /* 5000; tests have less */
+
+/* A whole file, which the caller frees; a first line that begins with # becomes a comment. NULL, and
+ * err says why. */
+char *http_lua_read_file(const char *path, size_t *length, FILE *err);
+
+/* Body of a call: run the text; the value that it returns is then http_lua_push_result. */
+struct http_lua_chunk {
+    const char *path;
+    const char *bytes;
+    size_t length;
+};
+int http_lua_run_chunk(lua_State *L);
+void http_lua_push_result(lua_State *L);
+
+#endif

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: the parts of a script, for the files that make it up. Place: inside of script.h.
+ *
+ * Shape: script.c         loads it, setup() and done(), what workers leave for the parent
+ *        script-worker.c  a script of wrk in a worker: begin, next, replied, end
+ *        scenario.c       the same for a scenario, and how one is read
+ *        script-thread.c  the objects that setup() gets, and wrk.thread
+ *        script-reply.c   response() and check(), what they get and return
+ *        script-stats.c   what done() gets
+ *        script-wrk.c     wrk.format ...   script-address.c  wrk.lookup, wrk.connect
+ *        script-compat.c  what LuaJIT had  script-query.c    where a request ends
+ *        script-lua.c     a state that cannot hurt        script-values.c  values as bytes
+ *
+ * A script has a state for the parent and one for each worker, all made before the workers are
+ * forked, so that thread:set can write into them. A scenario has one, of which each worker's is the
+ * copy that fork makes.
+ */
+#ifndef HTTP_SCRIPT_PRIVATE_H
+#define HTTP_SCRIPT_PRIVATE_H
+
+#include "result.h"
+#include "script-address.h"
+#include "script-lua.h"
+#include "script.h"
+
+#define HTTP_SCRIPT_GLOBALS_MAX (1u << 20)
+#define HTTP_SCRIPT_NAME_MAX    64
+
+/* What a worker leaves for the parent, in memory that both see. */
+struct http_script_slot {
+    uint64_t failed_checks;
+    char reason[200]; /* of the first of them */
+    bool has_failed;  /* a function of it raised an error */
+    bool is_over;     /* globals are those at its end */
+    size_t globals_length;
+    char globals[HTTP_SCRIPT_GLOBALS_MAX]; /* see script-values.h; before the run: thread:set's */
+};
+
+struct http_scenario;
+
+struct http_script {
+    struct http_requests requests; /* first: a script is one */
+    struct http_script_options options;
+    FILE *err;
+    struct http_lua *parent;        /* the state for setup() and done(), or of the scenario */
+    struct http_lua **lua;          /* [options.workers]; of a scenario NULL */
+    struct http_script_slot *slots; /* [options.workers] */
+    struct http_address *addresses; /* [options.workers]: thread.addr */
+    struct http_scenario *scenario; /* NULL: a script of wrk */
+    char names[HTTP_KINDS_MAX][HTTP_SCRIPT_NAME_MAX];
+    const char *name_pointers[HTTP_KINDS_MAX];
+
+    /* In a worker */
+    struct http_lua *own; /* its state; NULL in the parent */
+    unsigned shard;
+    bool is_stopped; /* thread:stop(), or an error */
+    struct http_lua_cost requesting;
+    struct http_lua_cost replying;
+    int anchor;        /* in the registry: what keeps bytes alive */
+    const char *bytes; /* what request() returned, one request or several */
+    size_t length;
+    size_t at;         /* so much of it is sent */
+    const char *fixed; /* what wrk.format() made after init() */
+    size_t fixed_length;
+    struct http_query query; /* the same, if it is all that is ever sent */
+    uint64_t delay_ns;
+    uint16_t kind;
+    bool calls_lua; /* for each query */
+    bool has_noted; /* what it thinks of the bytes */
+};
+
+/* script-worker.c and scenario.c: fill script->requests. */
+void http_script_worker_init(struct http_script *script);
+bool http_scenario_load(struct http_script *script); /* false: err says why */
+void http_scenario_free(struct http_scenario *scenario);
+
+/* script.c, in a worker: it is shard, with that state. */
+void http_script_begin(struct http_script *script, unsigned shard, struct http_lua *own);
+void http_script_fail(struct http_script *script); /* an error was said: the run ends */
+void http_script_end(struct http_requests *requests, uint64_t *calls, uint64_t *ns);
+bool http_script_seed(struct http_script *script, uint64_t seed); /* math.random, of this shard */
+
+/* script-worker.c: call the script for a query, with a body that uses keep_request; NULL: take what
+ * is left of the last one. 0, or -1: the run ends. */
+int http_script_ask(struct http_script *script, lua_CFunction body, struct http_query *query);
+
+/* ---- Inside http_lua_call ---- */
+
+/* script-worker.c: take what request() returned off the stack, as script->bytes; its anchor in the
+ * registry is made once a state. */
+int http_script_new_anchor(lua_State *L);
+void http_script_keep_request(lua_State *L, struct http_script *script);
+
+/* script.c: another kind; an error if there are too many, or its name is too long. */
+void http_script_add_kind(lua_State *L, struct http_script *script, const char *name);
+
+/* script-thread.c: the object of a worker; and its methods, once a state. */
+void http_thread_open(lua_State *L);
+void http_thread_push(lua_State *L, struct http_script *script, unsigned worker);
+
+/* script-reply.c: call the function at the top of the stack with a reply, taking it. Of a check:
+ * whether it passed; if not, that is counted. */
+void http_reply_open(lua_State *L);
+void http_reply_respond(lua_State *L, struct http_script *script,
+                        const struct http_exchange *exchange);
+bool http_reply_check(lua_State *L, struct http_script *script,
+                      const struct http_exchange *exchange);
+
+/* script-stats.c: push summary, latency and requests. */
+void http_script_push_stats(lua_State *L, const struct http_run *run);
+
+#endif

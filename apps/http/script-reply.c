@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "script-private.h"
+
+static const char type_name[] = "wrk.headers";
+
+#define ARGUMENTS_MAX 4
+
+/* headers["x-token"], where the reply has X-Token: names have no case (RFC 9110, 5.1). */
+static int
+find_ignoring_case(lua_State *L)
+{
+    const char *name = lua_tostring(L, 2);
+
+    if (name == NULL)
+        return 0;
+    for (lua_pushnil(L); lua_next(L, 1) != 0; lua_pop(L, 1)) {
+        if (lua_type(L, -2) == LUA_TSTRING && strcasecmp(lua_tostring(L, -2), name) == 0)
+            return 1;
+    }
+    return 0;
+}
+
+void
+http_reply_open(lua_State *L)
+{
+    luaL_newmetatable(L, type_name);
+    lua_pushcfunction(L, find_ignoring_case);
+    lua_setfield(L, -2, "__index");
+    lua_pop(L, 1);
+}
+
+/* A line without its CR LF into the table at the top. Of a name that comes again, the last counts,
+ * as in wrk. */
+static void
+add_field(lua_State *L, const char *line, size_t length)
+{
+    const char *colon = memchr(line, ':', length);
+    const char *value, *end = line + length;
+
+    if (colon == NULL)
+        return;
+    for (value = colon + 1; value < end && (*value == ' ' || *value == '\t');)
+        value++;
+    while (end > value && (end[-1] == ' ' || end[-1] == '\t' || end[-1] == '\r'))
+        end--;
+    lua_pushlstring(L, line, (size_t)(colon - line));
+    lua_pushlstring(L, value, (size_t)(end - value));
+    lua_rawset(L, -3);
+}
+
+static void
+push_headers(lua_State *L, const char *head, size_t length)
+{
+    const char *end = head + length;
+    const char *line = length == 0 ? NULL : memchr(head, '\n', length); /* the status line's */
+
+    lua_createtable(L, 0, 8);
+    while (line != NULL) {
+        const char *next;
+
+        line++;
+        next = memchr(line, '\n', (size_t)(end - line));
+        add_field(L, line, (size_t)((next == NULL ? end : next) - line));
+        line = next;
+    }
+    luaL_setmetatable(L, type_name);
+}
+
+/* What the function does not take is not made for it. */
+static void
+call(lua_State *L, struct http_script *script, const struct http_exchange *exchange, int results)
+{
+    lua_Debug function;
+    int number;
+
+    lua_pushvalue(L, -1);
+    lua_getinfo(L, ">u", &function);
+    number =
+        function.isvararg || function.nparams > ARGUMENTS_MAX ? ARGUMENTS_MAX : function.nparams;
+    if (number > 0)
+        lua_pushinteger(L, exchange->status);
+    if (number > 1)
+        push_headers(L, exchange->head, exchange->head_length);
+    if (number > 2)
+        lua_pushlstring(L, exchange->body, exchange->body_length);
+    if (number > 3)
+        lua_pushstring(L, script->names[exchange->kind]);
+    lua_call(L, number, results);
+}
+
+void
+http_reply_respond(lua_State *L, struct http_script *script, const struct http_exchange *exchange)
+{
+    call(L, script, exchange, 0);
+}
+
+/* A check that returns nothing has nothing to complain about; one that returns nil, such as
+ * body:find("x"), has. */
+bool
+http_reply_check(lua_State *L, struct http_script *script, const struct http_exchange *exchange)
+{
+    struct http_script_slot *slot = &script->slots[script->shard];
+    int before = lua_gettop(L) - 1;
+    bool is_passed;
+
+    call(L, script, exchange, LUA_MULTRET);
+    is_passed = lua_gettop(L) == before || lua_toboolean(L, before + 1);
+    if (!is_passed && slot->failed_checks++ == 0) {
+        if (lua_isnoneornil(L, before + 2))
+            snprintf(slot->reason, sizeof(slot->reason), "no reason given, status %u",
+                     exchange->status);
+        else
+            snprintf(slot->reason, sizeof(slot->reason), "%s", luaL_tolstring(L, before + 2, NULL));
+    }
+    lua_settop(L, before);
+    return is_passed;
+}

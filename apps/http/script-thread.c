@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: MIT */
+#include <string.h>
+
+#include "script-private.h"
+#include "script-values.h"
+
+static const char type_name[] = "wrk.thread";
+
+struct thread {
+    struct http_script *script;
+    unsigned worker;
+};
+
+/* A global on its way into, or out of, the state of a worker. */
+struct transfer {
+    const char *name;
+    struct http_values values;
+    const char *why; /* it cannot go; NULL */
+};
+
+static struct thread *
+check_thread(lua_State *L)
+{
+    return luaL_checkudata(L, 1, type_name);
+}
+
+/* Before the run nobody needs that memory. */
+static struct transfer
+transfer_of(lua_State *L, const struct thread *thread)
+{
+    struct http_script_slot *slot = &thread->script->slots[thread->worker];
+
+    return (struct transfer){
+        luaL_checkstring(L, 2),
+        {slot->globals, slot->is_over ? slot->globals_length : 0, HTTP_SCRIPT_GLOBALS_MAX},
+        NULL};
+}
+
+static int
+put_global(lua_State *L)
+{
+    struct transfer *transfer = lua_touserdata(L, 1);
+
+    lua_getglobal(L, transfer->name);
+    transfer->why = http_values_put(L, -1, &transfer->values);
+    return 0;
+}
+
+static int
+set_global(lua_State *L)
+{
+    struct transfer *transfer = lua_touserdata(L, 1);
+    const char *at = transfer->values.bytes;
+
+    http_values_push(L, &at);
+    lua_setglobal(L, transfer->name);
+    return 0;
+}
+
+static void
+get_from_state(lua_State *L, const struct thread *thread, struct transfer *transfer)
+{
+    const char *at = transfer->values.bytes;
+
+    if (!http_lua_call(thread->script->lua[thread->worker], "thread:get()", put_global, transfer))
+        transfer->why = "no memory";
+    if (transfer->why == NULL)
+        http_values_push(L, &at);
+}
+
+static int
+get(lua_State *L)
+{
+    const struct thread *thread = check_thread(L);
+    struct transfer transfer = transfer_of(L, thread);
+
+    if (thread->script->own != NULL)
+        lua_getglobal(L, transfer.name);
+    else if (thread->script->slots[thread->worker].is_over)
+        transfer.why = http_values_push_global(L, &transfer.values, transfer.name);
+    else
+        get_from_state(L, thread, &transfer);
+    if (transfer.why != NULL)
+        return luaL_error(L, "cannot get '%s' of a thread: %s", transfer.name, transfer.why);
+    return 1;
+}
+
+static int
+set(lua_State *L)
+{
+    const struct thread *thread = check_thread(L);
+    struct transfer transfer = transfer_of(L, thread);
+
+    luaL_checkany(L, 3);
+    if (thread->script->own != NULL) {
+        lua_settop(L, 3);
+        lua_setglobal(L, transfer.name);
+        return 0;
+    }
+    if (thread->script->slots[thread->worker].is_over)
+        return luaL_error(L, "cannot set '%s' of a thread: it has ended", transfer.name);
+    transfer.why = http_values_put(L, 3, &transfer.values);
+    if (transfer.why == NULL &&
+        !http_lua_call(thread->script->lua[thread->worker], "thread:set()", set_global, &transfer))
+        transfer.why = "no memory";
+    if (transfer.why != NULL)
+        return luaL_error(L, "cannot set '%s' of a thread: %s", transfer.name, transfer.why);
+    return 0;
+}
+
+static int
+stop(lua_State *L)
+{
+    const struct thread *thread = check_thread(L);
+
+    if (thread->script->own == NULL)
+        return luaL_error(L, "thread:stop() stops a thread that runs: call wrk.thread:stop() in "
+                             "request() or response()");
+    thread->script->is_stopped = true;
+    return 0;
+}
+
+static int
+get_field(lua_State *L)
+{
+    const struct thread *thread = check_thread(L);
+    struct http_script *script = thread->script;
+    struct http_address *address = &script->addresses[thread->worker];
+    struct http_address resolved;
+
+    if (strcmp(luaL_checkstring(L, 2), "addr") != 0) {
+        lua_getfield(L, lua_upvalueindex(1), lua_tostring(L, 2));
+        return 1;
+    }
+    if (address->length == 0) {
+        http_address_resolve(L, script->options.host, script->options.port, &resolved);
+        address = &resolved;
+    }
+    http_address_push(L, address);
+    return 1;
+}
+
+static int
+set_field(lua_State *L)
+{
+    const struct thread *thread = check_thread(L);
+    const char *name = luaL_checkstring(L, 2);
+
+    if (strcmp(name, "addr") != 0)
+        return luaL_error(L, "a thread has no field '%s' to set", name);
+    thread->script->addresses[thread->worker] = *http_address_check(L, 3);
+    return 0;
+}
+
+void
+http_thread_open(lua_State *L)
+{
+    static const luaL_Reg methods[] = {{"get", get}, {"set", set}, {"stop", stop}, {NULL, NULL}};
+
+    luaL_newmetatable(L, type_name);
+    luaL_newlib(L, methods);
+    lua_pushcclosure(L, get_field, 1);
+    lua_setfield(L, -2, "__index");
+    lua_pushcfunction(L, set_field);
+    lua_setfield(L, -2, "__newindex");
+    lua_pop(L, 1);
+}
+
+void
+http_thread_push(lua_State *L, struct http_script *script, unsigned worker)
+{
+    struct thread *thread = lua_newuserdatauv(L, sizeof(*thread), 0);
+
+    *thread = (struct thread){script, worker};
+    luaL_setmetatable(L, type_name);
+}

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: MIT */
+#include "script-values.h"
+
+#include <lauxlib.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "sxe-util.h"
+
+static const char too_large[] = "more than there is room for";
+
+static bool
+add(struct http_values *values, const void *bytes, size_t length)
+{
+    if (length > values->room - values->length)
+        return false;
+    memcpy(values->bytes + values->length, bytes, length);
+    values->length += length;
+    return true;
+}
+
+static bool
+add_tagged(struct http_values *values, char tag, const void *bytes, size_t length)
+{
+    return add(values, &tag, 1) && add(values, bytes, length);
+}
+
+static bool
+add_text(struct http_values *values, char tag, const char *text, size_t length)
+{
+    return add_tagged(values, tag, &length, sizeof(length)) && add(values, text, length);
+}
+
+static bool
+add_number(lua_State *L, int index, struct http_values *values)
+{
+    lua_Integer integer = lua_tointeger(L, index);
+    lua_Number number = lua_tonumber(L, index);
+
+    return lua_isinteger(L, index) ? add_tagged(values, 'i', &integer, sizeof(integer))
+                                   : add_tagged(values, 'd', &number, sizeof(number));
+}
+
+static const char *put(lua_State *L, int index, struct http_values *values, unsigned depth);
+
+static const char *
+put_table(lua_State *L, int index, struct http_values *values, unsigned depth)
+{
+    const char *why = NULL;
+
+    if (depth == HTTP_VALUES_DEPTH)
+        return "tables too deep in tables";
+    luaL_checkstack(L, 4, "for a table");
+    index = lua_absindex(L, index);
+    if (!add(values, "{", 1))
+        return too_large;
+    for (lua_pushnil(L); lua_next(L, index) != 0; lua_pop(L, 1)) {
+        why = put(L, -2, values, depth + 1);
+        if (why == NULL)
+            why = put(L, -1, values, depth + 1);
+        if (why != NULL) {
+            lua_pop(L, 2);
+            return why;
+        }
+    }
+    return add(values, "}", 1) ? NULL : too_large;
+}
+
+/* Recursive, to HTTP_VALUES_DEPTH. */
+static const char *
+put(lua_State *L, int index, struct http_values *values, unsigned depth)
+{
+    size_t length;
+    const char *text;
+
+    switch (lua_type(L, index)) {
+    case LUA_TNIL:
+        return add(values, "n", 1) ? NULL : too_large;
+    case LUA_TBOOLEAN:
+        return add(values, lua_toboolean(L, index) ? "t" : "f", 1) ? NULL : too_large;
+    case LUA_TNUMBER:
+        return add_number(L, index, values) ? NULL : too_large;
+    case LUA_TSTRING:
+        text = lua_tolstring(L, index, &length);
+        return add_text(values, 's', text, length) ? NULL : too_large;
+    case LUA_TTABLE:
+        return put_table(L, index, values, depth);
+    case LUA_TFUNCTION:
+        return "a function";
+    default:
+        return "an object";
+    }
+}
+
+const char *
+http_values_put(lua_State *L, int index, struct http_values *values)
+{
+    size_t before = values->length;
+    const char *why = put(L, index, values, 0);
+
+    if (why != NULL)
+        values->length = before;
+    return why;
+}
+
+static void
+take(const char **at, void *bytes, size_t length)
+{
+    memcpy(bytes, *at, length);
+    *at += length;
+}
+
+static void
+push_text(lua_State *L, const char **at)
+{
+    size_t length;
+
+    take(at, &length, sizeof(length));
+    lua_pushlstring(L, *at, length);
+    *at += length;
+}
+
+/* Recursive, to HTTP_VALUES_DEPTH. */
+static void
+push_table(lua_State *L, const char **at)
+{
+    luaL_checkstack(L, 4, "for a table");
+    lua_newtable(L);
+    while (**at != '}') {
+        http_values_push(L, at);
+        http_values_push(L, at);
+        lua_rawset(L, -3);
+    }
+    ++*at;
+}
+
+bool
+http_values_push(lua_State *L, const char **at)
+{
+    char tag = *(*at)++;
+    lua_Integer integer;
+    lua_Number number;
+
+    switch (tag) {
+    case 'n':
+        lua_pushnil(L);
+        break;
+    case 't':
+    case 'f':
+        lua_pushboolean(L, tag == 't');
+        break;
+    case 'i':
+        take(at, &integer, sizeof(integer));
+        lua_pushinteger(L, integer);
+        break;
+    case 'd':
+        take(at, &number, sizeof(number));
+        lua_pushnumber(L, number);
+        break;
+    case '{':
+        push_table(L, at);
+        break;
+    default:
+        push_text(L, at);
+    }
+    return tag != '!';
+}
+
+/* ---- Globals ---- */
+
+/* A name whose value cannot go is followed by the reason; where there is no room for that either,
+ * it is as if it did not exist. */
+static void
+put_global(lua_State *L, struct http_values *values)
+{
+    size_t before = values->length;
+    const char *why = http_values_put(L, -2, values);
+
+    if (why == NULL) {
+        why = http_values_put(L, -1, values);
+        if (why == NULL || add_text(values, '!', why, strlen(why)))
+            return;
+    }
+    values->length = before;
+}
+
+void
+http_values_put_globals(lua_State *L, int without, struct http_values *values)
+{
+    without = lua_absindex(L, without);
+    lua_pushglobaltable(L);
+    for (lua_pushnil(L); lua_next(L, -2) != 0; lua_pop(L, 1)) {
+        bool is_ours;
+
+        lua_pushvalue(L, -2);
+        is_ours = lua_rawget(L, without) != LUA_TNIL;
+        lua_pop(L, 1);
+        if (!is_ours && lua_type(L, -2) == LUA_TSTRING)
+            put_global(L, values);
+    }
+    lua_pop(L, 1);
+}
+
+const char *
+http_values_push_global(lua_State *L, const struct http_values *values, const char *name)
+{
+    const char *at = values->bytes;
+
+    while (at < values->bytes + values->length) {
+        bool is_it, is_there;
+
+        http_values_push(L, &at);
+        is_it = strcmp(lua_tostring(L, -1), name) == 0;
+        lua_pop(L, 1);
+        is_there = http_values_push(L, &at);
+        if (is_it)
+            return is_there ? NULL : lua_tostring(L, -1);
+        lua_pop(L, 1);
+    }
+    lua_pushnil(L);
+    return NULL;
+}

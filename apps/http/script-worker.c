@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "script-private.h"
+#include "script-query.h"
+#include "script-values.h"
+#include "script-wrk.h"
+#include "sxe-util.h"
+
+#define DELAY_MAX_MS 86400000.0
+
+/* ---- Queries ---- */
+
+static uint64_t
+call_delay(lua_State *L)
+{
+    double ms;
+
+    lua_call(L, 0, 1);
+    ms = lua_type(L, -1) == LUA_TNUMBER ? lua_tonumber(L, -1) : -1;
+    if (!(ms >= 0 && ms <= DELAY_MAX_MS))
+        luaL_error(L, "delay() returned %s; it has to be a number of milliseconds, up to a day",
+                   luaL_tolstring(L, -1, NULL));
+    return (uint64_t)(ms * 1e6);
+}
+
+/* The second value that request() returned. */
+static uint16_t
+kind_of(lua_State *L, const struct http_script *script)
+{
+    const char *name = lua_tostring(L, -1);
+
+    if (name == NULL)
+        return 0;
+    for (uint16_t kind = 0; kind < script->requests.kinds; kind++)
+        if (strcmp(script->names[kind], name) == 0)
+            return kind;
+    return (uint16_t)luaL_error(
+        L, "request() returned the kind '%s'; it has to be in wrk.kinds = {'%s', ...}", name, name);
+}
+
+int
+http_script_new_anchor(lua_State *L)
+{
+    lua_pushboolean(L, false);
+    return luaL_ref(L, LUA_REGISTRYINDEX);
+}
+
+void
+http_script_keep_request(lua_State *L, struct http_script *script)
+{
+    if (lua_type(L, -1) != LUA_TSTRING || lua_rawlen(L, -1) == 0)
+        luaL_error(L, "request() returned %s; it has to be a request, as wrk.format() makes it",
+                   lua_type(L, -1) == LUA_TSTRING ? "an empty string"
+                                                  : luaL_tolstring(L, -1, NULL));
+    script->bytes = lua_tolstring(L, -1, &script->length);
+    lua_rawseti(L, LUA_REGISTRYINDEX, script->anchor);
+}
+
+static int
+ask_script(lua_State *L)
+{
+    struct http_script *script = lua_touserdata(L, 1);
+
+    script->bytes = script->fixed;
+    script->length = script->fixed_length;
+    script->kind = 0;
+    script->delay_ns = lua_getglobal(L, "delay") == LUA_TFUNCTION ? call_delay(L) : 0;
+    if (lua_getglobal(L, "request") == LUA_TFUNCTION) {
+        lua_call(L, 0, 2);
+        script->kind = kind_of(L, script);
+        lua_pop(L, 1);
+        http_script_keep_request(L, script);
+    }
+    return 0;
+}
+
+static void
+note(struct http_script *script, const char *what, const char *why)
+{
+    if (!script->has_noted && script->shard == 0)
+        fprintf(script->err, "sxe-http: %s: request() returned %s%s\n", script->options.path, what,
+                why);
+    script->has_noted = true;
+}
+
+/* The request at script->at; several behind one another are sent one by one. */
+static int
+take_query(struct http_script *script, struct http_query *query)
+{
+    const char *bytes = script->bytes + script->at, *why;
+    size_t left = script->length - script->at;
+    bool is_head;
+    ssize_t length = http_script_query(bytes, left, &is_head, &why);
+
+    if (length == 0) {
+        fprintf(script->err,
+                "sxe-http: %s: request() returned %zu bytes that are no whole request\n",
+                script->options.path, left);
+        http_script_fail(script);
+        return -1;
+    }
+    if (length < 0) {
+        note(script, "what is no request, and is sent as it is: ", why);
+        length = (ssize_t)left;
+    } else if ((size_t)length < left) {
+        note(script,
+             "several requests; they are sent one by one: --depth says how many of them may "
+             "be ahead of their replies",
+             "");
+    }
+    *query = (struct http_query){.bytes = bytes,
+                                 .length = (unsigned)length,
+                                 .kind = script->kind,
+                                 .is_head = is_head,
+                                 .delay_ns = script->at == 0 ? script->delay_ns : 0};
+    script->at += (size_t)length;
+    return 0;
+}
+
+int
+http_script_ask(struct http_script *script, lua_CFunction body, struct http_query *query)
+{
+    if (body != NULL) {
+        script->at = 0;
+        if (!http_lua_timed_call(script->own, &script->requesting, "request()", body, script))
+            http_script_fail(script);
+    }
+    return script->is_stopped ? -1 : take_query(script, query);
+}
+
+static int
+next_query(struct http_requests *requests, uint64_t sequence, struct http_query *query)
+{
+    struct http_script *script = (struct http_script *)requests;
+
+    SXE_UNUSED_PARAMETER(sequence);
+    return http_script_ask(script, script->at == script->length ? ask_script : NULL, query);
+}
+
+/* Of a script that composes one request, once. */
+static int
+next_fixed(struct http_requests *requests, uint64_t sequence, struct http_query *query)
+{
+    struct http_script *script = (struct http_script *)requests;
+
+    SXE_UNUSED_PARAMETER(sequence);
+    *query = script->query;
+    return script->is_stopped ? -1 : 0;
+}
+
+/* ---- Replies ---- */
+
+struct reply {
+    struct http_script *script;
+    const struct http_exchange *exchange;
+    bool is_passed;
+};
+
+static int
+tell_script(lua_State *L)
+{
+    struct reply *reply = lua_touserdata(L, 1);
+
+    if (lua_getglobal(L, "response") == LUA_TFUNCTION)
+        http_reply_respond(L, reply->script, reply->exchange);
+    reply->is_passed = lua_getglobal(L, "check") != LUA_TFUNCTION ||
+                       http_reply_check(L, reply->script, reply->exchange);
+    return 0;
+}
+
+static bool
+take_reply(struct http_requests *requests, const struct http_exchange *exchange)
+{
+    struct http_script *script = (struct http_script *)requests;
+    struct reply reply = {.script = script, .exchange = exchange};
+
+    if (script->is_stopped)
+        return true;
+    if (!http_lua_timed_call(script->own, &script->replying, "response()", tell_script, &reply))
+        http_script_fail(script);
+    return reply.is_passed;
+}
+
+/* ---- Beginning ---- */
+
+static bool
+is_function(lua_State *L, const char *name)
+{
+    bool is = lua_getglobal(L, name) == LUA_TFUNCTION;
+
+    lua_pop(L, 1);
+    return is;
+}
+
+/* init(args): args[0] is the URL, as in wrk. */
+static void
+call_init(lua_State *L, const struct http_script_options *options)
+{
+    lua_getglobal(L, "init");
+    lua_createtable(L, options->argc, 1);
+    lua_pushfstring(L, "http://%s%s", options->authority, options->target);
+    lua_rawseti(L, -2, 0);
+    for (int i = 0; i < options->argc; i++) {
+        lua_pushstring(L, options->argv[i]);
+        lua_rawseti(L, -2, i + 1);
+    }
+    lua_call(L, 1, 0);
+}
+
+/* wrk.request(), for scripts that call it. */
+static int
+fixed_request(lua_State *L)
+{
+    lua_pushvalue(L, lua_upvalueindex(1));
+    return 1;
+}
+
+static int
+begin_script(lua_State *L)
+{
+    struct http_script *script = lua_touserdata(L, 1);
+
+    http_wrk_push(L);
+    http_thread_push(L, script, script->shard);
+    lua_setfield(L, 2, "thread");
+    if (lua_getfield(L, 2, "headers") == LUA_TTABLE && lua_getfield(L, 3, "Host") == LUA_TNIL) {
+        lua_getfield(L, 2, "authority");
+        lua_setfield(L, 3, "Host");
+    }
+    if (is_function(L, "init"))
+        call_init(L, &script->options);
+    lua_settop(L, 2);
+    for (int i = 0; i < 4; i++)
+        lua_pushnil(L);
+    http_wrk_format(L);
+    script->fixed = lua_tolstring(L, 3, &script->fixed_length);
+    lua_pushvalue(L, 3);
+    lua_pushcclosure(L, fixed_request, 1);
+    lua_setfield(L, 2, "request");
+    luaL_ref(L, LUA_REGISTRYINDEX); /* the fixed one stays, whatever becomes of wrk.request */
+    script->anchor = http_script_new_anchor(L);
+    script->calls_lua = is_function(L, "request") || is_function(L, "delay");
+    script->requests.wants_replies = is_function(L, "response") || is_function(L, "check");
+    return 0;
+}
+
+/* A script that calls Lua for no query has one that never changes, unless it is several in one. */
+static bool
+choose_next(struct http_script *script)
+{
+    script->requests.next = next_query;
+    if (script->calls_lua)
+        return true;
+    script->bytes = script->fixed;
+    script->length = script->fixed_length;
+    if (take_query(script, &script->query) < 0)
+        return false;
+    if (script->at == script->length)
+        script->requests.next = next_fixed;
+    script->at = 0;
+    return true;
+}
+
+static int
+begin(struct http_requests *requests, unsigned shard, unsigned shards, uint64_t seed)
+{
+    struct http_script *script = (struct http_script *)requests;
+
+    SXE_UNUSED_PARAMETER(shards);
+    http_script_begin(script, shard, script->lua[shard]);
+    if (!http_script_seed(script, seed) ||
+        !http_lua_call(script->own, "init()", begin_script, script) || !choose_next(script)) {
+        http_script_fail(script);
+        return -EINVAL;
+    }
+    return 0;
+}
+
+/* ---- The end ---- */
+
+static int
+put_globals(lua_State *L)
+{
+    struct http_script_slot *slot = lua_touserdata(L, 1);
+    struct http_values values = {slot->globals, 0, HTTP_SCRIPT_GLOBALS_MAX};
+
+    http_wrk_push_names(L);
+    http_values_put_globals(L, -1, &values);
+    slot->globals_length = values.length;
+    return 0;
+}
+
+static void
+end(struct http_requests *requests, uint64_t *calls, uint64_t *ns)
+{
+    struct http_script *script = (struct http_script *)requests;
+    struct http_script_slot *slot = &script->slots[script->shard];
+
+    if (http_lua_call(script->own, "keeping its globals", put_globals, slot))
+        slot->is_over = true;
+    http_script_end(requests, calls, ns);
+}
+
+void
+http_script_worker_init(struct http_script *script)
+{
+    script->requests.begin = begin;
+    script->requests.next = next_query;
+    script->requests.replied = take_reply;
+    script->requests.end = end;
+}

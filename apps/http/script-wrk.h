@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: the global wrk that a script finds, as wrk's SCRIPTING page says. Place: script.c, for each
+ * state before the script is run in it.
+ *
+ * Shape: wrk.scheme host port method path headers body, from the command line; and version, "1.1"
+ *        wrk.format(method, path, headers, body)   wrk.lookup(host, service)   wrk.connect(address)
+ *
+ * A value of headers may be a list, then there is a line for each. Host, and Content-Length where
+ * there is a body, are written as they have to be whatever headers has.
+ */
+#ifndef HTTP_SCRIPT_WRK_H
+#define HTTP_SCRIPT_WRK_H
+
+#include <lua.h>
+
+/* Body of http_lua_call; its argument is a const struct http_script_options. */
+int http_wrk_open(lua_State *L);
+
+/* All of these: inside a call. */
+void http_wrk_push(lua_State *L);       /* wrk */
+void http_wrk_push_names(lua_State *L); /* a table; its keys: the globals before the script */
+
+/* Take method, path, headers and body (nil: as in wrk) off the stack, and push the request. */
+void http_wrk_format(lua_State *L);
+
+#endif

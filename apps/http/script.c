@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: MIT */
+#include "script.h"
+
+#include <netdb.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "script-private.h"
+#include "script-wrk.h"
+
+/* ---- In a worker ---- */
+
+void
+http_script_begin(struct http_script *script, unsigned shard, struct http_lua *own)
+{
+    script->slots[shard].is_over = false;
+    script->own = own;
+    script->shard = shard;
+    script->is_stopped = false;
+    script->at = script->length = 0;
+    script->requesting = script->replying = (struct http_lua_cost){0, 0};
+    http_lua_watch(true);
+}
+
+void
+http_script_fail(struct http_script *script)
+{
+    script->slots[script->shard].has_failed = true;
+    script->is_stopped = true;
+}
+
+struct seeding {
+    const struct http_script *script;
+    uint64_t seed;
+};
+
+static int
+seed_random(lua_State *L)
+{
+    const struct seeding *seeding = lua_touserdata(L, 1);
+
+    lua_getglobal(L, "math");
+    lua_getfield(L, -1, "randomseed");
+    lua_pushinteger(L, (lua_Integer)seeding->seed);
+    lua_pushinteger(L, seeding->script->shard);
+    lua_call(L, 2, 0);
+    return 0;
+}
+
+bool
+http_script_seed(struct http_script *script, uint64_t seed)
+{
+    struct seeding seeding = {script, seed};
+
+    return http_lua_call(script->own, "math.randomseed()", seed_random, &seeding);
+}
+
+/* What the script wrote and did not flush would be lost with the process. */
+void
+http_script_end(struct http_requests *requests, uint64_t *calls, uint64_t *ns)
+{
+    struct http_script *script = (struct http_script *)requests;
+
+    *calls = script->requesting.calls + script->replying.calls;
+    *ns = script->requesting.ns + script->replying.ns;
+    script->own = NULL;
+    http_lua_watch(false);
+    fflush(NULL);
+}
+
+/* ---- Loading ---- */
+
+static size_t
+slots_size(const struct http_script *script)
+{
+    return script->options.workers * sizeof(struct http_script_slot);
+}
+
+void
+http_script_add_kind(lua_State *L, struct http_script *script, const char *name)
+{
+    unsigned kind = script->requests.kinds;
+
+    if (kind == HTTP_KINDS_MAX)
+        luaL_error(L, "there may be %d kinds, and '%s' is one more", HTTP_KINDS_MAX, name);
+    if (strlen(name) >= HTTP_SCRIPT_NAME_MAX)
+        luaL_error(L, "the name of a kind may have %d bytes, and '%s' has more",
+                   HTTP_SCRIPT_NAME_MAX - 1, name);
+    memcpy(script->names[kind], name, strlen(name) + 1);
+    script->name_pointers[kind] = script->names[kind];
+    script->requests.kinds++;
+}
+
+static int
+open_globals(lua_State *L)
+{
+    http_wrk_open(L);
+    http_thread_open(L);
+    http_reply_open(L);
+    return 0;
+}
+
+static struct http_lua *
+new_state(struct http_script *script, struct http_lua_chunk *chunk)
+{
+    struct http_lua *lua = http_lua_new(script->options.path, script->err);
+
+    if (lua != NULL && (!http_lua_call(lua, "preparing it", open_globals, &script->options) ||
+                        !http_lua_call(lua, "loading it", http_lua_run_chunk, chunk))) {
+        http_lua_free(lua);
+        return NULL;
+    }
+    return lua;
+}
+
+/* wrk.kinds, else there is one. */
+static int
+read_kinds(lua_State *L)
+{
+    struct http_script *script = lua_touserdata(L, 1);
+
+    http_wrk_push(L);
+    if (lua_getfield(L, -1, "kinds") == LUA_TTABLE)
+        for (lua_Integer i = 1; lua_geti(L, 3, i) != LUA_TNIL; i++)
+            http_script_add_kind(L, script, luaL_tolstring(L, -1, NULL));
+    if (script->requests.kinds == 0)
+        http_script_add_kind(L, script, "request");
+    return 0;
+}
+
+static int
+call_setup(lua_State *L)
+{
+    struct http_script *script = lua_touserdata(L, 1);
+
+    for (unsigned i = 0; i < script->options.workers; i++) {
+        if (lua_getglobal(L, "setup") != LUA_TFUNCTION)
+            return 0;
+        http_thread_push(L, script, i);
+        lua_call(L, 1, 0);
+    }
+    return 0;
+}
+
+static bool
+load_script(struct http_script *script, struct http_lua_chunk *chunk)
+{
+    for (unsigned i = 0; i < script->options.workers; i++) {
+        script->lua[i] = new_state(script, chunk);
+        if (script->lua[i] == NULL)
+            return false;
+    }
+    http_script_worker_init(script);
+    return http_lua_call(script->parent, "wrk.kinds", read_kinds, script) &&
+           http_lua_call(script->parent, "setup()", call_setup, script);
+}
+
+static struct http_script *
+new_script(const struct http_script_options *options, FILE *err)
+{
+    struct http_script *script = calloc(1, sizeof(*script));
+
+    if (script == NULL)
+        return NULL;
+    script->options = *options;
+    script->err = err;
+    script->requests.kind_names = script->name_pointers;
+    script->lua = calloc(options->workers, sizeof(struct http_lua *));
+    script->addresses = calloc(options->workers, sizeof(*script->addresses));
+    script->slots = mmap(NULL, slots_size(script), PROT_READ | PROT_WRITE,
+                         MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (script->slots == MAP_FAILED)
+        script->slots = NULL;
+    if (script->lua == NULL || script->addresses == NULL || script->slots == NULL) {
+        http_script_free(&script->requests);
+        return NULL;
+    }
+    return script;
+}
+
+static bool
+load(struct http_script *script, struct http_lua_chunk *chunk)
+{
+    bool is_loaded;
+
+    http_lua_watch(true);
+    script->parent = new_state(script, chunk);
+    is_loaded =
+        script->parent != NULL &&
+        (script->options.is_scenario ? http_scenario_load(script) : load_script(script, chunk));
+    http_lua_watch(false);
+    fflush(stdout); /* or each worker would print it again */
+    return is_loaded;
+}
+
+struct http_requests *
+http_script_new(const struct http_script_options *options, FILE *err)
+{
+    struct http_lua_chunk chunk = {.path = options->path};
+    char *text = http_lua_read_file(options->path, &chunk.length, err);
+    struct http_script *script;
+
+    if (text == NULL)
+        return NULL;
+    chunk.bytes = text;
+    script = new_script(options, err);
+    if (script == NULL) {
+        fprintf(err, "sxe-http: %s: no memory for %u workers\n", options->path, options->workers);
+    } else if (!load(script, &chunk)) {
+        http_script_free(&script->requests);
+        script = NULL;
+    }
+    free(text);
+    return script == NULL ? NULL : &script->requests;
+}
+
+/* ---- In the parent, later ---- */
+
+bool
+http_script_address(const struct http_requests *requests, unsigned shard, char *ip, size_t size,
+                    uint16_t *port)
+{
+    const struct http_script *script = (const struct http_script *)requests;
+    const struct http_address *address = &script->addresses[shard];
+    char service[NI_MAXSERV];
+
+    if (address->length == 0 || getnameinfo((const struct sockaddr *)&address->storage,
+                                            address->length, ip, (socklen_t)size, service,
+                                            sizeof(service), NI_NUMERICHOST | NI_NUMERICSERV) != 0)
+        return false;
+    *port = (uint16_t)strtoul(service, NULL, 10);
+    return true;
+}
+
+static int
+call_done(lua_State *L)
+{
+    const struct http_run *run = lua_touserdata(L, 1);
+
+    if (lua_getglobal(L, "done") != LUA_TFUNCTION)
+        return 0;
+    http_script_push_stats(L, run);
+    lua_call(L, 3, 0);
+    return 0;
+}
+
+/* Whether a worker's script failed; and what its check() found. */
+static bool
+say_slots(const struct http_script *script)
+{
+    const char *reason = NULL;
+    uint64_t failed = 0;
+    bool has_failed = false;
+
+    for (unsigned i = 0; i < script->options.workers; i++) {
+        const struct http_script_slot *slot = &script->slots[i];
+
+        failed += slot->failed_checks;
+        has_failed |= slot->has_failed;
+        if (slot->failed_checks > 0 && reason == NULL)
+            reason = slot->reason;
+    }
+    if (reason != NULL)
+        fprintf(script->err, "sxe-http: %s: replies that failed check(): %llu, the first: %s\n",
+                script->options.path, (unsigned long long)failed, reason);
+    return has_failed;
+}
+
+int
+http_script_done(struct http_requests *requests, const struct http_run *run)
+{
+    struct http_script *script = (struct http_script *)requests;
+    bool has_failed = say_slots(script);
+
+    http_lua_watch(true);
+    if (!http_lua_call(script->parent, "done()", call_done, (void *)(uintptr_t)run))
+        has_failed = true;
+    http_lua_watch(false);
+    fflush(stdout);
+    return has_failed ? HTTP_EXIT_ERRORS : HTTP_EXIT_OK;
+}
+
+void
+http_script_free(struct http_requests *requests)
+{
+    struct http_script *script = (struct http_script *)requests;
+
+    if (script == NULL)
+        return;
+    for (unsigned i = 0; script->lua != NULL && i < script->options.workers; i++)
+        http_lua_free(script->lua[i]);
+    http_lua_free(script->parent);
+    http_scenario_free(script->scenario);
+    if (script->slots != NULL)
+        munmap(script->slots, slots_size(script));
+    free(script->lua);
+    free(script->addresses);
+    free(script);
+}

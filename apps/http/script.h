@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: requests and checks written in Lua 5.4: scripts of wrk run as they are, and scenarios.
+ * Place: -s script.lua and --scenario file.lua; a source of requests, see requests.h.
+ *
+ * Shape: a script is loaded once for the parent and once for each worker, before they are forked;
+ * none sees the globals of another, but for thread:set and thread:get.
+ *
+ *     parent   load all, setup(thread) a worker ....................... done(summary, ...)
+ *     worker          fork -> init(args), request() ... response() -> its globals go back --'
+ *
+ *     setup(thread)  init(args)  delay()  request()  response(status, headers, body)
+ *     done(summary, latency, requests)                          as in wrk
+ *     check(status, headers, body, kind)   false or nil, and why: the reply is a failed check
+ *     wrk.kinds = {"GET", "POST"}          request() returns bytes and one of them
+ *
+ * A script without request() and delay() costs nothing a query: what wrk.format() makes after
+ * init() is sent. What others cost is measured. Bytes with several requests are sent one by one.
+ *
+ * A scenario returns a table; see examples/read-write.lua:
+ *
+ *     files   n goes from 1 to this, round robin, for each kind (1)
+ *     kinds   a list: name, times in a row (1), method, path, headers, body with {n} in them, or
+ *             request = function(n); expect_status, expect_body; check = function, as above
+ *
+ * Limits: an error in a script, or a function that has used 5 s of CPU time, ends the run with a
+ * traceback, never the process; a script gets HTTP_SCRIPT_MEMORY bytes; 1 MB of globals that are
+ * nil, booleans, numbers, strings or tables of them go back, for thread:get. The requests of done()
+ * are the rates of the trials, where wrk has those of the threads.
+ */
+#ifndef HTTP_SCRIPT_H
+#define HTTP_SCRIPT_H
+
+#include <stdio.h>
+
+#include "requests.h"
+#include "run.h"
+#include "template.h"
+
+#define HTTP_SCRIPT_MEMORY (256u << 20)
+
+/* What it points to stays as long as the script. */
+struct http_script_options {
+    const char *path;
+    bool is_scenario;
+    int argc; /* what stands behind -- on the command line */
+    char **argv;
+    const char *host; /* what wrk.host, wrk.port, wrk.path begin as */
+    uint16_t port;
+    const char *target;
+    const char *authority;
+    const struct http_template_options *request; /* wrk.method, wrk.headers, wrk.body begin as */
+    unsigned workers;
+};
+
+/* Load it and call setup(); NULL after saying on err what is wrong, with a traceback. */
+struct http_requests *http_script_new(const struct http_script_options *options, FILE *err);
+
+/* Where a worker is to connect to, if setup() has set thread.addr; false: where the plan says. */
+bool http_script_address(const struct http_requests *requests, unsigned shard, char *ip,
+                         size_t size, uint16_t *port);
+
+/* In the parent, after the run: done(), if the script has one; what it prints goes to stdout. Then
+ * says on err how many checks failed. HTTP_EXIT_OK; or HTTP_EXIT_ERRORS: a function of the script,
+ * here or in a worker, raised an error. */
+int http_script_done(struct http_requests *requests, const struct http_run *run);
+void http_script_free(struct http_requests *requests);
+
+#endif

@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "expect.h"
+#include "run.h"
+#include "selftest-private.h"
+#include "sxe-time.h"
+#include "template.h"
+#include "text.h"
+
+/* What a check runs: a plan with what it borrows. */
+struct load {
+    struct http_selftest_server server;
+    struct http_plan plan;
+    struct http_expect expect;
+    struct http_template_options options;
+    char authority[32];
+    struct http_run run;
+};
+
+/* A closed loop; each check changes what it wants. */
+static void
+make_plan(struct load *load)
+{
+    load->plan = (struct http_plan){
+        .ip = "127.0.0.1",
+        .port = load->server.port,
+        .sockets = 8,
+        .workers = 1,
+        .stop = HTTP_STOP_TOTAL,
+        .drain_ns = SXE_NS_PER_SECOND,
+        .arrivals = HTTP_FIXED,
+        .depth = 1,
+        .ramp = 16,
+        .timeout_ns = 5 * SXE_NS_PER_SECOND,
+        .seed = 1,
+        .requests = load->plan.requests,
+        .expect = &load->expect,
+        .trials = 1,
+        .quiet = true,
+    };
+    snprintf(load->plan.what, sizeof(load->plan.what), "GET http://%s/", load->authority);
+    snprintf(load->plan.authority, sizeof(load->plan.authority), "%s", load->authority);
+}
+
+static void
+end(struct load *load)
+{
+    if (load == NULL)
+        return;
+    if (load->server.counts != NULL)
+        http_selftest_stop(&load->server);
+    http_selftest_free(&load->server);
+    http_run_free(&load->run);
+    http_templates_free(load->plan.requests);
+    free(load);
+}
+
+/* A server and a plan; NULL after saying in text what there is none of. */
+static struct load *
+begin(enum http_selftest_kind kind, char *text, size_t size)
+{
+    struct load *load = calloc(1, sizeof(*load));
+    int error = load == NULL ? -ENOMEM : http_selftest_serve(&load->server, kind);
+
+    if (error == 0) {
+        snprintf(load->authority, sizeof(load->authority), "127.0.0.1:%u", load->server.port);
+        http_expect_add_status(&load->expect, HTTP_EXPECT_DEFAULT_STATUS);
+        load->plan.requests = http_templates_new(&load->options);
+        if (load->plan.requests == NULL ||
+            http_templates_add(load->plan.requests, load->authority, "/", "GET /") != NULL)
+            error = -ENOMEM;
+    }
+    if (error == 0) {
+        make_plan(load);
+        return load;
+    }
+    snprintf(text, size, "cannot be tried: %s", strerror(-error));
+    end(load);
+    return NULL;
+}
+
+/* False: it did not run, or its own check of its accounts failed; the text says so. */
+static bool
+run(struct load *load, char *text, size_t size)
+{
+    int status = http_run(&load->run, &load->plan, NULL, stderr);
+
+    if (status != 0)
+        snprintf(text, size, "the load did not run, status %d", status);
+    return status == 0;
+}
+
+/* ---- Accounts: each count is that of the server ---- */
+
+#define ACCOUNTS 500
+
+bool
+http_selftest_accounts(char *text, size_t size)
+{
+    struct load *load = begin(HTTP_SELFTEST_BADLY, text, size);
+    bool holds = false;
+
+    if (load == NULL)
+        return false;
+    load->plan.requests_max = ACCOUNTS;
+    if (run(load, text, size)) {
+        const struct http_selftest_counts *counts = load->server.counts;
+        const struct http_result *total = load->run.total;
+
+        holds = http_result_check(total) == NULL && total->offered == ACCOUNTS &&
+                total->sent == ACCOUNTS && counts->requests == ACCOUNTS &&
+                total->ends[HTTP_END_OK] == counts->ok &&
+                total->ends[HTTP_END_BAD_STATUS] == counts->bad_status &&
+                total->ends[HTTP_END_RESET] == counts->resets &&
+                total->ends[HTTP_END_CLOSED_EARLY] == counts->closes &&
+                total->ends[HTTP_END_SHORT_BODY] == counts->short_bodies;
+        snprintf(text, size,
+                 "of %" PRIu64 " sent, counted/done by the server: ok %" PRIu64 "/%" PRIu64
+                 " bad status %" PRIu64 "/%" PRIu64 " reset %" PRIu64 "/%" PRIu64 " closed %" PRIu64
+                 "/%" PRIu64 " short %" PRIu64 "/%" PRIu64,
+                 total->sent, total->ends[HTTP_END_OK], counts->ok,
+                 total->ends[HTTP_END_BAD_STATUS], counts->bad_status, total->ends[HTTP_END_RESET],
+                 counts->resets, total->ends[HTTP_END_CLOSED_EARLY], counts->closes,
+                 total->ends[HTTP_END_SHORT_BODY], counts->short_bodies);
+    }
+    end(load);
+    return holds;
+}
+
+/* ---- Merging: two workers are one load ---- */
+
+#define MERGED 2001 /* odd, so that the shares differ */
+
+bool
+http_selftest_merge(char *text, size_t size)
+{
+    struct load *load = begin(HTTP_SELFTEST_WELL, text, size);
+    bool holds = false;
+
+    if (load == NULL)
+        return false;
+    load->plan.requests_max = MERGED;
+    load->plan.workers = 2;
+    if (run(load, text, size)) {
+        const struct http_result *total = load->run.total;
+
+        holds = load->server.counts->requests == MERGED && total->ends[HTTP_END_OK] == MERGED &&
+                total->service.count == MERGED && total->first_byte.count == MERGED;
+        snprintf(text, size,
+                 "two workers had %" PRIu64 " replies to %" PRIu64 " requests, and timed %" PRIu64,
+                 total->ends[HTTP_END_OK], load->server.counts->requests, total->service.count);
+    }
+    end(load);
+    return holds;
+}
+
+/* ---- The stall: a server that stands still for half the run ---- */
+
+#define STALL_RUN_NS    (2 * SXE_NS_PER_SECOND)
+#define STALL_BEGIN_NS  (STALL_RUN_NS / 4)
+#define STALL_END_NS    (3 * STALL_RUN_NS / 4)
+#define STALL_RATE      1000
+#define STALL_TOLERANCE 0.05
+
+static void
+sleep_until(uint64_t then_ns)
+{
+    uint64_t now_ns = sxe_time_ns();
+
+    if (then_ns > now_ns)
+        usleep((useconds_t)((then_ns - now_ns) / SXE_NS_PER_US));
+}
+
+/* Stops the server for half of the run, and leaves how long that was: its times are not those that
+ * were asked for on a busy machine. */
+static _Noreturn void
+be_stopper(const struct http_selftest_server *server, volatile uint64_t *stall_ns)
+{
+    uint64_t begin_ns;
+
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    while (server->counts->first_ns == 0)
+        usleep(500);
+    sleep_until(server->counts->first_ns + STALL_BEGIN_NS);
+    kill(server->pid, SIGSTOP);
+    begin_ns = sxe_time_ns();
+    sleep_until(server->counts->first_ns + STALL_END_NS);
+    *stall_ns = sxe_time_ns() - begin_ns;
+    kill(server->pid, SIGCONT);
+    exit(EXIT_SUCCESS);
+}
+
+static bool
+run_stalled(struct load *load, char *text, size_t size)
+{
+    pid_t stopper = fork();
+    bool has_run;
+
+    if (stopper == 0)
+        /* The counts of what is held are not used by this server: room for a number. */
+        be_stopper(&load->server, &load->server.counts->held.sum_ns);
+    if (stopper < 0) {
+        snprintf(text, size, "cannot be tried: %s", strerror(errno));
+        return false;
+    }
+    has_run = run(load, text, size);
+    if (!has_run)
+        kill(stopper, SIGKILL);
+    waitpid(stopper, NULL, 0);
+    kill(load->server.pid, SIGCONT);
+    return has_run;
+}
+
+/* Of those that arrive in the stall each waits for its end; so a tenth of all waits longer than the
+ * stall without a tenth of the run. */
+bool
+http_selftest_stall(char *text, size_t size)
+{
+    struct load *load = begin(HTTP_SELFTEST_WELL, text, size);
+    bool holds = false;
+
+    if (load == NULL)
+        return false;
+    load->plan.model = HTTP_PARTLY_OPEN;
+    load->plan.stop = HTTP_STOP_TIME;
+    load->plan.duration_ns = STALL_RUN_NS;
+    load->plan.rate = STALL_RATE;
+    load->plan.rate_end = STALL_RATE;
+    if (run_stalled(load, text, size)) {
+        const struct http_result *total = load->run.total;
+        double stall = (double)load->server.counts->held.sum_ns;
+        double expected = stall - 0.1 * (double)STALL_RUN_NS;
+        double response = (double)http_histogram_quantile(&total->response, 0.9);
+        double service = (double)http_histogram_quantile(&total->service, 0.9);
+
+        holds = fabs(response - expected) <= STALL_TOLERANCE * stall && service < 0.1 * stall;
+        snprintf(
+            text, size,
+            "the server stood still for %.3f s: response p90 %.1f %% of that (80 %% is right), "
+            "service p90 %.1f %%",
+            stall / 1e9, 100 * response / stall, 100 * service / stall);
+    }
+    end(load);
+    return holds;
+}
+
+/* ---- The delay: latency is what it is known to be ---- */
+
+#define DELAY_RUN_NS   SXE_NS_PER_SECOND
+#define DELAY_RATE     20000
+#define DELAY_SOCKETS  64
+#define DELAY_ERROR_NS 50000.0
+
+bool
+http_selftest_delay(char *text, size_t size)
+{
+    struct load *load = begin(HTTP_SELFTEST_LATE, text, size);
+    bool holds = false;
+
+    if (load == NULL)
+        return false;
+    load->plan.model = HTTP_PARTLY_OPEN;
+    load->plan.stop = HTTP_STOP_TIME;
+    load->plan.duration_ns = DELAY_RUN_NS;
+    load->plan.rate = DELAY_RATE;
+    load->plan.rate_end = DELAY_RATE;
+    load->plan.sockets = DELAY_SOCKETS;
+    if (run(load, text, size)) {
+        const struct http_result *total = load->run.total;
+        const struct http_histogram *held = &load->server.counts->held;
+        const struct http_verdict *verdict = &load->run.verdict;
+        double error = (double)http_histogram_quantile(&total->service, 0.5) -
+                       (double)http_histogram_quantile(held, 0.5);
+
+        holds =
+            total->ends[HTTP_END_OK] > 0 && (verdict->number > 0 || fabs(error) < DELAY_ERROR_NS);
+        snprintf(text, size,
+                 "replies held for 1 ms at %.0f/s are timed with an error of %.1f us%s%s",
+                 load->run.figures[HTTP_FIGURE_RATE].middle, error / 1e3,
+                 verdict->number > 0 ? "; not judged: " : "",
+                 verdict->number > 0 ? verdict->reasons[0] : "");
+    }
+    end(load);
+    return holds;
+}

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/timerfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "pace.h"
+#include "selftest-private.h"
+#include "sxe-time.h"
+#include "text.h"
+
+/* ---- Clocks ---- */
+
+#define CLOCK_READS         100000
+#define CLOCK_STEP_MAX_NS   1000
+#define CLOCK_COST_MAX_NS   2000
+#define CLOCK_RESOLUTION_NS 1000
+
+bool
+http_selftest_clocks(char *text, size_t size)
+{
+    struct timespec resolution = {0, 0};
+    uint64_t begin_ns = sxe_time_ns();
+    uint64_t before_ns = begin_ns;
+    bool is_monotonic = true;
+    double cost_ns;
+
+    clock_getres(CLOCK_MONOTONIC, &resolution);
+    for (unsigned i = 0; i < CLOCK_READS; i++) {
+        uint64_t now_ns = sxe_time_ns();
+
+        is_monotonic = is_monotonic && now_ns >= before_ns;
+        before_ns = now_ns;
+    }
+    cost_ns = (double)(before_ns - begin_ns) / CLOCK_READS;
+    snprintf(text, size, "%s, resolution %ld ns, a read takes %.0f ns",
+             is_monotonic ? "never go back" : "GO BACK", resolution.tv_nsec, cost_ns);
+    return is_monotonic && resolution.tv_sec == 0 && resolution.tv_nsec <= CLOCK_RESOLUTION_NS &&
+           cost_ns <= CLOCK_COST_MAX_NS;
+}
+
+/* ---- The timer ---- */
+
+#define TICKS   200
+#define TICK_NS UINT64_C(1000000)
+
+/* One wake-up; false: it came early, or not at all. */
+static bool
+tick(int timer, uint64_t due_ns, struct http_histogram *errors)
+{
+    struct itimerspec due = {.it_value = {.tv_sec = (time_t)(due_ns / SXE_NS_PER_SECOND),
+                                          .tv_nsec = (long)(due_ns % SXE_NS_PER_SECOND)}};
+    uint64_t number;
+    uint64_t now_ns;
+
+    if (timerfd_settime(timer, TFD_TIMER_ABSTIME, &due, NULL) < 0 ||
+        read(timer, &number, sizeof(number)) < 0)
+        return false;
+    now_ns = sxe_time_ns();
+    http_histogram_record(errors, now_ns > due_ns ? now_ns - due_ns : 0);
+    return now_ns >= due_ns;
+}
+
+bool
+http_selftest_timer(char *text, size_t size)
+{
+    struct http_histogram *errors = calloc(1, sizeof(*errors));
+    int timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
+    uint64_t due_ns = sxe_time_ns();
+    bool holds = errors != NULL && timer >= 0;
+
+    snprintf(text, size, "cannot be made: %s", strerror(errno));
+    for (unsigned i = 0; i < TICKS && holds; i++) {
+        due_ns += TICK_NS;
+        holds = tick(timer, due_ns, errors);
+        snprintf(
+            text, size, "%s, later than asked p50 %s p99 %s max %s",
+            holds ? "never early" : "EARLY", http_time_text(http_histogram_quantile(errors, 0.5)),
+            http_time_text(http_histogram_quantile(errors, 0.99)), http_time_text(errors->max_ns));
+    }
+    if (timer >= 0)
+        close(timer);
+    free(errors);
+    return holds;
+}
+
+/* ---- The histogram ---- */
+
+#define SAMPLES     20000
+#define SMALLEST_NS 1e3
+#define DECADES     8.0 /* from 1 us to 100 s */
+#define PART_MAX    (1.0 / 1024)
+#define ROUNDING_NS 1000.0
+
+static int
+by_size(const void *a, const void *b)
+{
+    const uint64_t *left = a;
+    const uint64_t *right = b;
+
+    return (*left > *right) - (*left < *right);
+}
+
+/* The greatest error of any quantile, as a part of what it has to be. */
+static double
+greatest_error(const struct http_histogram *histogram, const uint64_t *sorted)
+{
+    static const double fractions[] = {0, 0.5, 0.9, 0.99, 0.999, 0.9999, 1};
+    double greatest = 0;
+
+    for (unsigned i = 0; i < sizeof(fractions) / sizeof(fractions[0]); i++) {
+        double rank = ceil(fractions[i] * SAMPLES);
+        double exact = (double)sorted[rank > 0 ? (unsigned)rank - 1 : 0];
+        double found = (double)http_histogram_quantile(histogram, fractions[i]);
+
+        greatest = fmax(greatest, (fabs(found - exact) - ROUNDING_NS) / exact);
+    }
+    return greatest;
+}
+
+bool
+http_selftest_histogram(char *text, size_t size)
+{
+    struct http_histogram *histogram = calloc(1, sizeof(*histogram));
+    uint64_t *samples = calloc(SAMPLES, sizeof(*samples));
+    uint64_t random[2];
+    double error = 1;
+
+    if (histogram != NULL && samples != NULL) {
+        http_random_init(random, 1);
+        for (unsigned i = 0; i < SAMPLES; i++) {
+            samples[i] = (uint64_t)(SMALLEST_NS * pow(10, DECADES * http_random_fraction(random)));
+            http_histogram_record(histogram, samples[i]);
+        }
+        qsort(samples, SAMPLES, sizeof(*samples), by_size);
+        error = greatest_error(histogram, samples);
+    }
+    snprintf(text, size, "%u samples from 1 us to 100 s: percentiles are at most %.3f %% away",
+             SAMPLES, error * 100);
+    free(histogram);
+    free(samples);
+    return error <= PART_MAX;
+}

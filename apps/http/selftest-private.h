@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: the servers that --selftest runs against, each a process of its own, which count what they
+ * did. Place: selftest*.c.
+ *
+ * Shape: one loop over epoll(7), nothing shared with the load generator: what they count is what the
+ * report is checked against.
+ *
+ *     WELL      answers each request at once
+ *     BADLY     of ten requests in a row six are answered well, one has status 404, at one the
+ *               connection is reset, at one it is closed, at one it is closed in the body
+ *     LATE      answers each request http_selftest_delay_ns after it came, watching the clock
+ *
+ * Limits: requests without a body; SELFTEST_FDS descriptors.
+ */
+#ifndef HTTP_SELFTEST_PRIVATE_H
+#define HTTP_SELFTEST_PRIVATE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "histogram.h"
+
+#define HTTP_SELFTEST_DELAY_NS UINT64_C(1000000)
+
+enum http_selftest_kind { HTTP_SELFTEST_WELL, HTTP_SELFTEST_BADLY, HTTP_SELFTEST_LATE };
+
+/* Of all zeros, shared with the server. */
+struct http_selftest_counts {
+    volatile uint64_t first_ns; /* when the first request came; 0: not yet */
+    uint64_t requests;
+    uint64_t ok;
+    uint64_t bad_status;
+    uint64_t resets;
+    uint64_t closes;
+    uint64_t short_bodies;
+    struct http_histogram held; /* from a request's last byte to its reply's write */
+};
+
+struct http_selftest_server {
+    uint16_t port;
+    pid_t pid;
+    int control; /* the server ends when this is closed */
+    struct http_selftest_counts *counts;
+};
+
+/* 0 or -errno. */
+int http_selftest_serve(struct http_selftest_server *server, enum http_selftest_kind kind);
+
+/* Counts stay until free. */
+void http_selftest_stop(struct http_selftest_server *server);
+void http_selftest_free(struct http_selftest_server *server);
+
+/* ---- selftest.c's checks: true if it holds; text says with which figures ---- */
+
+typedef bool (*http_selftest_check)(char *text, size_t size);
+
+/* selftest-local.c: without a server */
+bool http_selftest_clocks(char *text, size_t size);
+bool http_selftest_timer(char *text, size_t size);
+bool http_selftest_histogram(char *text, size_t size);
+
+/* selftest-load.c: a load on one of the servers */
+bool http_selftest_accounts(char *text, size_t size);
+bool http_selftest_merge(char *text, size_t size);
+bool http_selftest_stall(char *text, size_t size);
+bool http_selftest_delay(char *text, size_t size);
+
+#endif

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Addresses are handled as the IPv6 ones that sxe-cidr.h makes of them, IPv4 in ::ffff:0:0/96.
+ */
+#include "source.h"
+
+#include <arpa/inet.h>
+#include <endian.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "sxe-cidr.h"
+#include "wrong.h"
+
+#define PART_MAX 100 /* bytes: two addresses and a hyphen fit */
+#define BLANKS   " \t"
+/* So that the sum of all ranges has 64 bits. No list of sockets is as long. */
+#define RANGE_MAX (UINT64_C(1) << 56)
+
+enum { IPV4_AT = 12, ADDRESS_BITS = 128 };
+
+static const unsigned char ipv4_prefix[IPV4_AT] = {[10] = 0xff, [11] = 0xff};
+
+static uint64_t
+half(const unsigned char address[16], unsigned which)
+{
+    uint64_t word;
+
+    memcpy(&word, address + which * sizeof(word), sizeof(word));
+    return be64toh(word);
+}
+
+static void
+advance(unsigned char address[16], uint64_t by)
+{
+    uint64_t low = half(address, 1) + by;
+    uint64_t high = htobe64(half(address, 0) + (low < by));
+
+    low = htobe64(low);
+    memcpy(address, &high, sizeof(high));
+    memcpy(address + sizeof(high), &low, sizeof(low));
+}
+
+static int
+family_of(const unsigned char address[16])
+{
+    return memcmp(address, ipv4_prefix, sizeof(ipv4_prefix)) == 0 ? AF_INET : AF_INET6;
+}
+
+/* An address or a network; NULL or what is wrong. */
+static const char *
+parse_network(const char *text, struct sxe_cidr *network)
+{
+    struct sxe_cidr_list list = {0};
+
+    if (strchr(text, ',') != NULL || sxe_cidr_add(&list, text, NULL) < 0 || list.has_unix)
+        return http_wrong("'%s' is not an address, nor a network without bits behind its prefix "
+                          "(127.0.0.1, 127.0.0.1-127.0.0.8, 127.0.0.0/28, ::1)",
+                          text);
+    *network = list.networks[0];
+    return NULL;
+}
+
+/* first-last; NULL or what is wrong. The text is cut at the hyphen. */
+static const char *
+parse_range(char *text, char *hyphen, unsigned char first[16], uint64_t *number)
+{
+    struct sxe_cidr from = {0};
+    struct sxe_cidr to = {0};
+    const char *wrong;
+    uint64_t distance;
+
+    *hyphen = '\0';
+    wrong = parse_network(text, &from);
+    if (wrong == NULL)
+        wrong = parse_network(hyphen + 1, &to);
+    *hyphen = '-';
+    if (wrong != NULL)
+        return wrong;
+    if (from.bits != ADDRESS_BITS || to.bits != ADDRESS_BITS)
+        return http_wrong("'%s' is a range of networks; give the first and the last address", text);
+    if (family_of(from.address) != family_of(to.address))
+        return http_wrong("'%s' begins with IPv4 and ends with IPv6, or the reverse", text);
+    if (memcmp(from.address, to.address, sizeof(to.address)) > 0)
+        return http_wrong("'%s' is the wrong way round: the first address is behind the last",
+                          text);
+    memcpy(first, from.address, sizeof(from.address));
+    distance = half(to.address, 1) - half(from.address, 1);
+    *number = half(from.address, 0) != half(to.address, 0) || distance >= RANGE_MAX ? RANGE_MAX
+                                                                                    : distance + 1;
+    return NULL;
+}
+
+/* The first and the last address of a network are not for hosts, if it has others. */
+static void
+take_network(const struct sxe_cidr *network, unsigned char first[16], uint64_t *number)
+{
+    unsigned free_bits = ADDRESS_BITS - network->bits;
+    uint64_t size = free_bits < 57 ? UINT64_C(1) << free_bits : RANGE_MAX + 2;
+
+    memcpy(first, network->address, sizeof(network->address));
+    *number = size;
+    if (size > 2) {
+        advance(first, 1);
+        *number = size - 2;
+    }
+}
+
+/* One part of the list. */
+static const char *
+add_part(struct http_sources *sources, char *text)
+{
+    char *hyphen = strchr(text, '-');
+    unsigned char *first = sources->range[sources->ranges].first;
+    uint64_t *number = &sources->range[sources->ranges].number;
+    struct sxe_cidr network = {0};
+    const char *wrong;
+
+    if (hyphen != NULL) {
+        wrong = parse_range(text, hyphen, first, number);
+    } else {
+        wrong = parse_network(text, &network);
+        if (wrong == NULL)
+            take_network(&network, first, number);
+    }
+    if (wrong != NULL)
+        return wrong;
+    if (sources->ranges > 0 && family_of(first) != sources->family)
+        return http_wrong("'%s' is not of the same family as those before it: one server is "
+                          "connected to from IPv4 or from IPv6",
+                          text);
+    sources->family = family_of(first);
+    sources->number += *number;
+    sources->ranges++;
+    return NULL;
+}
+
+const char *
+http_sources_parse(struct http_sources *sources, const char *text)
+{
+    *sources = (struct http_sources){0};
+    for (;;) {
+        const char *base = text + strspn(text, BLANKS);
+        size_t length = strcspn(base, ",");
+        const char *wrong;
+        char part[PART_MAX];
+
+        text = base + length;
+        while (length > 0 && strchr(BLANKS, base[length - 1]) != NULL)
+            length--;
+        if (length >= sizeof(part))
+            return http_wrong("'%.40s...' is too long for an address", base);
+        memcpy(part, base, length);
+        part[length] = '\0';
+        if (sources->ranges == HTTP_SOURCES_MAX)
+            return http_wrong("'%s' is one too many: at most %d parts, but a part may be a range",
+                              part, HTTP_SOURCES_MAX);
+        wrong = add_part(sources, part);
+        if (wrong != NULL)
+            return wrong;
+        if (*text == '\0')
+            return NULL;
+        text++;
+    }
+}
+
+void
+http_sources_text(const struct http_sources *sources, uint64_t nth, char *text, size_t size)
+{
+    unsigned char address[16];
+    bool is_ipv4 = sources->family == AF_INET;
+    unsigned i = 0;
+
+    nth %= sources->number;
+    while (nth >= sources->range[i].number)
+        nth -= sources->range[i++].number;
+    memcpy(address, sources->range[i].first, sizeof(address));
+    advance(address, nth);
+    inet_ntop(sources->family, is_ipv4 ? address + IPV4_AT : address, text, (socklen_t)size);
+}

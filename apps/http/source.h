@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: local addresses to connect from, so that more than 28,000 connections to one server are
+ * possible: each has ports of its own. Place: --source; the worker asks for its n-th.
+ *
+ * Shape: 127.0.0.1, a list with commas, ranges 127.0.0.1-127.0.0.8, networks 127.0.0.0/28, ::1.
+ * Networks leave out their first and last address if they have more than two.
+ *
+ * Limits: HTTP_SOURCES_MAX ranges; they are kept as ranges, so a /8 costs nothing.
+ */
+#ifndef HTTP_SOURCE_H
+#define HTTP_SOURCE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define HTTP_SOURCES_MAX 64
+
+struct http_sources {
+    unsigned ranges;
+    uint64_t number; /* ro: of addresses */
+    int family;      /* ro: AF_INET or AF_INET6 */
+    struct {
+        unsigned char first[16];
+        uint64_t number;
+    } range[HTTP_SOURCES_MAX];
+};
+
+/* NULL, or what is wrong, as a text of this thread that names the part. */
+const char *http_sources_parse(struct http_sources *sources, const char *text);
+
+/* The nth modulo number, as text; size is at least INET6_ADDRSTRLEN. */
+void http_sources_text(const struct http_sources *sources, uint64_t nth, char *text, size_t size);
+
+#endif

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: MIT */
+#include "stats.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TAIL      0.025    /* of chance on each side of an interval */
+#define TAIL_Z    1.959964 /* deviations of a normal distribution that leave it */
+#define EXACT_MAX 400      /* pairs up to which U's distribution is computed */
+#define SMALLER   20       /* then the smaller side has no more than that */
+
+static int
+by_value(const void *left, const void *right)
+{
+    double a = *(const double *)left;
+    double b = *(const double *)right;
+
+    return (a > b) - (a < b);
+}
+
+static void
+sort(double *values, unsigned number)
+{
+    qsort(values, number, sizeof(values[0]), by_value);
+}
+
+/* Copy as many as fit, in order. */
+static unsigned
+sorted_copy(double *sorted, const double *values, unsigned number)
+{
+    unsigned used = number < HTTP_TRIALS_MAX ? number : HTTP_TRIALS_MAX;
+
+    memcpy(sorted, values, used * sizeof(values[0]));
+    sort(sorted, used);
+    return used;
+}
+
+static double
+middle_of(const double *sorted, unsigned number)
+{
+    return number == 0 ? 0 : (sorted[(number - 1) / 2] + sorted[number / 2]) / 2;
+}
+
+double
+http_stats_median(const double *values, unsigned number)
+{
+    double sorted[HTTP_TRIALS_MAX];
+    unsigned used = sorted_copy(sorted, values, number);
+
+    return middle_of(sorted, used);
+}
+
+/* How many of the values at each end are outside of the interval: the most that leave a tail of
+ * Binomial(number, 1/2) small enough; -1: even none is too many. */
+static int
+outside_median(unsigned number)
+{
+    double probability = ldexp(1, -(int)number);
+    double tail = 0;
+    int outside = -1;
+
+    while (tail + probability <= TAIL) {
+        tail += probability;
+        outside++;
+        probability *= (number - (unsigned)outside) / (outside + 1.);
+    }
+    return outside;
+}
+
+void
+http_stats_median_interval(struct http_interval *interval, const double *values, unsigned number)
+{
+    double sorted[HTTP_TRIALS_MAX];
+    unsigned used = sorted_copy(sorted, values, number);
+    int outside = outside_median(used);
+    unsigned first = outside > 0 ? (unsigned)outside : 0;
+
+    *interval = (struct http_interval){.is_known = outside >= 0};
+    if (used == 0)
+        return;
+    interval->low = sorted[first];
+    interval->middle = middle_of(sorted, used);
+    interval->high = sorted[used - 1 - first];
+}
+
+/* How many of the pairs' ratios at each end are outside of the interval, after the distribution of
+ * U, the number of pairs whose a is the larger one, if a and b are alike. It is built up from those
+ * of smaller samples: the largest of all values is one of a, and beats all of b, or one of b. */
+static unsigned
+outside_exact(unsigned a_number, unsigned b_number)
+{
+    static double chance[SMALLER + 1][EXACT_MAX + 1];
+    unsigned smaller = a_number < b_number ? a_number : b_number;
+    unsigned larger = a_number < b_number ? b_number : a_number;
+    unsigned outside = 0;
+    double tail;
+
+    memset(chance, 0, sizeof(chance));
+    for (unsigned j = 0; j <= smaller; j++)
+        chance[j][0] = 1;
+    for (unsigned i = 1; i <= larger; i++)
+        for (unsigned j = 1; j <= smaller; j++)
+            for (unsigned u = i * j + 1; u-- > 0;)
+                chance[j][u] =
+                    (i * (u >= j ? chance[j][u - j] : 0) + j * chance[j - 1][u]) / (i + j);
+    tail = chance[smaller][0];
+    while (tail + chance[smaller][outside + 1] <= TAIL)
+        tail += chance[smaller][++outside];
+    return outside;
+}
+
+static unsigned
+outside_normal(unsigned a_number, unsigned b_number)
+{
+    double pairs = (double)a_number * b_number;
+    double deviation = sqrt(pairs * (a_number + b_number + 1) / 12);
+
+    return (unsigned)(pairs / 2 - TAIL_Z * deviation - 0.5);
+}
+
+/* 0 / 0 is no difference. */
+static double
+ratio_of(double a, double b)
+{
+    return a == b ? 1 : fmin(a / b, DBL_MAX);
+}
+
+/* A figure of 0 is none: there is no ratio to it. */
+static bool
+are_enough(const double *values, unsigned number)
+{
+    for (unsigned i = 0; i < number; i++)
+        if (!(values[i] > 0))
+            return false;
+    return number >= HTTP_TRIALS_MIN;
+}
+
+void
+http_stats_ratio_interval(struct http_interval *interval, const double *a, unsigned a_number,
+                          const double *b, unsigned b_number)
+{
+    static double ratios[HTTP_TRIALS_MAX * HTTP_TRIALS_MAX];
+    unsigned a_used = a_number < HTTP_TRIALS_MAX ? a_number : HTTP_TRIALS_MAX;
+    unsigned b_used = b_number < HTTP_TRIALS_MAX ? b_number : HTTP_TRIALS_MAX;
+    unsigned pairs = 0, outside = 0;
+
+    for (unsigned i = 0; i < a_used; i++)
+        for (unsigned j = 0; j < b_used; j++)
+            ratios[pairs++] = ratio_of(a[i], b[j]);
+    *interval = (struct http_interval){.is_known = are_enough(a, a_used) && are_enough(b, b_used)};
+    if (pairs == 0)
+        return;
+    sort(ratios, pairs);
+    if (interval->is_known)
+        outside =
+            pairs <= EXACT_MAX ? outside_exact(a_used, b_used) : outside_normal(a_used, b_used);
+    interval->low = ratios[outside];
+    interval->middle = sqrt(ratios[(pairs - 1) / 2]) * sqrt(ratios[pairs / 2]);
+    interval->high = ratios[pairs - 1 - outside];
+}
+
+double
+http_stats_width(const struct http_interval *interval)
+{
+    return interval->is_known && interval->middle > 0
+               ? (interval->high - interval->low) / interval->middle
+               : 1;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: what repeated measurements allow to say: intervals that hold the true median with 95 %
+ * confidence, and whether one of two is faster. Place: trials, --until-ci, --aa, compare. Pure.
+ *
+ * Shape: distribution-free. The values are one figure of each trial (never of each request: what
+ * differs between restarts does not show inside a run). The interval of a median is from one order
+ * statistic to another, after the binomial distribution; with n trials min..max covers it with
+ * 1 - 2^(1-n), so fewer than HTTP_TRIALS_MIN say nothing. The interval of a ratio a/b is that of
+ * Hodges and Lehmann's shift on the logarithms, from the distribution of Mann and Whitney's U: the
+ * exact one up to 400 pairs, the normal one above.
+ *
+ * Limits: the first HTTP_TRIALS_MAX values are used. One thread.
+ */
+#ifndef HTTP_STATS_H
+#define HTTP_STATS_H
+
+#include <stdbool.h>
+
+#define HTTP_TRIALS_MIN 6
+#define HTTP_TRIALS_MAX 200
+
+struct http_interval {
+    double low;
+    double middle; /* the median, or the estimate of the ratio */
+    double high;
+    bool is_known; /* if not, low and high are the extremes */
+};
+
+/* Intervals are known from HTTP_TRIALS_MIN values on; of a ratio, that many on each side, and all of
+ * them above 0. */
+double http_stats_median(const double *values, unsigned number);
+void http_stats_median_interval(struct http_interval *interval, const double *values,
+                                unsigned number);
+void http_stats_ratio_interval(struct http_interval *interval, const double *a, unsigned a_number,
+                               const double *b, unsigned b_number);
+
+/* (high - low) / middle; 1 if it is not known. */
+double http_stats_width(const struct http_interval *interval);
+
+#endif

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: MIT */
+#include <math.h>
+#include <string.h>
+
+#include "summary-page.h"
+#include "threshold.h"
+
+#define PLOT_ROWS    5
+#define PLOT_COLUMNS 60
+#define LABEL_WIDTH  9
+
+/* ---- Trials ---- */
+
+static const char *
+rate_text(double rate)
+{
+    return http_number_text(rate);
+}
+
+static const char *
+ns_text(double ns)
+{
+    return http_time_text((uint64_t)ns);
+}
+
+static void
+add_interval(struct http_page *page, const char *name, const struct http_interval *interval,
+             const char *(*text)(double))
+{
+    http_page_item(page, "%s %s [%s, %s]", name, text(interval->middle), text(interval->low),
+                   text(interval->high));
+}
+
+static void
+add_trials(struct http_page *page, const struct http_run *run)
+{
+    const struct http_interval *figures = run->figures;
+    bool is_closed = run->plan->model == HTTP_CLOSED;
+
+    if (run->trials_number < 2)
+        return;
+    http_page_begin(page, HTTP_WEIGHT_JUDGED, HTTP_PAINT_NONE);
+    http_page_add(page, "trials    %u, medians [%s]:", run->trials_number,
+                  figures[HTTP_FIGURE_RATE].is_known ? "95 % interval"
+                                                     : "extremes; 6 trials make an interval");
+    add_interval(page, "rate/s", &figures[HTTP_FIGURE_RATE], rate_text);
+    add_interval(page, is_closed ? "service p50" : "response p50",
+                 &figures[is_closed ? HTTP_FIGURE_SERVICE_P50 : HTTP_FIGURE_RESPONSE_P50], ns_text);
+    add_interval(page, is_closed ? "service p99" : "response p99",
+                 &figures[is_closed ? HTTP_FIGURE_SERVICE_P99 : HTTP_FIGURE_RESPONSE_P99], ns_text);
+}
+
+static void
+add_noise(struct http_page *page, const struct http_run *run)
+{
+    if (!run->plan->aa)
+        return;
+    http_page_begin(page, HTTP_WEIGHT_JUDGED, HTTP_PAINT_NONE);
+    http_page_add(page, "noise     the same against itself: rate %+.1f %% to %+.1f %%",
+                  (run->noise.low - 1) * 100, (run->noise.high - 1) * 100);
+    if (!run->noise.is_known)
+        http_page_item(page, "(extremes of too few trials)");
+}
+
+/* ---- Thresholds ---- */
+
+/* A figure in the unit of the condition that it is about. */
+static const char *
+figure_text(const char *condition, double figure)
+{
+    static const char *const parts[] = {"errors", "skipped", "achieved"};
+    static _Thread_local char text[32];
+
+    if (strncmp(condition, "rate", 4) == 0) {
+        snprintf(text, sizeof(text), "%s/s", http_number_text(figure));
+        return text;
+    }
+    for (unsigned i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+        if (strncmp(condition, parts[i], strlen(parts[i])) == 0) {
+            snprintf(text, sizeof(text), "%.3g %%", figure * 100);
+            return text;
+        }
+    return ns_text(figure);
+}
+
+static void
+add_threshold(struct http_page *page, const char *condition, const struct http_result *total)
+{
+    struct http_threshold threshold;
+    bool is_told = false;
+    bool holds;
+
+    http_threshold_parse(&threshold, condition);
+    holds = http_threshold_holds(&threshold, total, &is_told);
+    http_page_item(page, "%s %s (%s)", condition, holds ? "held" : "MISSED",
+                   is_told ? figure_text(condition, http_threshold_figure(&threshold, total))
+                           : "n/a: too few samples");
+}
+
+static void
+add_thresholds(struct http_page *page, const struct http_run *run)
+{
+    const char *const *condition = run->plan->thresholds;
+
+    if (*condition == NULL)
+        return;
+    http_page_begin(page, HTTP_WEIGHT_JUDGED,
+                    run->thresholds_missed > 0 ? HTTP_PAINT_BAD : HTTP_PAINT_GOOD);
+    http_page_add(page, "threshold");
+    for (; *condition != NULL; condition++)
+        add_threshold(page, *condition, run->total);
+}
+
+/* ---- The search for a rate ---- */
+
+struct plot {
+    double rate_max;
+    double low, high; /* of the figure */
+    char cells[PLOT_ROWS][PLOT_COLUMNS + 1];
+};
+
+static void
+find_bounds(struct plot *plot, const struct http_run *run)
+{
+    plot->low = INFINITY;
+    for (unsigned i = 0; i < run->steps_number; i++) {
+        plot->rate_max = fmax(plot->rate_max, run->steps[i].rate);
+        plot->low = fmin(plot->low, run->steps[i].figure);
+        plot->high = fmax(plot->high, run->steps[i].figure);
+    }
+}
+
+/* From 0 at the bottom to 1; a knee is seen best on a logarithmic axis. */
+static double
+height_of(const struct plot *plot, double figure)
+{
+    if (!(plot->high > plot->low))
+        return 0;
+    return plot->low > 0 ? log(figure / plot->low) / log(plot->high / plot->low)
+                         : (figure - plot->low) / (plot->high - plot->low);
+}
+
+static void
+draw(struct plot *plot, const struct http_run *run)
+{
+    for (unsigned row = 0; row < PLOT_ROWS; row++)
+        snprintf(plot->cells[row], sizeof(plot->cells[row]), "%*s", PLOT_COLUMNS, "");
+    for (unsigned i = 0; i < run->steps_number; i++) {
+        const struct http_step *step = &run->steps[i];
+        double x = plot->rate_max > 0 ? step->rate / plot->rate_max : 0;
+        unsigned row =
+            PLOT_ROWS - 1 - (unsigned)(height_of(plot, step->figure) * (PLOT_ROWS - 1) + 0.5);
+
+        plot->cells[row][(unsigned)(x * (PLOT_COLUMNS - 1))] = !step->is_told ? '?'
+                                                               : step->holds  ? 'o'
+                                                                              : 'x';
+    }
+}
+
+static void
+add_plot(struct http_page *page, const struct http_run *run)
+{
+    struct plot plot = {0};
+
+    find_bounds(&plot, run);
+    draw(&plot, run);
+    for (unsigned row = 0; row < PLOT_ROWS; row++) {
+        const char *label = "";
+
+        if (row == 0)
+            label = figure_text(run->plan->find, plot.high);
+        else if (row == PLOT_ROWS - 1)
+            label = figure_text(run->plan->find, plot.low);
+        http_page_begin(page, HTTP_WEIGHT_PLOT, HTTP_PAINT_NONE);
+        http_page_add(page, "%*s |%s", LABEL_WIDTH, label, plot.cells[row]);
+    }
+    http_page_begin(page, HTTP_WEIGHT_PLOT, HTTP_PAINT_NONE);
+    http_page_add(page, "%*s 0%*s/s   o holds  x does not", LABEL_WIDTH, "", PLOT_COLUMNS - 2,
+                  http_number_text(plot.rate_max));
+}
+
+static void
+add_find(struct http_page *page, const struct http_run *run)
+{
+    if (run->plan->find == NULL)
+        return;
+    http_page_begin(page, HTTP_WEIGHT_JUDGED,
+                    run->found_rate > 0 ? HTTP_PAINT_GOOD : HTTP_PAINT_BAD);
+    if (run->found_rate > 0)
+        http_page_add(page, "found     %.0f/s is the highest rate that held %s, of %u tried",
+                      run->found_rate, run->plan->find, run->steps_number);
+    else
+        http_page_add(page, "found     no rate held %s, of %u tried", run->plan->find,
+                      run->steps_number);
+    if (run->steps_number > 1)
+        add_plot(page, run);
+}
+
+void
+http_summary_judge(struct http_page *page, const struct http_run *run)
+{
+    add_trials(page, run);
+    add_noise(page, run);
+    add_thresholds(page, run);
+    add_find(page, run);
+}

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: MIT */
+#include "summary-page.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+#include "sxe-util.h"
+
+#define ITEM_SIZE 400
+
+static struct http_page_line *
+last_line(struct http_page *page)
+{
+    return &page->lines[page->number - 1];
+}
+
+static struct http_page_line *
+next_line(struct http_page *page, enum http_weight weight, enum http_paint paint)
+{
+    /* The longest summary has half as many. */
+    if (SXE_ALWAYS(page->number < HTTP_PAGE_LINES))
+        page->number++;
+    *last_line(page) = (struct http_page_line){.weight = weight, .paint = paint};
+    return last_line(page);
+}
+
+void
+http_page_begin(struct http_page *page, enum http_weight weight, enum http_paint paint)
+{
+    next_line(page, weight, paint);
+}
+
+static void
+append(struct http_page_line *line, const char *text)
+{
+    size_t used = strlen(line->text);
+
+    snprintf(line->text + used, sizeof(line->text) - used, "%s", text);
+}
+
+void
+http_page_add(struct http_page *page, const char *format, ...)
+{
+    char text[ITEM_SIZE];
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(text, sizeof(text), format, arguments);
+    va_end(arguments);
+    append(last_line(page), text);
+}
+
+/* Behind a gap; in a next line, indented, if there is no room in this one. */
+static void
+place(struct http_page *page, const char *gap, char *item)
+{
+    struct http_page_line *line = last_line(page);
+
+    http_clip(item, HTTP_SUMMARY_COLUMNS - HTTP_PAGE_INDENT);
+    if (http_columns(line->text) + strlen(gap) + http_columns(item) > HTTP_SUMMARY_COLUMNS) {
+        line = next_line(page, line->weight, line->paint);
+        snprintf(line->text, sizeof(line->text), "%*s", HTTP_PAGE_INDENT, "");
+    } else {
+        append(line, gap);
+    }
+    append(line, item);
+}
+
+void
+http_page_item(struct http_page *page, const char *format, ...)
+{
+    char item[ITEM_SIZE];
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(item, sizeof(item), format, arguments);
+    va_end(arguments);
+    place(page, "  ", item);
+}
+
+void
+http_page_words(struct http_page *page, const char *text)
+{
+    while (*text != '\0') {
+        size_t length = strcspn(text, " ");
+        char word[ITEM_SIZE];
+
+        snprintf(word, sizeof(word), "%.*s", (int)length, text);
+        place(page, " ", word);
+        text += length + strspn(text + length, " ");
+    }
+}
+
+/* False: all that is left is what always stays. */
+static bool
+leave_lightest_out(struct http_page *page)
+{
+    enum http_weight lightest = HTTP_WEIGHT_2010;
+    unsigned kept = 0;
+
+    for (unsigned i = 0; i < page->number; i++)
+        if (page->lines[i].weight < lightest)
+            lightest = page->lines[i].weight;
+    if (lightest == HTTP_WEIGHT_2010)
+        return false;
+    for (unsigned i = 0; i < page->number; i++)
+        if (page->lines[i].weight != lightest)
+            page->lines[kept++] = page->lines[i];
+    page->number = kept;
+    return true;
+}
+
+static void
+cut_blanks(char *text)
+{
+    size_t length = strlen(text);
+
+    while (length > 0 && text[length - 1] == ' ')
+        text[--length] = '\0';
+}
+
+void
+http_page_print(struct http_page *page, FILE *out, unsigned lines, bool is_colored)
+{
+    static const char *const paints[] = {"", "\033[1;31m", "\033[32m", "\033[2m"};
+
+    while (page->number > lines && leave_lightest_out(page))
+        continue;
+    for (unsigned i = 0; i < page->number && i < lines; i++) {
+        struct http_page_line *line = &page->lines[i];
+        bool is_painted = is_colored && line->paint != HTTP_PAINT_NONE;
+
+        cut_blanks(line->text);
+        http_clip(line->text, HTTP_SUMMARY_COLUMNS);
+        fprintf(out, "%s%s%s\n", is_painted ? paints[line->paint] : "", line->text,
+                is_painted ? "\033[0m" : "");
+    }
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: the lines of the summary before they are printed. Place: only the summary's sources.
+ *
+ * Shape: a line is begun, filled word by word, and goes on in a next one, indented, when it is full.
+ * The lines are printed in their order; where not all have room, the lightest are left out.
+ */
+#ifndef HTTP_SUMMARY_PAGE_H
+#define HTTP_SUMMARY_PAGE_H
+
+#include "summary.h"
+
+#define HTTP_PAGE_LINES  64
+#define HTTP_PAGE_INDENT 10 /* of what goes on in the next line */
+
+/* What stays where not all has room: of the lightest weight every line is left out. */
+enum http_weight {
+    HTTP_WEIGHT_CONNECT,
+    HTTP_WEIGHT_HINT,
+    HTTP_WEIGHT_FIRST_BYTE,
+    HTTP_WEIGHT_OVER_TIME,
+    HTTP_WEIGHT_PLOT,
+    HTTP_WEIGHT_CLIENT,
+    HTTP_WEIGHT_TIMES,
+    HTTP_WEIGHT_SKIPPED,
+    HTTP_WEIGHT_JUDGED,
+    HTTP_WEIGHT_ERRORS,
+    HTTP_WEIGHT_BANNER,
+    HTTP_WEIGHT_2010
+};
+
+enum http_paint { HTTP_PAINT_NONE, HTTP_PAINT_BAD, HTTP_PAINT_GOOD, HTTP_PAINT_FAINT };
+
+struct http_page_line {
+    char text[HTTP_SUMMARY_COLUMNS * HTTP_SPARK_BYTES + 1];
+    enum http_weight weight;
+    enum http_paint paint;
+};
+
+struct http_page {
+    unsigned number;
+    struct http_page_line lines[HTTP_PAGE_LINES];
+};
+
+void http_page_begin(struct http_page *page, enum http_weight weight, enum http_paint paint);
+
+/* Add to it as it is. */
+void http_page_add(struct http_page *page, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* Add two blanks and this, which is never cut in two; in the next line if there is no room. */
+void http_page_item(struct http_page *page, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* Add a sentence, which may be cut at any blank. */
+void http_page_words(struct http_page *page, const char *text);
+
+/* Print at most that many lines. */
+void http_page_print(struct http_page *page, FILE *out, unsigned lines, bool is_colored);
+
+/* ---- Parts of the summary ---- */
+
+/* Trials, noise, thresholds, the search for a rate; in summary-judge.c. */
+void http_summary_judge(struct http_page *page, const struct http_run *run);
+
+#endif

@@ -1,0 +1,430 @@
+/* SPDX-License-Identifier: MIT */
+#include "summary.h"
+
+#include <sched.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "output.h"
+#include "requests.h"
+#include "summary-page.h"
+
+#define NS           1e9
+#define HEAD_LINES   2u /* at most, of the plan and of the sockets each */
+#define WHAT_COLUMNS 64 /* so that the workers have room behind it */
+#define COLUMNS_MAX  60u
+#define REASONS_MAX  3u
+
+static unsigned long long
+ull(uint64_t count)
+{
+    return (unsigned long long)count;
+}
+
+/* ---- The plan ---- */
+
+static void
+add_how_much(struct http_page *page, const struct http_plan *plan)
+{
+    unsigned sockets = plan->sockets;
+    const char *plural = sockets == 1 ? "" : "s";
+
+    switch (plan->stop) {
+    case HTTP_STOP_PER_SOCKET:
+        http_page_add(page, "%u socket%s * %llu queries/socket = %llu queries", sockets, plural,
+                      ull(plan->queries), ull(plan->queries * sockets));
+        break;
+    case HTTP_STOP_TOTAL:
+        http_page_add(page, "%llu queries over %u socket%s", ull(plan->requests_max), sockets,
+                      plural);
+        break;
+    case HTTP_STOP_TIME:
+        http_page_add(page, "%u socket%s for %s", sockets, plural,
+                      http_duration_text(plan->duration_ns));
+        break;
+    case HTTP_STOP_REPLAY:
+        http_page_add(page, "a log replayed at %g times its speed over %u socket%s",
+                      plan->replay_speed, sockets, plural);
+        break;
+    }
+}
+
+static void
+add_model(struct http_page *page, const struct http_plan *plan)
+{
+    http_page_add(page, "%s: ", http_model_text(plan->model));
+    if (plan->model != HTTP_CLOSED && plan->stop != HTTP_STOP_REPLAY) {
+        http_page_add(page, "%.10g/s ", plan->rate);
+        if (plan->rate_end > plan->rate || plan->rate_end < plan->rate)
+            http_page_add(page, "to %.10g/s ", plan->rate_end);
+        http_page_add(page, "%s, ", plan->arrivals == HTTP_FIXED ? "fixed" : "Poisson");
+    }
+    add_how_much(page, plan);
+}
+
+static void
+lay_out_plan(struct http_page *page, const struct http_plan *plan)
+{
+    char what[HTTP_TEXT_MAX];
+
+    snprintf(what, sizeof(what), "%s", plan->what);
+    http_clip(what, WHAT_COLUMNS);
+    http_page_begin(page, HTTP_WEIGHT_2010, HTTP_PAINT_NONE);
+    add_model(page, plan);
+    http_page_item(page, "%s", what);
+    http_page_item(page, "%u worker%s", plan->workers, plan->workers == 1 ? "" : "s");
+    if (plan->depth > 1)
+        http_page_item(page, "pipeline %u", plan->depth);
+    if (plan->think_ns > 0)
+        http_page_item(page, "think %s", http_duration_text(plan->think_ns));
+    if (plan->warmup_ns > 0)
+        http_page_item(page, "warm-up %s", http_duration_text(plan->warmup_ns));
+    if (plan->find != NULL)
+        http_page_item(page, "find %s", plan->find);
+}
+
+void
+http_summary_plan(FILE *out, const struct http_plan *plan)
+{
+    struct http_page page = {0};
+
+    lay_out_plan(&page, plan);
+    http_page_print(&page, out, HEAD_LINES, false);
+}
+
+/* ---- The sockets ---- */
+
+static void
+lay_out_sockets(struct http_page *page, const struct http_result *result)
+{
+    static const char *const texts[] = {
+#define TEXT(enumerator, text, name) text,
+        HTTP_EACH_UNOPENED(TEXT)
+#undef TEXT
+    };
+    double seconds = (double)result->connect_ns / NS;
+
+    http_page_begin(page, HTTP_WEIGHT_2010, HTTP_PAINT_NONE);
+    http_page_add(page, "sockets   %llu/%llu open in %.3f s  %.0f/s", ull(result->opened),
+                  ull(result->sockets_wanted), seconds, http_per_second(result->opened, seconds));
+    for (unsigned i = 0; i < HTTP_UNOPENEDS; i++)
+        if (result->unopened[i] > 0)
+            http_page_item(page, "%s %llu", texts[i], ull(result->unopened[i]));
+    if (result->unopened[HTTP_UNOPENED_OTHER] > 0)
+        http_page_item(page, "(first: %s)", strerror(result->first_error));
+    if (result->connect.count > 0)
+        http_page_item(
+            page, "connect p50 %s p99 %s max %s", http_percentile_text(&result->connect, 0.5),
+            http_percentile_text(&result->connect, 0.99), http_time_text(result->connect.max_ns));
+    if (result->syn_retries > 0)
+        http_page_item(page, "SYN retries %llu", ull(result->syn_retries));
+}
+
+void
+http_summary_sockets(FILE *out, const struct http_result *result)
+{
+    struct http_page page = {0};
+
+    lay_out_sockets(&page, result);
+    http_page_print(&page, out, HEAD_LINES, false);
+}
+
+/* ---- What must be known first ---- */
+
+static void
+add_banner(struct http_page *page, const struct http_run *run)
+{
+    const struct http_verdict *verdict = &run->verdict;
+
+    for (unsigned i = 0; i < verdict->number && i < REASONS_MAX; i++) {
+        http_page_begin(page, HTTP_WEIGHT_BANNER, HTTP_PAINT_BAD);
+        http_page_add(page, "RESULT SUSPECT:");
+        http_page_words(page, verdict->reasons[i]);
+    }
+    if (verdict->number > REASONS_MAX) {
+        http_page_begin(page, HTTP_WEIGHT_BANNER, HTTP_PAINT_BAD);
+        http_page_add(page, "RESULT SUSPECT: for %u reasons more, see --json",
+                      verdict->number - REASONS_MAX);
+    }
+    if (run->is_interrupted) {
+        http_page_begin(page, HTTP_WEIGHT_BANNER, HTTP_PAINT_BAD);
+        http_page_add(page, "interrupted: this is what was done so far");
+    }
+}
+
+/* Each kind that occurred, with what is known about the first of it. */
+static void
+add_errors(struct http_page *page, const struct http_result *result)
+{
+    static const char *const texts[] = {
+#define TEXT(enumerator, text, name) text,
+        HTTP_EACH_END(TEXT)
+#undef TEXT
+    };
+
+    if (http_result_errors(result) == 0)
+        return;
+    http_page_begin(page, HTTP_WEIGHT_ERRORS, HTTP_PAINT_BAD);
+    http_page_add(page, "errors    %llu of %llu", ull(http_result_errors(result)),
+                  ull(result->sent + result->carried));
+    for (unsigned i = HTTP_END_OK + 1; i < HTTP_ENDS; i++) {
+        if (result->ends[i] == 0)
+            continue;
+        if (i == HTTP_END_BAD_STATUS && result->first_bad_status != 0)
+            http_page_item(page, "%s %llu (first: %u)", texts[i], ull(result->ends[i]),
+                           result->first_bad_status);
+        else if (i == HTTP_END_OTHER && result->first_error != 0)
+            http_page_item(page, "%s %llu (first: %s)", texts[i], ull(result->ends[i]),
+                           strerror(result->first_error));
+        else
+            http_page_item(page, "%s %llu", texts[i], ull(result->ends[i]));
+    }
+}
+
+static void
+add_queries(struct http_page *page, const struct http_run *run)
+{
+    const struct http_result *total = run->total;
+    double seconds = (double)total->elapsed_ns / NS;
+
+    http_page_begin(page, HTTP_WEIGHT_2010, HTTP_PAINT_NONE);
+    http_page_add(page, "queries   %llu  ok %llu  errors %llu  in flight %llu", ull(total->offered),
+                  ull(total->ends[HTTP_END_OK]), ull(http_result_errors(total)),
+                  ull(total->in_flight));
+    http_page_item(page, "in %.3f s", seconds);
+    http_page_item(page, "%.0f/s", http_per_second(total->ends[HTTP_END_OK], seconds));
+    if (total->late > 0)
+        http_page_item(page, "late %llu (by more than 1 ms)", ull(total->late));
+}
+
+/* Those that waited for a socket, or would have; what a rate was too high for. */
+static uint64_t
+without_socket(const struct http_run *run)
+{
+    const uint64_t *skipped = run->total->skipped;
+
+    if (run->plan->model == HTTP_CLOSED)
+        return 0;
+    return skipped[HTTP_SKIP_SHED] + skipped[HTTP_SKIP_NO_SOCKET] +
+           (run->is_interrupted ? 0 : skipped[HTTP_SKIP_UNSENT]);
+}
+
+static void
+add_skipped(struct http_page *page, const struct http_run *run)
+{
+    static const char *const texts[] = {
+#define TEXT(enumerator, text, name) text,
+        HTTP_EACH_SKIP(TEXT)
+#undef TEXT
+    };
+    const struct http_result *total = run->total;
+
+    if (http_result_skipped(total) > 0) {
+        http_page_begin(page, HTTP_WEIGHT_SKIPPED, HTTP_PAINT_BAD);
+        http_page_add(page, "skipped   %llu of %llu", ull(http_result_skipped(total)),
+                      ull(total->offered));
+        for (unsigned i = 0; i < HTTP_SKIPS; i++)
+            if (total->skipped[i] > 0)
+                http_page_item(page, "%s %llu", texts[i], ull(total->skipped[i]));
+    }
+    if (without_socket(run) > 0) {
+        http_page_begin(page, HTTP_WEIGHT_SKIPPED, HTTP_PAINT_BAD);
+        http_page_add(page, "overload: %llu queries found all %u sockets busy; give more (-c), or ",
+                      ull(without_socket(run)), run->plan->sockets);
+        http_page_add(page, "a lower rate (-R)");
+    }
+}
+
+/* ---- Times ---- */
+
+static void
+add_times(struct http_page *page, enum http_weight weight, const char *name,
+          const struct http_histogram *histogram)
+{
+    static const double fractions[] = {0.5, 0.9, 0.99, 0.999, 0.9999};
+
+    if (histogram->count == 0)
+        return;
+    http_page_begin(page, weight, HTTP_PAINT_NONE);
+    http_page_add(page, "%-10s", name);
+    for (unsigned i = 0; i < sizeof(fractions) / sizeof(fractions[0]); i++)
+        http_page_add(page, "%10s", http_percentile_text(histogram, fractions[i]));
+    http_page_add(page, "%10s", http_time_text(histogram->max_ns));
+}
+
+static void
+add_table(struct http_page *page, const struct http_run *run)
+{
+    const struct http_result *total = run->total;
+    bool is_closed = run->plan->model == HTTP_CLOSED;
+
+    http_page_begin(page, HTTP_WEIGHT_TIMES, HTTP_PAINT_FAINT);
+    http_page_add(page, "%20s%10s%10s%10s%10s%10s", "p50", "p90", "p99", "p99.9", "p99.99", "max");
+    if (is_closed)
+        http_page_item(page, "closed: response = service");
+    add_times(page, HTTP_WEIGHT_TIMES, "service", &total->service);
+    if (!is_closed)
+        add_times(page, HTTP_WEIGHT_TIMES, "response", &total->response);
+    add_times(page, HTTP_WEIGHT_FIRST_BYTE, "first byte", &total->first_byte);
+    add_times(page, HTTP_WEIGHT_CONNECT, "connect", &total->connect);
+}
+
+/* Ok a second of one trial, in columns of so many slices. The last of them may be a short one. */
+static unsigned
+rates_over_time(const struct http_run *run, double *rates, unsigned slices)
+{
+    const struct http_timeline *timeline = &run->total->timeline;
+    double all_s = (double)run->total->elapsed_ns / NS / run->trials_number;
+    double width_s = (double)timeline->width_ns * slices / NS;
+    unsigned number = 0;
+
+    for (unsigned i = 0; i < timeline->used; i += slices) {
+        double rest_s = all_s - number * width_s;
+        uint64_t ok = 0;
+
+        for (unsigned k = i; k < i + slices && k < timeline->used; k++)
+            ok += timeline->slices[k].ok;
+        rates[number++] =
+            http_per_second(ok, rest_s > width_s / 4 && rest_s < width_s ? rest_s : width_s) /
+            run->trials_number;
+    }
+    return number;
+}
+
+static void
+add_over_time(struct http_page *page, const struct http_run *run)
+{
+    double rates[COLUMNS_MAX];
+    char spark[COLUMNS_MAX * HTTP_SPARK_BYTES + 1];
+    unsigned slices = (run->total->timeline.used + COLUMNS_MAX - 1) / COLUMNS_MAX;
+    unsigned number = rates_over_time(run, rates, slices);
+    double highest = 0;
+
+    if (number < 2)
+        return;
+    for (unsigned i = 0; i < number; i++)
+        highest = rates[i] > highest ? rates[i] : highest;
+    http_sparkline(spark, sizeof(spark), rates, number);
+    http_page_begin(page, HTTP_WEIGHT_OVER_TIME, HTTP_PAINT_NONE);
+    http_page_add(page, "over time %s", spark);
+    http_page_item(page, "to %s/s, a column %s", http_number_text(highest),
+                   http_time_text(run->total->timeline.width_ns * slices));
+}
+
+/* ---- The client ---- */
+
+static void
+add_lags(struct http_page *page, const struct http_result *total)
+{
+    const struct {
+        const char *what;
+        const struct http_histogram *histogram;
+    } lags[] = {
+        {"loop lag", &total->loop_lag},
+        {"timer", &total->timer_error},
+        {"schedule", &total->schedule_lag},
+    };
+    char text[128] = "";
+    size_t used = 0;
+
+    for (unsigned i = 0; i < sizeof(lags) / sizeof(lags[0]); i++)
+        if (lags[i].histogram->count > 0)
+            used += (size_t)snprintf(text + used, sizeof(text) - used, "%s %s %s",
+                                     used == 0 ? "p99 of" : ",", lags[i].what,
+                                     http_percentile_text(lags[i].histogram, 0.99));
+    if (used > 0)
+        http_page_item(page, "%s", text);
+}
+
+static void
+add_client(struct http_page *page, const struct http_run *run)
+{
+    const struct http_result *total = run->total;
+    const struct http_verdict *verdict = &run->verdict;
+    double cpu_ns = (double)(total->cpu_user_ns + total->cpu_system_ns);
+
+    http_page_begin(page, HTTP_WEIGHT_CLIENT, HTTP_PAINT_NONE);
+    http_page_add(page, "client    %s", verdict->number == 0 ? "kept up:" : "SUSPECT:");
+    http_page_add(page, " cpu %.0f %%  waited %.1f %%", verdict->cpu * 100,
+                  verdict->run_queue * 100);
+    if (total->script_calls > 0)
+        http_page_item(page, "script %.0f %%", 100 * http_per_second(total->script_ns, cpu_ns));
+    add_lags(page, total);
+}
+
+static bool
+is_here(const struct http_plan *plan)
+{
+    return plan->unix_path != NULL || strncmp(plan->ip, "127.", 4) == 0 ||
+           strcmp(plan->ip, "::1") == 0;
+}
+
+/* The server may run where the client does, unless somebody kept them apart. */
+static void
+add_hint(struct http_page *page, const struct http_plan *plan)
+{
+    cpu_set_t allowed;
+    long online = sysconf(_SC_NPROCESSORS_ONLN);
+
+    CPU_ZERO(&allowed);
+    sched_getaffinity(0, sizeof(allowed), &allowed);
+    if (!is_here(plan) || CPU_COUNT(&allowed) < online)
+        return;
+    http_page_begin(page, HTTP_WEIGHT_HINT, HTTP_PAINT_FAINT);
+    http_page_add(page, "hint      server and client may share CPUs; keep them apart: taskset -c 0 "
+                        "SERVER, taskset -c 1 ...");
+}
+
+/* ---- All of it ---- */
+
+static void
+add_2010(struct http_page *page, const struct http_run *run)
+{
+    double connect_s = (double)run->total->connect_ns / NS;
+    double query_s = (double)run->total->elapsed_ns / NS;
+    const struct {
+        const char *what;
+        double seconds;
+        uint64_t count;
+    } lines[] = {
+        {"connections:", connect_s, run->total->opened},
+        {"queries    :", query_s, run->total->ends[HTTP_END_OK]},
+        {"           :", connect_s + query_s, run->total->ends[HTTP_END_OK]},
+    };
+
+    for (unsigned i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+        http_page_begin(page, HTTP_WEIGHT_2010, HTTP_PAINT_NONE);
+        http_page_add(page, "time for all %s %f seconds or %f per second", lines[i].what,
+                      lines[i].seconds, http_per_second(lines[i].count, lines[i].seconds));
+    }
+}
+
+/* Lines that the plan and the sockets have taken. */
+static unsigned
+lines_of_head(const struct http_run *run)
+{
+    struct http_page plan = {0};
+    struct http_page sockets = {0};
+
+    lay_out_plan(&plan, run->plan);
+    lay_out_sockets(&sockets, run->trials_number > 0 ? run->trials[0].result : run->total);
+    return (plan.number > 1 ? HEAD_LINES : 1u) + (sockets.number > 1 ? HEAD_LINES : 1u);
+}
+
+void
+http_summary_print(FILE *out, const struct http_run *run, bool is_colored)
+{
+    struct http_page page = {0};
+
+    add_banner(&page, run);
+    add_errors(&page, run->total);
+    add_queries(&page, run);
+    add_skipped(&page, run);
+    add_table(&page, run);
+    add_over_time(&page, run);
+    add_client(&page, run);
+    add_hint(&page, run->plan);
+    http_summary_judge(&page, run);
+    add_2010(&page, run);
+    http_page_print(&page, out, HTTP_SUMMARY_LINES - lines_of_head(run), is_colored);
+}

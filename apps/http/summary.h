@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: what a person reads at the end: at most 20 lines of 100 columns, errors first, every number
+ * with what it is of. Place: http.c prints it on stdout, after run.c.
+ *
+ * Shape: docs/load-generator.md has one, explained line by line. Its last three lines are those of
+ * 2010. Each line has a weight; where there are too many, the lightest are left out.
+ *
+ *     summary.c         the plan, the sockets, accounts, times, the client
+ *     summary-judge.c   what was concluded: trials, thresholds, the search for a rate
+ *     summary-page.c    lines, their weights and colours
+ */
+#ifndef HTTP_SUMMARY_H
+#define HTTP_SUMMARY_H
+
+#include <stdio.h>
+
+#include "run.h"
+#include "text.h"
+
+#define HTTP_SUMMARY_LINES   20
+#define HTTP_SUMMARY_COLUMNS 100
+
+/* The first line, or two: model, product, request, workers. */
+void http_summary_plan(FILE *out, const struct http_plan *plan);
+
+/* When the ramp is over: a line, or two. */
+void http_summary_sockets(FILE *out, const struct http_result *result);
+
+/* The rest, at the end; is_colored: ANSI colours. */
+void http_summary_print(FILE *out, const struct http_run *run, bool is_colored);
+
+#endif

@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The texts are expanded into one draft; the writer of lib-sxe-http makes the head of them, and its
+ * parser says where they are in it. So what is sent is valid, and nobody counts bytes.
+ */
+#include "template-private.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "wrong.h"
+
+#define BLANKS    " \t"
+#define NO_MEMORY "there is no memory"
+
+enum { FIELDS_MAX = 254 /* and Host */, PARTS_MAX = FIELDS_MAX + 2 };
+enum part { TARGET, HOST, FIRST_FIELD };
+
+struct composition {
+    const struct http_template_options *options;
+    const struct http_template_parts *parts;
+    struct sxe_span host;
+    struct sxe_http_pair pairs[FIELDS_MAX];
+    bool is_literal[FIELDS_MAX];
+    unsigned number; /* of pairs */
+    struct http_draft draft;
+    struct {
+        size_t offset; /* in the draft */
+        size_t length;
+    } text[PARTS_MAX];
+    struct http_draft body;
+    struct sxe_http_request_head request;
+};
+
+static const struct {
+    const char *name;
+    const char *value;
+    bool is_of_1_0;
+} defaults[] = {{"User-Agent", "sxe-http/" SXE_VERSION, false},
+                {"Accept", "*/*", false},
+                {"Connection", "keep-alive", true}};
+
+enum { DEFAULTS = sizeof(defaults) / sizeof(defaults[0]) };
+
+bool
+http_template_is_name(struct sxe_span name, const char *text)
+{
+    return name.length == strlen(text) && strncasecmp(name.base, text, name.length) == 0;
+}
+
+/* ---- Which fields ---- */
+
+static struct sxe_span
+trimmed(const char *text)
+{
+    struct sxe_span value = sxe_http_span(text + strspn(text, BLANKS));
+
+    while (value.length > 0 && strchr(BLANKS, value.base[value.length - 1]) != NULL)
+        value.length--;
+    return value;
+}
+
+static bool
+has_option(const struct http_template_options *options, struct sxe_span name)
+{
+    for (unsigned i = 0; i < options->fields_number; i++) {
+        const char *field = options->fields[i];
+
+        if (strcspn(field, ":") == name.length && strncasecmp(field, name.base, name.length) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool
+has_pair(const struct http_template_parts *parts, const char *name)
+{
+    for (unsigned i = 0; i < parts->pairs_number; i++) {
+        if (http_template_is_name(parts->pairs[i].name, name))
+            return true;
+    }
+    return false;
+}
+
+static const char *
+add_pair(struct composition *c, struct sxe_span name, struct sxe_span value, bool is_literal)
+{
+    if (c->number == FIELDS_MAX)
+        return http_wrong("there are more than %d headers", FIELDS_MAX);
+    c->is_literal[c->number] = is_literal;
+    c->pairs[c->number++] = (struct sxe_http_pair){name, value};
+    return NULL;
+}
+
+/* Those that neither the options nor the parts have. */
+static void
+add_defaults(struct composition *c)
+{
+    for (unsigned i = 0; i < DEFAULTS; i++) {
+        struct sxe_span name = sxe_http_span(defaults[i].name);
+
+        if ((c->options->is_http_1_0 || !defaults[i].is_of_1_0) && !has_option(c->options, name) &&
+            !has_pair(c->parts, defaults[i].name))
+            add_pair(c, name, sxe_http_span(defaults[i].value), true);
+    }
+}
+
+static const char *
+add_pairs(struct composition *c)
+{
+    const char *wrong = NULL;
+
+    for (unsigned i = 0; i < c->parts->pairs_number && wrong == NULL; i++) {
+        const struct sxe_http_pair *pair = &c->parts->pairs[i];
+
+        if (!has_option(c->options, pair->name))
+            wrong = add_pair(c, pair->name, pair->value, c->parts->is_literal);
+    }
+    return wrong;
+}
+
+static bool
+is_default(struct sxe_span name)
+{
+    for (unsigned i = 0; i < DEFAULTS; i++) {
+        if (http_template_is_name(name, defaults[i].name))
+            return true;
+    }
+    return false;
+}
+
+static const char *
+add_option(struct composition *c, const char *text)
+{
+    struct sxe_span name = {text, strcspn(text, ":")};
+    struct sxe_span value;
+
+    if (text[name.length] == '\0')
+        return http_wrong("'%s' is no header: give 'Name: value', or 'Name:' to leave one of ours "
+                          "out",
+                          text);
+    value = trimmed(text + name.length + 1);
+    if (http_template_is_name(name, "Content-Length") ||
+        http_template_is_name(name, "Transfer-Encoding"))
+        return http_wrong("leave %.*s out: it is made from the body", (int)name.length, text);
+    if (http_template_is_name(name, "Host")) {
+        c->host = value;
+        return NULL;
+    }
+    return value.length == 0 && is_default(name) ? NULL : add_pair(c, name, value, false);
+}
+
+static const char *
+choose_fields(struct composition *c)
+{
+    const char *wrong;
+
+    c->host = sxe_http_span(c->parts->authority);
+    add_defaults(c);
+    wrong = add_pairs(c);
+    for (unsigned i = 0; i < c->options->fields_number && wrong == NULL; i++)
+        wrong = add_option(c, c->options->fields[i]);
+    return wrong;
+}
+
+/* ---- Bytes ---- */
+
+static const char *
+expand_part(struct composition *c, unsigned part, struct sxe_span text, bool is_literal)
+{
+    const char *wrong = NULL;
+
+    c->text[part].offset = c->draft.length;
+    if (is_literal)
+        http_draft_add(&c->draft, text);
+    else
+        wrong = http_draft_expand(&c->draft, text);
+    c->text[part].length = c->draft.length - c->text[part].offset;
+    return wrong;
+}
+
+static const char *
+expand_all(struct composition *c)
+{
+    const struct http_template_parts *parts = c->parts;
+    const char *wrong = expand_part(c, TARGET, parts->target, parts->is_literal);
+
+    if (wrong == NULL)
+        wrong = expand_part(c, HOST, c->host, false);
+    for (unsigned i = 0; i < c->number && wrong == NULL; i++)
+        wrong = expand_part(c, FIRST_FIELD + i, c->pairs[i].value, c->is_literal[i]);
+    if (parts->is_literal)
+        http_draft_add(&c->body, parts->body);
+    else if (wrong == NULL)
+        wrong = http_draft_expand(&c->body, parts->body);
+    if (wrong == NULL && (c->draft.is_out_of_memory || c->body.is_out_of_memory))
+        wrong = NO_MEMORY;
+    return wrong;
+}
+
+static struct sxe_span
+expanded(const struct composition *c, unsigned part)
+{
+    return (struct sxe_span){c->draft.bytes + c->text[part].offset, c->text[part].length};
+}
+
+static bool
+is_refused(const struct sxe_http_request_head *request)
+{
+    char head[UINT16_MAX];
+
+    return sxe_http_request_write(request, head, sizeof(head)) < 0;
+}
+
+/* The writer refused it: which part was it? One after the other joins those that are good. */
+static const char *
+explain(const struct composition *c)
+{
+    struct sxe_http_request_head request = {.target = sxe_http_span("/")};
+
+    request.method = c->request.method;
+    request.body_length = c->request.body_length;
+    if (is_refused(&request))
+        return http_wrong("'%.*s' is no method for that, or has no body",
+                          (int)request.method.length, request.method.base);
+    request.target = c->request.target;
+    if (is_refused(&request))
+        return http_wrong("'%.*s' is no target of a request", (int)request.target.length,
+                          request.target.base);
+    request.host = c->request.host;
+    if (is_refused(&request))
+        return http_wrong("'%.*s' is not a host for the Host header", (int)request.host.length,
+                          request.host.base);
+    request.fields_number = 1;
+    for (request.fields = c->pairs; request.fields < c->pairs + c->number; request.fields++) {
+        if (is_refused(&request))
+            return http_wrong("'%.*s: %.*s' is no header that can be sent",
+                              (int)request.fields->name.length, request.fields->name.base,
+                              (int)request.fields->value.length, request.fields->value.base);
+    }
+    return "the headers together are more than 64 KiB";
+}
+
+/* The places of one text, where the text is in the request. */
+static void
+move_places(const struct composition *c, unsigned part, size_t to, struct http_draft *request)
+{
+    size_t from = c->text[part].offset;
+
+    for (unsigned i = 0; i < c->draft.places_number; i++) {
+        struct http_place place = c->draft.places[i];
+
+        if (place.offset < from || place.offset >= from + c->text[part].length)
+            continue;
+        place.offset = (uint32_t)(place.offset - from + to);
+        http_draft_add_place(request, &place);
+    }
+}
+
+static void
+move_all_places(const struct composition *c, const struct sxe_http_parser *head,
+                struct http_draft *request)
+{
+    move_places(c, TARGET, head->target.offset, request);
+    move_places(c, HOST, head->fields[0].value, request);
+    for (unsigned i = 0; i < c->number; i++)
+        move_places(c, FIRST_FIELD + i, head->fields[1 + i].value, request);
+}
+
+/* The head is written and read again. */
+static const char *
+make_head(struct composition *c, struct http_draft *request)
+{
+    static const struct sxe_http_limits widest = {UINT16_MAX, UINT16_MAX, FIELDS_MAX + 1};
+    struct sxe_http_field fields[FIELDS_MAX + 1];
+    struct sxe_http_parser parser;
+    char head[UINT16_MAX];
+    ssize_t length = sxe_http_request_write(&c->request, head, sizeof(head));
+
+    if (length < 0)
+        return explain(c);
+    sxe_http_parser_init(&parser, SXE_HTTP_REQUEST, fields, FIELDS_MAX + 1, &widest);
+    if (SXE_NEVER(sxe_http_parse(&parser, head, (size_t)length) != (int)length))
+        return "the request cannot be read";
+    if (c->options->is_http_1_0)
+        head[parser.target.offset + parser.target.length + strlen(" HTTP/1.")] = '0';
+    http_draft_add(request, (struct sxe_span){head, (size_t)length});
+    move_all_places(c, &parser, request);
+    return NULL;
+}
+
+static const char *
+make_request(struct composition *c, struct http_template *template)
+{
+    struct http_draft request = {0};
+    const char *wrong;
+
+    c->request = (struct sxe_http_request_head){.method = c->parts->method,
+                                                .target = expanded(c, TARGET),
+                                                .host = expanded(c, HOST),
+                                                .fields = c->pairs,
+                                                .fields_number = c->number,
+                                                .body_length = c->body.length};
+    for (unsigned i = 0; i < c->number; i++)
+        c->pairs[i].value = expanded(c, FIRST_FIELD + i);
+    wrong = make_head(c, &request);
+    if (wrong == NULL) {
+        http_draft_append(&request, &c->body);
+        wrong = http_template_take(template, &request);
+    }
+    http_draft_free(&request);
+    return wrong;
+}
+
+static bool
+is_method(struct sxe_span method, const char *text)
+{
+    return method.length == strlen(text) && memcmp(method.base, text, method.length) == 0;
+}
+
+const char *
+http_template_compose(struct http_template *template, const struct http_template_options *options,
+                      const struct http_template_parts *parts)
+{
+    struct composition c = {.options = options, .parts = parts};
+    const char *wrong;
+
+    if (is_method(parts->method, "CONNECT"))
+        return "CONNECT makes a tunnel: there are no queries through it";
+    if (parts->body.length > HTTP_TEMPLATE_BODY_MAX)
+        return http_wrong("the body is longer than %u bytes", HTTP_TEMPLATE_BODY_MAX);
+    wrong = choose_fields(&c);
+    if (wrong == NULL)
+        wrong = expand_all(&c);
+    if (wrong == NULL)
+        wrong = make_request(&c, template);
+    template->is_head = is_method(parts->method, "HEAD");
+    http_draft_free(&c.draft);
+    http_draft_free(&c.body);
+    return wrong;
+}
+
+const char *
+http_template_take(struct http_template *template, const struct http_draft *draft)
+{
+    size_t places = draft->places_number * sizeof(*draft->places);
+    char *block = draft->is_out_of_memory ? NULL : malloc(places + draft->length);
+
+    if (block == NULL)
+        return NO_MEMORY;
+    *template = (struct http_template){
+        .places = (struct http_place *)(void *)block,
+        .bytes = block + places,
+        .length = (uint32_t)draft->length,
+        .places_number = draft->places_number,
+    };
+    if (places > 0)
+        memcpy(block, draft->places, places);
+    memcpy(template->bytes, draft->bytes, draft->length);
+    return NULL;
+}
+
+void
+http_template_free(struct http_template *template)
+{
+    free(template->places);
+    *template = (struct http_template){0};
+}

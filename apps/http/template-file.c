@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Request files: raw requests one behind another.
+ *
+ *     # anything
+ *     POST /item/{SEQ} HTTP/1.1 LF
+ *     Content-Length: 2 LF
+ *     LF
+ *     {}LF
+ *     ###
+ *     GET / HTTP/1.1 ...
+ */
+#include "template-private.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "whole-file.h"
+#include "wrong.h"
+
+enum { FIELDS_MAX = 255, NAME_MAX_BYTES = 200, DIGITS_MAX = 9 };
+
+/* A file that is being read. */
+struct reading {
+    const char *at;
+    const char *end;
+    unsigned line; /* of at, 1 the first */
+};
+
+struct raw_request {
+    struct sxe_span head; /* its lines, without the empty one */
+    struct sxe_span body;
+    bool has_host;
+};
+
+/* The line, without its end. */
+static struct sxe_span
+take_line(struct reading *reading)
+{
+    const char *line = reading->at;
+    const char *end = memchr(line, '\n', (size_t)(reading->end - line));
+    size_t length = (size_t)((end == NULL ? reading->end : end) - line);
+
+    reading->at = end == NULL ? reading->end : end + 1;
+    reading->line++;
+    if (length > 0 && line[length - 1] == '\r')
+        length--;
+    return (struct sxe_span){line, length};
+}
+
+/* Past what is between requests; false: there is no more. */
+static bool
+find_request(struct reading *reading)
+{
+    while (reading->at < reading->end) {
+        struct reading before = *reading;
+        struct sxe_span line = take_line(reading);
+
+        if (line.length > 0 && *line.base != '#') {
+            *reading = before;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool
+is_field(struct sxe_span line, const char *name)
+{
+    size_t length = strlen(name);
+
+    return line.length > length && line.base[length] == ':' &&
+           http_template_is_name((struct sxe_span){line.base, length}, name);
+}
+
+/* The value of a Content-Length into *length; false: it is no length, or not a usual one. */
+static bool
+read_length(struct sxe_span line, size_t *length)
+{
+    char digits[DIGITS_MAX + 1] = "";
+    const char *value = memchr(line.base, ':', line.length);
+    size_t blanks;
+    size_t number;
+
+    value++;
+    number = (size_t)(line.base + line.length - value);
+    for (blanks = 0; blanks < number && value[blanks] == ' '; blanks++)
+        continue;
+    number -= blanks;
+    if (number < 1 || number > DIGITS_MAX)
+        return false;
+    memcpy(digits, value + blanks, number);
+    *length = strtoul(digits, NULL, 10);
+    return strspn(digits, "0123456789") == number && *length <= HTTP_TEMPLATE_BODY_MAX;
+}
+
+/* One request as it stands in the file. */
+static const char *
+read_request(struct reading *reading, struct raw_request *raw)
+{
+    size_t length = 0;
+
+    raw->head.base = reading->at;
+    while (reading->at < reading->end) {
+        struct sxe_span line = take_line(reading);
+
+        if (line.length == 0)
+            break;
+        raw->head.length = (size_t)(reading->at - raw->head.base);
+        raw->has_host |= is_field(line, "Host");
+        if (is_field(line, "Content-Length") && !read_length(line, &length))
+            return http_wrong("'%.*s' is not a number of bytes that can be sent", (int)line.length,
+                              line.base);
+    }
+    raw->body = (struct sxe_span){reading->at, (size_t)(reading->end - reading->at)};
+    if (length > raw->body.length)
+        return http_wrong("its body should have %zu bytes, and %zu follow", length,
+                          raw->body.length);
+    raw->body.length = length;
+    reading->at += length;
+    for (size_t i = 0; i < length; i++)
+        reading->line += raw->body.base[i] == '\n';
+    return NULL;
+}
+
+/* Its head, lines ended as they must, and the length of the body as it became. */
+static const char *
+draft_head(struct http_draft *draft, const struct raw_request *raw, size_t body_length,
+           const char *authority)
+{
+    struct reading head = {raw->head.base, raw->head.base + raw->head.length, 0};
+    const char *wrong = NULL;
+    char text[64];
+
+    while (head.at < head.end && wrong == NULL) {
+        struct sxe_span line = take_line(&head);
+
+        if (raw->body.length != body_length && is_field(line, "Content-Length")) {
+            snprintf(text, sizeof(text), "Content-Length: %zu", body_length);
+            line = sxe_http_span(text);
+        }
+        wrong = http_draft_expand(draft, line);
+        http_draft_add(draft, sxe_http_span("\r\n"));
+        if (head.line == 1 && !raw->has_host) {
+            http_draft_add(draft, sxe_http_span("Host: "));
+            http_draft_add(draft, sxe_http_span(authority));
+            http_draft_add(draft, sxe_http_span("\r\n"));
+        }
+    }
+    http_draft_add(draft, sxe_http_span("\r\n"));
+    return wrong;
+}
+
+static const char *
+draft_request(struct http_draft *draft, const struct raw_request *raw, const char *authority)
+{
+    struct http_draft body = {0};
+    const char *wrong = http_draft_expand(&body, raw->body);
+
+    if (wrong == NULL)
+        wrong = draft_head(draft, raw, body.length, authority);
+    http_draft_append(draft, &body);
+    http_draft_free(&body);
+    return wrong;
+}
+
+/* As a server reads it. */
+static const char *
+check_request(const struct http_draft *draft, bool *is_head)
+{
+    static const struct sxe_http_limits widest = {UINT16_MAX, UINT16_MAX, FIELDS_MAX};
+    struct sxe_http_field fields[FIELDS_MAX];
+    struct sxe_http_parser parser;
+
+    sxe_http_parser_init(&parser, SXE_HTTP_REQUEST, fields, FIELDS_MAX, &widest);
+    if (sxe_http_parse(&parser, draft->bytes, draft->length) <= 0)
+        return sxe_http_refusal_text((enum sxe_http_refusal)parser.refusal);
+    if (parser.method == SXE_HTTP_CONNECT)
+        return "CONNECT makes a tunnel: there are no queries through it";
+    if (parser.body == SXE_HTTP_BODY_CHUNKED)
+        return "a body of chunks cannot be read from a file: give it a Content-Length";
+    *is_head = parser.method == SXE_HTTP_HEAD;
+    return NULL;
+}
+
+/* "GET /a", as it stands in the file. */
+static void
+name_request(const struct raw_request *raw, char *name, size_t size)
+{
+    const char *end = raw->head.base + raw->head.length;
+    const char *p = raw->head.base;
+    unsigned blanks = 0;
+
+    while (p < end && *p != '\n' && *p != '\r' && (*p != ' ' || blanks++ == 0))
+        p++;
+    snprintf(name, size, "%.*s", (int)(p - raw->head.base), raw->head.base);
+}
+
+static const char *
+add_request(struct http_requests *requests, const struct raw_request *raw, const char *authority)
+{
+    struct http_template template = {0};
+    struct http_draft draft = {0};
+    char name[NAME_MAX_BYTES];
+    bool is_head = false;
+    const char *wrong = draft_request(&draft, raw, authority);
+
+    if (wrong == NULL && draft.is_out_of_memory)
+        wrong = "there is no memory";
+    if (wrong == NULL)
+        wrong = check_request(&draft, &is_head);
+    if (wrong == NULL)
+        wrong = http_template_take(&template, &draft);
+    if (wrong == NULL) {
+        template.is_head = is_head;
+        name_request(raw, name, sizeof(name));
+        wrong = http_templates_take(requests, &template, name);
+    }
+    http_draft_free(&draft);
+    return wrong;
+}
+
+/* wrong is perhaps the thread's text itself. */
+static const char *
+in_line(const char *path, unsigned line, const char *wrong)
+{
+    char text[HTTP_WRONG_MAX];
+
+    snprintf(text, sizeof(text), "%s", wrong);
+    return http_wrong("'%s', the request in line %u: %s", path, line, text);
+}
+
+const char *
+http_templates_add_file(struct http_requests *requests, const char *path, const char *authority)
+{
+    size_t length = 0;
+    char *text = http_whole_file(path, &length);
+    struct reading reading = {text, text, 1};
+    const char *wrong = NULL;
+    bool is_empty = true;
+
+    if (text == NULL)
+        return http_wrong("'%s': %s", path, strerror(errno));
+    reading.end += length;
+    while (wrong == NULL && find_request(&reading)) {
+        struct raw_request raw = {0};
+        unsigned line = reading.line;
+
+        is_empty = false;
+        wrong = read_request(&reading, &raw);
+        if (wrong == NULL)
+            wrong = add_request(requests, &raw, authority);
+        if (wrong != NULL)
+            wrong = in_line(path, line, wrong);
+    }
+    free(text);
+    return is_empty ? http_wrong("'%s' has no requests", path) : wrong;
+}

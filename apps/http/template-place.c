@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: MIT */
+#include "template-place.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "pace.h"
+#include "wrong.h"
+
+#define DIGITS "0123456789"
+
+enum { DIGITS_MAX = 19, SEQ_WIDTH = 10, UUID_WIDTH = 36, FIRST_ROOM = 512, FIRST_PLACES = 4 };
+
+/* ---- What a placeholder says ---- */
+
+/* A number of at most DIGITS_MAX digits at the front of the text: how many digits, or 0. */
+static size_t
+read_number(struct sxe_span text, uint64_t *value)
+{
+    size_t i = 0;
+
+    for (*value = 0; i < text.length && text.base[i] >= '0' && text.base[i] <= '9'; i++)
+        *value = i < DIGITS_MAX ? *value * 10 + (uint64_t)(text.base[i] - '0') : 0;
+    return i <= DIGITS_MAX ? i : 0;
+}
+
+/* What follows SEQ: nothing, or ":width". */
+static bool
+read_seq(struct http_place *place, struct sxe_span text)
+{
+    uint64_t width = SEQ_WIDTH;
+
+    if (text.length > 0) {
+        struct sxe_span number = {text.base + 1, text.length - 1};
+
+        if (read_number(number, &width) != number.length || width < 1 || width > DIGITS_MAX)
+            return false;
+    }
+    *place = (struct http_place){.type = HTTP_PLACE_SEQ, .width = (uint8_t)width};
+    return true;
+}
+
+/* What follows RAND: ":a:b". */
+static bool
+read_rand(struct http_place *place, struct sxe_span text)
+{
+    struct sxe_span rest = {text.base + 1, text.length - (text.length > 0)};
+    uint64_t last;
+    size_t digits = read_number(rest, &place->first);
+
+    if (digits == 0 || digits + 1 >= rest.length || rest.base[digits] != ':')
+        return false;
+    rest = (struct sxe_span){rest.base + digits + 1, rest.length - digits - 1};
+    digits = read_number(rest, &last);
+    if (digits != rest.length || last < place->first)
+        return false;
+    place->type = HTTP_PLACE_RAND;
+    place->width = (uint8_t)digits;
+    place->number = last - place->first + 1;
+    return true;
+}
+
+static bool
+read_uuid(struct http_place *place, struct sxe_span text)
+{
+    *place = (struct http_place){.type = HTTP_PLACE_UUID, .width = UUID_WIDTH};
+    return text.length == 0;
+}
+
+static const struct {
+    const char *word;
+    bool (*read)(struct http_place *place, struct sxe_span text);
+} kinds[] = {{"{SEQ", read_seq}, {"{RAND", read_rand}, {"{UUID", read_uuid}};
+
+enum { KINDS = sizeof(kinds) / sizeof(kinds[0]) };
+
+/* Which kind of placeholder the text begins with, good or not: its word, then ":" or "}"; or
+ * KINDS. */
+static unsigned
+kind_of(struct sxe_span text)
+{
+    for (unsigned i = 0; i < KINDS; i++) {
+        size_t length = strlen(kinds[i].word);
+
+        if (text.length > length && memcmp(text.base, kinds[i].word, length) == 0 &&
+            (text.base[length] == ':' || text.base[length] == '}'))
+            return i;
+    }
+    return KINDS;
+}
+
+/* ---- Drafts ---- */
+
+void
+http_draft_free(struct http_draft *draft)
+{
+    free(draft->bytes);
+    free(draft->places);
+    *draft = (struct http_draft){0};
+}
+
+/* Room for so many bytes more. */
+static bool
+make_room(struct http_draft *draft, size_t length)
+{
+    size_t room = draft->room > 0 ? draft->room : FIRST_ROOM;
+    char *bytes;
+
+    while (room - draft->length < length)
+        room *= 2;
+    if (draft->is_out_of_memory)
+        return false;
+    if (room == draft->room)
+        return true;
+    bytes = realloc(draft->bytes, room);
+    if (bytes == NULL) {
+        draft->is_out_of_memory = true;
+        return false;
+    }
+    draft->bytes = bytes;
+    draft->room = room;
+    return true;
+}
+
+void
+http_draft_add(struct http_draft *draft, struct sxe_span text)
+{
+    if (text.length == 0 || !make_room(draft, text.length))
+        return;
+    memcpy(draft->bytes + draft->length, text.base, text.length);
+    draft->length += text.length;
+}
+
+void
+http_draft_add_place(struct http_draft *draft, const struct http_place *place)
+{
+    if (draft->places_number == draft->places_room) {
+        unsigned room = draft->places_room > 0 ? 2 * draft->places_room : FIRST_PLACES;
+        struct http_place *places = realloc(draft->places, room * sizeof(*places));
+
+        if (places == NULL) {
+            draft->is_out_of_memory = true;
+            return;
+        }
+        draft->places = places;
+        draft->places_room = room;
+    }
+    draft->places[draft->places_number++] = *place;
+}
+
+/* The first query's values stand in it from the beginning: it is a valid request at any time. */
+static void
+add_first_value(struct http_draft *draft, struct http_place *place)
+{
+    uint64_t random[2];
+
+    http_random_init(random, 0);
+    if (!make_room(draft, place->width))
+        return;
+    place->offset = (uint32_t)draft->length;
+    http_places_patch(draft->bytes, place, 1, 0, random);
+    draft->length += place->width;
+    http_draft_add_place(draft, place);
+}
+
+/* The placeholder at the front of the text, which is of the kind. Its length; 0: it is wrong. */
+static size_t
+expand_place(struct http_draft *draft, struct sxe_span text, unsigned kind)
+{
+    const char *close = memchr(text.base, '}', text.length);
+    size_t word = strlen(kinds[kind].word);
+    struct http_place place = {0};
+
+    if (close == NULL ||
+        !kinds[kind].read(&place,
+                          (struct sxe_span){text.base + word, (size_t)(close - text.base) - word}))
+        return 0;
+    add_first_value(draft, &place);
+    return (size_t)(close - text.base) + 1;
+}
+
+/* What begins with a brace: a placeholder, or the brace alone. The same result. */
+static size_t
+expand_brace(struct http_draft *draft, struct sxe_span text)
+{
+    unsigned kind = kind_of(text);
+    struct sxe_span behind = {text.base + 1, text.length - 1};
+
+    if (kind < KINDS)
+        return expand_place(draft, text, kind);
+    http_draft_add(draft, (struct sxe_span){text.base, 1});
+    /* Two braces before a placeholder's word are one, and the word is sent as it is. */
+    return kind_of(behind) < KINDS ? 2 : 1;
+}
+
+const char *
+http_draft_expand(struct http_draft *draft, struct sxe_span text)
+{
+    while (text.length > 0) {
+        const char *brace = memchr(text.base, '{', text.length);
+        size_t taken = brace == NULL ? text.length : (size_t)(brace - text.base);
+
+        http_draft_add(draft, (struct sxe_span){text.base, taken});
+        text = (struct sxe_span){text.base + taken, text.length - taken};
+        taken = text.length > 0 ? expand_brace(draft, text) : 0;
+        if (taken == 0 && text.length > 0)
+            return http_wrong("'%.*s' is none of {SEQ}, {SEQ:digits}, {RAND:least:greatest} and "
+                              "{UUID} (at most %d digits)",
+                              (int)(text.length < 40 ? text.length : 40), text.base, DIGITS_MAX);
+        text = (struct sxe_span){text.base + taken, text.length - taken};
+    }
+    return NULL;
+}
+
+void
+http_draft_append(struct http_draft *draft, const struct http_draft *other)
+{
+    size_t offset = draft->length;
+
+    http_draft_add(draft, (struct sxe_span){other->bytes, other->length});
+    for (unsigned i = 0; i < other->places_number; i++) {
+        struct http_place place = other->places[i];
+
+        place.offset += (uint32_t)offset;
+        http_draft_add_place(draft, &place);
+    }
+    draft->is_out_of_memory |= other->is_out_of_memory;
+}
+
+/* ---- Values ---- */
+
+static void
+write_digits(char *to, unsigned width, uint64_t value)
+{
+    for (char *p = to + width; p > to; value /= 10)
+        *--p = (char)('0' + value % 10);
+}
+
+static void
+write_hex(char *to, unsigned width, uint64_t value)
+{
+    for (char *p = to + width; p > to; value >>= 4)
+        *--p = "0123456789abcdef"[value & 15];
+}
+
+/* RFC 9562, 5.4: 122 random bits, version 4, variant 10. */
+static void
+write_uuid(char *to, uint64_t random[2])
+{
+    uint64_t high = http_random_below(random, UINT64_C(1) << 60);
+    uint64_t low = http_random_below(random, UINT64_C(1) << 62) | UINT64_C(1) << 63;
+
+    write_hex(to, 8, high >> 28);
+    write_hex(to + 9, 4, high >> 12);
+    write_hex(to + 14, 4, 0x4000 | (high & 0xfff));
+    write_hex(to + 19, 4, low >> 48);
+    write_hex(to + 24, 12, low);
+    to[8] = to[13] = to[18] = to[23] = '-';
+}
+
+void
+http_places_patch(char *bytes, const struct http_place *places, unsigned number, uint64_t sequence,
+                  uint64_t random[2])
+{
+    for (const struct http_place *place = places; place < places + number; place++) {
+        char *to = bytes + place->offset;
+
+        switch ((enum http_place_type)place->type) {
+        case HTTP_PLACE_SEQ: /* digits that are too many are not written */
+            write_digits(to, place->width, sequence);
+            break;
+        case HTTP_PLACE_RAND:
+            write_digits(to, place->width, place->first + http_random_below(random, place->number));
+            break;
+        case HTTP_PLACE_UUID:
+            write_uuid(to, random);
+            break;
+        }
+    }
+}

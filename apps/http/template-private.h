@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: what the files that make requests share.
+ *
+ *     template-place.c     placeholders, and texts that have them
+ *     template-compose.c   one request: method, target, fields and body become bytes with places
+ *     template.c           a set of requests that take turns
+ *     template-file.c      requests from a file
+ *     replay.c             a list of requests with times, from replay-log.c or replay-har.c
+ */
+#ifndef HTTP_TEMPLATE_PRIVATE_H
+#define HTTP_TEMPLATE_PRIVATE_H
+
+#include "sxe-http-client.h"
+#include "template-place.h"
+#include "template.h"
+
+/* So that with all its places it is less than 4 GiB. */
+#define HTTP_TEMPLATE_BODY_MAX (512u << 20)
+
+/* A request's bytes, ready but for its places. */
+struct http_template {
+    struct http_place *places; /* in one block with the bytes */
+    char *bytes;
+    uint32_t length;
+    uint32_t places_number;
+    uint16_t kind;
+    bool is_head;
+};
+
+/* What one request is made of, besides the options. */
+struct http_template_parts {
+    struct sxe_span method;
+    struct sxe_span target;
+    struct sxe_span body; /* base NULL: none */
+    const char *authority;
+    const struct sxe_http_pair *pairs; /* fields; the options' replace those of the same name */
+    unsigned pairs_number;
+    bool is_literal; /* the target, the pairs and the body have no placeholders */
+};
+
+/* NULL, or what is wrong, as a text of this thread. http_template_free for what was made. */
+const char *http_template_compose(struct http_template *template,
+                                  const struct http_template_options *options,
+                                  const struct http_template_parts *parts);
+
+/* Copy what the draft has. The same result. */
+const char *http_template_take(struct http_template *template, const struct http_draft *draft);
+void http_template_free(struct http_template *template);
+
+/* Letters without their case. */
+bool http_template_is_name(struct sxe_span name, const char *text);
+
+/* Add a request to a set, which takes it over; name is its kind's. The same result. */
+const char *http_templates_take(struct http_requests *requests, struct http_template *template,
+                                const char *name);
+
+#endif

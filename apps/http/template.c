@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: MIT */
+#include "template.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pace.h"
+#include "result.h"
+#include "template-private.h"
+#include "wrong.h"
+
+#define NO_MEMORY "there is no memory"
+
+enum { FIRST_ROOM = 16 };
+
+struct http_templates {
+    struct http_requests requests;
+    struct http_template_options options;
+    struct http_template *all;
+    size_t number;
+    size_t room;
+    uint64_t random[2];
+    char *names[HTTP_KINDS_MAX]; /* of kinds */
+    bool is_one_kind;            /* there were too many */
+};
+
+static struct http_templates *
+set_of(struct http_requests *requests)
+{
+    return (struct http_templates *)requests;
+}
+
+/* ---- In the worker ---- */
+
+static int
+begin(struct http_requests *requests, unsigned shard, unsigned shards, uint64_t seed)
+{
+    (void)shards;
+    if (set_of(requests)->number == 0) {
+        fputs("sxe-http: there is no request to send: give a URL, or a request file that has one\n",
+              stderr);
+        return -EINVAL;
+    }
+    /* Other numbers than those that the arrivals are made of. */
+    http_random_init(set_of(requests)->random, ~seed + shard);
+    return 0;
+}
+
+static int
+next(struct http_requests *requests, uint64_t sequence, struct http_query *query)
+{
+    struct http_templates *set = set_of(requests);
+    struct http_template *template = &set->all[set->number == 1 ? 0 : sequence % set->number];
+
+    if (template->places_number > 0)
+        http_places_patch(template->bytes, template->places, template->places_number, sequence,
+                          set->random);
+    *query = (struct http_query){.bytes = template->bytes,
+                                 .length = template->length,
+                                 .kind = template->kind,
+                                 .is_head = template->is_head};
+    return 0;
+}
+
+static void
+end(struct http_requests *requests, uint64_t *calls, uint64_t *ns)
+{
+    (void)requests;
+    *calls = *ns = 0;
+}
+
+/* ---- In the parent ---- */
+
+struct http_requests *
+http_templates_new(const struct http_template_options *options)
+{
+    struct http_templates *set = calloc(1, sizeof(*set));
+
+    if (set == NULL)
+        return NULL;
+    set->requests.kind_names = (const char *const *)set->names;
+    set->requests.begin = begin;
+    set->requests.next = next;
+    set->requests.end = end;
+    set->options = *options;
+    return &set->requests;
+}
+
+void
+http_templates_free(struct http_requests *requests)
+{
+    struct http_templates *set = set_of(requests);
+
+    if (set == NULL)
+        return;
+    for (size_t i = 0; i < set->number; i++)
+        http_template_free(&set->all[i]);
+    for (unsigned i = 0; i < set->requests.kinds; i++)
+        free(set->names[i]);
+    free(set->all);
+    free(set);
+}
+
+/* From now on they all are of one kind. */
+static void
+join_kinds(struct http_templates *set)
+{
+    char *name = strdup("all requests");
+
+    if (name == NULL)
+        return;
+    for (unsigned i = 0; i < set->requests.kinds; i++)
+        free(set->names[i]);
+    for (size_t i = 0; i < set->number; i++)
+        set->all[i].kind = 0;
+    set->names[0] = name;
+    set->requests.kinds = 1;
+    set->is_one_kind = true;
+}
+
+/* The kind of that name into *kind; false: no memory. */
+static bool
+find_kind(struct http_templates *set, const char *name, uint16_t *kind)
+{
+    unsigned i = 0;
+
+    while (i < set->requests.kinds && !set->is_one_kind && strcmp(set->names[i], name) != 0)
+        i++;
+    if (i == HTTP_KINDS_MAX) {
+        join_kinds(set);
+        i = 0;
+        if (!set->is_one_kind)
+            return false;
+    } else if (i == set->requests.kinds) {
+        set->names[i] = strdup(name);
+        if (set->names[i] == NULL)
+            return false;
+        set->requests.kinds++;
+    }
+    *kind = (uint16_t)i;
+    return true;
+}
+
+static bool
+make_room(struct http_templates *set)
+{
+    size_t room = set->room > 0 ? 2 * set->room : FIRST_ROOM;
+    struct http_template *all;
+
+    if (set->number < set->room)
+        return true;
+    all = realloc(set->all, room * sizeof(*all));
+    if (all == NULL)
+        return false;
+    set->all = all;
+    set->room = room;
+    return true;
+}
+
+const char *
+http_templates_take(struct http_requests *requests, struct http_template *template,
+                    const char *name)
+{
+    struct http_templates *set = set_of(requests);
+    const char *wrong = NULL;
+
+    if (set->number == HTTP_TEMPLATES_MAX)
+        wrong = http_wrong("there are more than %d requests", HTTP_TEMPLATES_MAX);
+    else if (!make_room(set) || !find_kind(set, name, &template->kind))
+        wrong = NO_MEMORY;
+    if (wrong == NULL)
+        set->all[set->number++] = *template;
+    else
+        http_template_free(template);
+    return wrong;
+}
+
+const char *
+http_templates_add(struct http_requests *requests, const char *authority, const char *target,
+                   const char *name)
+{
+    const struct http_template_options *options = &set_of(requests)->options;
+    const char *method = options->method;
+    struct http_template_parts parts = {.target = sxe_http_span(target), .authority = authority};
+    struct http_template template = {0};
+    const char *wrong;
+
+    if (method == NULL)
+        method = options->body == NULL ? "GET" : "POST";
+    parts.method = sxe_http_span(method);
+    parts.body = (struct sxe_span){options->body, options->body_length};
+    wrong = http_template_compose(&template, options, &parts);
+    return wrong != NULL ? wrong : http_templates_take(requests, &template, name);
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: queries whose bytes are made once, from the command line or a request file, with places that
+ * are patched before each is sent. Place: the usual source of requests, see requests.h.
+ *
+ * Shape:  GET /item/{RAND:100:999} HTTP/1.1 CR LF Host: ...      URL, header, body may have places
+ *                   ^~~ three digits, overwritten in place: the length never changes
+ *
+ *     {SEQ}        ten digits, counted over all workers from 0; {SEQ:4} the last four of them
+ *     {RAND:a:b}   a to b inclusive, with leading zeros as wide as b
+ *     {UUID}       version 4, RFC 9562
+ *
+ * Other words in braces are left alone, so JSON needs no care; {{SEQ} is the text {SEQ}.
+ *
+ * Several URLs or requests take turns. A request file has raw requests (CRLF or LF, told apart by
+ * their Content-Length; empty lines and lines of # between them), which are sent as they are, but
+ * for three things: placeholders work, with the Content-Length that results; lines end with CRLF;
+ * and Host is added where there is none.
+ *
+ * Fields: "Name: value" replaces one that is ours (Host, User-Agent, Accept), "Name:" leaves it out,
+ * but for Host, which is then empty. Content-Length is counted here.
+ *
+ * Limits: HTTP_TEMPLATES_MAX requests; a head of 64 KiB; kinds go by name, and if there were more
+ * than HTTP_KINDS_MAX of them, all requests are of one kind.
+ */
+#ifndef HTTP_TEMPLATE_H
+#define HTTP_TEMPLATE_H
+
+#include "requests.h"
+
+#define HTTP_TEMPLATES_MAX 100000
+
+/* Borrowed, texts too, as long as there are requests of them. */
+struct http_template_options {
+    const char *method;        /* NULL: GET, or POST with a body */
+    const char *const *fields; /* "Name: value"; one with the name of ours replaces ours */
+    unsigned fields_number;
+    const char *body; /* NULL: none */
+    size_t body_length;
+    bool is_http_1_0;
+};
+
+/* An empty set; NULL: no memory. The caller frees it with http_templates_free. */
+struct http_requests *http_templates_new(const struct http_template_options *options);
+void http_templates_free(struct http_requests *requests);
+
+/* A request to a target ("/a?b") of an authority; name is its kind's ("GET /a"). NULL, or what is
+ * wrong, as a text of this thread. */
+const char *http_templates_add(struct http_requests *requests, const char *authority,
+                               const char *target, const char *name);
+
+/* The requests of a file; authority is for those without Host. The same result. */
+const char *http_templates_add_file(struct http_requests *requests, const char *path,
+                                    const char *authority);
+
+#endif

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT */
+#include "text.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define TEXTS     16
+#define TEXT_SIZE 24
+
+static char *
+next_text(void)
+{
+    static _Thread_local char texts[TEXTS][TEXT_SIZE];
+    static _Thread_local unsigned at;
+
+    return texts[at++ % TEXTS];
+}
+
+/* Three digits; the limits are those where rounding gives one more. */
+static const char *
+three_digits(double value, const char *unit)
+{
+    char *text = next_text();
+    int decimals = value < 9.995 ? 2 : value < 99.95 ? 1 : 0;
+
+    snprintf(text, TEXT_SIZE, "%.*f%s", decimals, value, unit);
+    return text;
+}
+
+const char *
+http_time_text(uint64_t ns)
+{
+    double us = (double)ns / 1e3;
+
+    if (us < 999.5)
+        return three_digits(us, " us");
+    return us < 999.5e3 ? three_digits(us / 1e3, " ms") : three_digits(us / 1e6, " s");
+}
+
+const char *
+http_percentile_text(const struct http_histogram *histogram, double fraction)
+{
+    return http_histogram_can_tell(histogram, fraction)
+               ? http_time_text(http_histogram_quantile(histogram, fraction))
+               : "n/a";
+}
+
+const char *
+http_number_text(double number)
+{
+    char *text;
+
+    if (number >= 999.5)
+        return number < 999.5e3   ? three_digits(number / 1e3, "k")
+               : number < 999.5e6 ? three_digits(number / 1e6, "M")
+                                  : three_digits(number / 1e9, "G");
+    if (number != floor(number))
+        return three_digits(number, "");
+    text = next_text();
+    snprintf(text, TEXT_SIZE, "%.0f", number);
+    return text;
+}
+
+const char *
+http_duration_text(uint64_t ns)
+{
+    char *text = next_text();
+
+    if (ns >= 1000000000)
+        snprintf(text, TEXT_SIZE, "%.10g s", (double)ns / 1e9);
+    else if (ns >= 1000000)
+        snprintf(text, TEXT_SIZE, "%.10g ms", (double)ns / 1e6);
+    else
+        snprintf(text, TEXT_SIZE, "%.10g us", (double)ns / 1e3);
+    return text;
+}
+
+void
+http_sparkline(char *text, size_t size, const double *values, unsigned number)
+{
+    /* What is not 0 is never drawn as nothing. */
+    static const char blocks[][HTTP_SPARK_BYTES + 1] = {"\u2581", "\u2582", "\u2583", "\u2584",
+                                                        "\u2585", "\u2586", "\u2587", "\u2588"};
+    double highest = 0;
+    size_t used = 0;
+
+    for (unsigned i = 0; i < number; i++)
+        highest = fmax(highest, values[i]);
+    text[0] = '\0';
+    for (unsigned i = 0; i < number; i++) {
+        int block = values[i] > 0 ? (int)(values[i] / highest * 7.999) : -1;
+
+        used += (size_t)snprintf(text + used, size - used, "%s", block < 0 ? " " : blocks[block]);
+    }
+}
+
+static bool
+begins_character(char byte)
+{
+    return (byte & 0xc0) != 0x80;
+}
+
+unsigned
+http_columns(const char *text)
+{
+    unsigned columns = 0;
+
+    for (; *text != '\0'; text++)
+        columns += begins_character(*text);
+    return columns;
+}
+
+void
+http_clip(char *text, unsigned columns)
+{
+    unsigned seen = 0;
+    char *dots = text;
+
+    for (; *text != '\0'; text++)
+        if (begins_character(*text) && ++seen == columns - 2)
+            dots = text;
+    if (seen > columns)
+        memcpy(dots, "...", sizeof("..."));
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: numbers as people read them. Place: the summary and the live view. A text belongs to this
+ * thread, and is good until the sixteenth call from now.
+ */
+#ifndef HTTP_TEXT_H
+#define HTTP_TEXT_H
+
+#include <stddef.h>
+
+#include "histogram.h"
+
+#define HTTP_SPARK_BYTES 3 /* a value of a sparkline */
+
+/* A time with three digits and its unit: "41.0 us", "3.10 ms", "1.50 s". */
+const char *http_time_text(uint64_t ns);
+
+/* The same of a percentile: "n/a" if fewer than ten samples are beyond it. */
+const char *http_percentile_text(const struct http_histogram *histogram, double fraction);
+
+/* A count or a rate with three digits, from a thousand on with k, M or G: "7", "59.2k". */
+const char *http_number_text(double number);
+
+/* A time that somebody chose, as short as it can be said: "10 s", "1.5 ms". */
+const char *http_duration_text(uint64_t ns);
+
+/* Block characters whose heights are the values between 0 and the highest; size is more than number
+ * * HTTP_SPARK_BYTES. */
+void http_sparkline(char *text, size_t size, const double *values, unsigned number);
+
+/* Columns on a terminal: characters of UTF-8. */
+unsigned http_columns(const char *text);
+
+/* Cut the text so that it takes at most that many columns, 3 or more; what was cut off is "...". */
+void http_clip(char *text, unsigned columns);
+
+#endif

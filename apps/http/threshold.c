@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: MIT */
+#include "threshold.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LENGTH(table) (sizeof(table) / sizeof((table)[0]))
+
+enum what { RESPONSE, SERVICE, FIRST_BYTE, CONNECT };
+enum figure { PERCENTILE, MEAN, MIN, MAX, RATE, ERRORS, SKIPPED, ACHIEVED };
+enum operator_ { LESS, LESS_EQUAL, MORE, MORE_EQUAL };
+
+struct word {
+    const char *text;
+    unsigned char meaning;
+};
+
+static const struct word whats[] = {
+    {"response.", RESPONSE},
+    {"service.", SERVICE},
+    {"first_byte.", FIRST_BYTE},
+    {"connect.", CONNECT},
+};
+static const struct word figures[] = {
+    {"mean", MEAN},     {"min", MIN},         {"max", MAX},           {"rate", RATE},
+    {"errors", ERRORS}, {"skipped", SKIPPED}, {"achieved", ACHIEVED}, {"p", PERCENTILE},
+};
+/* The longer ones first. */
+static const struct word operators[] = {
+    {"<=", LESS_EQUAL}, {"<", LESS}, {">=", MORE_EQUAL}, {">", MORE}};
+
+static const struct unit {
+    const char *text;
+    double factor;
+} time_units[] = {{"us", 1e3}, {"ms", 1e6}, {"s", 1e9}, {"m", 60e9}, {"h", 3600e9}},
+  rate_units[] = {{"", 1}, {"k", 1e3}, {"M", 1e6}}, part_units[] = {{"", 1}, {"%", 0.01}};
+
+static void
+skip_blanks(const char **text)
+{
+    *text += strspn(*text, " \t");
+}
+
+/* Step over one of the words; false if none of them is there. */
+static bool
+take_word(const char **text, const struct word *words, size_t number, unsigned char *meaning)
+{
+    for (size_t i = 0; i < number; i++)
+        if (strncmp(*text, words[i].text, strlen(words[i].text)) == 0) {
+            *text += strlen(words[i].text);
+            *meaning = words[i].meaning;
+            return true;
+        }
+    return false;
+}
+
+/* Digits with perhaps a point; strtod would take signs, blanks, hexadecimals and nan too. */
+static bool
+take_number(const char **text, double *value)
+{
+    size_t length = strspn(*text, "0123456789.");
+    char digits[32] = {0};
+    char *end;
+
+    if (length == 0 || length >= sizeof(digits))
+        return false;
+    memcpy(digits, *text, length);
+    *value = strtod(digits, &end);
+    *text += length;
+    return *end == '\0';
+}
+
+static bool
+take_unit(const char *text, const struct unit *units, size_t number, double *value)
+{
+    for (size_t i = 0; i < number; i++)
+        if (strcmp(text, units[i].text) == 0) {
+            *value *= units[i].factor;
+            return true;
+        }
+    return false;
+}
+
+static const char *
+take_figure(struct http_threshold *threshold, const char **text)
+{
+    bool has_what = take_word(text, whats, LENGTH(whats), &threshold->what);
+    double percent = 50;
+
+    if (!take_word(text, figures, LENGTH(figures), &threshold->figure))
+        return has_what
+                   ? "write p99, mean, min or max behind the point"
+                   : "the figure is unknown: write p50 to p99.999, mean, min, max (of response, "
+                     "or as in service.p99, first_byte.p99, connect.p99), rate, errors, "
+                     "skipped or achieved";
+    if (has_what && threshold->figure >= RATE)
+        return "rate, errors, skipped and achieved stand alone: write rate>50k";
+    if (threshold->figure == PERCENTILE && !take_number(text, &percent))
+        return "the percentile is no number: write p99 or p99.9";
+    if (percent <= 0 || percent >= 100)
+        return "a percentile is more than 0 and less than 100: write p99 or p99.9, or max";
+    threshold->fraction = percent / 100;
+    return NULL;
+}
+
+static const char *
+take_time(const char *text, double *value)
+{
+    if (*text == '\0')
+        return "the unit is missing: write 20ms or 20us";
+    if (!take_unit(text, time_units, LENGTH(time_units), value))
+        return "the unit is none of us, ms, s, m and h: write 20ms or 20us";
+    *value = rint(*value);
+    if (*value > HTTP_HISTOGRAM_MAX_NS)
+        return "more than 1h is not measured: write a shorter time";
+    return NULL;
+}
+
+static const char *
+take_value(struct http_threshold *threshold, const char *text)
+{
+    double *value = &threshold->value;
+
+    if (!take_number(&text, value))
+        return threshold->figure < RATE    ? "the value is no number: write 20ms or 20us"
+               : threshold->figure == RATE ? "the value is no number: write 50k"
+                                           : "the value is no number: write 0.1%";
+    if (threshold->figure < RATE)
+        return take_time(text, value);
+    if (threshold->figure == RATE)
+        return take_unit(text, rate_units, LENGTH(rate_units), value)
+                   ? NULL
+                   : "a rate is a number a second, with k or M: write 50k";
+    if (!take_unit(text, part_units, LENGTH(part_units), value) || *value > 1)
+        return "this is a part of all, 0 to 1 or 0% to 100%: write 0.1%";
+    return NULL;
+}
+
+const char *
+http_threshold_parse(struct http_threshold *threshold, const char *text)
+{
+    const char *wrong;
+
+    *threshold = (struct http_threshold){0};
+    skip_blanks(&text);
+    wrong = take_figure(threshold, &text);
+    if (wrong != NULL)
+        return wrong;
+    skip_blanks(&text);
+    if (!take_word(&text, operators, LENGTH(operators), &threshold->operator_))
+        return "the operator is missing: write <, <=, > or >= behind the figure, as in p99<20ms";
+    skip_blanks(&text);
+    return take_value(threshold, text);
+}
+
+static const struct http_histogram *
+histogram_of(const struct http_threshold *threshold, const struct http_result *result)
+{
+    const struct http_histogram *histograms[] = {
+        [RESPONSE] = &result->response,
+        [SERVICE] = &result->service,
+        [FIRST_BYTE] = &result->first_byte,
+        [CONNECT] = &result->connect,
+    };
+
+    return histograms[threshold->what];
+}
+
+/* What a figure is divided by: without any of it there is no figure. */
+static double
+base_of(const struct http_threshold *threshold, const struct http_result *result)
+{
+    switch ((enum figure)threshold->figure) {
+    case RATE:
+        return (double)result->elapsed_ns / 1e9;
+    case ERRORS:
+        return (double)(result->sent + result->carried);
+    case SKIPPED:
+    case ACHIEVED:
+        return (double)result->offered;
+    case PERCENTILE:
+    case MEAN:
+    case MIN:
+    case MAX:
+        break;
+    }
+    return (double)histogram_of(threshold, result)->count;
+}
+
+double
+http_threshold_figure(const struct http_threshold *threshold, const struct http_result *result)
+{
+    const struct http_histogram *histogram = histogram_of(threshold, result);
+    double base = base_of(threshold, result);
+
+    if (base <= 0)
+        return 0;
+    switch ((enum figure)threshold->figure) {
+    case RATE:
+        return (double)result->ends[HTTP_END_OK] / base;
+    case ERRORS:
+        return (double)http_result_errors(result) / base;
+    case SKIPPED:
+        return (double)http_result_skipped(result) / base;
+    case ACHIEVED:
+        return (double)result->sent / base;
+    case MEAN:
+        return http_histogram_mean_ns(histogram);
+    case MIN:
+        return (double)histogram->min_ns;
+    case MAX:
+        return (double)histogram->max_ns;
+    case PERCENTILE:
+        break;
+    }
+    return (double)http_histogram_quantile(histogram, threshold->fraction);
+}
+
+bool
+http_threshold_holds(const struct http_threshold *threshold, const struct http_result *result,
+                     bool *is_told)
+{
+    double figure = http_threshold_figure(threshold, result);
+
+    *is_told = base_of(threshold, result) > 0;
+    if (threshold->figure == PERCENTILE)
+        *is_told = http_histogram_can_tell(histogram_of(threshold, result), threshold->fraction);
+    if (!*is_told)
+        return false;
+    switch ((enum operator_)threshold->operator_) {
+    case LESS:
+        return figure < threshold->value;
+    case LESS_EQUAL:
+        return figure <= threshold->value;
+    case MORE:
+        return figure > threshold->value;
+    case MORE_EQUAL:
+        break;
+    }
+    return figure >= threshold->value;
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: one condition on a result: 'p99<20ms', 'service.p99.9 <= 1s', 'errors<0.1%', 'rate>50k'.
+ * Place: --threshold and --find; exit status 3 when one does not hold.
+ *
+ * Shape: [what.]figure operator value. what is response (the default), service, first_byte or
+ * connect; figure p50 ... p99.999, mean, min, max; or rate (ok a second), errors (part of the
+ * queries that were sent), skipped (part of those offered), achieved (sent/offered). Operators
+ * < <= > >=. Values have a unit: us ms s m h, k M, %.
+ */
+#ifndef HTTP_THRESHOLD_H
+#define HTTP_THRESHOLD_H
+
+#include "result.h"
+
+/* All of it private. */
+struct http_threshold {
+    unsigned char what;
+    unsigned char figure;
+    unsigned char operator_; /* C++ has the other word */
+    double fraction;
+    double value; /* ns, a second, or a part of 1 */
+};
+
+/* NULL, or what is wrong, as a static text ("the unit is missing: write 20ms or 20us"). */
+const char *http_threshold_parse(struct http_threshold *threshold, const char *text);
+
+/* The figure that it is about; ns, a second, or a part of 1. */
+double http_threshold_figure(const struct http_threshold *threshold,
+                             const struct http_result *result);
+
+/* False also for a percentile with fewer than ten samples beyond it: what cannot be told does not
+ * hold; *is_told says which. */
+bool http_threshold_holds(const struct http_threshold *threshold, const struct http_result *result,
+                          bool *is_told);
+
+#endif

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The time line of result.h. Widths are HTTP_SLICE_NS times a power of two, so that finding a slice
+ * is a multiplication and a shift, and any two time lines have slices that fit.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "result.h"
+
+#define EIGHT 8u /* buckets a power of two */
+
+/* How often the width has doubled. */
+static unsigned
+doublings(const struct http_timeline *timeline)
+{
+    return (unsigned)(__builtin_ctzll(timeline->width_ns) - __builtin_ctzll(HTTP_SLICE_NS));
+}
+
+static bool
+is_empty(const struct http_slice *slice)
+{
+    return (slice->offered | slice->sent | slice->ok | slice->errors) == 0;
+}
+
+static void
+add_slice(struct http_slice *to, const struct http_slice *slice)
+{
+    to->offered += slice->offered;
+    to->sent += slice->sent;
+    to->ok += slice->ok;
+    to->errors += slice->errors;
+    if (slice->max_us > to->max_us)
+        to->max_us = slice->max_us;
+    for (unsigned i = 0; i < HTTP_SLICE_BUCKETS; i++)
+        to->buckets[i] += slice->buckets[i];
+}
+
+static void
+double_width(struct http_timeline *timeline)
+{
+    for (unsigned i = 1; i < timeline->used; i++)
+        if (!is_empty(&timeline->slices[i])) {
+            add_slice(&timeline->slices[i / 2], &timeline->slices[i]);
+            memset(&timeline->slices[i], 0, sizeof(timeline->slices[i]));
+        }
+    timeline->used = (timeline->used + 1) / 2;
+    timeline->width_ns *= 2;
+}
+
+static struct http_slice *
+slice_at(struct http_timeline *timeline, uint64_t at_ns)
+{
+    uint64_t narrow = at_ns / HTTP_SLICE_NS;
+    uint64_t index;
+
+    if (timeline->width_ns == 0)
+        timeline->width_ns = HTTP_SLICE_NS;
+    while ((index = narrow >> doublings(timeline)) >= HTTP_SLICES)
+        double_width(timeline);
+    if (index >= timeline->used)
+        timeline->used = (uint32_t)index + 1;
+    return &timeline->slices[index];
+}
+
+void
+http_timeline_offered(struct http_timeline *timeline, uint64_t at_ns)
+{
+    slice_at(timeline, at_ns)->offered++;
+}
+
+void
+http_timeline_sent(struct http_timeline *timeline, uint64_t at_ns)
+{
+    slice_at(timeline, at_ns)->sent++;
+}
+
+/* Rounded up, so that a bucket's last us is no less than any time in it. */
+static uint32_t
+us_of(uint64_t ns)
+{
+    uint64_t us = ns / 1000 + (ns % 1000 > 0);
+
+    return us < UINT32_MAX ? (uint32_t)us : UINT32_MAX;
+}
+
+static unsigned
+bucket_of(uint32_t us)
+{
+    unsigned shift = us < 2 * EIGHT ? 0 : 28u - (unsigned)__builtin_clz(us);
+
+    return shift * EIGHT + (us >> shift);
+}
+
+static uint64_t
+last_us(unsigned bucket)
+{
+    unsigned shift = bucket < 2 * EIGHT ? 0 : bucket / EIGHT - 1;
+
+    return ((uint64_t)(bucket - shift * EIGHT + 1) << shift) - 1;
+}
+
+void
+http_timeline_ended(struct http_timeline *timeline, uint64_t at_ns, bool is_ok,
+                    uint64_t response_ns)
+{
+    struct http_slice *slice = slice_at(timeline, at_ns);
+    uint32_t us = us_of(response_ns);
+
+    slice->ok += is_ok;
+    slice->errors += !is_ok;
+    slice->buckets[bucket_of(us)]++;
+    if (us > slice->max_us)
+        slice->max_us = us;
+}
+
+void
+http_timeline_add(struct http_timeline *to, const struct http_timeline *timeline)
+{
+    if (timeline->width_ns == 0)
+        return;
+    if (to->width_ns == 0)
+        to->width_ns = timeline->width_ns;
+    while (to->width_ns < timeline->width_ns)
+        double_width(to);
+    for (unsigned i = 0; i < timeline->used; i++) {
+        unsigned index = i >> (doublings(to) - doublings(timeline));
+
+        if (is_empty(&timeline->slices[i]))
+            continue;
+        add_slice(&to->slices[index], &timeline->slices[i]);
+        if (index >= to->used)
+            to->used = index + 1;
+    }
+}
+
+static void
+subtract_slice(struct http_slice *from, const struct http_slice *slice)
+{
+    from->offered -= slice->offered;
+    from->sent -= slice->sent;
+    from->ok -= slice->ok;
+    from->errors -= slice->errors;
+    for (unsigned i = 0; i < HTTP_SLICE_BUCKETS; i++)
+        from->buckets[i] -= slice->buckets[i];
+}
+
+/* Take out the first so many slices; the others move up. */
+static void
+drop_slices(struct http_timeline *timeline, uint32_t number)
+{
+    struct http_slice *slices = timeline->slices;
+    uint32_t left = timeline->used - number;
+
+    if (number == 0)
+        return;
+    memmove(slices, slices + number, left * sizeof(slices[0]));
+    memset(slices + left, 0, number * sizeof(slices[0]));
+    timeline->used = left;
+}
+
+void
+http_timeline_subtract(struct http_timeline *timeline, const struct http_timeline *earlier,
+                       uint64_t earlier_ns)
+{
+    uint64_t passed;
+
+    if (timeline->width_ns == 0)
+        return;
+    if (earlier->width_ns > 0)
+        for (unsigned i = 0; i < earlier->used; i++)
+            if (!is_empty(&earlier->slices[i]))
+                subtract_slice(&timeline->slices[i >> (doublings(timeline) - doublings(earlier))],
+                               &earlier->slices[i]);
+    passed = earlier_ns / timeline->width_ns;
+    drop_slices(timeline, passed < timeline->used ? (uint32_t)passed : timeline->used);
+}
+
+uint64_t
+http_slice_quantile_ns(const struct http_slice *slice, double fraction)
+{
+    uint64_t count = (uint64_t)slice->ok + slice->errors;
+    uint64_t rank = (uint64_t)ceil(fraction * (double)count * (1 - 1e-15));
+    uint64_t seen = 0;
+    unsigned bucket = 0;
+
+    if (count == 0)
+        return 0;
+    if (rank == 0)
+        rank = 1;
+    while (bucket < HTTP_SLICE_BUCKETS - 1 && seen + slice->buckets[bucket] < rank)
+        seen += slice->buckets[bucket++];
+    return (last_us(bucket) < slice->max_us ? last_us(bucket) : slice->max_us) * 1000;
+}

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: MIT */
+#include "url.h"
+
+#include <netdb.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/socket.h>
+
+#include "sxe-http-client.h"
+#include "wrong.h"
+
+#define HTTP      "http://"
+#define HTTP_UNIX "http+unix://"
+#define UNIX      "unix:"
+
+enum { DEFAULT_PORT = 80, PORT_MAX = 65535, HEAD_ROOM = 8192 };
+
+static bool
+begins(const char *text, const char *with)
+{
+    return strncasecmp(text, with, strlen(with)) == 0;
+}
+
+/* Room holds at least one byte; false: the bytes do not fit. */
+static bool
+copy(char *room, size_t size, const char *bytes, size_t length)
+{
+    if (length >= size)
+        return false;
+    memcpy(room, bytes, length);
+    room[length] = '\0';
+    return true;
+}
+
+/* A target or an authority is what the writer of requests takes. The braces of a placeholder, which
+ * is replaced later, are no part of that. */
+static bool
+is_writable(const char *authority, const char *target)
+{
+    char head[HEAD_ROOM];
+    char plain[sizeof(((struct http_url *)NULL)->target_text)];
+    struct sxe_http_request_head request = {.host = sxe_http_span(authority)};
+
+    snprintf(plain, sizeof(plain), "%s", target);
+    for (char *p = plain; *p != '\0'; p++)
+        *p = *p == '{' || *p == '}' ? '_' : *p;
+    request.target = sxe_http_span(plain);
+    return sxe_http_request_write(&request, head, sizeof(head)) > 0;
+}
+
+/* Path, query and fragment. */
+static const char *
+set_target(struct http_url *url, const char *text)
+{
+    size_t length = strcspn(text, "#");
+    char *room = url->target_text;
+
+    url->target = room;
+    *room = '/';
+    if (*text == '/')
+        text++, length--;
+    if (!copy(room + 1, sizeof(url->target_text) - 1, text, length))
+        return http_wrong("the path is longer than %zu bytes: write it to a --request-file",
+                          sizeof(url->target_text) - 2);
+    if (!is_writable("", room))
+        return http_wrong("'%.100s' has a byte or an escape that cannot be sent: write %%20 for a "
+                          "blank, %%25 for a percent sign",
+                          room);
+    return NULL;
+}
+
+/* "" or ":8000". */
+static const char *
+set_port(struct http_url *url, const char *text, size_t length)
+{
+    unsigned port = 0;
+
+    url->port = DEFAULT_PORT;
+    if (length == 0)
+        return NULL;
+    for (size_t i = 1; i < length; i++) {
+        unsigned digit = (unsigned)(unsigned char)text[i] - '0';
+
+        port = digit > 9 || port > PORT_MAX ? PORT_MAX + 1 : port * 10 + digit;
+    }
+    if (port == 0 || port > PORT_MAX)
+        return http_wrong("the port in '%.*s' is not a number from 1 to 65535", (int)length, text);
+    url->port = (uint16_t)port;
+    return NULL;
+}
+
+/* "[::1]", with a zone perhaps, whose percent sign may be escaped (RFC 6874). The Host field goes
+ * without it. */
+static bool
+set_ipv6(struct http_url *url, const char *text, size_t length)
+{
+    const char *zone = memchr(text, '%', length);
+    size_t address = zone == NULL ? length : (size_t)(zone - text);
+
+    if (!copy(url->host, sizeof(url->host), text, length))
+        return false;
+    snprintf(url->authority, sizeof(url->authority), "[%.*s]", (int)address, text);
+    if (zone != NULL && strncmp(zone, "%25", 3) == 0 && length > address + 3)
+        snprintf(url->host + address, sizeof(url->host) - address, "%%%.*s",
+                 (int)(length - address - 3), zone + 3);
+    return true;
+}
+
+/* What is before the path: host, or host and port. */
+static const char *
+set_host(struct http_url *url, const char *text, size_t length)
+{
+    const char *close = *text == '[' ? memchr(text, ']', length) : NULL;
+    size_t host = strcspn(text, "/?#:");
+    const char *wrong;
+    bool fits;
+
+    if (memchr(text, '@', length) != NULL)
+        return "a user in a URL is not sent: give -H 'Authorization: Basic ...'";
+    if (close != NULL) {
+        host = (size_t)(close + 1 - text);
+        fits = set_ipv6(url, text + 1, host - 2);
+    } else {
+        fits = copy(url->host, sizeof(url->host), text, host);
+        snprintf(url->authority, sizeof(url->authority), "%s", url->host);
+    }
+    if (!fits || host == 0)
+        return http_wrong("a host of 1 to %zu bytes is needed: http://127.0.0.1:8000/",
+                          sizeof(url->host) - 1);
+    if (close == NULL && length > host && memchr(text + host + 1, ':', length - host - 1) != NULL)
+        return "an IPv6 address in a URL has brackets around it: http://[::1]:8000/";
+    if (length > host && text[host] != ':')
+        return http_wrong("'%.*s' is not a host with a port", (int)length, text);
+    wrong = set_port(url, text + host, length - host);
+    if (wrong != NULL)
+        return wrong;
+    if (!is_writable(url->authority, "/"))
+        return http_wrong("'%.*s' is not a host", (int)host, text);
+    host = strlen(url->authority);
+    if (url->port != DEFAULT_PORT)
+        snprintf(url->authority + host, sizeof(url->authority) - host, ":%u", url->port);
+    return NULL;
+}
+
+/* path[:/target] */
+static const char *
+set_unix(struct http_url *url, const char *text)
+{
+    const char *colon = strstr(text, ":/");
+    size_t length = colon == NULL ? strlen(text) : (size_t)(colon - text);
+
+    if ((*text != '/' && *text != '@') || length < 2)
+        return "a unix socket is unix:/path/of/socket:/target, or unix:@name:/target";
+    if (!copy(url->path, sizeof(url->path), text, length))
+        return http_wrong("the path of a unix socket has at most %zu bytes", sizeof(url->path) - 1);
+    snprintf(url->authority, sizeof(url->authority), "localhost");
+    return set_target(url, colon == NULL ? "/" : colon + 1);
+}
+
+const char *
+http_url_parse(struct http_url *url, const char *text)
+{
+    const char *rest = text;
+    size_t length;
+    const char *wrong;
+
+    url->host[0] = url->path[0] = '\0';
+    url->port = 0;
+    if (begins(text, "https://"))
+        return "https is not there yet: use http, or put a proxy in front that ends TLS";
+    if (begins(text, HTTP_UNIX))
+        return set_unix(url, text + strlen(HTTP_UNIX));
+    if (begins(text, UNIX))
+        return set_unix(url, text + strlen(UNIX));
+    if (begins(text, HTTP))
+        rest = text + strlen(HTTP);
+    length = strcspn(rest, "/?#");
+    if (rest == text && length > 0 && strncmp(rest + length - 1, "://", 3) == 0)
+        return http_wrong("'%.*s' is not a scheme of ours: http://host:port/path, host:port/path "
+                          "or unix:/path/of/socket:/path",
+                          (int)(length - 1), text);
+    wrong = set_host(url, rest, length);
+    return wrong != NULL ? wrong : set_target(url, rest + length);
+}
+
+const char *
+http_url_resolve(const char *host, char *ip, size_t size)
+{
+    const struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
+    struct addrinfo *found;
+    int error = getaddrinfo(host, NULL, &hints, &found);
+
+    if (error == 0) {
+        error = getnameinfo(found->ai_addr, found->ai_addrlen, ip, (socklen_t)size, NULL, 0,
+                            NI_NUMERICHOST);
+        freeaddrinfo(found);
+    }
+    return error == 0 ? NULL : gai_strerror(error);
+}

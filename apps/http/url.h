@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: a URL of the command line, taken apart. Place: command.c. Pure, but for http_url_resolve.
+ *
+ * Shape: http://host:port/path?query     the port is 80 if there is none
+ *        host:port/path                  the same
+ *        http://[fe80::1%eth0]:8000/     the zone is for connecting, and not in the Host field
+ *        http+unix:///run/web.sock:/path, unix:/run/web.sock:/path, unix:@abstract:/path
+ *
+ * A path or query may have the placeholders of template.h. Nothing is decoded or escaped.
+ */
+#ifndef HTTP_URL_H
+#define HTTP_URL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct http_url {
+    char host[256];      /* without brackets, perhaps with %zone; "" for a unix socket */
+    uint16_t port;       /* 0 for a unix socket */
+    char authority[272]; /* the Host field: port only if it is not 80, IPv6 in brackets */
+    char path[108];      /* of a unix socket, "@name" is abstract; "" otherwise */
+    const char *target;  /* in target_text: "/a?b"; a fragment is cut off; "/" if there is none */
+    char target_text[4096];
+};
+
+/* NULL, or what is wrong and what to do, as a text of this thread ("https is not there yet: ..."). */
+const char *http_url_parse(struct http_url *url, const char *text);
+
+/* The first address of host as text, with its zone if it has one, into ip; NULL, or getaddrinfo's
+ * reason. */
+const char *http_url_resolve(const char *host, char *ip, size_t size);
+
+#endif

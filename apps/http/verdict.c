@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: MIT */
+#include "verdict.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define TOO_SHORT_NS UINT64_C(10000000) /* nothing that is divided by a shorter time is judged */
+#define CHANCE       4                  /* deviations that a Poisson process may be away */
+#define MS           1e6
+
+/* The names of the limits; 0 is none of them. */
+enum limit_name {
+    CPU = 1,
+    RUN_QUEUE,
+    LOOP_LAG,
+    TIMER_ERROR,
+    SCHEDULE_LAG,
+    UNSENT,
+    SOCKETS,
+    PORTS,
+    DESCRIPTORS,
+    SCRIPT,
+    LIMITS
+};
+
+_Static_assert(LIMITS - 1 <= HTTP_REASONS_MAX, "each limit can be a reason");
+
+static const struct unit {
+    const char *text;
+    double factor;
+} percent = {" %", 100}, ms = {" ms", 1 / MS}, none = {"", 1};
+
+/* A reason reads: what, measured, of ("limit", limit): todo. */
+static const struct limit {
+    const char *what;
+    const struct unit *unit;
+    double limit;
+    const char *of;
+    const char *todo;
+} limits[LIMITS] = {
+    [CPU] = {"client cpu", &percent, 0.97, " of a core",
+             "this may be the client's rate; use a larger -t"},
+    [RUN_QUEUE] = {"waited", &percent, 0.05, " of the time for a CPU",
+                   "something else runs on the client's CPUs; keep it off with taskset"},
+    [LOOP_LAG] = {"loop lag p99", &ms, 10 * MS, "",
+                  "replies wait until they are read; use a larger -t, or fewer sockets"},
+    [TIMER_ERROR] = {"timer error p99", &ms, 1 * MS, "",
+                     "the client is woken too late; leave it a CPU of its own"},
+    [SCHEDULE_LAG] = {"schedule lag p99", &ms, 1 * MS, "",
+                      "queries were sent late; use a larger -t, or a lower -R"},
+    [UNSENT] = {"the client did not send", &percent, 0.01, " of what was due",
+                "it could not keep up; use a larger -t, or a lower -R"},
+    [SOCKETS] = {"sockets that did not open:", &none, 0, "",
+                 "the load is smaller than asked for; use fewer, or a slower --connect-ramp"},
+    [PORTS] = {"sockets without a local port:", &none, 0, "",
+               "use --source with more addresses, or widen net.ipv4.ip_local_port_range"},
+    [DESCRIPTORS] = {"sockets without a descriptor:", &none, 0, "",
+                     "raise ulimit -n, or use fewer"},
+    [SCRIPT] = {"the script took", &percent, 0.2, " of the client's cpu",
+                "its own cost is in the figures; do less in it, or use a larger -t"},
+};
+
+static void
+check_limit(struct http_verdict *verdict, enum limit_name name, double measured)
+{
+    const struct limit *limit = &limits[name];
+    const char *unit = limit->unit->text;
+    double factor = limit->unit->factor;
+
+    if (!(measured > limit->limit))
+        return;
+    snprintf(verdict->reasons[verdict->number], HTTP_REASON_MAX, "%s %.*f%s%s (limit %.0f%s): %s",
+             limit->what, limit->unit == &none ? 0 : 1, measured * factor, unit, limit->of,
+             limit->limit * factor, unit, limit->todo);
+    verdict->limits[verdict->number++] = (unsigned char)name;
+}
+
+static double
+part_of(uint64_t part, uint64_t whole)
+{
+    return whole > 0 ? fmin((double)part / (double)whole, 1) : 0;
+}
+
+static bool
+is_paced(const struct http_plan *plan)
+{
+    return plan->model != HTTP_CLOSED || plan->stop == HTTP_STOP_REPLAY;
+}
+
+/* The p99 of what can be told. */
+static double
+p99_of(const struct http_histogram *histogram)
+{
+    return http_histogram_can_tell(histogram, 0.99)
+               ? (double)http_histogram_quantile(histogram, 0.99)
+               : 0;
+}
+
+/* The busiest, the unluckiest, the slowest: an average of several workers would hide it. */
+static void
+judge_workers(struct http_verdict *verdict, const struct http_plan *plan,
+              const struct http_result *const *workers, unsigned number)
+{
+    double lags[LIMITS] = {0};
+
+    for (unsigned i = 0; i < number; i++) {
+        const struct http_result *worker = workers[i];
+        uint64_t cpu_ns = worker->cpu_user_ns + worker->cpu_system_ns;
+
+        if (worker->elapsed_ns < TOO_SHORT_NS)
+            continue;
+        verdict->cpu = fmax(verdict->cpu, part_of(cpu_ns, worker->elapsed_ns));
+        verdict->run_queue =
+            fmax(verdict->run_queue, part_of(worker->run_queue_ns, worker->elapsed_ns));
+        lags[LOOP_LAG] = fmax(lags[LOOP_LAG], p99_of(&worker->loop_lag));
+        lags[TIMER_ERROR] = fmax(lags[TIMER_ERROR], p99_of(&worker->timer_error));
+        lags[SCHEDULE_LAG] = fmax(lags[SCHEDULE_LAG], p99_of(&worker->schedule_lag));
+    }
+    check_limit(verdict, CPU, verdict->cpu);
+    check_limit(verdict, RUN_QUEUE, verdict->run_queue);
+    check_limit(verdict, LOOP_LAG, lags[LOOP_LAG]);
+    if (!is_paced(plan))
+        return;
+    check_limit(verdict, TIMER_ERROR, lags[TIMER_ERROR]);
+    check_limit(verdict, SCHEDULE_LAG, lags[SCHEDULE_LAG]);
+}
+
+/* Arrivals that there must have been, chance aside; 0: that is not known. */
+static double
+expected_arrivals(const struct http_plan *plan, const struct http_result *sum)
+{
+    double ns = (double)(sum->elapsed_ns < plan->duration_ns ? sum->elapsed_ns : plan->duration_ns);
+    double expected = plan->rate * ns / 1e9;
+
+    if (plan->stop != HTTP_STOP_TIME || plan->rate != plan->rate_end || plan->find != NULL)
+        return 0;
+    return expected - CHANCE * sqrt(expected);
+}
+
+/* Queries shed, or without a free socket, or waiting for one, are those of a server that does not
+ * keep up. Only in the open model does nothing wait. */
+static double
+unsent_part(const struct http_plan *plan, const struct http_result *sum)
+{
+    bool is_own = plan->model == HTTP_OPEN && !sum->interrupted;
+    double handled = (double)(sum->offered - (is_own ? sum->skipped[HTTP_SKIP_UNSENT] : 0));
+    double due = fmax((double)sum->offered, expected_arrivals(plan, sum));
+
+    if (plan->model == HTTP_CLOSED || due <= 0 || sum->elapsed_ns < TOO_SHORT_NS)
+        return 0;
+    return 1 - handled / due;
+}
+
+static void
+judge_sockets(struct http_verdict *verdict, const struct http_result *sum)
+{
+    uint64_t ports = sum->unopened[HTTP_UNOPENED_NO_PORT];
+    uint64_t descriptors = sum->unopened[HTTP_UNOPENED_NO_DESCRIPTOR];
+    uint64_t known = ports + descriptors;
+
+    if (sum->interrupted)
+        known += sum->unopened[HTTP_UNOPENED_UNTRIED];
+    check_limit(verdict, SOCKETS,
+                (double)sum->sockets_wanted - (double)sum->opened - (double)known);
+    check_limit(verdict, PORTS, (double)ports);
+    check_limit(verdict, DESCRIPTORS, (double)descriptors);
+}
+
+void
+http_verdict_judge(struct http_verdict *verdict, const struct http_plan *plan,
+                   const struct http_result *sum, const struct http_result *const *workers,
+                   unsigned number)
+{
+    *verdict = (struct http_verdict){0};
+    judge_workers(verdict, plan, workers, number);
+    check_limit(verdict, UNSENT, unsent_part(plan, sum));
+    judge_sockets(verdict, sum);
+    if (sum->elapsed_ns >= TOO_SHORT_NS)
+        check_limit(verdict, SCRIPT,
+                    part_of(sum->script_ns, sum->cpu_user_ns + sum->cpu_system_ns));
+}
+
+/* The same limit, or the same text if it is none of the limits. */
+static bool
+has_reason(const struct http_verdict *verdict, const struct http_verdict *other, unsigned reason)
+{
+    for (unsigned i = 0; i < verdict->number; i++)
+        if (other->limits[reason] != 0 ? verdict->limits[i] == other->limits[reason]
+                                       : strcmp(verdict->reasons[i], other->reasons[reason]) == 0)
+            return true;
+    return false;
+}
+
+void
+http_verdict_add(struct http_verdict *to, const struct http_verdict *verdict)
+{
+    for (unsigned i = 0; i < verdict->number && to->number < HTTP_REASONS_MAX; i++) {
+        if (has_reason(to, verdict, i))
+            continue;
+        memcpy(to->reasons[to->number], verdict->reasons[i], HTTP_REASON_MAX);
+        to->limits[to->number++] = verdict->limits[i];
+    }
+    to->cpu = fmax(to->cpu, verdict->cpu);
+    to->run_queue = fmax(to->run_queue, verdict->run_queue);
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: whether the client could keep up, so that the figures are the server's and not its own.
+ * Place: run.c asks at the end of each trial; the summary prints it, and it makes exit status 4.
+ *
+ * Shape: each limit that was passed is a reason, with the figure, the limit, and what to do:
+ *
+ *     client cpu 99 % of a core (limit 97 %): this may be the client's rate; use a larger -t
+ *     waited 12 % of the time for a CPU (limit 5 %) ...
+ *     loop lag p99, timer error p99, schedule lag p99, what it did not send, sockets that did not
+ *     open, ports, descriptors, the share of a script
+ *
+ * Limits: what cannot be judged is not: a worker that measured for less than 10 ms, a p99 of fewer
+ * than 1,000. A server that does not keep up is no reason; the summary's queries line shows it.
+ */
+#ifndef HTTP_VERDICT_H
+#define HTTP_VERDICT_H
+
+#include "plan.h"
+#include "result.h"
+
+#define HTTP_REASONS_MAX 12
+#define HTTP_REASON_MAX  200
+
+struct http_verdict {
+    unsigned number; /* of reasons; 0: nothing speaks against the result */
+    char reasons[HTTP_REASONS_MAX][HTTP_REASON_MAX];
+    unsigned char limits[HTTP_REASONS_MAX]; /* private: which was passed; 0: none of them */
+    double cpu;                             /* of the busiest worker, 1 is a core */
+    double run_queue; /* part of the time the unluckiest worker waited for a CPU */
+};
+
+/* workers: each worker's result, all added up in sum. */
+void http_verdict_judge(struct http_verdict *verdict, const struct http_plan *plan,
+                        const struct http_result *sum, const struct http_result *const *workers,
+                        unsigned number);
+
+/* Add the reasons of another trial whose limits are not there yet. */
+void http_verdict_add(struct http_verdict *to, const struct http_verdict *verdict);
+
+#endif

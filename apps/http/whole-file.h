@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: all bytes of a file. Place: bodies, request files and what a body is compared with.
+ */
+#ifndef HTTP_WHOLE_FILE_H
+#define HTTP_WHOLE_FILE_H
+
+#include <stddef.h>
+
+/* Its bytes, and a NUL behind them that is not counted; the caller frees them. NULL with errno. */
+char *http_whole_file(const char *path, size_t *length);
+
+#endif

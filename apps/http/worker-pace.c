@@ -1,0 +1,443 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: when: arrivals, what the heap says is due, the beginning and the end of the run.
+ */
+#include <stdlib.h>
+
+#include "worker-private.h"
+
+/* ---- What is due ---- */
+
+void
+http__push(struct http__worker *worker, uint64_t ns, enum http__what what, uint32_t id)
+{
+    http_heap_push(&worker->heap, (struct http_due){.ns = ns, .id = id, .what = what});
+    http_ticker_at(&worker->ticker, ns);
+}
+
+static bool
+may_arrive(const struct http__worker *worker)
+{
+    return worker->is_paced && worker->is_running && worker->is_offering &&
+           worker->left + worker->waiting > 0 && worker->arrivals.next_ns < worker->end_ns;
+}
+
+/* When to look at the next arrival again, unless a socket becomes free before. */
+static uint64_t
+arrival_due_ns(const struct http__worker *worker)
+{
+    const struct http_plan *plan = worker->plan;
+
+    if (!may_arrive(worker))
+        return HTTP_NEVER;
+    if (worker->free_ns != HTTP_NEVER || plan->model == HTTP_OPEN)
+        return worker->arrivals.next_ns;
+    return plan->deadline_ns > 0 ? worker->arrivals.next_ns + plan->deadline_ns + 1 : HTTP_NEVER;
+}
+
+static void
+ask_for_tick(struct http__worker *worker)
+{
+    const struct http_due *top = http_heap_top(&worker->heap);
+
+    if (top != NULL)
+        http_ticker_at(&worker->ticker, top->ns);
+    http_ticker_at(&worker->ticker, arrival_due_ns(worker));
+}
+
+/* ---- Arrivals ---- */
+
+static void
+next_arrival(const struct http__worker *worker, struct http__arrivals *arrivals)
+{
+    uint64_t after_ns = HTTP_NEVER;
+
+    if (worker->plan->stop != HTTP_STOP_REPLAY) {
+        after_ns = http_pace_next(&arrivals->pace);
+    } else {
+        uint64_t entry = worker->shard + arrivals->number * worker->shards;
+
+        if (entry < worker->requests->number)
+            after_ns = worker->requests->times_ns[entry];
+    }
+    arrivals->next_ns =
+        after_ns < HTTP_NEVER - worker->start_ns ? worker->start_ns + after_ns : HTTP_NEVER;
+}
+
+static void
+pass(const struct http__worker *worker, struct http__arrivals *arrivals)
+{
+    arrivals->number++;
+    next_arrival(worker, arrivals);
+}
+
+/* The next arrival is no longer to come: it is sent or skipped. */
+static void
+take_arrival(struct http__worker *worker)
+{
+    if (worker->waiting > 0) {
+        worker->waiting--;
+        worker->result->waiting--;
+    } else {
+        worker->left--;
+        http__count_offered(worker, worker->arrivals.next_ns);
+    }
+    pass(worker, &worker->arrivals);
+}
+
+static struct http__socket *
+free_socket(const struct http__worker *worker)
+{
+    unsigned id = sxe_pool_get_oldest_element_index(worker->sockets, HTTP_SOCKET_IDLE);
+
+    if (id == SXE_POOL_NO_INDEX)
+        id = sxe_pool_get_oldest_element_index(worker->sockets, HTTP_SOCKET_PARTLY);
+    return id == SXE_POOL_NO_INDEX ? NULL : &worker->sockets[id];
+}
+
+/* False: the next one has to wait for a socket. */
+static bool
+serve_arrival(struct http__worker *worker, uint64_t now_ns)
+{
+    const struct http_plan *plan = worker->plan;
+    struct http__socket *socket = free_socket(worker);
+    uint64_t due_ns = worker->arrivals.next_ns;
+    uint64_t number = worker->arrivals.number;
+
+    if (plan->deadline_ns > 0 && now_ns - due_ns > plan->deadline_ns) {
+        take_arrival(worker);
+        worker->result->skipped[HTTP_SKIP_SHED]++;
+    } else if (socket != NULL) {
+        take_arrival(worker);
+        http__offer(socket, plan->stop == HTTP_STOP_REPLAY ? number : worker->given, due_ns,
+                    now_ns);
+        http__settle(socket);
+    } else if (plan->model == HTTP_OPEN) {
+        take_arrival(worker);
+        worker->result->skipped[HTTP_SKIP_NO_SOCKET]++;
+    } else {
+        return false;
+    }
+    return true;
+}
+
+void
+http__arrive(struct http__worker *worker, uint64_t now_ns)
+{
+    if (!worker->is_paced)
+        return;
+    if (worker->free_ns == HTTP_NEVER && free_socket(worker) != NULL)
+        worker->free_ns = now_ns;
+    while (may_arrive(worker) && worker->arrivals.next_ns <= now_ns) {
+        bool is_served = serve_arrival(worker, now_ns);
+
+        if (free_socket(worker) == NULL)
+            worker->free_ns = HTTP_NEVER;
+        if (!is_served)
+            break;
+        now_ns = sxe_time_ns();
+    }
+    ask_for_tick(worker);
+}
+
+/* A second walk over the same arrivals, ahead of those that are sent. */
+void
+http__count_waiting(struct http__worker *worker, uint64_t now_ns)
+{
+    if (!worker->is_paced || !worker->is_running)
+        return;
+    if (worker->waiting == 0)
+        worker->ahead = worker->arrivals;
+    while (worker->left > 0 && worker->ahead.next_ns <= now_ns &&
+           worker->ahead.next_ns < worker->end_ns) {
+        worker->left--;
+        worker->waiting++;
+        worker->result->waiting++;
+        http__count_offered(worker, worker->ahead.next_ns);
+        pass(worker, &worker->ahead);
+    }
+}
+
+void
+http__drop_waiting(struct http__worker *worker, uint64_t now_ns)
+{
+    http__count_waiting(worker, now_ns);
+    if (worker->waiting == 0)
+        return;
+    worker->result->skipped[HTTP_SKIP_UNSENT] += worker->waiting;
+    worker->result->waiting -= worker->waiting;
+    worker->waiting = 0;
+    worker->arrivals = worker->ahead;
+}
+
+void
+http__set_rate(struct http__worker *worker, double rate)
+{
+    uint64_t now_ns = sxe_time_ns();
+
+    if (!worker->is_paced || !worker->is_running || worker->plan->stop == HTTP_STOP_REPLAY)
+        return;
+    http__drop_waiting(worker, now_ns);
+    http_pace_set_rate(&worker->arrivals.pace, http__since_start(worker, now_ns), rate,
+                       worker->shards);
+    if (worker->arrivals.next_ns == HTTP_NEVER)
+        next_arrival(worker, &worker->arrivals);
+    http__arrive(worker, now_ns);
+}
+
+/* ---- The beginning ---- */
+
+static void
+on_go_on(struct sxe_timer *timer)
+{
+    struct http__worker *worker = timer->user;
+
+    for (unsigned batch = HTTP__BATCH; batch > 0 && worker->next < worker->number; worker->next++) {
+        struct http__socket *socket = &worker->sockets[worker->next];
+
+        if (!socket->is_connected || socket->ready == 0)
+            continue;
+        http__send_ready(socket, sxe_time_ns());
+        batch--;
+    }
+    if (worker->next < worker->number)
+        sxe_timer_start(timer);
+    http__end_when_done(worker);
+}
+
+/* The queries of sockets that are not there. */
+static void
+skip_unopened(struct http__worker *worker)
+{
+    uint64_t skipped = 0;
+
+    for (uint32_t id = 0; id < worker->number; id++) {
+        struct http__socket *socket = &worker->sockets[id];
+
+        if (worker->plan->stop == HTTP_STOP_PER_SOCKET && !socket->was_opened) {
+            skipped += socket->left;
+            socket->left = 0;
+        }
+    }
+    if (worker->result->opened == 0 && worker->left != HTTP__UNBOUNDED)
+        skipped = worker->left;
+    worker->left -= skipped;
+    worker->result->offered += skipped;
+    worker->result->skipped[HTTP_SKIP_NOT_OPENED] += skipped;
+}
+
+static void
+begin(struct http__worker *worker, uint64_t now_ns)
+{
+    const struct http_plan *plan = worker->plan;
+
+    worker->is_running = true;
+    worker->progress_ns = now_ns;
+    http__start_accounts(worker);
+    skip_unopened(worker);
+    if (plan->stop == HTTP_STOP_TIME)
+        http__push(worker, worker->end_ns, HTTP__END, 0);
+    else
+        http__push(worker, now_ns + 2 * plan->timeout_ns, HTTP__PATIENCE, 0);
+    if (worker->is_paced) {
+        http_pace_init(&worker->arrivals.pace, plan, worker->shard, worker->shards);
+        next_arrival(worker, &worker->arrivals);
+        http__arrive(worker, now_ns);
+    } else {
+        sxe_timer_start(&worker->go_on);
+    }
+    if (worker->result->opened == 0)
+        http__end(worker);
+    http__end_when_done(worker);
+}
+
+void
+http__go(struct http__worker *worker, uint64_t start_ns)
+{
+    const struct http_plan *plan = worker->plan;
+
+    worker->start_ns = worker->result->started_ns = start_ns;
+    if (plan->stop == HTTP_STOP_TIME)
+        worker->end_ns = start_ns + plan->warmup_ns + plan->duration_ns;
+    worker->go_on.user = worker;
+    sxe_timer_init(&worker->go_on, on_go_on, 0, 0);
+    http__push(worker, start_ns, HTTP__START, 0);
+}
+
+/* ---- The end ---- */
+
+void
+http__end(struct http__worker *worker)
+{
+    worker->is_over = true;
+    worker->is_offering = false;
+    sxe_stop();
+}
+
+void
+http__end_when_done(struct http__worker *worker)
+{
+    uint64_t to_offer = worker->left + worker->waiting + worker->held_number;
+
+    if (worker->is_running && worker->result->in_flight == 0 &&
+        (!worker->is_offering || to_offer == 0))
+        http__end(worker);
+}
+
+void
+http__stop(struct http__worker *worker, uint64_t now_ns)
+{
+    if (!worker->is_offering)
+        return;
+    worker->is_offering = false;
+    if (now_ns < worker->end_ns)
+        worker->end_ns = now_ns;
+    if (worker->result->in_flight == 0)
+        http__end(worker);
+    else
+        http__push(worker, now_ns + worker->plan->drain_ns, HTTP__DRAINED, 0);
+}
+
+/* A reply may time out, and the next query be answered: nothing at all for twice as long is the
+ * end. What waits for its own time, and not for the server, is no reason. */
+static void
+lose_patience(struct http__worker *worker, uint64_t now_ns)
+{
+    uint64_t timeout_ns = worker->plan->timeout_ns;
+    bool is_planned = may_arrive(worker) && worker->arrivals.next_ns > now_ns;
+
+    for (uint32_t id = 0; id < worker->number && !is_planned; id++)
+        is_planned = worker->sockets[id].thinking > 0 ||
+                     (worker->sockets[id].is_held && !worker->sockets[id].is_held_due);
+    if (is_planned || now_ns - worker->progress_ns < 2 * timeout_ns) {
+        uint64_t since_ns = is_planned ? now_ns : worker->progress_ns;
+
+        http__push(worker, since_ns + 2 * timeout_ns, HTTP__PATIENCE, 0);
+        return;
+    }
+    worker->is_offering = false;
+    worker->has_given_up = true;
+    for (uint32_t id = 0; id < worker->number; id++) {
+        if (worker->sockets[id].in_flight > 0 && worker->sockets[id].failure == HTTP_ENDS)
+            http__fail(&worker->sockets[id], HTTP_END_TIMED_OUT, 0);
+    }
+}
+
+/* ---- Ticks ---- */
+
+static void
+look_at_oldest(struct http__socket *socket, uint64_t now_ns)
+{
+    struct http__worker *worker = socket->worker;
+    uint64_t due_ns;
+
+    socket->is_timed = false;
+    if (socket->in_flight == 0 || socket->failure != HTTP_ENDS)
+        return;
+    due_ns = http__flight(socket, 0)->sent_ns + worker->plan->timeout_ns;
+    if (due_ns <= now_ns) {
+        http__fail(socket, HTTP_END_TIMED_OUT, 0);
+        return;
+    }
+    socket->is_timed = true;
+    http__push(worker, due_ns, HTTP__TIMEOUT, http__id(socket));
+}
+
+static void
+thought(struct http__socket *socket, uint64_t now_ns)
+{
+    socket->thinking--;
+    socket->ready++;
+    if (socket->is_connected)
+        http__send_ready(socket, now_ns);
+    else
+        http__settle(socket);
+}
+
+static void
+held_is_due(struct http__socket *socket)
+{
+    if (!socket->worker->is_offering)
+        return;
+    socket->is_held_due = true;
+    if (!socket->is_connected || socket->failure != HTTP_ENDS)
+        return;
+    http__send_held(socket);
+    http__send_ready(socket, sxe_time_ns());
+}
+
+static void
+handle_socket(struct http__worker *worker, struct http_due due, uint64_t now_ns)
+{
+    struct http__socket *socket = &worker->sockets[due.id];
+
+    switch ((enum http__what)due.what) {
+    case HTTP__QUERY:
+        worker->progress_ns = now_ns;
+        thought(socket, now_ns);
+        break;
+    case HTTP__HELD:
+        worker->progress_ns = now_ns;
+        held_is_due(socket);
+        break;
+    case HTTP__REOPEN:
+        http__reopen(socket);
+        break;
+    case HTTP__TIMEOUT:
+        look_at_oldest(socket, now_ns);
+        break;
+    case HTTP__RAMP:
+    case HTTP__START:
+    case HTTP__END:
+    case HTTP__DRAINED:
+    case HTTP__PATIENCE:
+        break;
+    }
+}
+
+static void
+handle(struct http__worker *worker, struct http_due due, uint64_t now_ns)
+{
+    switch ((enum http__what)due.what) {
+    case HTTP__QUERY:
+    case HTTP__HELD:
+    case HTTP__REOPEN:
+    case HTTP__TIMEOUT:
+        handle_socket(worker, due, now_ns);
+        break;
+    case HTTP__RAMP:
+        http__ramp_tick(worker, now_ns);
+        break;
+    case HTTP__START:
+        begin(worker, now_ns);
+        break;
+    case HTTP__END:
+        /* What was due before the end, and could be sent if this tick were not late, is. */
+        http__arrive(worker, now_ns);
+        http__stop(worker, worker->end_ns);
+        break;
+    case HTTP__DRAINED:
+        http__end(worker);
+        break;
+    case HTTP__PATIENCE:
+        lose_patience(worker, now_ns);
+        break;
+    }
+}
+
+void
+http__on_tick(struct http_ticker *ticker, uint64_t asked_ns)
+{
+    struct http__worker *worker = ticker->user;
+    uint64_t now_ns = sxe_time_ns();
+    const struct http_due *top;
+
+    if (worker->is_running)
+        http_histogram_record(&worker->result->timer_error,
+                              now_ns > asked_ns ? now_ns - asked_ns : 0);
+    while ((top = http_heap_top(&worker->heap)) != NULL && top->ns <= now_ns)
+        handle(worker, http_heap_pop(&worker->heap), now_ns);
+    http__arrive(worker, now_ns);
+    ask_for_tick(worker);
+    http__end_when_done(worker);
+}

@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: what the files of a worker share. Place: included by apps/http/worker*.c only.
+ *
+ * Shape, in reading order; each calls those above it, and socket, query and pace each other:
+ *
+ *     heap.c           what is due at which time            pure
+ *     ticker.c         wakes the loop for it, to the microsecond
+ *     worker-socket.c  open, the ramp, close, open again    every change of a socket's state
+ *     worker-query.c   send, receive, judge, count          every change of the accounts of queries
+ *     worker-pace.c    when the next one is due, and when all ends
+ *     worker-self.c    what the client itself costs, and copies for the parent
+ *     worker.c         its life, and its talk with the parent
+ *
+ * Who waits for what:
+ *
+ *     heap    QUERY      a thinking socket's next query is due
+ *             HELD       a query that the source gave out with a delay is due
+ *             REOPEN     a lost socket connects again
+ *             TIMEOUT    look how old the socket's oldest query is: one entry a socket, which is
+ *                        pushed again only when it comes up, so that a query costs no heap
+ *             RAMP, START, END, DRAINED, PATIENCE: one each, of the run
+ *     arrival             the next of the pace, not in the heap
+ *
+ * Invariant of a closed loop's socket: in_flight + ready + thinking + held == depth.
+ */
+#ifndef HTTP_WORKER_PRIVATE_H
+#define HTTP_WORKER_PRIVATE_H
+
+#include "expect.h"
+#include "heap.h"
+#include "pace.h"
+#include "reply.h"
+#include "requests.h"
+#include "sxe-time.h"
+#include "sxe.h"
+#include "ticker.h"
+#include "worker.h"
+
+#define HTTP__BATCH      64u /* first queries in a turn of the loop */
+#define HTTP__LATE_NS    SXE_NS_PER_MS
+#define HTTP__REOPEN_NS  (100 * SXE_NS_PER_MS)
+#define HTTP__BODY_MAX   (16u << 20) /* of a reply that the source wants to see */
+#define HTTP__UNBOUNDED  UINT64_MAX
+#define HTTP__OPEN_AGAIN SXE_NS_PER_MS /* a unix listener's backlog was full */
+
+enum http__what {
+    HTTP__QUERY,
+    HTTP__HELD,
+    HTTP__REOPEN,
+    HTTP__TIMEOUT,
+    HTTP__RAMP,
+    HTTP__START,
+    HTTP__END,
+    HTTP__DRAINED,
+    HTTP__PATIENCE
+};
+
+/* A query in flight: an element of its socket's ring. */
+struct http__flight {
+    uint64_t intended_ns;
+    uint64_t sent_ns;
+    const struct http_expect *expect;
+    uint16_t kind;
+    bool is_head;
+};
+
+/* What is kept aside for a socket only if somebody asks for it. */
+struct http__bytes {
+    char *data; /* grows by malloc(3); freed at the end */
+    size_t used;
+    size_t room;
+};
+
+/* The reply that the source wants to see. */
+struct http__exchange {
+    struct http__bytes bytes; /* head, then body */
+    size_t head_length;
+};
+
+/* A query that waits for its time: the source's own bytes do not stay. */
+struct http__held {
+    struct http__bytes bytes;
+    uint64_t due_ns;
+    struct http_query query;
+};
+
+struct http__socket {
+    struct http__worker *worker;
+    SXE *sxe;            /* NULL: it has none, and is UNOPENED, LOST or DONE */
+    uint64_t connect_ns; /* when the connect began */
+    uint64_t left;       /* queries that it may still offer */
+    struct http_expect_body body;
+    uint16_t in_flight;
+    uint16_t oldest;      /* in its ring */
+    uint16_t ready;       /* closed loop: queries that are due when it is open */
+    uint16_t thinking;    /* entries QUERY in the heap */
+    uint8_t state;        /* ro: enum http_socket_state, as the pool has it */
+    uint8_t end;          /* enum http_end, of the reply that is read, as far as it is */
+    uint8_t failure;      /* enum http_end: why we closed it; HTTP_ENDS: we did not */
+    uint8_t syn_retries;  /* of this connection */
+    bool was_opened;      /* once */
+    bool is_connected;    /* now */
+    bool has_replied;     /* this connection, at least once */
+    bool is_timed;        /* has an entry TIMEOUT in the heap */
+    bool is_held;         /* has an entry HELD in the heap, or is_held_due */
+    bool is_held_due;     /* that one waits only for the socket */
+    bool has_begun_reply; /* the first byte of the reply that is read was timed */
+    struct http_reply reply;
+};
+
+/* Arrivals: of the pace, or of a log that is replayed. */
+struct http__arrivals {
+    struct http_pace pace;
+    uint64_t number;  /* so many came before the next */
+    uint64_t next_ns; /* HTTP_NEVER */
+};
+
+struct http__worker {
+    const struct http_plan *plan;
+    struct http_requests *requests;
+    struct http_result *result;
+    struct http_result *mark;
+    unsigned shard;
+    unsigned shards;
+
+    struct http__socket *sockets; /* a pool, states HTTP_SOCKET_... */
+    uint32_t number;
+    unsigned depth;
+    struct http__flight *rings;       /* [number * depth] */
+    struct http__held *held;          /* [number] */
+    struct http__exchange *exchanges; /* [number]; NULL: the source wants no replies */
+    struct ev_loop *loop;
+    struct http_heap heap;
+    struct http_ticker ticker;
+    struct sxe_timer go_on; /* with the first queries */
+    bool can_tick;
+
+    /* The ramp */
+    bool is_ramping;
+    bool is_ramp_due;    /* there is an entry RAMP in the heap */
+    uint32_t next;       /* socket to open; later, to begin its queries */
+    uint32_t connecting; /* of the ramp */
+    unsigned ramp;       /* so many at a time */
+    double ramp_rate;    /* or so many a second */
+    uint64_t ramp_ns;    /* when it began */
+
+    /* The run */
+    bool is_running;   /* after GO */
+    bool is_offering;  /* until it is told to stop, or the time is over */
+    bool has_given_up; /* nothing moved for too long */
+    bool is_over;
+    bool is_paced; /* queries arrive; otherwise they follow replies */
+    uint64_t start_ns;
+    uint64_t end_ns;      /* nothing is offered from then on */
+    uint64_t left;        /* queries to offer */
+    uint64_t given;       /* by the source */
+    bool is_source_slow;  /* its time is worth two readings of the clock a query */
+    uint64_t held_number; /* sockets with is_held */
+    uint64_t progress_ns; /* when a byte came, or something was done as planned */
+    uint64_t reply_ns;    /* when the last reply was whole */
+
+    /* Arrivals */
+    struct http__arrivals arrivals; /* the next to be sent */
+    struct http__arrivals ahead;    /* the next to be counted, while some wait */
+    uint64_t waiting;               /* between the two */
+    uint64_t free_ns;               /* since then a socket is free; HTTP_NEVER: none is */
+
+    /* The client itself */
+    ev_check turn_begins;
+    ev_prepare turn_ends;
+    uint64_t turn_ns;
+    uint64_t states_ns;   /* when in_state[] was written */
+    uint64_t cpu_user_ns; /* before GO */
+    uint64_t cpu_system_ns;
+    uint64_t run_queue_ns;
+
+    /* The parent */
+    ev_io control;
+    bool is_orphan;
+    bool has_begun; /* the source's begin() was called */
+};
+
+static inline uint32_t
+http__id(const struct http__socket *socket)
+{
+    return (uint32_t)(socket - socket->worker->sockets);
+}
+
+static inline struct http__flight *
+http__flight(const struct http__socket *socket, unsigned nth)
+{
+    const struct http__worker *worker = socket->worker;
+    unsigned at = socket->oldest + nth;
+
+    return &worker->rings[(size_t)http__id(socket) * worker->depth +
+                          (at < worker->depth ? at : at - worker->depth)];
+}
+
+static inline uint64_t
+http__since_start(const struct http__worker *worker, uint64_t ns)
+{
+    return ns > worker->start_ns ? ns - worker->start_ns : 0;
+}
+
+/* ---- worker-socket.c ---- */
+
+/* Begin to open all sockets; http__ramp_over when that is done. */
+void http__ramp(struct http__worker *worker);
+void http__ramp_tick(struct http__worker *worker, uint64_t now_ns);
+void http__ramp_on(struct http__worker *worker, uint64_t now_ns);
+
+/* Its state follows from what it holds. */
+void http__settle(struct http__socket *socket);
+
+/* A lost one connects again. */
+void http__reopen(struct http__socket *socket);
+
+/* We end the connection, and with it what is in flight. */
+void http__fail(struct http__socket *socket, enum http_end end, int error);
+
+/* The ones that are open, at the end of the run. */
+void http__close_all(struct http__worker *worker);
+
+/* ---- worker-query.c ---- */
+
+void http__on_read(SXE *sxe, int length);
+
+/* Of a closed loop: send those that are due. */
+void http__send_ready(struct http__socket *socket, uint64_t now_ns);
+
+/* Ask the source for this worker's nth query and send it, or hold it for as long as the source
+ * wants. One that arrived is offered already. */
+void http__offer(struct http__socket *socket, uint64_t number, uint64_t intended_ns,
+                 uint64_t now_ns);
+void http__count_offered(struct http__worker *worker, uint64_t intended_ns);
+void http__send_held(struct http__socket *socket);
+
+/* The oldest in flight has no whole reply. */
+void http__end_without_reply(struct http__socket *socket, enum http_end end, uint64_t now_ns);
+
+/* The close of the connection was the end of its body. */
+void http__end_with_close(struct http__socket *socket, uint64_t now_ns);
+
+/* ---- worker-pace.c ---- */
+
+void http__push(struct http__worker *worker, uint64_t ns, enum http__what what, uint32_t id);
+void http__on_tick(struct http_ticker *ticker, uint64_t asked_ns);
+
+/* GO: begin at start_ns. */
+void http__go(struct http__worker *worker, uint64_t start_ns);
+
+/* A socket is free, or an arrival is due: send those that can be. */
+void http__arrive(struct http__worker *worker, uint64_t now_ns);
+
+/* Those that came by then, and wait, are offered. */
+void http__count_waiting(struct http__worker *worker, uint64_t now_ns);
+void http__drop_waiting(struct http__worker *worker, uint64_t now_ns);
+void http__set_rate(struct http__worker *worker, double rate);
+
+/* Offer nothing more, wait for what is in flight for as long as the plan says. */
+void http__stop(struct http__worker *worker, uint64_t now_ns);
+
+/* Nothing more is waited for. */
+void http__end(struct http__worker *worker);
+
+/* If nothing is left to do, end. */
+void http__end_when_done(struct http__worker *worker);
+
+/* ---- worker-self.c ---- */
+
+void http__watch_turns(struct http__worker *worker);
+void http__unwatch_turns(struct http__worker *worker);
+void http__start_accounts(struct http__worker *worker);
+
+/* What is known only when somebody looks: states, CPU, what waits. */
+void http__bring_up_to_date(struct http__worker *worker, uint64_t now_ns);
+void http__copy_result(struct http_result *to, const struct http_result *result);
+
+/* ---- worker.c ---- */
+
+void http__ramp_over(struct http__worker *worker);
+void http__note_error(struct http__worker *worker, int error);
+
+#endif

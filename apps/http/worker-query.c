@@ -1,0 +1,464 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: a query's life: asked of the source, written, answered, judged, counted.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "worker-private.h"
+
+/* A source that takes longer is timed for each query. */
+#define SAMPLE  64
+#define SLOW_NS 500
+
+/* ---- Bytes that are kept ---- */
+
+/* 0 or -ENOMEM. */
+static int
+keep(struct http__bytes *bytes, const char *data, size_t length)
+{
+    size_t wanted = bytes->used + length;
+
+    if (wanted > bytes->room) {
+        size_t room = wanted > 2 * bytes->room ? wanted : 2 * bytes->room;
+        char *more = realloc(bytes->data, room);
+
+        if (more == NULL)
+            return -ENOMEM;
+        bytes->data = more;
+        bytes->room = room;
+    }
+    memcpy(bytes->data + bytes->used, data, length);
+    bytes->used = wanted;
+    return 0;
+}
+
+/* ---- Sending ---- */
+
+/* Where queries arrive; in a closed loop each is intended when it is written. */
+static void
+count_lag(struct http__worker *worker, const struct http__flight *flight)
+{
+    uint64_t lag_ns = flight->sent_ns - flight->intended_ns;
+
+    if (!worker->is_paced)
+        return;
+    worker->result->late += lag_ns > HTTP__LATE_NS;
+    if (worker->free_ns <= flight->intended_ns)
+        http_histogram_record(&worker->result->schedule_lag, lag_ns);
+}
+
+static void
+count_sent(struct http__worker *worker, const struct http__flight *flight, unsigned length)
+{
+    struct http_result *result = worker->result;
+
+    result->sent++;
+    result->in_flight++;
+    result->bytes_sent += length;
+    http_timeline_sent(&result->timeline, http__since_start(worker, flight->sent_ns));
+    count_lag(worker, flight);
+}
+
+static void
+write_query(struct http__socket *socket, const struct http_query *query, uint64_t intended_ns,
+            uint64_t now_ns)
+{
+    struct http__worker *worker = socket->worker;
+    struct http__flight *flight = http__flight(socket, socket->in_flight);
+
+    *flight = (struct http__flight){
+        .intended_ns = worker->is_paced && intended_ns < now_ns ? intended_ns : now_ns,
+        .sent_ns = now_ns,
+        .expect = query->expect != NULL ? query->expect : worker->plan->expect,
+        .kind = query->kind,
+        .is_head = query->is_head,
+    };
+    socket->in_flight++;
+    count_sent(worker, flight, query->length);
+    if (!socket->is_timed) {
+        socket->is_timed = true;
+        http__push(worker, now_ns + worker->plan->timeout_ns, HTTP__TIMEOUT, http__id(socket));
+    }
+    /* If it is not connected any more, its on_close is due, and that counts. */
+    if (sxe_write(socket->sxe, query->bytes, query->length) == -ENOBUFS)
+        http__fail(socket, HTTP_END_OTHER, ENOBUFS);
+}
+
+void
+http__count_offered(struct http__worker *worker, uint64_t intended_ns)
+{
+    worker->result->offered++;
+    http_timeline_offered(&worker->result->timeline, http__since_start(worker, intended_ns));
+}
+
+/* A copy waits; in the accounts too, if it has arrived. False: there is no memory for that. */
+static bool
+hold(struct http__socket *socket, const struct http_query *query, uint64_t intended_ns)
+{
+    struct http__worker *worker = socket->worker;
+    struct http__held *held = &worker->held[http__id(socket)];
+
+    held->bytes.used = 0;
+    if (keep(&held->bytes, query->bytes, query->length) < 0)
+        return false;
+    held->query = *query;
+    held->query.bytes = held->bytes.data;
+    held->due_ns = intended_ns + query->delay_ns;
+    socket->is_held = true;
+    worker->held_number++;
+    worker->result->waiting += worker->is_paced;
+    http__push(worker, held->due_ns, HTTP__HELD, http__id(socket));
+    return true;
+}
+
+void
+http__send_held(struct http__socket *socket)
+{
+    struct http__worker *worker = socket->worker;
+    const struct http__held *held = &worker->held[http__id(socket)];
+    uint64_t now_ns = sxe_time_ns();
+
+    socket->is_held = socket->is_held_due = false;
+    worker->held_number--;
+    if (worker->is_paced)
+        worker->result->waiting--;
+    else
+        http__count_offered(worker, now_ns);
+    write_query(socket, &held->query, held->due_ns, now_ns);
+    http__settle(socket);
+}
+
+/* What the source takes is none of the server's time. Most take next to none, and then the clock is
+ * read for one query in SAMPLE only; otherwise for each, until one is quick again. */
+static int
+ask_source(struct http__worker *worker, uint64_t number, struct http_query *query, uint64_t *now_ns)
+{
+    uint64_t sequence = worker->shard + number * worker->shards;
+    bool is_timed = worker->is_source_slow || worker->given % SAMPLE == 0;
+    uint64_t before_ns = is_timed ? sxe_time_ns() : 0;
+    int result = worker->requests->next(worker->requests, sequence, query);
+
+    worker->given++;
+    if (is_timed) {
+        *now_ns = sxe_time_ns();
+        worker->is_source_slow = *now_ns - before_ns > SLOW_NS;
+    }
+    return result;
+}
+
+void
+http__offer(struct http__socket *socket, uint64_t number, uint64_t intended_ns, uint64_t now_ns)
+{
+    struct http__worker *worker = socket->worker;
+    struct http_query query = {0};
+
+    if (ask_source(worker, number, &query, &now_ns) < 0) {
+        worker->result->skipped[HTTP_SKIP_UNSENT] += worker->is_paced;
+        http__stop(worker, now_ns);
+        return;
+    }
+    worker->left -= !worker->is_paced;
+    socket->left--;
+    if (query.delay_ns > 0 && hold(socket, &query, intended_ns))
+        return;
+    if (!worker->is_paced)
+        http__count_offered(worker, now_ns);
+    write_query(socket, &query, intended_ns, now_ns);
+}
+
+void
+http__send_ready(struct http__socket *socket, uint64_t now_ns)
+{
+    struct http__worker *worker = socket->worker;
+
+    while (socket->ready > 0 && socket->left > 0 && !socket->is_held &&
+           socket->failure == HTTP_ENDS && worker->is_offering && worker->left > 0 &&
+           now_ns < worker->end_ns) {
+        socket->ready--;
+        http__offer(socket, worker->given, now_ns, now_ns);
+    }
+    http__settle(socket);
+}
+
+/* ---- Ends ---- */
+
+static void
+next_reply(struct http__socket *socket)
+{
+    socket->reply.part = HTTP_REPLY_HEAD;
+    socket->end = HTTP_END_OK;
+    socket->body.matched = 0;
+    socket->has_begun_reply = false;
+    if (socket->worker->exchanges != NULL)
+        socket->worker->exchanges[http__id(socket)].bytes.used = 0;
+}
+
+/* A closed loop's next query is due when the socket has thought, or at once. */
+static void
+go_on_with(struct http__socket *socket, bool thinks)
+{
+    struct http__worker *worker = socket->worker;
+
+    if (worker->is_paced)
+        return;
+    if (!thinks || worker->plan->think_ns == 0) {
+        socket->ready++;
+        return;
+    }
+    socket->thinking++;
+    http__push(worker, sxe_time_ns() + worker->plan->think_ns, HTTP__QUERY, http__id(socket));
+}
+
+/* The oldest in flight is over. */
+static struct http__flight
+take_oldest(struct http__socket *socket, enum http_end end)
+{
+    struct http__worker *worker = socket->worker;
+    struct http_result *result = worker->result;
+    struct http__flight flight = *http__flight(socket, 0);
+
+    socket->oldest = (uint16_t)(socket->oldest + 1u < worker->depth ? socket->oldest + 1 : 0);
+    socket->in_flight--;
+    result->in_flight--;
+    result->ends[end]++;
+    if (end == HTTP_END_OK)
+        result->by_kind[flight.kind].ok++;
+    else
+        result->by_kind[flight.kind].errors++;
+    next_reply(socket);
+    return flight;
+}
+
+void
+http__end_without_reply(struct http__socket *socket, enum http_end end, uint64_t now_ns)
+{
+    struct http__worker *worker = socket->worker;
+    struct http__flight flight = take_oldest(socket, end);
+
+    http_timeline_ended(&worker->result->timeline, http__since_start(worker, now_ns), false,
+                        now_ns - flight.intended_ns);
+    go_on_with(socket, false);
+}
+
+static void
+record_client(struct http__socket *socket, unsigned kind, uint64_t ns)
+{
+    struct http_result *result = socket->worker->result;
+    struct http_client_result *client;
+
+    if (result->clients == 0)
+        return;
+    client = &result->by_client[http__id(socket) * result->kinds + kind];
+    if (client->count == 0 || ns < client->min_ns)
+        client->min_ns = ns;
+    if (ns > client->max_ns)
+        client->max_ns = ns;
+    client->count++;
+    client->sum_ns += ns;
+}
+
+static void
+record_times(struct http__socket *socket, const struct http__flight *flight, bool is_ok,
+             uint64_t now_ns)
+{
+    struct http__worker *worker = socket->worker;
+    struct http_result *result = worker->result;
+    uint64_t response_ns = now_ns - flight->intended_ns;
+
+    http_histogram_record(&result->service, now_ns - flight->sent_ns);
+    http_histogram_record(&result->response, response_ns);
+    http_histogram_record(&result->by_kind[flight->kind].response, response_ns);
+    http_timeline_ended(&result->timeline, http__since_start(worker, now_ns), is_ok, response_ns);
+    record_client(socket, flight->kind, response_ns);
+}
+
+static bool
+is_liked(struct http__socket *socket, const struct http__flight *flight, uint64_t now_ns)
+{
+    const struct http__worker *worker = socket->worker;
+    const struct http__exchange *kept;
+    struct http_exchange exchange;
+
+    if (worker->exchanges == NULL || worker->requests->replied == NULL)
+        return true;
+    kept = &worker->exchanges[http__id(socket)];
+    exchange = (struct http_exchange){
+        .kind = flight->kind,
+        .status = socket->reply.status,
+        .head = kept->bytes.data,
+        .head_length = kept->head_length,
+        .body = kept->bytes.data + kept->head_length,
+        .body_length = kept->bytes.used - kept->head_length,
+        .service_ns = now_ns - flight->sent_ns,
+    };
+    return worker->requests->replied(worker->requests, &exchange);
+}
+
+/* The first thing that is wrong with a whole reply. */
+static enum http_end
+judge(struct http__socket *socket, const struct http__flight *flight, uint64_t now_ns)
+{
+    const struct http_expect *expect = flight->expect;
+    bool is_ok = is_liked(socket, flight, now_ns);
+
+    if (!http_expect_status(expect, socket->reply.status)) {
+        struct http_result *result = socket->worker->result;
+
+        if (result->first_bad_status == 0)
+            result->first_bad_status = socket->reply.status;
+        return HTTP_END_BAD_STATUS;
+    }
+    if (socket->end != HTTP_END_OK)
+        return (enum http_end)socket->end;
+    if (expect->body != NULL && !http_expect_body_end(expect, &socket->body))
+        return HTTP_END_BAD_BODY;
+    return is_ok ? HTTP_END_OK : HTTP_END_FAILED_CHECK;
+}
+
+static void
+end_with_reply(struct http__socket *socket, uint64_t now_ns)
+{
+    struct http__worker *worker = socket->worker;
+    enum http_end end = judge(socket, http__flight(socket, 0), now_ns);
+    struct http__flight flight = take_oldest(socket, end);
+
+    socket->has_replied = true;
+    worker->reply_ns = now_ns;
+    record_times(socket, &flight, end == HTTP_END_OK, now_ns);
+    go_on_with(socket, true);
+}
+
+void
+http__end_with_close(struct http__socket *socket, uint64_t now_ns)
+{
+    end_with_reply(socket, now_ns);
+}
+
+/* ---- Replies ---- */
+
+struct viewer {
+    struct http_reply_viewer base;
+    struct http__socket *socket;
+    const struct http_expect *expect;
+};
+
+static void
+note(struct http__socket *socket, enum http_end end)
+{
+    if (socket->end == HTTP_END_OK)
+        socket->end = (uint8_t)end;
+}
+
+static void
+keep_reply(struct http__socket *socket, const char *data, size_t length)
+{
+    struct http__exchange *exchange;
+
+    if (socket->worker->exchanges == NULL)
+        return;
+    exchange = &socket->worker->exchanges[http__id(socket)];
+    if (exchange->bytes.used + length > HTTP__BODY_MAX) {
+        note(socket, HTTP_END_BAD_BODY);
+    } else if (keep(&exchange->bytes, data, length) < 0) {
+        http__note_error(socket->worker, ENOMEM);
+        note(socket, HTTP_END_OTHER);
+    }
+}
+
+static void
+on_head(struct http_reply_viewer *base, const struct sxe_http_parser *head, const char *data,
+        size_t length)
+{
+    struct viewer *viewer = (struct viewer *)base;
+    struct http__socket *socket = viewer->socket;
+
+    if (!http_expect_fields(viewer->expect, head, data))
+        note(socket, HTTP_END_BAD_FIELD);
+    keep_reply(socket, data, length - 2);
+    if (socket->worker->exchanges != NULL)
+        socket->worker->exchanges[http__id(socket)].head_length =
+            socket->worker->exchanges[http__id(socket)].bytes.used;
+}
+
+static void
+on_body(struct http_reply_viewer *base, const char *data, size_t length)
+{
+    struct viewer *viewer = (struct viewer *)base;
+    struct http__socket *socket = viewer->socket;
+
+    if (viewer->expect->body != NULL &&
+        !http_expect_body_piece(viewer->expect, &socket->body, data, length))
+        note(socket, HTTP_END_BAD_BODY);
+    keep_reply(socket, data, length);
+}
+
+/* Nobody looks at most replies, and then their bytes are only counted. */
+static ssize_t
+scan(struct http__socket *socket, const struct http__flight *flight)
+{
+    const struct http_expect *expect = flight->expect;
+    struct viewer viewer = {{on_head, on_body}, socket, expect};
+    bool is_seen = expect->fields > 0 || expect->body != NULL || socket->worker->exchanges != NULL;
+
+    socket->reply.is_to_head = flight->is_head;
+    return http_reply_view(&socket->reply, SXE_BUF(socket->sxe), (size_t)SXE_BUF_USED(socket->sxe),
+                           is_seen ? &viewer.base : NULL);
+}
+
+/* The next reply's bytes, as far as they are there. True: it is whole, and there may be more. */
+static bool
+take_reply(struct http__socket *socket, uint64_t now_ns)
+{
+    const struct http__flight *flight = http__flight(socket, 0);
+    SXE *sxe = socket->sxe;
+    ssize_t taken = scan(socket, flight);
+    bool keep_alive;
+
+    if (taken > 0)
+        sxe_consume(sxe, (unsigned)taken);
+    /* Nobody asked for what is behind the last reply. */
+    if (taken < 0 || (socket->reply.part == HTTP_REPLY_WHOLE && socket->in_flight == 1 &&
+                      SXE_BUF_USED(sxe) > 0)) {
+        http__fail(socket, HTTP_END_BAD_REPLY, 0);
+        return false;
+    }
+    if (!socket->has_begun_reply) {
+        socket->has_begun_reply = true;
+        http_histogram_record(&socket->worker->result->first_byte, now_ns - flight->sent_ns);
+    }
+    if (socket->reply.part != HTTP_REPLY_WHOLE)
+        return false;
+    keep_alive = socket->reply.keep_alive;
+    end_with_reply(socket, now_ns);
+    if (!keep_alive)
+        http__fail(socket, HTTP_END_CLOSED_EARLY, 0);
+    return keep_alive && socket->in_flight > 0 && SXE_BUF_USED(sxe) > 0;
+}
+
+void
+http__on_read(SXE *sxe, int length)
+{
+    struct http__socket *socket = SXE_USER_DATA(sxe);
+    struct http__worker *worker = socket->worker;
+    uint64_t now_ns = sxe_time_ns();
+
+    worker->result->bytes_received += (uint64_t)length;
+    worker->progress_ns = now_ns;
+    if (socket->in_flight == 0) {
+        /* Like "408 Request Timeout": the server ends a connection that rests. */
+        SXE_BUF_CLEAR(sxe);
+        http__fail(socket, HTTP_END_CLOSED_EARLY, 0);
+        return;
+    }
+    while (take_reply(socket, now_ns))
+        continue;
+    if (worker->is_paced) {
+        http__settle(socket);
+        http__arrive(worker, now_ns);
+    } else {
+        http__send_ready(socket, now_ns);
+    }
+    http__end_when_done(worker);
+}

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: what the client itself costs, and the figures that are true only when somebody looks.
+ */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "worker-private.h"
+
+#define LOOK_NS (50 * SXE_NS_PER_MS)
+
+/* ---- CPU ---- */
+
+static uint64_t
+ns_of(struct timeval time)
+{
+    return (uint64_t)time.tv_sec * SXE_NS_PER_SECOND + (uint64_t)time.tv_usec * SXE_NS_PER_US;
+}
+
+/* Its second number; 0 where the kernel does not say. */
+static uint64_t
+read_run_queue_ns(void)
+{
+    char text[128];
+    int fd = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+    char *second;
+
+    if (fd >= 0)
+        close(fd);
+    text[n > 0 ? n : 0] = '\0';
+    second = strchr(text, ' ');
+    return second == NULL ? 0 : strtoull(second, NULL, 10);
+}
+
+static uint64_t
+later_part(uint64_t ns, uint64_t before_ns)
+{
+    return ns > before_ns ? ns - before_ns : 0;
+}
+
+void
+http__start_accounts(struct http__worker *worker)
+{
+    struct rusage usage = {0};
+
+    getrusage(RUSAGE_THREAD, &usage);
+    worker->cpu_user_ns = ns_of(usage.ru_utime);
+    worker->cpu_system_ns = ns_of(usage.ru_stime);
+    worker->run_queue_ns = read_run_queue_ns();
+}
+
+static void
+look_at_cpu(struct http__worker *worker)
+{
+    struct rusage usage = {0};
+
+    getrusage(RUSAGE_THREAD, &usage);
+    worker->result->cpu_user_ns = later_part(ns_of(usage.ru_utime), worker->cpu_user_ns);
+    worker->result->cpu_system_ns = later_part(ns_of(usage.ru_stime), worker->cpu_system_ns);
+    worker->result->run_queue_ns = later_part(read_run_queue_ns(), worker->run_queue_ns);
+}
+
+/* ---- Now ---- */
+
+static void
+look_at_states(struct http__worker *worker)
+{
+    for (unsigned i = 0; i < HTTP_SOCKET_STATES; i++)
+        worker->result->in_state[i] = sxe_pool_get_number_in_state(worker->sockets, i);
+}
+
+void
+http__bring_up_to_date(struct http__worker *worker, uint64_t now_ns)
+{
+    look_at_states(worker);
+    if (!worker->is_running)
+        return;
+    http__count_waiting(worker, now_ns);
+    look_at_cpu(worker);
+    worker->result->elapsed_ns = http__since_start(worker, now_ns);
+}
+
+/* ---- Turns of the loop ---- */
+
+static void
+on_turn_begins(struct ev_loop *loop, ev_check *watcher, int events)
+{
+    struct http__worker *worker = watcher->data;
+
+    SXE_UNUSED_PARAMETER(loop);
+    SXE_UNUSED_PARAMETER(events);
+    worker->turn_ns = sxe_time_turn_ns();
+}
+
+static void
+on_turn_ends(struct ev_loop *loop, ev_prepare *watcher, int events)
+{
+    struct http__worker *worker = watcher->data;
+    uint64_t now_ns;
+
+    SXE_UNUSED_PARAMETER(loop);
+    SXE_UNUSED_PARAMETER(events);
+    if (!worker->is_running)
+        return;
+    now_ns = sxe_time_ns();
+    http_histogram_record(&worker->result->loop_lag, later_part(now_ns, worker->turn_ns));
+    if (now_ns - worker->states_ns < LOOK_NS)
+        return;
+    worker->states_ns = now_ns;
+    look_at_states(worker);
+    http__count_waiting(worker, now_ns);
+    worker->result->elapsed_ns = http__since_start(worker, now_ns);
+}
+
+/* Before lib-sxe's own, so that of the same priority ours is called behind it; and of the
+ * beginnings, ours is the later one. */
+void
+http__watch_turns(struct http__worker *worker)
+{
+    ev_prepare_init(&worker->turn_ends, on_turn_ends);
+    ev_set_priority(&worker->turn_ends, EV_MINPRI);
+    worker->turn_ends.data = worker;
+    ev_prepare_start(worker->loop, &worker->turn_ends);
+    ev_check_init(&worker->turn_begins, on_turn_begins);
+    ev_set_priority(&worker->turn_begins, EV_MAXPRI - 1);
+    worker->turn_begins.data = worker;
+    ev_check_start(worker->loop, &worker->turn_begins);
+}
+
+void
+http__unwatch_turns(struct http__worker *worker)
+{
+    ev_check_stop(worker->loop, &worker->turn_begins);
+    ev_prepare_stop(worker->loop, &worker->turn_ends);
+}
+
+/* ---- Copies ---- */
+
+/* Only what differs is written, and what is empty not even read: memory that nobody used stays
+ * unused. */
+static void
+copy_histogram(struct http_histogram *to, const struct http_histogram *histogram)
+{
+    if (to->count == histogram->count)
+        return;
+    for (unsigned i = 0; i < HTTP_HISTOGRAM_BUCKETS; i++) {
+        if (to->buckets[i] != histogram->buckets[i])
+            to->buckets[i] = histogram->buckets[i];
+    }
+    to->count = histogram->count;
+    to->sum_ns = histogram->sum_ns;
+    to->min_ns = histogram->min_ns;
+    to->max_ns = histogram->max_ns;
+}
+
+static void
+copy_timeline(struct http_timeline *to, const struct http_timeline *timeline)
+{
+    uint32_t used = to->used > timeline->used ? to->used : timeline->used;
+
+    memcpy(to->slices, timeline->slices, used * sizeof(to->slices[0]));
+    to->used = timeline->used;
+    to->width_ns = timeline->width_ns;
+}
+
+static void
+copy_kinds(struct http_result *to, const struct http_result *result)
+{
+    to->kinds = result->kinds;
+    to->clients = result->clients;
+    for (unsigned i = 0; i < result->kinds; i++) {
+        to->by_kind[i].ok = result->by_kind[i].ok;
+        to->by_kind[i].errors = result->by_kind[i].errors;
+        copy_histogram(&to->by_kind[i].response, &result->by_kind[i].response);
+    }
+    memcpy(to->by_client, result->by_client,
+           (size_t)result->clients * result->kinds * sizeof(to->by_client[0]));
+}
+
+/* The struct is numbers, four histograms, numbers, three histograms, and the rest. */
+void
+http__copy_result(struct http_result *to, const struct http_result *result)
+{
+    memcpy(to, result, offsetof(struct http_result, connect));
+    copy_histogram(&to->connect, &result->connect);
+    copy_histogram(&to->first_byte, &result->first_byte);
+    copy_histogram(&to->service, &result->service);
+    copy_histogram(&to->response, &result->response);
+    memcpy(&to->cpu_user_ns, &result->cpu_user_ns,
+           offsetof(struct http_result, schedule_lag) - offsetof(struct http_result, cpu_user_ns));
+    copy_histogram(&to->schedule_lag, &result->schedule_lag);
+    copy_histogram(&to->timer_error, &result->timer_error);
+    copy_histogram(&to->loop_lag, &result->loop_lag);
+    copy_timeline(&to->timeline, &result->timeline);
+    copy_kinds(to, result);
+}

@@ -1,0 +1,479 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: a socket's life: the ramp that opens all, the one place where its state changes, and what
+ * happens when its connection ends.
+ */
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <string.h>
+
+#include "source.h"
+#include "sxe-proxy.h"
+#include "worker-private.h"
+
+static void on_connected(SXE *sxe);
+static void on_close(SXE *sxe);
+
+/* ---- States ---- */
+
+static enum http_socket_state
+state_of(const struct http__socket *socket)
+{
+    if (socket->left == 0 && socket->in_flight == 0 && !socket->is_held)
+        return socket->was_opened ? HTTP_SOCKET_DONE : HTTP_SOCKET_UNOPENED;
+    if (socket->failure != HTTP_ENDS)
+        return HTTP_SOCKET_LOST;
+    if (socket->sxe == NULL)
+        return socket->was_opened ? HTTP_SOCKET_LOST : HTTP_SOCKET_UNOPENED;
+    if (!socket->is_connected)
+        return HTTP_SOCKET_CONNECTING;
+    if (socket->in_flight == 0)
+        return socket->is_held || socket->thinking > 0 ? HTTP_SOCKET_THINKING : HTTP_SOCKET_IDLE;
+    return socket->in_flight < socket->worker->depth && socket->left > 0 && !socket->is_held
+               ? HTTP_SOCKET_PARTLY
+               : HTTP_SOCKET_BUSY;
+}
+
+void
+http__settle(struct http__socket *socket)
+{
+    enum http_socket_state after = state_of(socket);
+
+    /* The youngest is the last to be asked again, so that queries go round. */
+    if (after == socket->state && after != HTTP_SOCKET_PARTLY)
+        return;
+    sxe_pool_set_indexed_element_state(socket->worker->sockets, http__id(socket), socket->state,
+                                       after);
+    socket->state = (uint8_t)after;
+}
+
+/* ---- What the system says ---- */
+
+static enum http_unopened
+unopened_of(struct http__worker *worker, int error)
+{
+    switch (error) {
+    case ECONNREFUSED:
+        return HTTP_UNOPENED_REFUSED;
+    case 0:
+    case ECONNRESET:
+    case EPIPE:
+        return HTTP_UNOPENED_RESET;
+    case ETIMEDOUT:
+        return HTTP_UNOPENED_TIMED_OUT;
+    case EMFILE:
+    case ENFILE:
+        return HTTP_UNOPENED_NO_DESCRIPTOR;
+    case EADDRNOTAVAIL:
+        return HTTP_UNOPENED_NO_PORT;
+    default:
+        http__note_error(worker, error);
+        return HTTP_UNOPENED_OTHER;
+    }
+}
+
+static enum http_end
+end_of(struct http__worker *worker, int error)
+{
+    switch (error) {
+    case 0:
+        return HTTP_END_CLOSED_EARLY;
+    case ECONNRESET:
+    case EPIPE:
+        return HTTP_END_RESET;
+    case ETIMEDOUT:
+        return HTTP_END_TIMED_OUT;
+    default:
+        http__note_error(worker, error);
+        return HTTP_END_OTHER;
+    }
+}
+
+/* Segments that were sent again, so far; a SYN before the connection is there. */
+static unsigned
+segments_sent_again(const struct http__socket *socket)
+{
+    struct tcp_info info = {0};
+    socklen_t length = sizeof(info);
+
+    if (socket->worker->plan->unix_path != NULL)
+        return 0;
+    (void)getsockopt(sxe_fd(socket->sxe), IPPROTO_TCP, TCP_INFO, &info, &length);
+    return info.tcpi_total_retrans;
+}
+
+static void
+count_retransmits(const struct http__socket *socket)
+{
+    unsigned segments = segments_sent_again(socket);
+
+    if (segments > socket->syn_retries)
+        socket->worker->result->retransmits += segments - socket->syn_retries;
+}
+
+/* ---- Connecting ---- */
+
+static SXE *
+new_sxe(const struct http__worker *worker, uint32_t id)
+{
+    const struct http_plan *plan = worker->plan;
+    char source[64] = "";
+
+    if (plan->unix_path != NULL)
+        return sxe_new_unix(NULL, plan->unix_path, on_connected, http__on_read, on_close);
+    if (plan->sources != NULL)
+        http_sources_text(plan->sources, worker->shard + (uint64_t)id * worker->shards, source,
+                          sizeof(source));
+    return sxe_new_tcp(NULL, source, 0, on_connected, http__on_read, on_close);
+}
+
+/* Begin; 0 or the error. */
+static int
+begin_connect(struct http__socket *socket)
+{
+    const struct http_plan *plan = socket->worker->plan;
+    SXE *sxe = new_sxe(socket->worker, http__id(socket));
+    int error;
+
+    if (sxe == NULL)
+        return errno;
+    SXE_USER_DATA(sxe) = socket;
+    socket->is_connected = socket->has_replied = false;
+    socket->failure = HTTP_ENDS;
+    socket->connect_ns = sxe_time_ns();
+    error =
+        -(plan->unix_path != NULL ? sxe_connect_unix(sxe) : sxe_connect(sxe, plan->ip, plan->port));
+    if (error == 0)
+        socket->sxe = sxe;
+    else
+        sxe_close(sxe);
+    return error;
+}
+
+/* What a proxy would say at the front: the client is this end of the connection. */
+static void
+write_proxy(struct http__socket *socket)
+{
+    struct sxe_proxy proxy = {.version = socket->worker->plan->proxy, .command = SXE_PROXY_PROXY};
+    socklen_t length = sizeof(proxy.source);
+    char header[SXE_PROXY_WRITE_MAX];
+    ssize_t n;
+
+    (void)getsockname(sxe_fd(socket->sxe), (struct sockaddr *)&proxy.source, &length);
+    (void)sxe_get_peer(socket->sxe, &proxy.destination);
+    n = sxe_proxy_write(&proxy, header, sizeof(header));
+    if (n < 0) {
+        /* The addresses could not be asked for. */
+        proxy = (struct sxe_proxy){.version = proxy.version, .command = SXE_PROXY_LOCAL};
+        n = sxe_proxy_write(&proxy, header, sizeof(header));
+    }
+    (void)sxe_write(socket->sxe, header, (unsigned)n);
+    socket->worker->result->bytes_sent += (uint64_t)n;
+}
+
+static void
+count_connect(struct http__socket *socket, uint64_t now_ns)
+{
+    struct http_result *result = socket->worker->result;
+    unsigned segments = segments_sent_again(socket);
+
+    http_histogram_record(&result->connect, now_ns - socket->connect_ns);
+    socket->syn_retries = segments < UINT8_MAX ? (uint8_t)segments : UINT8_MAX;
+    result->syn_retries += segments > 0;
+}
+
+static void
+on_connected(SXE *sxe)
+{
+    struct http__socket *socket = SXE_USER_DATA(sxe);
+    struct http__worker *worker = socket->worker;
+    uint64_t now_ns = sxe_time_ns();
+    bool is_first = !socket->was_opened;
+
+    count_connect(socket, now_ns);
+    socket->is_connected = socket->was_opened = true;
+    if (worker->plan->proxy != 0)
+        write_proxy(socket);
+    http__settle(socket);
+    if (is_first) {
+        worker->result->opened++;
+        worker->progress_ns = now_ns;
+        worker->connecting--;
+        http__ramp_on(worker, now_ns);
+        return;
+    }
+    worker->result->reopened++;
+    if (socket->is_held_due)
+        http__send_held(socket);
+    http__send_ready(socket, now_ns);
+    http__arrive(worker, now_ns);
+}
+
+/* ---- The ramp ---- */
+
+/* What is not tried yet never will be. */
+static void
+cut_ramp(struct http__worker *worker)
+{
+    worker->result->unopened[HTTP_UNOPENED_UNTRIED] += worker->number - worker->next;
+    worker->next = worker->number;
+}
+
+static void
+count_unopened(struct http__worker *worker, enum http_unopened kind)
+{
+    const struct http_sources *sources = worker->plan->sources;
+
+    worker->result->unopened[kind]++;
+    /* The next one would not get a descriptor, or a port of the same address, either. */
+    if (kind == HTTP_UNOPENED_NO_DESCRIPTOR ||
+        (kind == HTTP_UNOPENED_NO_PORT && (sources == NULL || sources->number == 1)))
+        cut_ramp(worker);
+}
+
+/* False: not now. */
+static bool
+open_next(struct http__worker *worker, uint64_t now_ns)
+{
+    struct http__socket *socket = &worker->sockets[worker->next];
+    int error = begin_connect(socket);
+
+    /* Of a unix socket: the server has not accepted those before it yet. */
+    if (error == EAGAIN && worker->plan->unix_path != NULL &&
+        now_ns - worker->progress_ns < worker->plan->timeout_ns) {
+        if (!worker->is_ramp_due)
+            http__push(worker, now_ns + HTTP__OPEN_AGAIN, HTTP__RAMP, 0);
+        worker->is_ramp_due = true;
+        return false;
+    }
+    worker->next++;
+    if (error == 0) {
+        worker->connecting++;
+        http__settle(socket);
+        return true;
+    }
+    count_unopened(worker, unopened_of(worker, error));
+    return true;
+}
+
+static uint64_t
+ramp_due_ns(const struct http__worker *worker)
+{
+    return worker->ramp_ns +
+           (uint64_t)((double)worker->next / worker->ramp_rate * (double)SXE_NS_PER_SECOND);
+}
+
+static void
+open_some(struct http__worker *worker, uint64_t now_ns)
+{
+    while (worker->connecting < worker->ramp && worker->next < worker->number) {
+        if (!open_next(worker, now_ns))
+            return;
+    }
+}
+
+/* Only ticks call it: each leaves the next one behind. */
+static void
+open_at_rate(struct http__worker *worker, uint64_t now_ns)
+{
+    while (worker->next < worker->number && ramp_due_ns(worker) <= now_ns) {
+        if (!open_next(worker, now_ns))
+            return;
+    }
+    if (worker->next < worker->number)
+        http__push(worker, ramp_due_ns(worker), HTTP__RAMP, 0);
+    worker->is_ramp_due = worker->next < worker->number;
+}
+
+static void
+end_ramp(struct http__worker *worker)
+{
+    worker->is_ramping = false;
+    worker->next = 0;
+    worker->result->connect_ns = sxe_time_ns() - worker->ramp_ns;
+    http__ramp_over(worker);
+}
+
+void
+http__ramp_on(struct http__worker *worker, uint64_t now_ns)
+{
+    if (worker->ramp_rate <= 0)
+        open_some(worker, now_ns);
+    if (worker->is_ramping && worker->connecting == 0 && worker->next == worker->number)
+        end_ramp(worker);
+}
+
+void
+http__ramp_tick(struct http__worker *worker, uint64_t now_ns)
+{
+    worker->is_ramp_due = false;
+    if (worker->ramp_rate > 0)
+        open_at_rate(worker, now_ns);
+    http__ramp_on(worker, now_ns);
+}
+
+void
+http__ramp(struct http__worker *worker)
+{
+    worker->is_ramping = worker->is_ramp_due = true;
+    worker->ramp_ns = worker->progress_ns = sxe_time_ns();
+    http__push(worker, worker->ramp_ns, HTTP__RAMP, 0);
+}
+
+/* ---- Ends ---- */
+
+static void
+ramp_failed(struct http__socket *socket, int error)
+{
+    struct http__worker *worker = socket->worker;
+    uint64_t now_ns = sxe_time_ns();
+
+    worker->connecting--;
+    http__settle(socket);
+    count_unopened(worker, unopened_of(worker, error));
+    if (error != ETIMEDOUT)
+        worker->progress_ns = now_ns;
+    else if (now_ns - worker->progress_ns >= worker->plan->timeout_ns)
+        cut_ramp(worker);
+    http__ramp_on(worker, now_ns);
+}
+
+static bool
+may_reopen(const struct http__socket *socket)
+{
+    const struct http__worker *worker = socket->worker;
+
+    return socket->state == HTTP_SOCKET_LOST && worker->is_offering &&
+           (worker->left + worker->waiting > 0 || socket->is_held);
+}
+
+static void
+try_again_later(struct http__socket *socket)
+{
+    http__settle(socket);
+    if (may_reopen(socket))
+        http__push(socket->worker, sxe_time_ns() + HTTP__REOPEN_NS, HTTP__REOPEN, http__id(socket));
+}
+
+/* Of a socket with queries of its own it costs one; otherwise only time. */
+static void
+reopen_failed(struct http__socket *socket, int error)
+{
+    struct http__worker *worker = socket->worker;
+
+    (void)unopened_of(worker, error);
+    if (worker->is_running && worker->is_offering && socket->left > 0 &&
+        worker->plan->stop == HTTP_STOP_PER_SOCKET && !socket->is_held) {
+        socket->left--;
+        worker->left--;
+        worker->result->offered++;
+        worker->result->skipped[HTTP_SKIP_NOT_OPENED]++;
+        http_timeline_offered(&worker->result->timeline, http__since_start(worker, sxe_time_ns()));
+    }
+    try_again_later(socket);
+    http__end_when_done(worker);
+}
+
+void
+http__reopen(struct http__socket *socket)
+{
+    int error;
+
+    if (!may_reopen(socket))
+        return;
+    error = begin_connect(socket);
+    if (error == 0)
+        http__settle(socket);
+    else
+        reopen_failed(socket, error);
+}
+
+/* Those behind the oldest had no reply to be bad or short. */
+static enum http_end
+end_of_others(enum http_end end)
+{
+    return end == HTTP_END_SHORT_BODY || end == HTTP_END_BAD_REPLY || end == HTTP_END_BAD_BODY
+               ? HTTP_END_CLOSED_EARLY
+               : end;
+}
+
+static void
+end_all_in_flight(struct http__socket *socket, int error)
+{
+    struct http__worker *worker = socket->worker;
+    enum http_end end = (enum http_end)socket->failure;
+    uint64_t now_ns = sxe_time_ns();
+
+    if (socket->in_flight == 0)
+        return;
+    if (end == HTTP_ENDS)
+        end = end_of(worker, error);
+    if (end == HTTP_END_CLOSED_EARLY && socket->reply.part == HTTP_REPLY_UNTIL_CLOSE) {
+        http__end_with_close(socket, now_ns);
+    } else {
+        if (end == HTTP_END_CLOSED_EARLY && socket->reply.part != HTTP_REPLY_HEAD)
+            end = HTTP_END_SHORT_BODY;
+        http__end_without_reply(socket, end, now_ns);
+    }
+    while (socket->in_flight > 0)
+        http__end_without_reply(socket, end_of_others(end), now_ns);
+}
+
+static void
+lost(struct http__socket *socket, int error)
+{
+    end_all_in_flight(socket, error);
+    socket->sxe = NULL;
+    socket->is_connected = false;
+    http__settle(socket);
+    if (socket->has_replied)
+        http__reopen(socket);
+    else
+        try_again_later(socket);
+    http__end_when_done(socket->worker);
+}
+
+static void
+on_close(SXE *sxe)
+{
+    struct http__socket *socket = SXE_USER_DATA(sxe);
+    int error = sxe_error(sxe);
+
+    if (socket->is_connected) {
+        count_retransmits(socket);
+        lost(socket, error);
+        return;
+    }
+    socket->sxe = NULL;
+    if (socket->was_opened)
+        reopen_failed(socket, error);
+    else
+        ramp_failed(socket, error);
+}
+
+void
+http__fail(struct http__socket *socket, enum http_end end, int error)
+{
+    socket->failure = (uint8_t)end;
+    if (end == HTTP_END_OTHER)
+        http__note_error(socket->worker, error);
+    http__settle(socket);
+    sxe_abort(socket->sxe);
+}
+
+/* With a reset, which leaves no port behind in TIME_WAIT: the next trial needs them. */
+void
+http__close_all(struct http__worker *worker)
+{
+    static const struct linger at_once = {.l_onoff = 1, .l_linger = 0};
+
+    for (uint32_t id = 0; id < worker->number; id++) {
+        const struct http__socket *socket = &worker->sockets[id];
+
+        if (socket->sxe == NULL || !socket->is_connected)
+            continue;
+        count_retransmits(socket);
+        (void)setsockopt(sxe_fd(socket->sxe), SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
+    }
+}

@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: a worker's life: get what it needs, open its sockets, wait for the parent's word, run, say
+ * what came of it.
+ */
+#include "worker.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "worker-private.h"
+
+/* ---- The parent ---- */
+
+static void
+tell(const struct http__worker *worker, enum http_message_type type, int error)
+{
+    struct http_message message = {.type = type, .error = error};
+
+    /* If the parent is gone, the end of file says so. */
+    (void)send(worker->control.fd, &message, sizeof(message), MSG_NOSIGNAL);
+}
+
+void
+http__note_error(struct http__worker *worker, int error)
+{
+    if (worker->result->first_error == 0)
+        worker->result->first_error = error;
+}
+
+void
+http__ramp_over(struct http__worker *worker)
+{
+    http__bring_up_to_date(worker, sxe_time_ns());
+    tell(worker, HTTP_MESSAGE_READY, 0);
+}
+
+static void
+mark(struct http__worker *worker)
+{
+    http__bring_up_to_date(worker, sxe_time_ns());
+    http__copy_result(worker->mark, worker->result);
+    tell(worker, HTTP_MESSAGE_MARKED, 0);
+}
+
+static void
+obey(struct http__worker *worker, const struct http_message *message)
+{
+    switch ((enum http_message_type)message->type) {
+    case HTTP_MESSAGE_GO:
+        http__go(worker, message->u.start_ns);
+        break;
+    case HTTP_MESSAGE_MARK:
+        mark(worker);
+        break;
+    case HTTP_MESSAGE_RATE:
+        http__set_rate(worker, message->u.rate);
+        mark(worker);
+        break;
+    case HTTP_MESSAGE_STOP:
+        http__stop(worker, sxe_time_ns());
+        break;
+    case HTTP_MESSAGE_READY:
+    case HTTP_MESSAGE_MARKED:
+    case HTTP_MESSAGE_DONE:
+        break;
+    }
+}
+
+static void
+on_control(struct ev_loop *loop, ev_io *control, int events)
+{
+    struct http__worker *worker = control->data;
+    struct http_message message;
+    ssize_t n = -1;
+
+    SXE_UNUSED_PARAMETER(loop);
+    errno = EPIPE;
+    if (!(events & EV_ERROR))
+        n = recv(control->fd, &message, sizeof(message), MSG_DONTWAIT);
+    if (n == (ssize_t)sizeof(message)) {
+        obey(worker, &message);
+    } else if (n >= 0 || (errno != EAGAIN && errno != EINTR)) {
+        worker->is_orphan = true;
+        http__end(worker);
+    }
+}
+
+/* ---- What it needs ---- */
+
+/* Shard i of n has every nth. */
+static uint64_t
+share(const struct http__worker *worker, uint64_t whole)
+{
+    return whole / worker->shards + (worker->shard < whole % worker->shards);
+}
+
+static uint64_t
+queries_of(const struct http__worker *worker)
+{
+    switch (worker->plan->stop) {
+    case HTTP_STOP_PER_SOCKET:
+        return worker->number * worker->plan->queries;
+    case HTTP_STOP_TOTAL:
+        return share(worker, worker->plan->requests_max);
+    case HTTP_STOP_REPLAY:
+        return share(worker, worker->requests->number);
+    case HTTP_STOP_TIME:
+        break;
+    }
+    return HTTP__UNBOUNDED;
+}
+
+static void
+read_plan(struct http__worker *worker)
+{
+    const struct http_plan *plan = worker->plan;
+    uint64_t ramp = share(worker, plan->ramp);
+
+    worker->number = (uint32_t)share(worker, plan->sockets);
+    worker->depth = plan->depth;
+    worker->ramp = ramp > 0 ? (unsigned)ramp : 1;
+    worker->ramp_rate = plan->ramp_rate / worker->shards;
+    worker->left = queries_of(worker);
+    worker->is_offering = true;
+    worker->is_paced = plan->model != HTTP_CLOSED || plan->stop == HTTP_STOP_REPLAY;
+    worker->end_ns = worker->free_ns = HTTP_NEVER;
+    worker->result->sockets_wanted = worker->number;
+    worker->result->kinds = worker->requests->kinds;
+    if ((uint64_t)plan->sockets * worker->requests->kinds <= HTTP_CLIENTS_MAX)
+        worker->result->clients = worker->number;
+}
+
+static int
+init_sockets(struct http__worker *worker)
+{
+    const struct http_plan *plan = worker->plan;
+
+    /* A pool has one element at least. */
+    worker->sockets =
+        sxe_pool_new("clients", worker->number > 0 ? worker->number : 1,
+                     sizeof(struct http__socket), HTTP_SOCKET_STATES, SXE_POOL_OPTION_UNLOCKED);
+    if (worker->sockets == NULL)
+        return -errno;
+    for (uint32_t id = 0; id < worker->number; id++) {
+        worker->sockets[id].worker = worker;
+        worker->sockets[id].left =
+            plan->stop == HTTP_STOP_PER_SOCKET ? plan->queries : HTTP__UNBOUNDED;
+        worker->sockets[id].ready = worker->is_paced ? 0 : (uint16_t)plan->depth;
+        worker->sockets[id].failure = HTTP_ENDS;
+    }
+    return 0;
+}
+
+static int
+get_memory(struct http__worker *worker)
+{
+    size_t number = worker->number > 0 ? worker->number : 1;
+    /* Of each socket REOPEN, TIMEOUT, HELD, and QUERY as often as it may think; five of the run. */
+    size_t dues = 8 + number * (3 + (worker->plan->think_ns > 0 ? worker->depth : 0));
+    int error = init_sockets(worker);
+
+    if (error == 0)
+        error = http_heap_init(&worker->heap, dues);
+    worker->rings = calloc(number * worker->depth, sizeof(struct http__flight));
+    worker->held = calloc(number, sizeof(struct http__held));
+    if (worker->requests->wants_replies)
+        worker->exchanges = calloc(number, sizeof(struct http__exchange));
+    if (worker->rings == NULL || worker->held == NULL ||
+        (worker->requests->wants_replies && worker->exchanges == NULL))
+        error = -ENOMEM;
+    return error;
+}
+
+static int
+init_sxe(struct http__worker *worker)
+{
+    static const struct sxe_http_limits limits = SXE_HTTP_LIMITS;
+    struct sxe_config config = SXE_CONFIG_DEFAULT;
+    uint64_t timeout_ms = (worker->plan->timeout_ns + SXE_NS_PER_MS - 1) / SXE_NS_PER_MS;
+
+    worker->loop = ev_loop_new(EVFLAG_AUTO);
+    if (worker->loop == NULL)
+        return -ENOMEM;
+    http__watch_turns(worker);
+    config.loop = worker->loop;
+    config.chunk_size = limits.head_max;
+    config.chunks = worker->number / 4 + 4096;
+    /* Long bodies of requests wait here for servers that read slowly. */
+    config.output_max = 1u << 30;
+    config.timeout_ms[SXE_STATE_CONNECTING] =
+        timeout_ms < UINT32_MAX ? (uint32_t)timeout_ms : UINT32_MAX;
+    sxe_configure(&config);
+    /* One more: a lost socket connects again before its old connection is gone. */
+    sxe_register(worker->number + 1, 0);
+    return sxe_init();
+}
+
+static int
+prepare(struct http__worker *worker)
+{
+    int error = worker->requests->begin(worker->requests, worker->shard, worker->shards,
+                                        worker->plan->seed);
+
+    if (error < 0)
+        return error;
+    worker->has_begun = true;
+    read_plan(worker);
+    error = get_memory(worker);
+    if (error == 0)
+        error = init_sxe(worker);
+    if (error == 0)
+        error = http_ticker_open(&worker->ticker, http__on_tick, worker);
+    return error;
+}
+
+static void
+release(struct http__worker *worker)
+{
+    if (sxe_loop() != NULL) {
+        http_ticker_close(&worker->ticker);
+        sxe_fini();
+    }
+    if (worker->loop != NULL) {
+        http__unwatch_turns(worker);
+        ev_loop_destroy(worker->loop);
+    }
+    for (uint32_t id = 0; id < worker->number && worker->held != NULL; id++)
+        free(worker->held[id].bytes.data);
+    for (uint32_t id = 0; id < worker->number && worker->exchanges != NULL; id++)
+        free(worker->exchanges[id].bytes.data);
+    free(worker->held);
+    free(worker->exchanges);
+    free(worker->rings);
+    http_heap_free(&worker->heap);
+    sxe_pool_delete(worker->sockets);
+}
+
+/* ---- Its life ---- */
+
+/* What was never tried, and what was never sent. */
+static void
+close_accounts(struct http__worker *worker)
+{
+    struct http_result *result = worker->result;
+    uint64_t unopened = worker->number - result->opened;
+    uint64_t now_ns = sxe_time_ns();
+    uint64_t last_ns = worker->reply_ns;
+
+    http__bring_up_to_date(worker, now_ns);
+    for (unsigned i = 0; i < HTTP_UNOPENEDS; i++)
+        unopened -= result->unopened[i];
+    result->unopened[HTTP_UNOPENED_UNTRIED] += unopened;
+    http__drop_waiting(worker, now_ns);
+    result->skipped[HTTP_SKIP_UNSENT] += result->waiting;
+    result->waiting = 0;
+    if (worker->has_given_up && worker->left != HTTP__UNBOUNDED) {
+        result->offered += worker->left;
+        result->skipped[HTTP_SKIP_UNSENT] += worker->left;
+    }
+    if (worker->is_running && worker->plan->stop == HTTP_STOP_TIME && worker->end_ns > last_ns)
+        last_ns = worker->end_ns;
+    result->elapsed_ns = http__since_start(worker, last_ns);
+}
+
+static void
+run(struct http__worker *worker)
+{
+    ev_io_init(&worker->control, on_control, worker->control.fd, EV_READ);
+    worker->control.data = worker;
+    ev_io_start(worker->loop, &worker->control);
+    http__ramp(worker);
+    sxe_run();
+    ev_io_stop(worker->loop, &worker->control);
+    http__close_all(worker);
+    close_accounts(worker);
+}
+
+int
+http_worker_run(const struct http_worker *given)
+{
+    struct http__worker worker = {
+        .plan = given->plan,
+        .requests = given->plan->requests,
+        .result = given->result,
+        .mark = given->mark,
+        .shard = given->shard,
+        .shards = given->shards,
+        .control.fd = given->control,
+    };
+    int error;
+
+    /* The parent hears of these, and says STOP. */
+    signal(SIGINT, SIG_IGN);
+    signal(SIGTERM, SIG_IGN);
+    signal(SIGPIPE, SIG_IGN);
+    error = prepare(&worker);
+    if (error == 0)
+        run(&worker);
+    else
+        tell(&worker, HTTP_MESSAGE_READY, -error);
+    if (worker.has_begun)
+        worker.requests->end(worker.requests, &worker.result->script_calls,
+                             &worker.result->script_ns);
+    if (error == 0 && !worker.is_orphan)
+        tell(&worker, HTTP_MESSAGE_DONE, 0);
+    release(&worker);
+    close(given->control);
+    return error;
+}

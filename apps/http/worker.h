@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: one process of the load: its share of the sockets and of the queries, on lib-sxe. Place:
+ * run.c forks it and gives it a socket to talk over; the result is in memory that both see.
+ *
+ * Shape: the share is exact: shard i of N has every N-th socket, source address and arrival.
+ *
+ *     worker                         parent
+ *       opens its sockets
+ *       READY  ------------------->    waits for all
+ *              <-------------------  GO start_ns      the same instant for all workers
+ *       queries ...
+ *              <-------------------  MARK             copy *result to *mark   ---> MARKED
+ *              <-------------------  RATE value       from now on; implies MARK --> MARKED
+ *              <-------------------  STOP             offer nothing more, drain
+ *       DONE   ------------------->    and the process ends with status 0
+ *
+ * If the parent goes away (end of file), the worker ends.
+ *
+ *     UNOPENED -> CONNECTING -> IDLE <-> PARTLY <-> BUSY        a socket is a pool element, in the
+ *         ^           |           \______ THINKING ___/         state that it is in; the oldest IDLE
+ *         '--- LOST <-'----------------------'                  one has the next query
+ *
+ * Limits: HTTP/1.1; a reply's head of SXE_HTTP_LIMITS; under 1 KB a socket, kernel aside.
+ */
+#ifndef HTTP_WORKER_H
+#define HTTP_WORKER_H
+
+#include "plan.h"
+#include "result.h"
+
+enum http_message_type {
+    HTTP_MESSAGE_GO = 1,
+    HTTP_MESSAGE_MARK,
+    HTTP_MESSAGE_RATE,
+    HTTP_MESSAGE_STOP,
+    HTTP_MESSAGE_READY,
+    HTTP_MESSAGE_MARKED,
+    HTTP_MESSAGE_DONE
+};
+
+/* One datagram of a SOCK_SEQPACKET socket pair. */
+struct http_message {
+    uint32_t type; /* enum http_message_type */
+    int32_t error; /* of READY: 0, or errno: nothing could be started */
+    union {
+        uint64_t start_ns; /* GO: CLOCK_MONOTONIC */
+        double rate;       /* RATE: over all workers */
+    } u;
+};
+
+struct http_worker {
+    const struct http_plan *plan;
+    unsigned shard;
+    unsigned shards;
+    struct http_result *result; /* shared */
+    struct http_result *mark;   /* shared */
+    int control;                /* the worker's end; it closes it */
+};
+
+/* In the child: all of a worker's life. 0, or -errno when nothing could be started (and READY said
+ * so). */
+int http_worker_run(const struct http_worker *worker);
+
+#endif

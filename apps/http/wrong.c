@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+#include "wrong.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+const char *
+http_wrong(const char *format, ...)
+{
+    static _Thread_local char text[HTTP_WRONG_MAX];
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(text, sizeof(text), format, arguments);
+    va_end(arguments);
+    for (char *p = text; *p != '\0'; p++) {
+        if ((unsigned char)*p < ' ' || *p == 0x7f)
+            *p = '?';
+    }
+    return text;
+}

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: a worker process without sockets, for tests of the coordinator: it speaks worker.h's
+ * protocol, and counts queries that nobody sent. Place: FAKE_WORKER() in a fixture; what it shall do
+ * is set in fake_worker before http_run, since it is inherited over fork.
+ *
+ * Shape: its clock is faster than the real one, so that a second of load takes a millisecond. While
+ * it runs it makes up queries at its rate, each as slow as the server of the test's choice says.
+ */
+#ifndef FAKE_WORKER_H
+#define FAKE_WORKER_H
+
+#include <check.h>
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "run-private.h"
+#include "sxe-time.h"
+
+#define FAKE_FASTER 1000 /* times the real clock */
+
+static struct {
+    int ready_error; /* of READY: it ends with that */
+    uint64_t queries; /* then DONE; 0: until STOP */
+    unsigned bad_shard; /* 1 is the first: only that one does what follows; 0: none */
+    void (*do_before_ready)(const struct http_worker *worker);
+    void (*do_before_done)(const struct http_worker *worker);
+    void (*do_at_stop)(const struct http_worker *worker);
+    void (*do_at_mark)(const struct http_worker *worker);
+    uint64_t (*latency_ns)(double rate, uint64_t nth); /* NULL: 1 ms */
+    double capacity; /* of all workers, a second: more is not answered; 0: no limit */
+} fake_worker;
+
+struct fake_worker_state {
+    const struct http_worker *worker;
+    double rate;
+    uint64_t now_ns;   /* real */
+    double due;        /* queries, not yet made up */
+    uint64_t queries;
+};
+
+static inline void
+fake_worker_say(const struct http_worker *worker, enum http_message_type type, int error)
+{
+    struct http_message message = {.type = type, .error = error};
+
+    if (send(worker->control, &message, sizeof(message), MSG_NOSIGNAL) < 0)
+        _exit(1);
+}
+
+static inline void
+fake_worker_query(struct fake_worker_state *state)
+{
+    struct http_result *result = state->worker->result;
+    uint64_t latency = 1000000;
+
+    if (fake_worker.latency_ns != NULL)
+        latency = fake_worker.latency_ns(state->rate, state->queries);
+    state->queries++;
+    result->offered++;
+    result->sent++;
+    result->ends[HTTP_END_OK]++;
+    http_histogram_record(&result->service, latency);
+    http_histogram_record(&result->response, latency);
+}
+
+/* Make up what happened since the last time. */
+static inline void
+fake_worker_go_on(struct fake_worker_state *state)
+{
+    uint64_t now_ns = sxe_time_ns();
+    uint64_t passed_ns = (now_ns - state->now_ns) * FAKE_FASTER;
+    double rate = state->rate;
+
+    if (fake_worker.capacity > 0 && rate > fake_worker.capacity)
+        rate = fake_worker.capacity;
+    state->now_ns = now_ns;
+    state->worker->result->elapsed_ns += passed_ns;
+    state->due += rate / state->worker->shards * (double)passed_ns / 1e9;
+    while (state->due >= 1 && (fake_worker.queries == 0 || state->queries < fake_worker.queries)) {
+        state->due -= 1;
+        fake_worker_query(state);
+    }
+}
+
+static inline void
+fake_worker_do(void (*what)(const struct http_worker *), const struct http_worker *worker)
+{
+    if (what != NULL && fake_worker.bad_shard == worker->shard + 1)
+        what(worker);
+}
+
+static inline void
+fake_worker_begin(struct fake_worker_state *state)
+{
+    const struct http_worker *worker = state->worker;
+    struct http_message message;
+
+    worker->result->sockets_wanted = worker->plan->sockets / worker->shards;
+    worker->result->opened = worker->result->sockets_wanted;
+    fake_worker_do(fake_worker.do_before_ready, worker);
+    fake_worker_say(worker, HTTP_MESSAGE_READY, 0);
+    if (recv(worker->control, &message, sizeof(message), 0) <= 0)
+        _exit(1);
+    if (message.type != HTTP_MESSAGE_GO) {
+        ck_assert_uint_eq(message.type, HTTP_MESSAGE_STOP);
+        fake_worker_do(fake_worker.do_at_stop, worker);
+        return;
+    }
+    while (sxe_time_ns() < message.u.start_ns)
+        usleep(10);
+    worker->result->started_ns = message.u.start_ns;
+    state->now_ns = message.u.start_ns;
+    state->rate = worker->plan->rate;
+}
+
+/* False: the parent wants it to stop. */
+static inline bool
+fake_worker_obey(struct fake_worker_state *state)
+{
+    const struct http_worker *worker = state->worker;
+    struct http_message message;
+
+    if (recv(worker->control, &message, sizeof(message), MSG_DONTWAIT) <= 0)
+        return true;
+    if (message.type == HTTP_MESSAGE_STOP) {
+        fake_worker_do(fake_worker.do_at_stop, worker);
+        return false;
+    }
+    fake_worker_do(fake_worker.do_at_mark, worker);
+    memcpy(worker->mark, worker->result, sizeof(*worker->mark));
+    if (message.type == HTTP_MESSAGE_RATE)
+        state->rate = message.u.rate;
+    fake_worker_say(worker, HTTP_MESSAGE_MARKED, 0);
+    return true;
+}
+
+static inline int
+fake_worker_run(const struct http_worker *worker)
+{
+    struct fake_worker_state state = {.worker = worker};
+    struct pollfd control = {worker->control, POLLIN, 0};
+
+    if (fake_worker.ready_error != 0) {
+        fake_worker_say(worker, HTTP_MESSAGE_READY, fake_worker.ready_error);
+        return -fake_worker.ready_error;
+    }
+    fake_worker_begin(&state);
+    while (state.now_ns > 0 &&
+           (fake_worker.queries == 0 || state.queries < fake_worker.queries)) {
+        fake_worker_go_on(&state);
+        poll(&control, 1, 1);
+        if (control.revents != 0 && !fake_worker_obey(&state))
+            break;
+    }
+    fake_worker_do(fake_worker.do_before_done, worker);
+    fake_worker_say(worker, HTTP_MESSAGE_DONE, 0);
+    close(worker->control);
+    return 0;
+}
+
+#endif

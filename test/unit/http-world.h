@@ -1,0 +1,560 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A worker of the load generator, its parent and its server, in one thread and in virtual time: the
+ * worker runs its loop, and whenever that has nothing to do, the other two do their part; only when
+ * they have nothing to do either, time jumps to what is due next. So a run of an hour takes no time,
+ * and every figure in its result is exact.
+ *
+ *     static void slow(unsigned client, unsigned query) { answer_in(client, MS(20 * query), OK); }
+ *
+ *     world.serve = slow;
+ *     run_world();
+ *     ck_assert_uint_eq(world.result->ends[HTTP_END_OK], 12);
+ *
+ * The server listens at a unix socket, where bytes arrive at once; at 127.0.0.1 if a test says so.
+ */
+#ifndef HTTP_WORLD_H
+#define HTTP_WORLD_H
+
+#include "worker-private.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "fake-os.h"
+#include "fake-time.h"
+#include "test-main.h"
+
+#define MS(n)       ((uint64_t)(n) * 1000000)
+#define US(n)       ((uint64_t)(n) * 1000)
+#define SECONDS(n)  MS(1000 * (uint64_t)(n))
+#define REQUEST     "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
+#define HEAD(n)     "HTTP/1.1 200 OK\r\nContent-Length: " #n "\r\n\r\n"
+#define OK          HEAD(2) "ok"
+#define CLIENTS_MAX 64
+#define ACTS_MAX    4096
+
+/* What --wrap leaves of the functions: what the parent and the server do is neither counted nor
+ * made to fail. */
+int __real_socket(int family, int type, int protocol);
+int __real_socketpair(int family, int type, int protocol, int fds[2]);
+int __real_bind(int fd, const struct sockaddr *address, socklen_t length);
+int __real_listen(int fd, int backlog);
+int __real_accept4(int fd, struct sockaddr *address, socklen_t *length, int flags);
+int __real_getsockname(int fd, struct sockaddr *address, socklen_t *length);
+int __real_setsockopt(int fd, int level, int name, const void *value, socklen_t length);
+int __real_close(int fd);
+int __real_shutdown(int fd, int how);
+int __real_poll(struct pollfd *fds, nfds_t number, int timeout_ms);
+ssize_t __real_send(int fd, const void *data, size_t length, int flags);
+ssize_t __real_recv(int fd, void *data, size_t length, int flags);
+void *__real_mmap(void *address, size_t length, int protection, int flags, int fd, off_t at);
+
+enum act_what { ANSWER, HANG_UP, RESET, TELL, PARENT_GOES, LISTEN_ENDS, CALL };
+
+/* Something that the parent or the server will do. */
+struct act {
+    uint64_t at_ns;
+    enum act_what what;
+    unsigned client;
+    const char *text;
+    size_t length;
+    struct http_message message;
+    void (*call)(void);
+};
+
+struct client {
+    int fd; /* -1: gone */
+    size_t unread;
+    bool is_unread; /* the server does not read it */
+    char bytes[65536];
+};
+
+static struct world {
+    struct http_plan plan;
+    struct http_requests requests;
+    struct http_expect expect;
+    struct http_result *result;
+    struct http_result *mark;
+    unsigned shard;
+    unsigned shards;
+    int error; /* what http_worker_run returned */
+
+    /* The source */
+    const char *request;            /* what it gives out, if there is no... */
+    int (*next)(struct http_requests *, uint64_t sequence, struct http_query *query);
+    uint64_t sequences[ACTS_MAX]; /* as they were asked for */
+    unsigned asked;
+
+    /* The parent */
+    int control;
+    int workers_end;
+    bool holds_go;
+    uint64_t go_ns; /* after READY */
+    unsigned ready;
+    unsigned marked;
+    unsigned done;
+    int ready_error;
+    uint64_t started_ns; /* what GO said */
+
+    /* The server */
+    bool is_tcp;
+    int listener;
+    char path[128];
+    void (*serve)(unsigned client, unsigned query); /* queries are counted over all clients */
+    void (*welcome)(unsigned client);
+    unsigned accepted;
+    unsigned queries;
+    uint64_t arrived_ns[ACTS_MAX]; /* queries, after GO's time */
+    struct client clients[CLIENTS_MAX];
+    struct act acts[ACTS_MAX];
+    unsigned acts_number;
+    bool has_waited; /* tcp: for what may be on its way */
+} world;
+
+static uint64_t
+now_ns(void)
+{
+    return sxe_time_ns();
+}
+
+/* ---- What they will do ---- */
+
+static void
+act_at(struct act act)
+{
+    ck_assert_uint_lt(world.acts_number, ACTS_MAX);
+    world.acts[world.acts_number++] = act;
+}
+
+static inline void
+answer_bytes_in(unsigned client, uint64_t ns, const char *text, size_t length)
+{
+    act_at((struct act){.at_ns = now_ns() + ns, .what = ANSWER, .client = client, .text = text,
+                        .length = length});
+}
+
+static inline void
+answer_in(unsigned client, uint64_t ns, const char *text)
+{
+    answer_bytes_in(client, ns, text, strlen(text));
+}
+
+static inline void
+answer(unsigned client, const char *text)
+{
+    answer_in(client, 0, text);
+}
+
+static inline void
+hang_up_in(unsigned client, uint64_t ns)
+{
+    act_at((struct act){.at_ns = now_ns() + ns, .what = HANG_UP, .client = client});
+}
+
+static inline void
+reset_in(unsigned client, uint64_t ns)
+{
+    act_at((struct act){.at_ns = now_ns() + ns, .what = RESET, .client = client});
+}
+
+/* After GO's time. */
+static inline void
+tell_at(uint64_t ns, enum http_message_type type)
+{
+    act_at((struct act){.at_ns = world.started_ns + ns, .what = TELL, .message = {.type = type}});
+}
+
+static inline void
+call_at(uint64_t ns, void (*call)(void))
+{
+    act_at((struct act){.at_ns = world.started_ns + ns, .what = CALL, .call = call});
+}
+
+static void
+close_client(unsigned client)
+{
+    if (world.clients[client].fd >= 0)
+        __real_close(world.clients[client].fd);
+    world.clients[client].fd = -1;
+}
+
+/* Of a unix socket: closing with unread bytes is a reset for the other end. */
+static void
+reset_client(unsigned client)
+{
+    struct linger at_once = {.l_onoff = 1};
+
+    if (world.is_tcp)
+        __real_setsockopt(world.clients[client].fd, SOL_SOCKET, SO_LINGER, &at_once,
+                          sizeof(at_once));
+    close_client(client);
+}
+
+static void
+perform(const struct act *act)
+{
+    int fd = world.clients[act->client].fd;
+
+    switch (act->what) {
+    case ANSWER:
+        if (fd >= 0)
+            (void)__real_send(fd, act->text, act->length, MSG_NOSIGNAL | MSG_DONTWAIT);
+        break;
+    case HANG_UP:
+        close_client(act->client);
+        break;
+    case RESET:
+        reset_client(act->client);
+        break;
+    case TELL:
+        (void)__real_send(world.control, &act->message, sizeof(act->message), MSG_NOSIGNAL);
+        break;
+    case PARENT_GOES:
+        __real_close(world.control);
+        world.control = -1;
+        break;
+    case LISTEN_ENDS:
+        __real_close(world.listener);
+        world.listener = -1;
+        break;
+    case CALL:
+        act->call();
+        break;
+    }
+}
+
+/* What is due is done in the order in which it was said. */
+static bool
+perform_due(uint64_t *next_ns)
+{
+    for (unsigned i = 0; i < world.acts_number; i++) {
+        struct act act = world.acts[i];
+
+        if (act.at_ns <= now_ns()) {
+            memmove(&world.acts[i], &world.acts[i + 1],
+                    (--world.acts_number - i) * sizeof(world.acts[0]));
+            perform(&act);
+            return true;
+        }
+        if (act.at_ns < *next_ns)
+            *next_ns = act.at_ns;
+    }
+    return false;
+}
+
+/* ---- The parent ---- */
+
+static inline void
+go(void)
+{
+    struct http_message message = {.type = HTTP_MESSAGE_GO};
+
+    world.started_ns = message.u.start_ns = now_ns() + world.go_ns;
+    (void)__real_send(world.control, &message, sizeof(message), MSG_NOSIGNAL);
+}
+
+static void (*on_go)(void);
+
+static bool
+hear(void)
+{
+    struct http_message message;
+
+    if (world.control < 0 ||
+        __real_recv(world.control, &message, sizeof(message), MSG_DONTWAIT) <= 0)
+        return false;
+    world.marked += message.type == HTTP_MESSAGE_MARKED;
+    world.done += message.type == HTTP_MESSAGE_DONE;
+    if (message.type == HTTP_MESSAGE_READY) {
+        world.ready++;
+        world.ready_error = message.error;
+        if (!world.holds_go && message.error == 0)
+            go();
+        if (on_go != NULL)
+            on_go();
+    }
+    return true;
+}
+
+/* ---- The server ---- */
+
+static void
+ok_at_once(unsigned client, unsigned query)
+{
+    (void)query;
+    answer(client, OK);
+}
+
+static bool
+accept_one(void)
+{
+    int fd = world.listener < 0 ? -1
+                                : __real_accept4(world.listener, NULL, NULL,
+                                                 SOCK_NONBLOCK | SOCK_CLOEXEC);
+
+    if (fd < 0)
+        return false;
+    ck_assert_uint_lt(world.accepted, CLIENTS_MAX);
+    world.clients[world.accepted].fd = fd;
+    if (world.welcome != NULL)
+        world.welcome(world.accepted);
+    world.accepted++;
+    return true;
+}
+
+static void
+take_requests(unsigned i)
+{
+    struct client *client = &world.clients[i];
+    char *end;
+
+    while (client->fd >= 0 && client->unread > 0 &&
+           (end = memmem(client->bytes, client->unread, "\r\n\r\n", 4)) != NULL) {
+        size_t length = (size_t)(end + 4 - client->bytes);
+
+        client->unread -= length;
+        memmove(client->bytes, end + 4, client->unread);
+        ck_assert_uint_lt(world.queries, ACTS_MAX);
+        world.arrived_ns[world.queries] = now_ns() - world.started_ns;
+        world.serve(i, world.queries++);
+    }
+}
+
+static bool
+read_one(unsigned i)
+{
+    struct client *client = &world.clients[i];
+    ssize_t n;
+
+    if (client->fd < 0 || client->is_unread)
+        return false;
+    n = __real_recv(client->fd, client->bytes + client->unread,
+                    sizeof(client->bytes) - client->unread, MSG_DONTWAIT);
+    if (n < 0 && errno == EAGAIN)
+        return false;
+    if (n <= 0) {
+        close_client(i);
+        return true;
+    }
+    client->unread += (size_t)n;
+    take_requests(i);
+    return true;
+}
+
+static bool
+be_server(void)
+{
+    bool did = accept_one();
+
+    for (unsigned i = 0; i < world.accepted; i++)
+        did = read_one(i) || did;
+    return did;
+}
+
+/* ---- The world ---- */
+
+/* Packets between two TCP sockets of this machine may need a moment. */
+static bool
+wait_for_packets(void)
+{
+    if (!world.is_tcp || world.has_waited)
+        return false;
+    world.has_waited = true;
+    __real_poll(NULL, 0, 2);
+    return true;
+}
+
+static uint64_t
+turn_world(void)
+{
+    uint64_t next_ns = FAKE_TIME_NEVER;
+
+    if (hear() || be_server() || perform_due(&next_ns)) {
+        world.has_waited = false;
+        return FAKE_TIME_LOOK_AGAIN;
+    }
+    if (wait_for_packets())
+        return FAKE_TIME_LOOK_AGAIN;
+    world.has_waited = false;
+    return next_ns;
+}
+
+static inline void
+listen_at(const struct sockaddr *address, socklen_t length, int backlog)
+{
+    world.listener = __real_socket(address->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    ck_assert_int_eq(__real_bind(world.listener, address, length), 0);
+    ck_assert_int_eq(__real_listen(world.listener, backlog), 0);
+}
+
+static inline void
+listen_tcp(void)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET,
+                                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t length = sizeof(address);
+
+    __real_close(world.listener);
+    listen_at((struct sockaddr *)&address, length, 128);
+    ck_assert_int_eq(__real_getsockname(world.listener, (struct sockaddr *)&address, &length), 0);
+    world.is_tcp = true;
+    world.plan.unix_path = NULL;
+    world.plan.port = ntohs(address.sin_port);
+}
+
+static inline void
+listen_unix(int backlog)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    int length = snprintf(address.sun_path + 1, sizeof(address.sun_path) - 1, "http-world-%d",
+                          (int)getpid());
+
+    snprintf(world.path, sizeof(world.path), "@%s", address.sun_path + 1);
+    listen_at((struct sockaddr *)&address,
+              (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length), backlog);
+    world.plan.unix_path = world.path;
+}
+
+static int
+begin_nothing(struct http_requests *requests, unsigned shard, unsigned shards, uint64_t seed)
+{
+    (void)requests;
+    (void)shard;
+    (void)shards;
+    (void)seed;
+    return 0;
+}
+
+static int
+give_request(struct http_requests *requests, uint64_t sequence, struct http_query *query)
+{
+    (void)requests;
+    if (world.asked < ACTS_MAX)
+        world.sequences[world.asked++] = sequence;
+    query->bytes = world.request;
+    query->length = (unsigned)strlen(world.request);
+    return world.next == NULL ? 0 : world.next(requests, sequence, query);
+}
+
+static void
+end_nothing(struct http_requests *requests, uint64_t *calls, uint64_t *ns)
+{
+    (void)requests;
+    *calls = 7;
+    *ns = 700;
+}
+
+static unsigned fds_before;
+
+/* 1 socket * 1 query, closed loop; the server answers at once; GO comes 1 ms after READY. */
+static void
+make_world(void)
+{
+    static const char *const names[] = {"GET /", "POST /"};
+    size_t size = 2 * sizeof(struct http_result);
+
+    fds_before = fake_os_open_fds();
+    fake_time_start(SECONDS(1000), SECONDS(1000000));
+    fake_time_idle = turn_world;
+    on_go = NULL;
+    world = (struct world){
+        .plan = {.ip = "127.0.0.1",
+                 .sockets = 1,
+                 .workers = 1,
+                 .stop = HTTP_STOP_PER_SOCKET,
+                 .queries = 1,
+                 .drain_ns = SECONDS(1),
+                 .arrivals = HTTP_FIXED,
+                 .depth = 1,
+                 .ramp = 16,
+                 .timeout_ns = SECONDS(5),
+                 .requests = &world.requests,
+                 .expect = &world.expect},
+        .requests = {.kinds = 2,
+                     .kind_names = names,
+                     .begin = begin_nothing,
+                     .next = give_request,
+                     .end = end_nothing},
+        .shards = 1,
+        .request = REQUEST,
+        .go_ns = MS(1),
+        .serve = ok_at_once,
+    };
+    ck_assert_ptr_null(http_expect_add_status(&world.expect, "2xx"));
+    world.result = __real_mmap(NULL, size, PROT_READ | PROT_WRITE,
+                               MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    world.mark = world.result + 1;
+    listen_unix(128);
+    sxe_log_set_level(SXE_LOG_FATAL);
+}
+
+static inline struct http_worker
+world_worker(void)
+{
+    int ends[2];
+
+    ck_assert_int_eq(__real_socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
+    world.control = ends[0];
+    return (struct http_worker){.plan = &world.plan,
+                                .shard = world.shard,
+                                .shards = world.shards,
+                                .result = world.result,
+                                .mark = world.mark,
+                                .control = ends[1]};
+}
+
+static void
+end_world(void)
+{
+    for (unsigned i = 0; i < world.accepted; i++)
+        close_client(i);
+    if (world.listener >= 0)
+        __real_close(world.listener);
+    if (world.control >= 0)
+        __real_close(world.control);
+    ck_assert_uint_eq(fake_os_open_fds(), fds_before);
+    fake_time_stop();
+}
+
+/* The whole run; whatever happened in it, the accounts close and nothing is left open. */
+static void
+run_world(void)
+{
+    struct http_worker worker = world_worker();
+
+    world.error = http_worker_run(&worker);
+    while (hear())
+        continue;
+    ck_assert_ptr_null(sxe_loop());
+    ck_assert_msg(http_result_check(world.result) == NULL, "%s",
+                  http_result_check(world.result) == NULL ? "" : http_result_check(world.result));
+    end_world();
+}
+
+/* So many queries ended well, and so many as that. */
+static inline void
+expect_ends(uint64_t ok, enum http_end end, uint64_t number)
+{
+    ck_assert_uint_eq(world.result->ends[HTTP_END_OK], ok);
+    ck_assert_uint_eq(world.result->ends[end], number);
+    ck_assert_uint_eq(http_result_errors(world.result), number);
+}
+
+static inline void
+expect_all_ok(uint64_t number)
+{
+    ck_assert_uint_eq(world.result->ends[HTTP_END_OK], number);
+    ck_assert_uint_eq(http_result_errors(world.result), 0);
+}
+
+#endif

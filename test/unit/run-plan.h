@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: runs a plan made by hand, with the fake worker, and keeps what was printed. Place: fixture
+ * of the coordinator's tests; set_up_run() and tear_down_run() around each case.
+ */
+#ifndef RUN_PLAN_H
+#define RUN_PLAN_H
+
+#include <stdio.h>
+#include <sys/wait.h>
+
+#include "fake-os.h"
+#include "fake-worker.h"
+
+static struct http_plan plan;
+static struct http_run run;
+static char output[16384];
+static char errors[16384];
+static unsigned open_before;
+
+static inline void
+read_back(FILE *file, char *text, size_t size)
+{
+    rewind(file);
+    text[fread(text, 1, size - 1, file)] = '\0';
+    fclose(file);
+}
+
+static inline int
+run_plan(void)
+{
+    FILE *out = tmpfile();
+    FILE *err = tmpfile();
+    int status = http_run(&run, &plan, out, err);
+
+    fake_os_reset();
+    read_back(out, output, sizeof(output));
+    read_back(err, errors, sizeof(errors));
+    return status;
+}
+
+/* Two workers with 100 queries each. */
+static inline void
+set_up_run(void)
+{
+    open_before = fake_os_open_fds();
+    plan = (struct http_plan){.ip = "127.0.0.1",
+                              .port = 8000,
+                              .what = "GET http://127.0.0.1:8000/",
+                              .sockets = 4,
+                              .workers = 2,
+                              .stop = HTTP_STOP_TOTAL,
+                              .requests_max = 200,
+                              .model = HTTP_PARTLY_OPEN,
+                              .rate = 1000,
+                              .rate_end = 1000,
+                              .depth = 1,
+                              .trials = 1,
+                              .quiet = true};
+    memset(&fake_worker, 0, sizeof(fake_worker));
+    fake_worker.queries = 100;
+    http_workers_work = fake_worker_run;
+}
+
+/* No descriptor is left, and no process. */
+static inline void
+tear_down_run(void)
+{
+    http_run_free(&run);
+    ck_assert_uint_eq(fake_os_open_fds(), open_before);
+    ck_assert_int_eq(waitpid(-1, NULL, WNOHANG), -1);
+    ck_assert_int_eq(errno, ECHILD);
+}
+
+static inline void
+check_has(const char *text, const char *part)
+{
+    ck_assert_msg(strstr(text, part) != NULL, "no \"%s\" in \"%s\"", part, text);
+}
+
+#endif

@@ -1,0 +1,583 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The command line of sxe-http, as a plan.
+ */
+#include "command.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "command-line.h"
+#include "fake-os.h"
+#include "requests.h"
+#include "stats.h"
+#include "test-main.h"
+
+#define NS UINT64_C(1000000000)
+
+/* ---- Running it ---- */
+
+static struct http_command command;
+static const struct http_plan *const plan = &command.plan;
+static char output[16000];
+static char errors[4000];
+
+static int
+divert(int fd, FILE *to)
+{
+    int was = dup(fd);
+
+    fflush(NULL);
+    dup2(fileno(to), fd);
+    return was;
+}
+
+static void
+bring_back(int fd, int was, FILE *from, char *text, size_t size)
+{
+    fflush(NULL);
+    dup2(was, fd);
+    close(was);
+    rewind(from);
+    text[fread(text, 1, size - 1, from)] = '\0';
+    fclose(from);
+}
+
+/* Which allocation of the parsing fails, 1 the first; 0 none. */
+static unsigned failing;
+static unsigned injected;
+static const enum fake_call allocations[] = {FAKE_MALLOC, FAKE_CALLOC, FAKE_REALLOC, FAKE_STRDUP};
+
+/* Arguments are copied, for some are cut in place. */
+static char *words[64];
+
+static int
+parse(const char *const *argv)
+{
+    FILE *out = tmpfile();
+    FILE *err = tmpfile();
+    int out_was = divert(1, out);
+    int err_was = divert(2, err);
+    int argc = 0;
+    int result;
+
+    for (; argv[argc] != NULL; argc++) {
+        free(words[argc]);
+        words[argc] = strdup(argv[argc]);
+    }
+    free(words[argc]);
+    words[argc] = NULL;
+    http_command_free(&command);
+    if (failing > 0)
+        fake_os_sweep(allocations, 4, failing, false, ENOMEM);
+    result = http_command_parse(&command, argc, words);
+    injected = fake_os_injected();
+    fake_os_reset();
+    bring_back(1, out_was, out, output, sizeof(output));
+    bring_back(2, err_was, err, errors, sizeof(errors));
+    return result;
+}
+#define PARSE(...) parse((const char *const[]){"sxe-http", __VA_ARGS__, NULL})
+#define GOOD(...)  ck_assert_msg(PARSE(__VA_ARGS__) == COMMAND_LINE_GO_ON, "%s", errors)
+
+static void
+teardown(void)
+{
+    http_command_free(&command);
+    command = (struct http_command){0};
+    for (unsigned i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+        free(words[i]);
+        words[i] = NULL;
+    }
+}
+
+/* The plan's next query, as text. */
+static const char *
+next_query(void)
+{
+    static char text[4000];
+    struct http_query query = {0};
+
+    ck_assert_int_eq(plan->requests->begin(plan->requests, 0, 1, 1), 0);
+    ck_assert_int_eq(plan->requests->next(plan->requests, 0, &query), 0);
+    snprintf(text, sizeof(text), "%.*s", (int)query.length, query.bytes);
+    return text;
+}
+
+/* ---- Where to ---- */
+
+START_TEST(without_arguments_it_is_what_it_was_in_2010)
+{
+    ck_assert_int_eq(parse((const char *const[]){"sxe-http", NULL}), COMMAND_LINE_GO_ON);
+    ck_assert_int_eq(command.what, HTTP_COMMAND_RUN);
+    ck_assert_str_eq(plan->ip, "127.0.0.1");
+    ck_assert_uint_eq(plan->port, 8000);
+    ck_assert_uint_eq(plan->sockets, 1000);
+    ck_assert_int_eq(plan->stop, HTTP_STOP_PER_SOCKET);
+    ck_assert_uint_eq(plan->queries, 1);
+    ck_assert_int_eq(plan->model, HTTP_CLOSED);
+    ck_assert_uint_eq(plan->workers, 1);
+    ck_assert_uint_eq(plan->depth, 1);
+    ck_assert_uint_eq(plan->ramp, 16);
+    ck_assert_uint_eq(plan->timeout_ns, 10 * NS);
+    ck_assert_uint_eq(plan->drain_ns, NS);
+    ck_assert_uint_eq(plan->trials, 1);
+    ck_assert_str_eq(plan->what, "GET http://127.0.0.1:8000/");
+    ck_assert(http_expect_status(plan->expect, 204));
+    ck_assert(!http_expect_status(plan->expect, 304));
+    ck_assert_ptr_ne(strstr(next_query(), "GET / HTTP/1.1\r\n"), NULL);
+    ck_assert_ptr_ne(strstr(next_query(), "\r\nHost: 127.0.0.1:8000\r\n"), NULL);
+}
+END_TEST
+
+START_TEST(the_command_line_of_2010_means_the_same)
+{
+    GOOD("-i", "::1", "-p", "81", "-n", "50", "-c", "10000");
+    ck_assert_str_eq(plan->ip, "::1");
+    ck_assert_uint_eq(plan->port, 81);
+    ck_assert_uint_eq(plan->queries, 50);
+    ck_assert_uint_eq(plan->sockets, 10000);
+    ck_assert_str_eq(plan->authority, "[::1]:81");
+    GOOD("-i", "fe80::1%lo");
+    ck_assert_str_eq(plan->authority, "[fe80::1]:8000");
+}
+END_TEST
+
+START_TEST(a_url_alone_gives_a_result_in_five_seconds)
+{
+    GOOD("http://127.0.0.1:81/a?b=c#d");
+    ck_assert_str_eq(plan->ip, "127.0.0.1");
+    ck_assert_uint_eq(plan->port, 81);
+    ck_assert_int_eq(plan->stop, HTTP_STOP_TIME);
+    ck_assert_uint_eq(plan->duration_ns, 4 * NS);
+    ck_assert_uint_eq(plan->sockets, 64);
+    ck_assert_str_eq(plan->what, "GET http://127.0.0.1:81/a?b=c");
+    ck_assert_ptr_ne(strstr(next_query(), "GET /a?b=c HTTP/1.1\r\n"), NULL);
+}
+END_TEST
+
+START_TEST(an_address_overrides_only_where_to_connect)
+{
+    GOOD("-i", "127.0.0.2", "-p", "82", "http://example.org:81/x");
+    ck_assert_str_eq(plan->ip, "127.0.0.2");
+    ck_assert_uint_eq(plan->port, 82);
+    ck_assert_str_eq(plan->authority, "example.org:81");
+    ck_assert_ptr_ne(strstr(next_query(), "\r\nHost: example.org:81\r\n"), NULL);
+}
+END_TEST
+
+START_TEST(a_unix_socket_is_connected_to)
+{
+    GOOD("--unix", "/run/web.sock");
+    ck_assert_str_eq(plan->unix_path, "/run/web.sock");
+    ck_assert_str_eq(plan->authority, "localhost");
+    GOOD("--unix", "@web", "http://example.org/");
+    ck_assert_str_eq(plan->unix_path, "@web");
+    ck_assert_str_eq(plan->authority, "example.org");
+    GOOD("http+unix:///run/web.sock:/a");
+    ck_assert_str_eq(plan->unix_path, "/run/web.sock");
+    ck_assert_ptr_ne(strstr(next_query(), "GET /a HTTP/1.1\r\n"), NULL);
+}
+END_TEST
+
+START_TEST(sources_and_proxy_headers_are_taken)
+{
+    GOOD("--source", "127.0.0.1-127.0.0.8", "--proxy", "2");
+    ck_assert_ptr_ne(plan->sources, NULL);
+    ck_assert_uint_eq(plan->sources->number, 8);
+    ck_assert_uint_eq(plan->proxy, 2);
+}
+END_TEST
+
+START_TEST(several_urls_take_turns)
+{
+    GOOD("http://127.0.0.1:81/a", "http://127.0.0.1:81/b");
+    ck_assert_str_eq(plan->what, "GET of 2 URLs at http://127.0.0.1:81");
+    ck_assert_uint_eq(plan->requests->kinds, 2);
+    ck_assert_str_eq(plan->requests->kind_names[1], "GET /b");
+    GOOD("-i", "127.0.0.1", "http://a.example/", "http://b.example/");
+    ck_assert_str_eq(plan->authority, "a.example");
+}
+END_TEST
+
+/* ---- How much and when ---- */
+
+START_TEST(each_stop_rule_is_taken)
+{
+    GOOD("-n", "10k");
+    ck_assert_int_eq(plan->stop, HTTP_STOP_PER_SOCKET);
+    ck_assert_uint_eq(plan->queries, 10000);
+    GOOD("--requests", "1.5M");
+    ck_assert_int_eq(plan->stop, HTTP_STOP_TOTAL);
+    ck_assert_uint_eq(plan->requests_max, 1500000);
+    GOOD("-d", "250ms", "-d", "2m");
+    ck_assert_int_eq(plan->stop, HTTP_STOP_TIME);
+    ck_assert_uint_eq(plan->duration_ns, 120 * NS);
+}
+END_TEST
+
+START_TEST(each_model_is_taken)
+{
+    GOOD("-R", "500");
+    ck_assert_int_eq(plan->model, HTTP_PARTLY_OPEN);
+    ck_assert_double_eq(plan->rate, 500);
+    ck_assert_double_eq(plan->rate_end, 500);
+    ck_assert_int_eq(plan->arrivals, HTTP_POISSON);
+    ck_assert_int_eq(plan->stop, HTTP_STOP_TIME);
+    GOOD("-R", "1k:0.05M", "-d", "10", "--open", "--arrivals", "fixed");
+    ck_assert_int_eq(plan->model, HTTP_OPEN);
+    ck_assert_double_eq(plan->rate, 1000);
+    ck_assert_double_eq(plan->rate_end, 50000);
+    ck_assert_int_eq(plan->arrivals, HTTP_FIXED);
+    GOOD("-R", "0.5", "--arrivals", "poisson", "--deadline", "20us");
+    ck_assert_double_eq(plan->rate, 0.5);
+    ck_assert_uint_eq(plan->deadline_ns, 20000);
+}
+END_TEST
+
+START_TEST(times_and_numbers_of_a_run_are_taken)
+{
+    GOOD("-t", "2", "--warmup", "1", "--drain", "0", "--think", "5ms", "--timeout", "1m", "--seed",
+         "7", "-q");
+    ck_assert_uint_eq(plan->workers, 2);
+    ck_assert_uint_eq(plan->warmup_ns, NS);
+    ck_assert_uint_eq(plan->drain_ns, 0);
+    ck_assert_uint_eq(plan->think_ns, 5000000);
+    ck_assert_uint_eq(plan->timeout_ns, 60 * NS);
+    ck_assert_uint_eq(plan->seed, 7);
+    ck_assert(plan->quiet);
+    GOOD("--pipeline", "16", "--connect-ramp", "64");
+    ck_assert_uint_eq(plan->depth, 16);
+    ck_assert_uint_eq(plan->ramp, 64);
+    GOOD("--connect-ramp", "1k/s");
+    ck_assert_double_eq(plan->ramp_rate, 1000);
+    ck_assert_uint_eq(plan->ramp, 16);
+}
+END_TEST
+
+START_TEST(many_queries_a_socket_are_asked_about)
+{
+    GOOD("-n", "1M", "http://127.0.0.1/");
+    ck_assert_str_eq(errors, "sxe-http: -n is for each socket: 64000000 queries in all; use "
+                             "--requests for a total\n");
+}
+END_TEST
+
+/* ---- What ---- */
+
+START_TEST(a_request_is_made_as_asked)
+{
+    GOOD("-m", "PUT", "-H", "X-A: 1", "-H", "Accept:", "-b", "hello", "http://127.0.0.1/a");
+    ck_assert_ptr_ne(strstr(next_query(), "PUT /a HTTP/1.1\r\n"), NULL);
+    ck_assert_ptr_ne(strstr(next_query(), "\r\nX-A: 1\r\n"), NULL);
+    ck_assert_ptr_ne(strstr(next_query(), "\r\nContent-Length: 5\r\n"), NULL);
+    ck_assert_ptr_ne(strstr(next_query(), "\r\n\r\nhello"), NULL);
+    ck_assert_ptr_eq(strstr(next_query(), "Accept:"), NULL);
+    GOOD("-b", "x");
+    ck_assert_ptr_ne(strstr(next_query(), "POST / HTTP/1.1\r\n"), NULL);
+    GOOD("--http1.0");
+    ck_assert_ptr_ne(strstr(next_query(), "GET / HTTP/1.0\r\n"), NULL);
+}
+END_TEST
+
+/* A file with this in it; its name stays until the next call. */
+static const char *
+file_with(const char *bytes, size_t length)
+{
+    static char path[64];
+    FILE *file;
+    int fd;
+
+    snprintf(path, sizeof(path), "/tmp/test-http-command-XXXXXX");
+    fd = mkstemp(path);
+    file = fdopen(fd, "wb");
+    ck_assert_uint_eq(fwrite(bytes, 1, length, file), length);
+    fclose(file);
+    return path;
+}
+
+START_TEST(a_body_comes_from_a_file_byte_by_byte)
+{
+    char at[80];
+    const char *path = file_with("a\0b", 3);
+    struct http_query query = {0};
+
+    snprintf(at, sizeof(at), "@%s", path);
+    GOOD("-b", at);
+    unlink(path);
+    ck_assert_int_eq(plan->requests->begin(plan->requests, 0, 1, 1), 0);
+    ck_assert_int_eq(plan->requests->next(plan->requests, 0, &query), 0);
+    ck_assert_mem_eq(query.bytes + query.length - 3, "a\0b", 3);
+}
+END_TEST
+
+START_TEST(request_files_scripts_and_logs_are_sources)
+{
+    static const char log[] = "::1 - - [21/Nov/2026:10:00:00 +0000] \"GET /l HTTP/1.1\" 200 1\n";
+    static const char script[] = "wrk.path = \"/from-a-script\"\n";
+    static const char scenario[] = "return {kinds = {{name = \"one\", path = \"/one\"}}}\n";
+    const char *path = file_with("GET /raw HTTP/1.1\r\nHost: a\r\n\r\n", 30);
+    char name[80];
+
+    snprintf(name, sizeof(name), "%s", path);
+    GOOD("--request-file", name, "http://127.0.0.1:81/");
+    unlink(name);
+    ck_assert_str_eq(next_query(), "GET /raw HTTP/1.1\r\nHost: a\r\n\r\n");
+    snprintf(name, sizeof(name), "%s", file_with(log, sizeof(log) - 1));
+    GOOD("--replay", name, "--speed", "2.5");
+    unlink(name);
+    ck_assert_int_eq(plan->stop, HTTP_STOP_REPLAY);
+    ck_assert_int_eq(plan->model, HTTP_PARTLY_OPEN);
+    ck_assert_double_eq(plan->replay_speed, 2.5);
+    ck_assert_ptr_ne(strstr(next_query(), "GET /l HTTP/1.1\r\n"), NULL);
+    snprintf(name, sizeof(name), "%s", file_with(script, sizeof(script) - 1));
+    GOOD("-s", name, "http://127.0.0.1:81/", "--", "for", "--it");
+    unlink(name);
+    ck_assert_int_eq(command.argc, 2);
+    ck_assert_str_eq(command.argv[1], "--it");
+    ck_assert_ptr_eq(command.script, plan->requests);
+    ck_assert_ptr_ne(strstr(next_query(), "GET /from-a-script HTTP/1.1\r\n"), NULL);
+    snprintf(name, sizeof(name), "%s", file_with(scenario, sizeof(scenario) - 1));
+    GOOD("--scenario", name);
+    unlink(name);
+    ck_assert_str_eq(plan->requests->kind_names[0], "one");
+}
+END_TEST
+
+/* ---- Judging and saying ---- */
+
+START_TEST(expectations_replace_the_default)
+{
+    char field[] = "X-A: b";
+
+    GOOD("--expect-status", "404", "--expect-status", "5xx", "--expect-header", field,
+         "--expect-body", "hello");
+    ck_assert(http_expect_status(plan->expect, 404));
+    ck_assert(http_expect_status(plan->expect, 503));
+    ck_assert(!http_expect_status(plan->expect, 200));
+    ck_assert_uint_eq(plan->expect->fields, 1);
+    ck_assert_uint_eq(plan->expect->body_length, 5);
+}
+END_TEST
+
+START_TEST(judgements_are_taken)
+{
+    GOOD("--trials", "8", "--server-cmd", "./server", "--threshold", "p99<20ms", "--threshold",
+         "errors<1%", "--baseline", "a.json", "--aa");
+    ck_assert_uint_eq(plan->trials, 8);
+    ck_assert_uint_eq(plan->trials_max, 8);
+    ck_assert_str_eq(plan->server_cmd, "./server");
+    ck_assert_str_eq(plan->thresholds[1], "errors<1%");
+    ck_assert_ptr_eq(plan->thresholds[2], NULL);
+    ck_assert_str_eq(plan->baseline, "a.json");
+    ck_assert(plan->aa);
+    GOOD("--until-ci", "2%");
+    ck_assert_double_eq_tol(plan->until_ci, 0.02, 1e-9);
+    ck_assert_uint_eq(plan->trials, HTTP_TRIALS_MIN);
+    ck_assert_uint_gt(plan->trials_max, HTTP_TRIALS_MIN);
+    GOOD("--until-ci", "2", "--trials", "100");
+    ck_assert_uint_eq(plan->trials_max, 100);
+    GOOD("--find", "p99<10ms");
+    ck_assert_str_eq(plan->find, "p99<10ms");
+    ck_assert_int_eq(plan->stop, HTTP_STOP_TIME);
+}
+END_TEST
+
+START_TEST(outputs_are_taken)
+{
+    GOOD("--json", "a", "--csv", "b", "--candles", "c", "--hgrm", "d", "--html", "-");
+    ck_assert_str_eq(plan->json, "a");
+    ck_assert_str_eq(plan->csv, "b");
+    ck_assert_str_eq(plan->candles, "c");
+    ck_assert_str_eq(plan->hgrm, "d");
+    ck_assert_str_eq(plan->html, "-");
+}
+END_TEST
+
+START_TEST(other_commands_are_known)
+{
+    GOOD("compare", "a.json", "b.json");
+    ck_assert_int_eq(command.what, HTTP_COMMAND_COMPARE);
+    ck_assert_int_eq(command.argc, 2);
+    ck_assert_str_eq(command.argv[1], "b.json");
+    GOOD("html", "a.json");
+    ck_assert_int_eq(command.what, HTTP_COMMAND_OVERLAY);
+    GOOD("--selftest");
+    ck_assert_int_eq(command.what, HTTP_COMMAND_SELFTEST);
+}
+END_TEST
+
+START_TEST(help_fits_a_screen_and_all_of_it_a_line)
+{
+    unsigned lines = 0;
+
+    ck_assert_int_eq(PARSE("-h"), EXIT_SUCCESS);
+    for (const char *at = output; (at = strchr(at, '\n')) != NULL; at++)
+        lines++;
+    ck_assert_uint_le(lines, 40);
+    ck_assert_int_eq(PARSE("--help"), EXIT_SUCCESS);
+    for (char *at = strtok_r(output, "\n", &(char *){NULL}); at != NULL; at = NULL)
+        ck_assert_uint_le(strlen(at), 100);
+}
+END_TEST
+
+/* ---- What cannot be ---- */
+
+#define U1 "http://127.0.0.1:81/a"
+
+static const struct {
+    const char *argv[7];
+    const char *says;
+} refused[] = {
+    {{"-i", "300.1.1.1"}, "'300.1.1.1'; it must be an IPv4 or IPv6 address"},
+    {{"-i", "localhost"}, "'localhost'; it must be"},
+    {{"-i", "1:2:3:4:5:6:7:8:1:2:3:4:5:6:7:8:1:2:3:4:5:6:7:8:1:2:3:4:5:6:7:8:9"}, "it must be"},
+    {{"-i", "1111:2222:3333:4444:5555:6666:7777:8888:9999:aaaa:bbbb"}, "it must be"},
+    {{"-p", "0"}, "from 1 to 65535"},
+    {{"--proxy", "3"}, "from 1 to 2"},
+    {{"--source", "x"}, "the source (--source) is 'x'"},
+    {{"--unix", "/a", "-p", "80"}, "--unix goes without"},
+    {{"--unix", "/a", "--source", "127.0.0.1"}, "--unix goes without"},
+    {{"-n", "0"}, "the number of queries a socket (-n)"},
+    {{"--requests", "none"}, "the number of queries (--requests)"},
+    {{"-d", "soon"}, "the duration (-d)"},
+    {{"-n", "1", "-d", "1"}, "-n and -d are both given"},
+    {{"-c", "0"}, "the number of sockets (-c)"},
+    {{"-c", "2", "-t", "3"}, "3 workers (-t) for 2 sockets"},
+    {{"--connect-ramp", "0"}, "the ramp of connects"},
+    {{"--connect-ramp", "1/m"}, "the ramp of connects"},
+    {{"-R", "fast"}, "the rate (-R) is 'fast'"},
+    {{"-R", "0"}, "the rate (-R) is '0'"},
+    {{"-R", "-1"}, "the rate (-R) is '-1'"},
+    {{"-R", "1x"}, "the rate (-R) is '1x'"},
+    {{"-R", "1:"}, "the rate (-R) is '1:'"},
+    {{"-R", "1:2", "-n", "1"}, "a ramp, which needs a duration"},
+    {{"--open"}, "give one with -R"},
+    {{"--arrivals", "fixed"}, "give one with -R"},
+    {{"--arrivals", "odd"}, "they must be poisson or fixed"},
+    {{"--deadline", "1"}, "give one with -R"},
+    {{"-R", "1", "--open", "--deadline", "1"}, "nothing waits for a --deadline"},
+    {{"--find", "p99"}, "the condition (--find) is 'p99'"},
+    {{"--find", "p99<1ms", "--trials", "2"}, "goes without --trials"},
+    {{"--find", "p99<1ms", "-n", "2"}, "it goes without -n"},
+    {{"--think", "1", "-R", "1"}, "--think is a pause"},
+    {{"--think", "1", "--pipeline", "2"}, "--think is a pause"},
+    {{"--replay", "/none", "-R", "1"}, "--replay has times of its own"},
+    {{"--replay", "/none"}, "/none"},
+    {{"-s", "/none"}, "/none"},
+    {{"-s", "a", "--scenario", "b"}, "one of them is enough"},
+    {{"-s", "a", U1, U1}, "there are several URLs, but the requests come from a"},
+    {{"--scenario", "a", U1, U1}, "come from a"},
+    {{"--replay", "a", U1, U1}, "come from a"},
+    {{"--request-file", "a", U1, U1}, "come from a"},
+    {{"--request-file", "/none"}, "the request file '/none': "},
+    {{U1, "--", "x"}, "'x' stands behind --"},
+    {{"https://127.0.0.1/"}, "https is not there yet"},
+    {{U1, "https://127.0.0.1/"}, "https is not there yet"},
+    {{U1, "http://127.0.0.1:82/"}, "but the first one names 127.0.0.1:81"},
+    {{"http://no-such-host.invalid/"}, "the URL is 'http://no-such-host.invalid/'"},
+    {{"-m", "G T"}, "Try --help"},
+    {{"-b", "@/none"}, "the body (--body) is '@/none': No such file or directory"},
+    {{"-b", "@/dev/zero"}, "it has more than 64 MiB"},
+    {{"-b", "@/tmp"}, "Is a directory"},
+    {{"--speed", "0"}, "the speed (--speed)"},
+    {{"--until-ci", "99%"}, "up to 50%"},
+    {{"--expect-status", "many"}, "the status (--expect-status) is 'many'"},
+    {{"--expect-header", ":"}, "the header (--expect-header)"},
+    {{"--expect-body", "@/none"}, "the body (--expect-body)"},
+    {{"--threshold", "p99"}, "the threshold is 'p99'"},
+    {{"--trials", "1000"}, "the number of trials"},
+    {{"compare", "a"}, "compare needs two files"},
+    {{"compare", "a", "b", "c"}, "compare needs two files"},
+    {{"html"}, "html needs one file or more"},
+    {{"--timeout", "-1"}, "the timeout"},
+    {{"--seed", "x"}, "the seed"},
+};
+
+START_TEST(what_cannot_be_is_said)
+{
+    const char *argv[9] = {"sxe-http"};
+
+    for (unsigned i = 0; refused[_i].argv[i] != NULL; i++)
+        argv[i + 1] = refused[_i].argv[i];
+    ck_assert_int_eq(parse(argv), COMMAND_LINE_WRONG);
+    ck_assert_str_eq(output, "");
+    ck_assert_msg(strncmp(errors, "sxe-http: ", 10) == 0, "%s", errors);
+    ck_assert_msg(strstr(errors, refused[_i].says) != NULL, "%s", errors);
+}
+END_TEST
+
+START_TEST(more_than_there_is_room_for_is_refused)
+{
+    const char *argv[60] = {"sxe-http"};
+
+    for (unsigned i = 0; i < 16; i++) {
+        argv[1 + 2 * i] = "--threshold";
+        argv[2 + 2 * i] = "p99<1s";
+    }
+    ck_assert_int_eq(parse(argv), COMMAND_LINE_WRONG);
+    ck_assert_str_eq(errors, "sxe-http: there are more than 15 thresholds. Try --help.\n");
+    for (unsigned i = 0; i < 17; i++) {
+        argv[1 + 2 * i] = "--request-file";
+        argv[2 + 2 * i] = "x";
+    }
+    ck_assert_int_eq(parse(argv), COMMAND_LINE_WRONG);
+    ck_assert_str_eq(errors, "sxe-http: there are more than 16 request files. Try --help.\n");
+}
+END_TEST
+
+START_TEST(each_allocation_may_fail)
+{
+    failing = 1;
+    do {
+        int result = PARSE("-b", "@/dev/null", U1);
+
+        if (result != COMMAND_LINE_GO_ON)
+            ck_assert_msg(strncmp(errors, "sxe-http: ", 10) == 0, "%u: %s", failing, errors);
+        failing++;
+    } while (injected != 0);
+    ck_assert_uint_gt(failing, 4);
+    failing = 0;
+}
+END_TEST
+
+#define COUNT(table) (sizeof(table) / sizeof(table[0]))
+
+int
+main(void)
+{
+    Suite *suite = suite_create("http-command");
+    TCase *plans = tcase_create("plans");
+    TCase *refusals = tcase_create("refusals");
+
+    tcase_add_checked_fixture(plans, NULL, teardown);
+    tcase_add_test(plans, without_arguments_it_is_what_it_was_in_2010);
+    tcase_add_test(plans, the_command_line_of_2010_means_the_same);
+    tcase_add_test(plans, a_url_alone_gives_a_result_in_five_seconds);
+    tcase_add_test(plans, an_address_overrides_only_where_to_connect);
+    tcase_add_test(plans, a_unix_socket_is_connected_to);
+    tcase_add_test(plans, sources_and_proxy_headers_are_taken);
+    tcase_add_test(plans, several_urls_take_turns);
+    tcase_add_test(plans, each_stop_rule_is_taken);
+    tcase_add_test(plans, each_model_is_taken);
+    tcase_add_test(plans, times_and_numbers_of_a_run_are_taken);
+    tcase_add_test(plans, many_queries_a_socket_are_asked_about);
+    tcase_add_test(plans, a_request_is_made_as_asked);
+    tcase_add_test(plans, a_body_comes_from_a_file_byte_by_byte);
+    tcase_add_test(plans, request_files_scripts_and_logs_are_sources);
+    tcase_add_test(plans, expectations_replace_the_default);
+    tcase_add_test(plans, judgements_are_taken);
+    tcase_add_test(plans, outputs_are_taken);
+    tcase_add_test(plans, other_commands_are_known);
+    tcase_add_test(plans, help_fits_a_screen_and_all_of_it_a_line);
+    suite_add_tcase(suite, plans);
+    tcase_add_checked_fixture(refusals, NULL, teardown);
+    tcase_add_loop_test(refusals, what_cannot_be_is_said, 0, COUNT(refused));
+    tcase_add_test(refusals, more_than_there_is_room_for_is_refused);
+    tcase_add_test(refusals, each_allocation_may_fail);
+    suite_add_tcase(suite, refusals);
+    return sxe_test_main(suite);
+}

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * --find with workers that make up a server: it answers so many a second, and slower when it is
+ * busier.
+ */
+#include "run-plan.h"
+#include "test-main.h"
+
+/* 1 ms, and more as the rate comes near 50,000; one of 50 ten times as long. */
+static uint64_t
+busy_latency_ns(double rate, uint64_t nth)
+{
+    double free = rate < 49000 ? 1 - rate / 50000 : 0.02;
+    double ns = 1e6 / free;
+
+    return (uint64_t)(nth % 50 == 0 ? 10 * ns : ns);
+}
+
+static void
+set_up(void)
+{
+    set_up_run();
+    fake_worker.queries = 0;
+    fake_worker.latency_ns = busy_latency_ns;
+    plan.stop = HTTP_STOP_TIME;
+    plan.duration_ns = 5 * SXE_NS_PER_MS;
+    plan.find = "p99<20ms"; /* 1 ms * 10 / (1 - rate / 50000) */
+}
+
+static void
+check_found(double low, double high)
+{
+    ck_assert_msg(run.found_rate >= low && run.found_rate <= high, "found %f in %s",
+                  run.found_rate, errors);
+}
+
+START_TEST(the_rate_at_which_the_condition_stops_to_hold_is_found)
+{
+    ck_assert_int_eq(run_plan(), 0);
+    check_found(24000, 25600);
+    ck_assert_int_eq(run.status, HTTP_EXIT_OK);
+    ck_assert_uint_eq(run.trials_number, 1);
+    ck_assert_str_eq(errors, "");
+}
+END_TEST
+
+START_TEST(the_steps_are_a_curve_by_rate)
+{
+    ck_assert_int_eq(run_plan(), 0);
+    ck_assert_uint_gt(run.steps_number, 5);
+    for (unsigned i = 0; i < run.steps_number; i++) {
+        const struct http_step *step = &run.steps[i];
+
+        ck_assert(i == 0 || step->rate >= run.steps[i - 1].rate);
+        ck_assert_uint_le(step->p50_ns, step->p90_ns);
+        ck_assert_uint_le(step->p90_ns, step->p99_ns);
+        ck_assert_uint_le(step->p99_ns, step->p999_ns);
+        ck_assert_double_gt(step->figure, 0);
+        ck_assert_double_gt(step->achieved, 0.5 * step->rate);
+        ck_assert(step->is_told);
+    }
+}
+END_TEST
+
+START_TEST(what_is_reported_is_the_found_rate_once_more)
+{
+    ck_assert_int_eq(run_plan(), 0);
+    double seconds = (double)run.total->elapsed_ns / 1e9;
+    ck_assert_double_eq_tol((double)run.total->ends[HTTP_END_OK] / seconds / run.found_rate, 1,
+                            0.2);
+    ck_assert_ptr_eq(http_result_check(run.total), NULL);
+    ck_assert_uint_eq(run.total->opened, 4);
+}
+END_TEST
+
+START_TEST(each_step_is_said)
+{
+    plan.quiet = false;
+    ck_assert_int_eq(run_plan(), 0);
+    check_has(errors, "find      1000/s  ok ");
+    check_has(errors, "p99<20ms: holds\n");
+    check_has(errors, "p99<20ms: does not hold\n");
+}
+END_TEST
+
+START_TEST(the_search_begins_at_the_rate_that_is_given)
+{
+    plan.rate = 24000;
+    plan.quiet = false;
+    ck_assert_int_eq(run_plan(), 0);
+    check_has(errors, "find      24000/s  ok ");
+    check_found(24000, 25600);
+}
+END_TEST
+
+START_TEST(without_one_it_begins_at_a_thousand)
+{
+    plan.rate = 0;
+    plan.model = HTTP_CLOSED;
+    plan.quiet = false;
+    ck_assert_int_eq(run_plan(), 0);
+    check_has(errors, "find      1000/s  ok ");
+}
+END_TEST
+
+START_TEST(a_rate_that_is_not_answered_does_not_hold_however_fast_the_answers_are)
+{
+    fake_worker.latency_ns = NULL;
+    fake_worker.capacity = 5000;
+    ck_assert_int_eq(run_plan(), 0);
+    check_found(4700, 5250);
+}
+END_TEST
+
+START_TEST(when_no_rate_holds_the_threshold_is_missed)
+{
+    plan.find = "p99<1us";
+    ck_assert_int_eq(run_plan(), 0);
+    check_found(0, 0);
+    ck_assert_int_eq(run.status, HTTP_EXIT_THRESHOLD);
+}
+END_TEST
+
+START_TEST(too_few_samples_do_not_hold_and_say_so)
+{
+    plan.find = "p99.999<1s";
+    plan.quiet = false;
+    ck_assert_int_eq(run_plan(), 0);
+    check_found(0, 0);
+    check_has(errors, "too few to tell; a longer -d helps");
+}
+END_TEST
+
+static void
+use_all_of_a_cpu(const struct http_worker *worker)
+{
+    worker->result->cpu_user_ns = worker->result->elapsed_ns;
+}
+
+START_TEST(when_the_client_was_busy_where_it_ended_the_result_is_suspect)
+{
+    fake_worker.bad_shard = 1;
+    fake_worker.do_at_mark = use_all_of_a_cpu;
+    ck_assert_int_eq(run_plan(), 0);
+    ck_assert_int_eq(run.status, HTTP_EXIT_SUSPECT);
+    check_has(run.verdict.reasons[0], "cpu");
+    check_has(run.verdict.reasons[run.verdict.number - 1], "/s, which ended the search: client cpu");
+}
+END_TEST
+
+static void
+interrupt_at_third_mark(const struct http_worker *worker)
+{
+    static unsigned marks;
+
+    (void)worker;
+    if (++marks == 3 * 2 + 1)
+        kill(getppid(), SIGINT);
+}
+
+START_TEST(an_interrupted_search_reports_what_it_tried)
+{
+    fake_worker.bad_shard = 2;
+    fake_worker.do_at_mark = interrupt_at_third_mark;
+    ck_assert_int_eq(run_plan(), 0);
+    ck_assert_int_eq(run.status, HTTP_EXIT_INTERRUPTED);
+    ck_assert_uint_ge(run.steps_number, 1);
+    ck_assert_uint_le(run.steps_number, 3);
+    ck_assert_double_gt(run.found_rate, 0);
+}
+END_TEST
+
+static void
+interrupt_at_first_mark(const struct http_worker *worker)
+{
+    (void)worker;
+    kill(getppid(), SIGINT);
+}
+
+/* The second step's, so that this takes but a second. */
+static void
+interrupt_at_fourth_mark(const struct http_worker *worker)
+{
+    static unsigned marks;
+
+    (void)worker;
+    if (++marks == 4)
+        kill(getppid(), SIGINT);
+}
+
+START_TEST(a_step_ends_as_soon_as_it_can_be_told)
+{
+    plan.duration_ns = 3600 * SXE_NS_PER_SECOND;
+    fake_worker.bad_shard = 1;
+    fake_worker.do_at_mark = interrupt_at_fourth_mark;
+    ck_assert_int_eq(run_plan(), 0);
+    ck_assert_uint_eq(run.steps_number, 1);
+    ck_assert(run.steps[0].holds);
+}
+END_TEST
+
+START_TEST(a_search_that_is_interrupted_at_once_reports_what_was_counted)
+{
+    fake_worker.bad_shard = 1;
+    fake_worker.do_at_mark = interrupt_at_first_mark;
+    plan.workers = 1;
+    ck_assert_int_eq(run_plan(), 0);
+    ck_assert_int_eq(run.status, HTTP_EXIT_INTERRUPTED);
+    ck_assert_uint_eq(run.steps_number, 0);
+    ck_assert_uint_eq(run.trials_number, 1);
+}
+END_TEST
+
+START_TEST(workers_that_cannot_start_end_the_search)
+{
+    fake_worker.ready_error = EMFILE;
+    ck_assert_int_eq(run_plan(), HTTP_EXIT_ERRORS);
+    ck_assert_str_eq(errors, "sxe-http: cannot start: Too many open files\n");
+}
+END_TEST
+
+START_TEST(without_memory_there_is_no_search)
+{
+    fake_os_fail(FAKE_MMAP, 3 + (unsigned)_i, 1, ENOMEM);
+    ck_assert_int_eq(run_plan(), HTTP_EXIT_ERRORS);
+    ck_assert_str_eq(errors, "sxe-http: no memory for the results of 2 workers\n");
+}
+END_TEST
+
+int
+main(void)
+{
+    Suite *suite = suite_create("http-find");
+    TCase *all = tcase_create("all");
+
+    tcase_add_test(all, the_rate_at_which_the_condition_stops_to_hold_is_found);
+    tcase_add_test(all, the_steps_are_a_curve_by_rate);
+    tcase_add_test(all, what_is_reported_is_the_found_rate_once_more);
+    tcase_add_test(all, a_step_ends_as_soon_as_it_can_be_told);
+    tcase_add_test(all, each_step_is_said);
+    tcase_add_test(all, the_search_begins_at_the_rate_that_is_given);
+    tcase_add_test(all, without_one_it_begins_at_a_thousand);
+    tcase_add_test(all, a_rate_that_is_not_answered_does_not_hold_however_fast_the_answers_are);
+    tcase_add_test(all, when_no_rate_holds_the_threshold_is_missed);
+    tcase_add_test(all, too_few_samples_do_not_hold_and_say_so);
+    tcase_add_test(all, when_the_client_was_busy_where_it_ended_the_result_is_suspect);
+    tcase_add_test(all, an_interrupted_search_reports_what_it_tried);
+    tcase_add_test(all, a_search_that_is_interrupted_at_once_reports_what_was_counted);
+    tcase_add_test(all, workers_that_cannot_start_end_the_search);
+    tcase_add_loop_test(all, without_memory_there_is_no_search, 0, 2);
+    tcase_add_checked_fixture(all, set_up, tear_down_run);
+    suite_add_tcase(suite, all);
+    return sxe_test_main(suite);
+}

@@ -1,0 +1,683 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Runs for programs: what is written is read again, by jansson and by hand.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <math.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "fake-os.h"
+#include "http-run-fixture.h"
+#include "output.h"
+#include "test-main.h"
+
+static struct made made;
+
+static char *
+written_by(int (*write)(FILE *, const struct http_run *))
+{
+    FILE *out = tmpfile();
+
+    ck_assert_ptr_nonnull(out);
+    ck_assert_int_eq(write(out, &made.run), 0);
+    return text_of(out, NULL);
+}
+
+/* ---- JSON ---- */
+
+static json_t *
+read_json(void)
+{
+    json_error_t error;
+    char *text = written_by(http_output_json);
+    json_t *root = json_loads(text, 0, &error);
+
+    ck_assert_msg(root != NULL, "line %d: %s", error.line, error.text);
+    free(text);
+    return root;
+}
+
+/* "total.accounts.ends.ok", where ":" stands for a "." in a name. */
+static json_t *
+at(json_t *value, const char *path)
+{
+    while (value != NULL && *path != '\0') {
+        size_t length = strcspn(path, ".");
+        char name[64];
+
+        snprintf(name, sizeof(name), "%.*s", (int)length, path);
+        if (strchr(name, ':') != NULL)
+            *strchr(name, ':') = '.';
+        value = json_is_array(value) ? json_array_get(value, strtoul(name, NULL, 10))
+                                     : json_object_get(value, name);
+        path += length + (path[length] == '.');
+    }
+    return value;
+}
+
+static double
+number_at(json_t *root, const char *path)
+{
+    ck_assert_msg(json_is_number(at(root, path)), "no number at %s", path);
+    return json_number_value(at(root, path));
+}
+
+static const char *
+text_at(json_t *root, const char *path)
+{
+    ck_assert_msg(json_is_string(at(root, path)), "no text at %s", path);
+    return json_string_value(at(root, path));
+}
+
+START_TEST(json_has_the_run_with_its_trials_and_their_sum)
+{
+    json_t *root;
+
+    make_run(&made, 2);
+    root = read_json();
+    ck_assert_double_eq(number_at(root, "sxe_http"), 1);
+    ck_assert_str_eq(text_at(root, "started_at"), "2026-11-21T10:00:00Z");
+    ck_assert_str_eq(text_at(root, "command.2"), "5k");
+    ck_assert_str_eq(text_at(root, "fingerprint.cpu model"), "a \"fast\" one");
+    ck_assert_str_eq(text_at(root, "plan.what"), "GET http://192.0.2.1:8000/");
+    ck_assert_str_eq(text_at(root, "plan.model"), "closed");
+    ck_assert_str_eq(text_at(root, "plan.arrivals"), "poisson");
+    ck_assert_double_eq(number_at(root, "plan.duration_s"), 4);
+    ck_assert_double_eq(number_at(root, "status"), 0);
+    ck_assert_uint_eq(json_array_size(at(root, "trials")), 2);
+    ck_assert_double_eq(number_at(root, "trials.1.rate"), 5000);
+    ck_assert_double_eq(number_at(root, "trials.1.seconds"), 4);
+    ck_assert_double_eq(number_at(root, "total.rate"), 5000);
+    ck_assert_double_eq(number_at(root, "total.seconds"), 8);
+    ck_assert_double_eq(number_at(root, "total.accounts.ends.ok"), 2 * MADE_QUERIES);
+    ck_assert_double_eq(number_at(root, "total.sockets.opened"), 128);
+    ck_assert_double_eq(number_at(root, "total.timeline.width_s"), 0.02);
+    ck_assert_double_eq(number_at(root, "total.timeline.slices.0.2"), 200);
+    ck_assert_str_eq(text_at(root, "total.kinds.1.name"), "POST, \"all\"</script>");
+    ck_assert_double_eq(number_at(root, "total.kinds.0.clients.0.0"), MADE_QUERIES / 8.);
+    ck_assert_double_eq(number_at(root, "figures.rate.middle"), 5000);
+    ck_assert_double_eq_tol(number_at(root, "figures.service:p50.middle"), 250, 1e-9);
+    ck_assert(json_is_false(at(root, "figures.rate.is_known")));
+    ck_assert(json_is_null(at(root, "noise")));
+    ck_assert(json_is_null(at(root, "find")));
+    ck_assert_double_eq(number_at(root, "verdict.cpu"), 0.5);
+    json_decref(root);
+    free_run(&made);
+}
+END_TEST
+
+START_TEST(json_histograms_have_all_buckets_and_no_percentile_that_cannot_be_told)
+{
+    static const char *const names[] = {"connect", "first_byte", "service", "response"};
+    json_t *root;
+    size_t i;
+    json_t *bucket;
+
+    make_run(&made, 1);
+    root = read_json();
+    for (unsigned k = 0; k < 4; k++) {
+        json_t *times = at(at(root, "total"), names[k]);
+        double count = 0;
+        double before = -1;
+
+        json_array_foreach(at(times, "histogram"), i, bucket)
+        {
+            ck_assert_double_gt(number_at(bucket, "0"), before);
+            ck_assert_double_ge(number_at(bucket, "1"), number_at(bucket, "0"));
+            before = number_at(bucket, "1");
+            count += number_at(bucket, "2");
+        }
+        ck_assert_double_eq(count, number_at(times, "count"));
+        ck_assert_double_eq(before, number_at(times, "max"));
+    }
+    ck_assert(json_is_null(at(root, "total.connect.p99")));
+    ck_assert_double_eq(number_at(root, "total.connect.p50"), 131.499);
+    ck_assert_double_eq(number_at(root, "total.connect.mean"), 131.5);
+    ck_assert_double_eq(
+        number_at(root, "total.service.p99:9"),
+        (double)http_histogram_quantile(&made.run.total->service, 0.999) / 1000);
+    ck_assert(json_is_null(at(root, "total.service.p99:99")));
+    ck_assert_double_eq(number_at(root, "total.client.timer_error.count"), 0);
+    ck_assert_ptr_null(at(root, "total.client.timer_error.p50"));
+    json_decref(root);
+    free_run(&made);
+}
+END_TEST
+
+START_TEST(json_has_what_was_judged)
+{
+    struct http_run *run = &made.run;
+    json_t *root;
+
+    make_run(&made, 1);
+    make_find(&made);
+    made.plan.model = HTTP_OPEN;
+    made.plan.arrivals = HTTP_FIXED;
+    made.plan.thresholds[0] = "p99<1us";
+    made.plan.thresholds[1] = "errors<1%";
+    made.plan.thresholds[2] = "p99.999<1s";
+    run->noise = (struct http_interval){0.98, 1, 1.02, true};
+    run->total->first_bad_status = 503;
+    run->total->first_error = EPIPE;
+    run->total->kinds = 3;
+    run->total->clients = 1;
+    run->verdict.number = 1;
+    snprintf(run->verdict.reasons[0], HTTP_REASON_MAX, "loop lag");
+    run->status = HTTP_EXIT_THRESHOLD;
+    run->is_interrupted = true;
+    root = read_json();
+    ck_assert_str_eq(text_at(root, "plan.model"), "open");
+    ck_assert_str_eq(text_at(root, "plan.arrivals"), "fixed");
+    ck_assert_str_eq(text_at(root, "thresholds.0.condition"), "p99<1us");
+    ck_assert(json_is_false(at(root, "thresholds.0.holds")));
+    ck_assert(json_is_true(at(root, "thresholds.0.is_told")));
+    ck_assert(json_is_true(at(root, "thresholds.1.holds")));
+    ck_assert(json_is_false(at(root, "thresholds.2.is_told")));
+    ck_assert_str_eq(text_at(root, "find.condition"), "p99<10ms");
+    ck_assert_double_eq(number_at(root, "find.found_rate"), 8500);
+    ck_assert_uint_eq(json_array_size(at(root, "find.steps")), 8);
+    ck_assert(json_is_true(at(root, "find.steps.0.holds")));
+    ck_assert_double_eq(number_at(root, "noise.high"), 1.02);
+    ck_assert_str_eq(text_at(root, "verdict.reasons.0"), "loop lag");
+    ck_assert_double_eq(number_at(root, "status"), 3);
+    ck_assert(json_is_true(at(root, "is_interrupted")));
+    ck_assert_double_eq(number_at(root, "total.accounts.first_bad_status"), 503);
+    ck_assert_str_eq(text_at(root, "total.accounts.first_error"), strerror(EPIPE));
+    ck_assert_str_eq(text_at(root, "total.kinds.2.name"), "request");
+    ck_assert_double_eq(number_at(root, "total.kinds.2.clients.0.2"),
+                        (double)run->total->by_client[2].sum_ns /
+                            (double)run->total->by_client[2].count / 1000);
+    json_decref(root);
+    free_run(&made);
+}
+END_TEST
+
+START_TEST(json_of_a_run_in_which_nothing_happened_has_no_number_that_is_none)
+{
+    json_t *root;
+
+    make_run(&made, 0);
+    for (unsigned i = 0; i < HTTP_FIGURES; i++)
+        made.run.figures[i].middle = NAN;
+    made.plan.requests = NULL;
+    made.run.total->kinds = 1;
+    made.run.total->clients = 1;
+    root = read_json();
+    ck_assert_double_eq(number_at(root, "total.rate"), 0);
+    ck_assert(json_is_null(at(root, "figures.rate.middle")));
+    ck_assert_str_eq(text_at(root, "total.kinds.0.name"), "request");
+    ck_assert_double_eq(number_at(root, "total.kinds.0.clients.0.2"), 0);
+    json_decref(root);
+    free_run(&made);
+}
+END_TEST
+
+/* ---- CSV ---- */
+
+static unsigned
+fields_of(const char *line, size_t length)
+{
+    unsigned fields = 1;
+    bool is_quoted = false;
+
+    for (size_t i = 0; i < length; i++) {
+        is_quoted ^= line[i] == '"';
+        fields += line[i] == ',' && !is_quoted;
+    }
+    return fields;
+}
+
+/* The lines, which all have that many fields, or as many as the first. */
+static unsigned
+ck_lines(const char *text, unsigned fields)
+{
+    unsigned lines = 0;
+
+    while (*text != '\0') {
+        const char *end = strstr(text, "\r\n");
+
+        ck_assert_ptr_nonnull(end);
+        if (fields == 0)
+            fields = fields_of(text, (size_t)(end - text));
+        ck_assert_uint_eq(fields_of(text, (size_t)(end - text)), fields);
+        ck_assert_ptr_null(memchr(text, '\n', (size_t)(end - text)));
+        text = end + 2;
+        lines++;
+    }
+    return lines;
+}
+
+START_TEST(csv_has_a_line_a_trial_and_one_for_all)
+{
+    char *text;
+
+    make_run(&made, 3);
+    text = written_by(http_output_csv);
+    ck_assert_uint_eq(ck_lines(text, 0), 5);
+    ck_assert_int_eq(strncmp(text, "trial,seconds,rate,", 19), 0);
+    ck_assert_ptr_nonnull(strstr(text, ",service_p99.9_us,"));
+    ck_assert_ptr_nonnull(strstr(text, "\r\n1,4.000000,5000.000,20000,20000,0,0,0,0,0,20000,"));
+    ck_assert_ptr_nonnull(strstr(text, "\r\ntotal,12.000000,5000.000,60000,"));
+    ck_assert_ptr_nonnull(strstr(text, ",64,131.500,131.499,,,,,163.000,")); /* connect */
+    free(text);
+    free_run(&made);
+}
+END_TEST
+
+START_TEST(csv_of_no_reply_has_empty_fields)
+{
+    char *text;
+
+    make_run(&made, 0);
+    text = written_by(http_output_csv);
+    ck_assert_uint_eq(ck_lines(text, 0), 2);
+    ck_assert_ptr_nonnull(strstr(text, "\r\ntotal,0.000000,0.000,0,"));
+    ck_assert_ptr_nonnull(strstr(text, ",0,,,,,,,0.000,"));
+    free(text);
+    free_run(&made);
+}
+END_TEST
+
+START_TEST(candles_have_five_columns_a_kind_and_client)
+{
+    const struct http_client_result *client;
+    char expected[200];
+    char *text;
+
+    make_run(&made, 1);
+    made.run.total->by_client[6].count = 0;
+    text = written_by(http_output_candles);
+    ck_assert_uint_eq(ck_lines(text, 5), 1 + 2 * 4 - 1);
+    client = &made.run.total->by_client[5];
+    snprintf(expected, sizeof(expected), "\r\n\"POST, \"\"all\"\"</script> 3\",%.3f,%.3f,%.3f,%.3f\r\n",
+             (double)client->min_ns / 1e3, (double)client->sum_ns / (double)client->count / 1e3,
+             (double)client->sum_ns / (double)client->count / 1e3 * 1.01,
+             (double)client->max_ns / 1e3);
+    ck_assert_msg(strstr(text, expected) != NULL, "no %s in %s", expected, text);
+    free(text);
+    free_run(&made);
+}
+END_TEST
+
+START_TEST(candles_of_too_many_clients_are_those_of_the_kinds)
+{
+    char *text;
+
+    make_run(&made, 1);
+    made.run.total->clients = 0;
+    made.run.total->kinds = 3; /* the third never had a reply */
+    text = written_by(http_output_candles);
+    ck_assert_uint_eq(ck_lines(text, 5), 3);
+    ck_assert_ptr_nonnull(strstr(text, "\r\n\"GET / all\","));
+    free(text);
+    free_run(&made);
+}
+END_TEST
+
+/* ---- hgrm ---- */
+
+START_TEST(hgrm_is_what_hdrhistogram_writes)
+{
+    static const char expected[] =
+        "       Value     Percentile TotalCount 1/(1-Percentile)\n"
+        "\n"
+        "       1.000 0.000000000000         10           1.00\n"
+        "       1.000 0.100000000000         10           1.11\n"
+        "       2.000 0.200000000000         90           1.25\n"
+        "       2.000 0.300000000000         90           1.43\n"
+        "       2.000 0.400000000000         90           1.67\n"
+        "       2.000 0.500000000000         90           2.00\n"
+        "       2.000 0.550000000000         90           2.22\n"
+        "       2.000 0.600000000000         90           2.50\n"
+        "       2.000 0.650000000000         90           2.86\n"
+        "       2.000 0.700000000000         90           3.33\n"
+        "       2.000 0.750000000000         90           4.00\n"
+        "       2.000 0.775000000000         90           4.44\n"
+        "       2.000 0.800000000000         90           5.00\n"
+        "       2.000 0.825000000000         90           5.71\n"
+        "       2.000 0.850000000000         90           6.67\n"
+        "       2.000 0.875000000000         90           8.00\n"
+        "       2.000 0.887500000000         90           8.89\n"
+        "       2.000 0.900000000000         90          10.00\n"
+        "      10.000 0.912500000000        100          11.43\n"
+        "      10.000 1.000000000000        100\n"
+        "#[Mean    =        2.700, StdDeviation   =        2.451]\n"
+        "#[Max     =       10.000, Total count    =          100]\n"
+        "#[Buckets =           22, SubBuckets     =         2048]\n";
+    char *text;
+
+    make_run(&made, 0);
+    for (unsigned i = 0; i < 100; i++)
+        http_histogram_record(&made.run.total->response,
+                              i < 10 ? 1000000 : i < 90 ? 2000000 : 10000000);
+    text = written_by(http_output_hgrm);
+    ck_assert_str_eq(text, expected);
+    free(text);
+    free_run(&made);
+}
+END_TEST
+
+START_TEST(hgrm_rises_from_line_to_line_and_ends_with_all)
+{
+    char *text;
+    char *line;
+    double value = 0, level = -1, count = 0;
+    unsigned lines = 0;
+
+    make_run(&made, 1);
+    text = written_by(http_output_hgrm);
+    for (line = strstr(text, "\n\n") + 2; *line != '#'; line = strchr(line, '\n') + 1) {
+        double read[3];
+        char *end = line;
+
+        for (unsigned i = 0; i < 3; i++)
+            read[i] = strtod(end, &end);
+        ck_assert_double_ge(read[0], value);
+        ck_assert_double_gt(read[1], level);
+        ck_assert_double_ge(read[2], count);
+        ck_assert_double_ge(read[2] / MADE_QUERIES, read[1]);
+        value = read[0], level = read[1], count = read[2];
+        lines++;
+    }
+    ck_assert_double_eq(level, 1);
+    ck_assert_double_eq(count, MADE_QUERIES);
+    ck_assert_uint_gt(lines, 40);
+    free(text);
+    free_run(&made);
+}
+END_TEST
+
+START_TEST(hgrm_of_no_reply_has_only_its_frame)
+{
+    char *text;
+
+    make_run(&made, 0);
+    text = written_by(http_output_hgrm);
+    ck_assert_ptr_nonnull(strstr(text, "1/(1-Percentile)\n\n#[Mean    =        0.000,"));
+    free(text);
+    free_run(&made);
+}
+END_TEST
+
+/* ---- HTML ---- */
+
+/* The runs in the page, which no text of theirs can end. */
+static json_t *
+runs_of(const char *page)
+{
+    const char *begin = strstr(page, "<script type=\"application/json\" id=\"runs\">");
+    const char *end;
+    json_error_t error;
+    json_t *runs;
+
+    ck_assert_ptr_nonnull(begin);
+    begin = strchr(begin, '>') + 1;
+    end = strchr(begin, '<');
+    ck_assert_int_eq(strncmp(end, "</script>\n<script>\n\"use strict\";", 32), 0);
+    runs = json_loadb(begin, (size_t)(end - begin), 0, &error);
+    ck_assert_msg(runs != NULL, "line %d: %s", error.line, error.text);
+    ck_assert_str_eq(page + strlen(page) - 8, "</html>\n");
+    return runs;
+}
+
+START_TEST(html_is_the_page_with_the_run_in_it)
+{
+    char *page;
+    json_t *runs;
+
+    make_run(&made, 1);
+    page = written_by(http_output_html);
+    runs = runs_of(page);
+    ck_assert_uint_eq(json_array_size(runs), 1);
+    ck_assert_double_eq(number_at(runs, "0.total.rate"), 5000);
+    ck_assert_str_eq(text_at(runs, "0.total.kinds.1.name"), "POST, \"all\"</script>");
+    ck_assert_ptr_null(strstr(page, "src="));
+    ck_assert_ptr_null(strstr(page, "@import"));
+    json_decref(runs);
+    free(page);
+    free_run(&made);
+}
+END_TEST
+
+/* A file of the case's own; the caller unlinks it. */
+static char *
+path_with(const char *content)
+{
+    static char paths[4][32];
+    static unsigned number;
+    char *path = paths[number++ % 4];
+    int fd;
+
+    snprintf(path, 32, "/tmp/sxe-output-XXXXXX");
+    fd = mkstemp(path);
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(write(fd, content, strlen(content)), (ssize_t)strlen(content));
+    close(fd);
+    return path;
+}
+
+START_TEST(overlay_is_the_page_with_several_runs_in_it)
+{
+    FILE *out = tmpfile();
+    char *paths[2];
+    char *text;
+    json_t *runs;
+
+    make_run(&made, 1);
+    text = written_by(http_output_json);
+    paths[0] = path_with(text);
+    free(text);
+    paths[1] = path_with("{\"sxe_http\": 1, \"x\": \"</script>\", \"y\": 0.1}");
+    ck_assert_int_eq(http_output_overlay(2, paths, out, stderr), HTTP_EXIT_OK);
+    text = text_of(out, NULL);
+    runs = runs_of(text);
+    ck_assert_uint_eq(json_array_size(runs), 2);
+    ck_assert_double_eq(number_at(runs, "0.total.accounts.ends.ok"), MADE_QUERIES);
+    ck_assert_str_eq(text_at(runs, "0.file"), paths[0]);
+    ck_assert_str_eq(text_at(runs, "1.x"), "</script>");
+    ck_assert_double_eq(number_at(runs, "1.y"), 0.1);
+    json_decref(runs);
+    free(text);
+    unlink(paths[0]);
+    unlink(paths[1]);
+    free_run(&made);
+}
+END_TEST
+
+static const struct {
+    const char *content;
+    const char *expected;
+} no_runs[] = {
+    {"", "line 1: '[' or '{' expected near end of file"},
+    {"{\n\"sxe_http\": 1,\n", "line 3: "},
+    {"[1]", "no result that this version can read"},
+    {"{}", "no result that this version can read"},
+    {"{\"sxe_http\": 2}", "no result that this version can read"},
+    {"{\"sxe_http\": \"1\"}", "no result that this version can read"},
+};
+
+START_TEST(overlay_refuses_what_is_no_run_and_writes_nothing)
+{
+    FILE *out = tmpfile();
+    FILE *err = tmpfile();
+    char *paths[2] = {path_with("{\"sxe_http\": 1}"), path_with(no_runs[_i].content)};
+    char *said;
+    size_t length;
+
+    ck_assert_int_eq(http_output_overlay(2, paths, out, err), HTTP_EXIT_USAGE);
+    said = text_of(err, NULL);
+    ck_assert_msg(strstr(said, no_runs[_i].expected) != NULL, "%s", said);
+    ck_assert_ptr_nonnull(strstr(said, paths[1]));
+    free(said);
+    free(text_of(out, &length));
+    ck_assert_uint_eq(length, 0);
+    unlink(paths[0]);
+    unlink(paths[1]);
+}
+END_TEST
+
+START_TEST(overlay_says_that_the_disk_is_full)
+{
+    FILE *full = fopen("/dev/full", "w");
+    FILE *err = tmpfile();
+    char *path = path_with("{\"sxe_http\": 1, \"long\": \"<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<\"}");
+    char *said;
+
+    ck_assert_int_eq(http_output_overlay(1, &path, full, err), HTTP_EXIT_ERRORS);
+    fclose(full);
+    said = text_of(err, NULL);
+    ck_assert_str_eq(said, "sxe-http: the page could not be written: No space left on device\n");
+    free(said);
+    unlink(path);
+}
+END_TEST
+
+/* ---- Files ---- */
+
+static int (*const writers[])(FILE *, const struct http_run *) = {
+    http_output_json, http_output_csv, http_output_candles, http_output_hgrm, http_output_html,
+};
+
+START_TEST(a_full_disk_is_an_error)
+{
+    FILE *full = fopen("/dev/full", "w");
+
+    make_run(&made, 1);
+    ck_assert_int_eq(writers[_i](full, &made.run), -ENOSPC);
+    fclose(full);
+    free_run(&made);
+}
+END_TEST
+
+static unsigned refusals;
+
+static ssize_t
+refuse_once(void *cookie, const char *bytes, size_t size)
+{
+    (void)cookie;
+    (void)bytes;
+    errno = refusals > 0 ? ENOSPC : errno;
+    return refusals-- > 0 ? -1 : (ssize_t)size;
+}
+
+START_TEST(what_was_lost_earlier_is_an_error_at_the_end)
+{
+    FILE *out = fopencookie(NULL, "w", (cookie_io_functions_t){.write = refuse_once});
+
+    refusals = 1;
+    setvbuf(out, NULL, _IONBF, 0);
+    putc('x', out);
+    ck_assert_int_eq(http_output_finish(out), -ENOSPC);
+    fclose(out);
+}
+END_TEST
+
+START_TEST(each_file_that_is_asked_for_is_written)
+{
+    char *paths[5];
+    FILE *err = tmpfile();
+    size_t length;
+
+    make_run(&made, 1);
+    for (unsigned i = 0; i < 5; i++)
+        paths[i] = strdup(path_with("old"));
+    made.plan.json = paths[0];
+    made.plan.csv = paths[1];
+    made.plan.candles = paths[2];
+    made.plan.hgrm = paths[3];
+    made.plan.html = paths[4];
+    ck_assert_int_eq(http_output_all(&made.run, err), HTTP_EXIT_OK);
+    for (unsigned i = 0; i < 5; i++) {
+        char *expected = written_by(writers[i]);
+        char *text = text_of(fopen(paths[i], "r"), NULL);
+
+        ck_assert_str_eq(text, expected);
+        free(text);
+        free(expected);
+        unlink(paths[i]);
+        free(paths[i]);
+    }
+    free(text_of(err, &length));
+    ck_assert_uint_eq(length, 0);
+    free_run(&made);
+}
+END_TEST
+
+START_TEST(a_dash_is_standard_output)
+{
+    FILE *out = tmpfile();
+    int was = dup(1);
+    char *text;
+
+    make_run(&made, 1);
+    made.plan.csv = "-";
+    fflush(stdout);
+    dup2(fileno(out), 1);
+    ck_assert_int_eq(http_output_all(&made.run, stderr), HTTP_EXIT_OK);
+    dup2(was, 1);
+    close(was);
+    text = text_of(out, NULL);
+    ck_assert_int_eq(strncmp(text, "trial,", 6), 0);
+    free(text);
+    free_run(&made);
+}
+END_TEST
+
+START_TEST(what_cannot_be_written_is_said_and_the_others_are)
+{
+    char *path = path_with("");
+    FILE *err = tmpfile();
+    char *text;
+
+    make_run(&made, 1);
+    made.plan.json = "/nowhere/a.json";
+    made.plan.csv = "/dev/full";
+    made.plan.hgrm = path;
+    ck_assert_int_eq(http_output_all(&made.run, err), HTTP_EXIT_ERRORS);
+    text = text_of(err, NULL);
+    ck_assert_str_eq(text, "sxe-http: --json /nowhere/a.json could not be written: No such file or "
+                           "directory\n"
+                           "sxe-http: --csv /dev/full could not be written: No space left on device\n");
+    free(text);
+    text = text_of(fopen(path, "r"), NULL);
+    ck_assert_ptr_nonnull(strstr(text, "#[Max"));
+    free(text);
+    unlink(path);
+    free_run(&made);
+}
+END_TEST
+
+int
+main(void)
+{
+    Suite *suite = suite_create("http-output");
+    TCase *tcase = tcase_create("output");
+
+    tcase_add_test(tcase, json_has_the_run_with_its_trials_and_their_sum);
+    tcase_add_test(tcase,
+                   json_histograms_have_all_buckets_and_no_percentile_that_cannot_be_told);
+    tcase_add_test(tcase, json_has_what_was_judged);
+    tcase_add_test(tcase, json_of_a_run_in_which_nothing_happened_has_no_number_that_is_none);
+    tcase_add_test(tcase, csv_has_a_line_a_trial_and_one_for_all);
+    tcase_add_test(tcase, csv_of_no_reply_has_empty_fields);
+    tcase_add_test(tcase, candles_have_five_columns_a_kind_and_client);
+    tcase_add_test(tcase, candles_of_too_many_clients_are_those_of_the_kinds);
+    tcase_add_test(tcase, hgrm_is_what_hdrhistogram_writes);
+    tcase_add_test(tcase, hgrm_rises_from_line_to_line_and_ends_with_all);
+    tcase_add_test(tcase, hgrm_of_no_reply_has_only_its_frame);
+    tcase_add_test(tcase, html_is_the_page_with_the_run_in_it);
+    tcase_add_test(tcase, overlay_is_the_page_with_several_runs_in_it);
+    tcase_add_loop_test(tcase, overlay_refuses_what_is_no_run_and_writes_nothing, 0,
+                        sizeof(no_runs) / sizeof(no_runs[0]));
+    tcase_add_test(tcase, overlay_says_that_the_disk_is_full);
+    tcase_add_loop_test(tcase, a_full_disk_is_an_error, 0, sizeof(writers) / sizeof(writers[0]));
+    tcase_add_test(tcase, what_was_lost_earlier_is_an_error_at_the_end);
+    tcase_add_test(tcase, each_file_that_is_asked_for_is_written);
+    tcase_add_test(tcase, a_dash_is_standard_output);
+    tcase_add_test(tcase, what_cannot_be_written_is_said_and_the_others_are);
+    suite_add_tcase(suite, tcase);
+    return sxe_test_main(suite);
+}

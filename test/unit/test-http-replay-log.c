@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Access logs: what a line may look like, and what is no line of one.
+ */
+#include <errno.h>
+
+#include "fake-os.h"
+#include "replay-file.h"
+#include "test-main.h"
+
+#define COUNT(table) ((int)(sizeof(table) / sizeof((table)[0])))
+#define BEFORE       "127.0.0.1 - - [10/Oct/2000:13:55:36 -0700] "
+#define BEHIND       " 200 2326"
+#define FIELDS       "Host: h:1\r\n" REPLAY_AGENT
+
+static const struct {
+    const char *title;
+    const char *line;
+    const char *request;
+} good[] = {
+    {"common", BEFORE "\"GET /a?b HTTP/1.0\"" BEHIND, "GET /a?b HTTP/1.1\r\n" FIELDS "\r\n"},
+    {"combined", BEFORE "\"GET / HTTP/1.1\"" BEHIND " \"http://r/\" \"agent [x] \\\"y\\\"\"",
+     "GET / HTTP/1.1\r\n" FIELDS "\r\n"},
+    {"with a virtual host before", "www:80 " BEFORE "\"GET / HTTP/1.1\"" BEHIND,
+     "GET / HTTP/1.1\r\n" FIELDS "\r\n"},
+    {"IPv6", "::1 - - [10/Oct/2000:13:55:36 +0000] \"GET / HTTP/1.1\"" BEHIND,
+     "GET / HTTP/1.1\r\n" FIELDS "\r\n"},
+    {"a user with blanks and brackets",
+     "::1 - a [b] c [10/Oct/2000:13:55:36 +0000] \"GET / HTTP/1.1\"" BEHIND,
+     "GET / HTTP/1.1\r\n" FIELDS "\r\n"},
+    {"nothing behind", BEFORE "\"GET / HTTP/1.1\"", "GET / HTTP/1.1\r\n" FIELDS "\r\n"},
+    {"HTTP/2", BEFORE "\"GET / HTTP/2.0\"" BEHIND, "GET / HTTP/1.1\r\n" FIELDS "\r\n"},
+    {"CR LF", BEFORE "\"GET / HTTP/1.1\"" BEHIND "\r", "GET / HTTP/1.1\r\n" FIELDS "\r\n"},
+    {"HEAD", BEFORE "\"HEAD / HTTP/1.1\"" BEHIND, "HEAD / HTTP/1.1\r\n" FIELDS "\r\n"},
+    {"POST has an empty body", BEFORE "\"POST /p HTTP/1.1\"" BEHIND,
+     "POST /p HTTP/1.1\r\n" FIELDS "Content-Length: 0\r\n\r\n"},
+    {"OPTIONS of the server", BEFORE "\"OPTIONS * HTTP/1.1\"" BEHIND,
+     "OPTIONS * HTTP/1.1\r\n" FIELDS "\r\n"},
+    {"a method of its own", BEFORE "\"PROPFIND / HTTP/1.1\"" BEHIND,
+     "PROPFIND / HTTP/1.1\r\n" FIELDS "\r\n"},
+    {"a target in absolute form", BEFORE "\"GET http://x/a HTTP/1.1\"" BEHIND,
+     "GET http://x/a HTTP/1.1\r\n" FIELDS "\r\n"},
+    {"escapes of nginx", BEFORE "\"GET /?a=\\x27b\\x7e HTTP/1.1\"" BEHIND,
+     "GET /?a='b~ HTTP/1.1\r\n" FIELDS "\r\n"},
+    {"escapes in capitals", BEFORE "\"GET /\\x7E HTTP/1.1\"" BEHIND,
+     "GET /~ HTTP/1.1\r\n" FIELDS "\r\n"},
+    {"percent signs stay", BEFORE "\"GET /%7e%2F HTTP/1.1\"" BEHIND,
+     "GET /%7e%2F HTTP/1.1\r\n" FIELDS "\r\n"},
+};
+
+START_TEST(lines_of_logs_are_requests)
+{
+    ck_assert_msg(replay_text(good[_i].line), "%s: %s", good[_i].title, replay_said);
+    ck_assert_str_eq(replay_said, "");
+    ck_assert_uint_eq(replay->number, 1);
+    ck_assert_int_eq(replay->begin(replay, 0, 1, 1), 0);
+    check_replayed(0, good[_i].request);
+    http_replay_free(replay);
+}
+END_TEST
+
+static const struct {
+    const char *title;
+    const char *line;
+} bad[] = {
+    {"no time", "127.0.0.1 - - \"GET / HTTP/1.1\"" BEHIND},
+    {"a bracket alone", "["},
+    {"a bad time", "::1 - - [10/Okt/2000:13:55:36 -0700] \"GET / HTTP/1.1\"" BEHIND},
+    {"a time without its end", "::1 - - [10/Oct/2000:13:55:36 -0700"},
+    {"a time and more", "::1 - - [10/Oct/2000:13:55:36 -07000] \"GET / HTTP/1.1\""},
+    {"no request", BEFORE},
+    {"no quotes", BEFORE "GET / HTTP/1.1"},
+    {"quotes without end", BEFORE "\"GET / HTTP/1.1"},
+    {"an escape without end", BEFORE "\"GET / HTTP/1.1\\"},
+    {"an escaped quote at the end", BEFORE "\"GET / HTTP/1.1\\\""},
+    {"a request that never came", BEFORE "\"-\" 408 0"},
+    {"an empty one", BEFORE "\"\" 400 0"},
+    {"TLS", BEFORE "\"\\x16\\x03\\x01\" 400 0"},
+    {"HTTP/0.9", BEFORE "\"GET /\"" BEHIND},
+    {"no version", BEFORE "\"GET / a\"" BEHIND},
+    {"a version too short", BEFORE "\"GET / HTTP/\"" BEHIND},
+    {"no method", BEFORE "\" / HTTP/1.1\"" BEHIND},
+    {"a method that is none", BEFORE "\"G,T / HTTP/1.1\"" BEHIND},
+    {"a method too long", BEFORE "\"ABCDEFGHIJKLMNOPQRSTUVWXYZABCDEF / HTTP/1.1\"" BEHIND},
+    {"CONNECT", BEFORE "\"CONNECT h:1 HTTP/1.1\"" BEHIND},
+    {"no target", BEFORE "\"GET  HTTP/1.1\"" BEHIND},
+    {"a blank in the target", BEFORE "\"GET /a b HTTP/1.1\"" BEHIND},
+    {"a byte that is no target's", BEFORE "\"GET /\\xc3\\xa9 HTTP/1.1\"" BEHIND},
+    {"an escaped backslash", BEFORE "\"GET /\\\\ HTTP/1.1\"" BEHIND},
+    {"escaped blanks", BEFORE "\"GET /\\t\\n\\b\\v\\f\\r HTTP/1.1\"" BEHIND},
+    {"an escaped NUL", BEFORE "\"GET /\\x00 HTTP/1.1\"" BEHIND},
+    {"an escaped quote", BEFORE "\"GET /\\\" HTTP/1.1\"" BEHIND},
+};
+
+START_TEST(other_lines_are_refused_and_shown)
+{
+    ck_assert_msg(!replay_text(bad[_i].line), "%s", bad[_i].title);
+    ck_assert_ptr_nonnull(strstr(replay_said, "1 of 1 lines are no requests; the first is number "
+                                              "1: "));
+    ck_assert(strstr(replay_said, "[") == NULL ||
+              strncmp(strstr(replay_said, "1: ") + 3, bad[_i].line, 20) == 0);
+}
+END_TEST
+
+/* What is no escape is its letter: x4 is x4, and a target may have that. */
+START_TEST(half_escapes_are_letters)
+{
+    ck_assert(replay_text(BEFORE "\"GET /\\x4\" HTTP/1.1\"") == false);
+    ck_assert(replay_text(BEFORE "\"GET /\\x4g\\xg4\\q HTTP/1.1\""));
+    check_replayed(0, "GET /x4gxg4q HTTP/1.1\r\n" FIELDS "\r\n");
+    http_replay_free(replay);
+    ck_assert(!replay_text(BEFORE "\"GET / HTTP/1.1\\x4"));
+}
+END_TEST
+
+/* ---- Many lines ---- */
+
+enum { LINES = 3000 };
+
+static char *
+many_lines(const char *end)
+{
+    char *text = malloc(LINES * 100);
+    size_t length = 0;
+
+    for (unsigned i = 0; i < LINES; i++)
+        length += (size_t)snprintf(text + length, 100, BEFORE "\"GET /%u HTTP/1.1\"" BEHIND "%s",
+                                   i % 2000, end);
+    return text;
+}
+
+START_TEST(each_target_is_kept_once)
+{
+    char *text = many_lines("\n");
+    char wanted[200];
+
+    ck_assert(replay_text(text));
+    ck_assert_uint_eq(replay->number, LINES);
+    ck_assert_uint_eq(((struct http_replay *)replay)->texts.number, 2000);
+    for (unsigned i = 0; i < LINES; i++) {
+        snprintf(wanted, sizeof(wanted), "GET /%u HTTP/1.1\r\n" FIELDS "\r\n", i % 2000);
+        check_replayed(i, wanted);
+    }
+    http_replay_free(replay);
+    free(text);
+}
+END_TEST
+
+START_TEST(pieces_of_any_size_are_put_together)
+{
+    char *text = many_lines("\r\n\n");
+
+    text[20000] = '\0';
+    *(strrchr(text, '\n') + 1) = '\0';
+    for (size_t limit = 1; limit < 300; limit += 17) {
+        fake_os_limit(FAKE_READ, limit);
+        ck_assert(replay_text(text));
+        ck_assert_uint_eq(replay->number,
+                          20000 / (strlen(BEFORE "\"GET /100 HTTP/1.1\"" BEHIND) + 3));
+        http_replay_free(replay);
+    }
+    free(text);
+}
+END_TEST
+
+/* A line whose request is at its front, and so many bytes behind. */
+static char *
+long_line(size_t length, const char *behind)
+{
+    char *text = malloc(length + 300);
+    size_t front = (size_t)snprintf(text, 200, BEFORE "\"GET /long HTTP/1.1\"" BEHIND " \"");
+
+    memset(text + front, 'a', length - front);
+    memcpy(text + length, behind, strlen(behind) + 1);
+    return text;
+}
+
+START_TEST(of_a_line_that_is_too_long_the_front_counts)
+{
+    static const size_t lengths[] = {HTTP_READER_ROOM - 1, HTTP_READER_ROOM, HTTP_READER_ROOM + 1,
+                                     3 * HTTP_READER_ROOM, 3 * HTTP_READER_ROOM + 5};
+    char *text = long_line(lengths[_i], "\n" BEFORE "\"GET /b HTTP/1.1\"");
+
+    ck_assert_msg(replay_text(text), "%s", replay_said);
+    ck_assert_uint_eq(replay->number, 2);
+    check_replayed(0, "GET /long HTTP/1.1\r\n" FIELDS "\r\n");
+    check_replayed(1, "GET /b HTTP/1.1\r\n" FIELDS "\r\n");
+    http_replay_free(replay);
+    free(text);
+    text = long_line(lengths[_i], "");
+    ck_assert(replay_text(text));
+    ck_assert_uint_eq(replay->number, 1);
+    http_replay_free(replay);
+    free(text);
+}
+END_TEST
+
+START_TEST(a_target_that_is_too_long_is_refused)
+{
+    enum { LENGTH = HTTP_READER_ROOM - 100 };
+    static char text[LENGTH + 200];
+    size_t front = (size_t)snprintf(text, 100, BEFORE "\"GET /");
+
+    memset(text + front, 'a', LENGTH);
+    snprintf(text + front + LENGTH, 100, " HTTP/1.1\"");
+    /* With the rest it would be a head of more than 64 KiB; the writer decides. */
+    ck_assert(replay_text(text));
+    http_replay_free(replay);
+    snprintf(text + 65530, 100, " HTTP/1.1\"");
+    ck_assert(!replay_text(text));
+}
+END_TEST
+
+START_TEST(a_seventeenth_method_is_one_too_many)
+{
+    static char text[20 * 100];
+    size_t length = 0;
+
+    for (unsigned i = 0; i < HTTP_KINDS_MAX + 1; i++)
+        length += (size_t)snprintf(text + length, 100, BEFORE "\"M%02u / HTTP/1.1\"\n", i);
+    ck_assert(replay_text(text));
+    ck_assert_uint_eq(replay->kinds, HTTP_KINDS_MAX);
+    ck_assert_ptr_nonnull(strstr(replay_said, "1 of 17 lines are no requests and are left out; the "
+                                              "first is number 17: "));
+    http_replay_free(replay);
+}
+END_TEST
+
+/* ---- The command line's part ---- */
+
+START_TEST(the_command_lines_fields_are_sent)
+{
+    static const char *const fields[] = {"Host: www", "Accept:", "User-Agent:", "X-Id: {SEQ:3}"};
+    const struct http_template_options options = {
+        .fields = fields, .fields_number = 4, .is_http_1_0 = true};
+    const char *text = BEFORE "\"GET /{SEQ} HTTP/1.1\"\n" BEFORE "\"GET /a HTTP/1.1\"\n" BEFORE
+                              "\"POST /b HTTP/1.1\"\n" BEFORE "\"GET /{x} HTTP/1.1\"\n";
+
+    ck_assert(!replay_bytes(text, strlen(text), &options, 1, 10));
+    text = strchr(text, '\n') + 1;
+    ck_assert(!replay_bytes(text, strlen(text), &options, 1, 10));
+    ck_assert(replay_bytes(text, strlen(BEFORE) + 60, &options, 1, 10));
+    ck_assert_int_eq(replay->begin(replay, 0, 1, 1), 0);
+    check_replayed(0,
+                   "GET /a HTTP/1.0\r\nHost: www\r\nConnection: keep-alive\r\nX-Id: 000\r\n\r\n");
+    check_replayed(1, "POST /b HTTP/1.0\r\nHost: www\r\nConnection: keep-alive\r\nX-Id: 001\r\n"
+                      "Content-Length: 0\r\n\r\n");
+    http_replay_free(replay);
+}
+END_TEST
+
+START_TEST(a_bad_field_is_not_the_logs_fault)
+{
+    static const char *const fields[] = {"X Y: a"};
+    const struct http_template_options options = {.fields = fields, .fields_number = 1};
+    const char *text = BEFORE "\"GET / HTTP/1.1\"";
+
+    ck_assert(!replay_bytes(text, strlen(text), &options, 1, 10));
+    ck_assert_ptr_nonnull(strstr(replay_said, "'X Y: a' is no header that can be sent"));
+}
+END_TEST
+
+/* ---- Without memory ---- */
+
+START_TEST(each_allocation_may_fail)
+{
+    static const enum fake_call allocations[] = {FAKE_MALLOC, FAKE_CALLOC, FAKE_REALLOC};
+    char *text = many_lines("\n");
+    bool is_there;
+    unsigned nth = 0;
+
+    do {
+        fake_os_reset();
+        fake_os_sweep(allocations, 3, ++nth, false, ENOMEM);
+        is_there = replay_text(text);
+        ck_assert(is_there == (fake_os_injected() == 0));
+        ck_assert(is_there || strstr(replay_said, "there is no memory") != NULL);
+    } while (!is_there);
+    http_replay_free(replay);
+    fake_os_reset();
+    free(text);
+    ck_assert_uint_gt(nth, 12);
+}
+END_TEST
+
+int
+main(void)
+{
+    Suite *suite = suite_create("http-replay-log");
+    TCase *tcase = tcase_create("log");
+
+    suite_add_tcase(suite, tcase);
+    tcase_add_loop_test(tcase, lines_of_logs_are_requests, 0, COUNT(good));
+    tcase_add_loop_test(tcase, other_lines_are_refused_and_shown, 0, COUNT(bad));
+    tcase_add_test(tcase, half_escapes_are_letters);
+    tcase_add_test(tcase, each_target_is_kept_once);
+    tcase_add_test(tcase, pieces_of_any_size_are_put_together);
+    tcase_add_loop_test(tcase, of_a_line_that_is_too_long_the_front_counts, 0, 5);
+    tcase_add_test(tcase, a_target_that_is_too_long_is_refused);
+    tcase_add_test(tcase, a_seventeenth_method_is_one_too_many);
+    tcase_add_test(tcase, the_command_lines_fields_are_sent);
+    tcase_add_test(tcase, a_bad_field_is_not_the_logs_fault);
+    tcase_add_test(tcase, each_allocation_may_fail);
+    return sxe_test_main(suite);
+}

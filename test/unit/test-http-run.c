@@ -1,0 +1,472 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The coordinator, with workers that make their queries up: trials, signals, what dies, what fails.
+ */
+#include "run-plan.h"
+#include "test-main.h"
+
+/* ---- A trial ---- */
+
+START_TEST(workers_are_added_up)
+{
+    ck_assert_int_eq(run_plan(), 0);
+    ck_assert_uint_eq(run.trials_number, 1);
+    ck_assert_uint_eq(run.total->ends[HTTP_END_OK], 200);
+    ck_assert_uint_eq(run.total->response.count, 200);
+    ck_assert_uint_eq(run.total->opened, 4);
+    ck_assert_int_eq(run.status, HTTP_EXIT_OK);
+    check_has(output, "4/4");
+    ck_assert_str_eq(errors, "");
+    ck_assert_uint_eq(strlen(run.started_at), strlen("2026-01-01T00:00:00Z"));
+}
+END_TEST
+
+START_TEST(one_worker_is_a_process_too)
+{
+    plan.workers = 1;
+    ck_assert_int_eq(run_plan(), 0);
+    ck_assert_uint_eq(run.total->ends[HTTP_END_OK], 100);
+}
+END_TEST
+
+START_TEST(nothing_is_printed_where_nobody_wants_it)
+{
+    FILE *err = tmpfile();
+
+    ck_assert_int_eq(http_run(&run, &plan, NULL, err), 0);
+    read_back(err, errors, sizeof(errors));
+    ck_assert_str_eq(errors, "");
+}
+END_TEST
+
+START_TEST(all_workers_begin_at_the_same_instant)
+{
+    plan.workers = 4;
+    ck_assert_int_eq(run_plan(), 0);
+    ck_assert_uint_gt(run.total->started_ns, 0);
+    ck_assert_uint_lt(run.total->started_ns, sxe_time_ns());
+}
+END_TEST
+
+START_TEST(what_the_warm_up_counted_is_not_reported)
+{
+    plan.warmup_ns = 20 * SXE_NS_PER_MS;
+    fake_worker.queries = 40000; /* 20 s each, so 40 ms in all */
+    ck_assert_int_eq(run_plan(), 0);
+    ck_assert_uint_gt(run.total->ends[HTTP_END_OK], 0);
+    ck_assert_uint_lt(run.total->ends[HTTP_END_OK], 80000);
+    ck_assert_uint_eq(run.total->response.count, run.total->ends[HTTP_END_OK]);
+    ck_assert_uint_eq(run.total->opened, 4);
+    ck_assert_str_eq(errors, "");
+}
+END_TEST
+
+START_TEST(a_run_that_ends_in_its_warm_up_is_reported_and_says_so)
+{
+    plan.warmup_ns = 3600 * SXE_NS_PER_SECOND;
+    ck_assert_int_eq(run_plan(), 0);
+    ck_assert_uint_eq(run.total->ends[HTTP_END_OK], 200);
+    check_has(errors, "ended within its warm-up");
+}
+END_TEST
+
+START_TEST(the_live_view_is_looked_at_while_the_workers_run)
+{
+    plan.quiet = false;
+    fake_worker.queries = 600000; /* 1.2 s of ours */
+    ck_assert_int_eq(run_plan(), 0);
+    ck_assert_str_ne(errors, "");
+}
+END_TEST
+
+static void
+count_unopened(const struct http_worker *worker)
+{
+    worker->result->opened--;
+    worker->result->unopened[HTTP_UNOPENED_NO_DESCRIPTOR]++;
+}
+
+START_TEST(too_few_descriptors_are_said_with_the_limit)
+{
+    fake_worker.bad_shard = 2;
+    fake_worker.do_before_ready = count_unopened;
+    ck_assert_int_eq(run_plan(), 0);
+    ck_assert_int_eq(run.status, HTTP_EXIT_ERRORS);
+    check_has(errors, "going on with 3 of 4 sockets");
+    check_has(errors, "ulimit -Hn");
+}
+END_TEST
+
+static void
+lose_a_query(const struct http_worker *worker)
+{
+    worker->result->sent++;
+}
+
+START_TEST(accounts_that_do_not_close_are_said_to_be_a_fault_of_ours)
+{
+    fake_worker.bad_shard = 1;
+    fake_worker.do_before_done = lose_a_query;
+    ck_assert_int_eq(run_plan(), 0);
+    ck_assert_int_eq(run.status, HTTP_EXIT_ERRORS);
+    check_has(errors, "the accounts do not close, which is a fault of sxe-http: ");
+}
+END_TEST
+
+/* ---- Trials ---- */
+
+START_TEST(trials_are_added_up_and_their_times_are_too)
+{
+    uint64_t elapsed_ns = 0;
+
+    plan.trials = 7;
+    plan.quiet = false;
+    ck_assert_int_eq(run_plan(), 0);
+    ck_assert_uint_eq(run.trials_number, 7);
+    ck_assert_uint_eq(run.total->ends[HTTP_END_OK], 7 * 200);
+    for (unsigned i = 0; i < 7; i++)
+        elapsed_ns += run.trials[i].result->elapsed_ns;
+    ck_assert_uint_eq(run.total->elapsed_ns, elapsed_ns);
+    ck_assert(run.figures[HTTP_FIGURE_RATE].is_known);
+    ck_assert(!run.noise.is_known);
+    check_has(errors, "trial     7/7  ");
+    /* The sockets line is the first trial's. */
+    ck_assert_ptr_eq(strstr(strstr(output, "4/4") + 1, "4/4"), NULL);
+}
+END_TEST
+
+START_TEST(trials_stop_when_their_interval_is_narrow)
+{
+    plan.until_ci = 100;
+    plan.trials_max = 50;
+    ck_assert_int_eq(run_plan(), 0);
+    ck_assert_uint_eq(run.trials_number, HTTP_TRIALS_MIN);
+}
+END_TEST
+
+START_TEST(trials_stop_at_their_greatest_number)
+{
+    plan.until_ci = 1e-12;
+    plan.trials_max = 8;
+    ck_assert_int_eq(run_plan(), 0);
+    ck_assert_uint_eq(run.trials_number, 8);
+}
+END_TEST
+
+START_TEST(a_against_a_measures_the_noise)
+{
+    plan.aa = true;
+    plan.quiet = false;
+    ck_assert_int_eq(run_plan(), 0);
+    ck_assert_uint_eq(run.trials_number, 2 * HTTP_TRIALS_MIN);
+    ck_assert(run.noise.is_known);
+    ck_assert_double_gt(run.noise.middle, 0);
+    check_has(errors, "trial     1/12 A  ");
+    check_has(errors, "trial     2/12 B  ");
+    check_has(errors, "trial     3/12 B  ");
+    check_has(errors, "trial     4/12 A  ");
+}
+END_TEST
+
+START_TEST(there_are_no_more_trials_than_there_is_room_for)
+{
+    plan.until_ci = 1e-12;
+    plan.trials_max = 100000;
+    plan.workers = 1;
+    fake_worker.queries = 1;
+    ck_assert_int_eq(run_plan(), 0);
+    ck_assert_uint_eq(run.trials_number, HTTP_TRIALS_MAX);
+}
+END_TEST
+
+/* ---- Workers that die ---- */
+
+static void
+be_killed(const struct http_worker *worker)
+{
+    struct http_result *result = worker->result;
+
+    /* Somewhere between two counts. */
+    result->offered += 7;
+    result->sent += 3;
+    raise(SIGKILL);
+}
+
+START_TEST(a_worker_that_is_killed_is_said_and_what_was_counted_is_reported)
+{
+    fake_worker.bad_shard = 2;
+    fake_worker.do_before_done = be_killed;
+    ck_assert_int_eq(run_plan(), 0);
+    ck_assert_int_eq(run.status, HTTP_EXIT_ERRORS);
+    check_has(errors, "sxe-http: worker 2 of 2 (process ");
+    check_has(errors, "was ended by signal 9 (Killed)");
+    ck_assert_ptr_eq(http_result_check(run.total), NULL);
+    ck_assert_uint_eq(run.total->in_flight, 3);
+    ck_assert_uint_eq(run.total->skipped[HTTP_SKIP_UNSENT], 4);
+}
+END_TEST
+
+START_TEST(when_one_is_killed_the_others_are_stopped)
+{
+    fake_worker.bad_shard = 1;
+    fake_worker.do_at_mark = be_killed;
+    fake_worker.queries = 0;
+    plan.warmup_ns = SXE_NS_PER_MS;
+    ck_assert_int_eq(run_plan(), 0);
+    ck_assert_int_eq(run.status, HTTP_EXIT_ERRORS);
+    check_has(errors, "sxe-http: worker 1 of 2 (process ");
+}
+END_TEST
+
+START_TEST(a_worker_that_is_killed_in_the_ramp_ends_the_run)
+{
+    fake_worker.bad_shard = 1;
+    fake_worker.do_before_ready = be_killed;
+    ck_assert_int_eq(run_plan(), HTTP_EXIT_ERRORS);
+    check_has(errors, "was ended by signal 9");
+}
+END_TEST
+
+static void
+exit_with_7(const struct http_worker *worker)
+{
+    (void)worker;
+    exit(7);
+}
+
+START_TEST(a_worker_that_exits_is_said_with_its_status)
+{
+    fake_worker.bad_shard = 1;
+    fake_worker.do_before_done = exit_with_7;
+    ck_assert_int_eq(run_plan(), 0);
+    ck_assert_int_eq(run.status, HTTP_EXIT_ERRORS);
+    check_has(errors, "exited with status 7");
+}
+END_TEST
+
+START_TEST(later_trials_are_not_begun_when_one_failed)
+{
+    plan.trials = 10;
+    fake_worker.bad_shard = 1;
+    fake_worker.do_before_done = exit_with_7;
+    ck_assert_int_eq(run_plan(), 0);
+    ck_assert_uint_eq(run.trials_number, 1);
+}
+END_TEST
+
+START_TEST(workers_that_cannot_start_say_why_once)
+{
+    fake_worker.ready_error = EMFILE;
+    ck_assert_int_eq(run_plan(), HTTP_EXIT_ERRORS);
+    ck_assert_str_eq(errors, "sxe-http: cannot start: Too many open files\n");
+}
+END_TEST
+
+START_TEST(a_worker_that_cannot_be_told_is_killed)
+{
+    plan.workers = 1;
+    plan.warmup_ns = SXE_NS_PER_MS;
+    fake_worker.queries = 0;
+    fake_os_fail(FAKE_SEND, 2, 0, ENOBUFS);
+    ck_assert_int_eq(run_plan(), 0);
+    check_has(errors, "was ended by signal 9");
+}
+END_TEST
+
+/* ---- Interrupts ---- */
+
+static void
+interrupt_parent(const struct http_worker *worker)
+{
+    (void)worker;
+    kill(getppid(), SIGINT);
+}
+
+static void
+terminate_parent(const struct http_worker *worker)
+{
+    (void)worker;
+    kill(getppid(), SIGTERM);
+}
+
+START_TEST(an_interrupt_stops_the_workers_and_what_was_done_is_reported)
+{
+    fake_worker.bad_shard = 2;
+    fake_worker.do_at_mark = _i == 0 ? interrupt_parent : terminate_parent;
+    fake_worker.queries = 0;
+    plan.warmup_ns = SXE_NS_PER_MS;
+    plan.thresholds[0] = "p99<1us";
+    ck_assert_int_eq(run_plan(), 0);
+    ck_assert(run.is_interrupted);
+    ck_assert_int_eq(run.status, HTTP_EXIT_INTERRUPTED);
+    ck_assert_uint_eq(run.total->interrupted, 1);
+    ck_assert_ptr_eq(http_result_check(run.total), NULL);
+    ck_assert_uint_eq(run.thresholds_missed, 0);
+    ck_assert_str_eq(errors, "");
+}
+END_TEST
+
+START_TEST(an_interrupt_in_the_ramp_lets_no_query_begin)
+{
+    fake_worker.bad_shard = 1;
+    fake_worker.do_before_ready = interrupt_parent;
+    ck_assert_int_eq(run_plan(), 0);
+    ck_assert_int_eq(run.status, HTTP_EXIT_INTERRUPTED);
+    ck_assert_uint_eq(run.total->offered, 0);
+    check_has(output, "4/4");
+}
+END_TEST
+
+/* It does not stop when it is told to. */
+static void
+interrupt_again_and_hang(const struct http_worker *worker)
+{
+    worker->result->sent += 5;
+    kill(getppid(), SIGINT);
+    for (;;)
+        pause();
+}
+
+START_TEST(a_second_interrupt_kills)
+{
+    plan.workers = 1;
+    fake_worker.bad_shard = 1;
+    fake_worker.do_at_mark = interrupt_parent;
+    fake_worker.do_at_stop = interrupt_again_and_hang;
+    fake_worker.queries = 0;
+    plan.warmup_ns = SXE_NS_PER_MS;
+    ck_assert_int_eq(run_plan(), 0);
+    ck_assert_int_eq(run.status, HTTP_EXIT_INTERRUPTED);
+    ck_assert_uint_eq(run.total->in_flight, 5);
+    ck_assert_ptr_eq(http_result_check(run.total), NULL);
+    ck_assert_str_eq(errors, "");
+}
+END_TEST
+
+START_TEST(an_interrupted_trial_is_not_in_the_intervals)
+{
+    plan.trials = 10;
+    plan.workers = 1;
+    fake_worker.bad_shard = 1;
+    fake_worker.do_before_done = interrupt_parent;
+    ck_assert_int_eq(run_plan(), 0);
+    ck_assert_uint_eq(run.trials_number, 1);
+    ck_assert_int_eq(run.status, HTTP_EXIT_INTERRUPTED);
+}
+END_TEST
+
+/* ---- The system fails us ---- */
+
+static const struct {
+    enum fake_call call;
+    unsigned nth;
+    int error;
+    const char *errors;
+} faults[] = {
+    {FAKE_MMAP, 1, ENOMEM, "sxe-http: cannot start: Cannot allocate memory\n"},
+    {FAKE_MMAP, 2, ENOMEM, "sxe-http: cannot start: Cannot allocate memory\n"},
+    {FAKE_MMAP, 3, ENOMEM, "sxe-http: no memory for a result\n"},
+    {FAKE_MMAP, 4, ENOMEM, "sxe-http: cannot start 2 worker processes: Cannot allocate memory\n"},
+    {FAKE_SIGNALFD, 1, EMFILE, "sxe-http: cannot start: Too many open files\n"},
+    {FAKE_SOCKETPAIR, 1, EMFILE,
+     "sxe-http: cannot start 2 worker processes: Too many open files\n"},
+    {FAKE_SOCKETPAIR, 2, EMFILE,
+     "sxe-http: cannot start 2 worker processes: Too many open files\n"},
+    {FAKE_FORK, 1, EAGAIN,
+     "sxe-http: cannot start 2 worker processes: Resource temporarily unavailable\n"},
+    {FAKE_FORK, 2, EAGAIN,
+     "sxe-http: cannot start 2 worker processes: Resource temporarily unavailable\n"},
+};
+
+START_TEST(a_call_that_fails_is_said)
+{
+    fake_os_fail(faults[_i].call, faults[_i].nth, 1, faults[_i].error);
+    ck_assert_int_eq(run_plan(), HTTP_EXIT_ERRORS);
+    ck_assert_str_eq(errors, faults[_i].errors);
+}
+END_TEST
+
+START_TEST(a_poll_that_fails_is_made_again)
+{
+    fake_os_fail(FAKE_POLL, 1, 3, ENOMEM);
+    ck_assert_int_eq(run_plan(), 0);
+    ck_assert_int_eq(run.status, HTTP_EXIT_OK);
+}
+END_TEST
+
+START_TEST(memory_that_cannot_be_given_back_is_cleared)
+{
+    plan.trials = 2;
+    fake_os_fail(FAKE_MADVISE, 1, 0, EINVAL);
+    ck_assert_int_eq(run_plan(), 0);
+    ck_assert_uint_eq(run.total->ends[HTTP_END_OK], 400);
+}
+END_TEST
+
+/* Whoever started us does not want to know of its children. */
+START_TEST(workers_are_waited_for_where_children_were_ignored)
+{
+    signal(SIGCHLD, SIG_IGN);
+    ck_assert_int_eq(run_plan(), 0);
+    ck_assert_int_eq(run.status, HTTP_EXIT_OK);
+}
+END_TEST
+
+START_TEST(a_worker_that_somebody_else_waited_for_has_ended)
+{
+    plan.workers = 1;
+    fake_os_fail(FAKE_WAITPID, 1, 1, ECHILD);
+    ck_assert_int_eq(run_plan(), 0);
+    ck_assert_int_eq(run.status, HTTP_EXIT_OK);
+    waitpid(-1, NULL, 0);
+}
+END_TEST
+
+int
+main(void)
+{
+    Suite *suite = suite_create("http-run");
+    TCase *trial = tcase_create("trial");
+    TCase *trials = tcase_create("trials");
+    TCase *dying = tcase_create("dying");
+    TCase *interrupts = tcase_create("interrupts");
+    TCase *calls = tcase_create("calls");
+    TCase *all[] = {trial, trials, dying, interrupts, calls};
+
+    tcase_add_test(trial, workers_are_added_up);
+    tcase_add_test(trial, one_worker_is_a_process_too);
+    tcase_add_test(trial, nothing_is_printed_where_nobody_wants_it);
+    tcase_add_test(trial, all_workers_begin_at_the_same_instant);
+    tcase_add_test(trial, what_the_warm_up_counted_is_not_reported);
+    tcase_add_test(trial, a_run_that_ends_in_its_warm_up_is_reported_and_says_so);
+    tcase_add_test(trial, the_live_view_is_looked_at_while_the_workers_run);
+    tcase_add_test(trial, too_few_descriptors_are_said_with_the_limit);
+    tcase_add_test(trial, accounts_that_do_not_close_are_said_to_be_a_fault_of_ours);
+    tcase_add_test(trials, trials_are_added_up_and_their_times_are_too);
+    tcase_add_test(trials, trials_stop_when_their_interval_is_narrow);
+    tcase_add_test(trials, trials_stop_at_their_greatest_number);
+    tcase_add_test(trials, a_against_a_measures_the_noise);
+    tcase_add_test(trials, there_are_no_more_trials_than_there_is_room_for);
+    tcase_add_test(dying, a_worker_that_is_killed_is_said_and_what_was_counted_is_reported);
+    tcase_add_test(dying, when_one_is_killed_the_others_are_stopped);
+    tcase_add_test(dying, a_worker_that_is_killed_in_the_ramp_ends_the_run);
+    tcase_add_test(dying, a_worker_that_exits_is_said_with_its_status);
+    tcase_add_test(dying, later_trials_are_not_begun_when_one_failed);
+    tcase_add_test(dying, workers_that_cannot_start_say_why_once);
+    tcase_add_test(dying, a_worker_that_cannot_be_told_is_killed);
+    tcase_add_loop_test(interrupts,
+                        an_interrupt_stops_the_workers_and_what_was_done_is_reported, 0, 2);
+    tcase_add_test(interrupts, an_interrupt_in_the_ramp_lets_no_query_begin);
+    tcase_add_test(interrupts, a_second_interrupt_kills);
+    tcase_add_test(interrupts, an_interrupted_trial_is_not_in_the_intervals);
+    tcase_add_loop_test(calls, a_call_that_fails_is_said, 0, sizeof(faults) / sizeof(faults[0]));
+    tcase_add_test(calls, a_poll_that_fails_is_made_again);
+    tcase_add_test(calls, memory_that_cannot_be_given_back_is_cleared);
+    tcase_add_test(calls, workers_are_waited_for_where_children_were_ignored);
+    tcase_add_test(calls, a_worker_that_somebody_else_waited_for_has_ended);
+    for (unsigned i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+        tcase_add_checked_fixture(all[i], set_up_run, tear_down_run);
+        suite_add_tcase(suite, all[i]);
+    }
+    return sxe_test_main(suite);
+}

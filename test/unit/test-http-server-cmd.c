@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * --server-cmd: started for each trial, waited for, ended with all of its group. The server is this
+ * program itself, with arguments.
+ */
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <limits.h>
+#include <stddef.h>
+#include <sys/un.h>
+
+#include "run-plan.h"
+#include "test-main.h"
+
+static char program[PATH_MAX];
+static char command[3 * PATH_MAX];
+static char directory[64];
+static char path[108];
+
+/* ---- The server: this program, started with words ---- */
+
+static int
+listen_at(const char *where)
+{
+    struct sockaddr_in in4 = {.sin_family = AF_INET,
+                              .sin_port = htons((uint16_t)strtoul(where, NULL, 10)),
+                              .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    struct sockaddr_un un = {.sun_family = AF_UNIX};
+    bool is_path = where[0] == '/' || where[0] == '@';
+    int fd = socket(is_path ? AF_UNIX : AF_INET, SOCK_STREAM, 0);
+    socklen_t length = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(where));
+    int one = 1;
+    int error;
+
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+    snprintf(un.sun_path, sizeof(un.sun_path), "%s", where);
+    if (where[0] == '@')
+        un.sun_path[0] = '\0';
+    else
+        length++;
+    error = is_path ? bind(fd, (struct sockaddr *)&un, length)
+                    : bind(fd, (struct sockaddr *)&in4, sizeof(in4));
+    return error == 0 && listen(fd, 10) == 0 ? fd : -1;
+}
+
+/* how: "serve"; "stubborn" does not end at SIGTERM; "mortal" exits at its second connection; "deaf"
+ * never listens; "loud" prints. */
+static int
+serve(const char *how, const char *where)
+{
+    unsigned mortal = strcmp(how, "mortal") == 0 ? 2 : 0;
+    int fd;
+
+    if (strcmp(how, "deaf") == 0)
+        for (;;)
+            pause();
+    if (strcmp(how, "stubborn") == 0)
+        signal(SIGTERM, SIG_IGN);
+    if (strcmp(how, "loud") == 0) {
+        printf("on stdout\n");
+        fflush(stdout);
+    }
+    fd = listen_at(where);
+    for (unsigned i = 1;; i++) {
+        int peer = accept(fd, NULL, NULL);
+
+        if (fd < 0 || i == mortal)
+            return 3;
+        close(peer);
+    }
+}
+
+/* ---- What is tested ---- */
+
+static void
+set_command(const char *how)
+{
+    if (plan.unix_path != NULL)
+        snprintf(command, sizeof(command), "%s %s %s", program, how, plan.unix_path);
+    else
+        snprintf(command, sizeof(command), "%s %s %u", program, how, plan.port);
+    plan.server_cmd = command;
+}
+
+static bool
+connects(void)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET,
+                                  .sin_port = htons(plan.port),
+                                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    bool is_open = connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0;
+
+    close(fd);
+    return is_open;
+}
+
+/* A port that is free now. */
+static uint16_t
+free_port(void)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t length = sizeof(address);
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+    ck_assert_int_eq(bind(fd, (struct sockaddr *)&address, length), 0);
+    ck_assert_int_eq(getsockname(fd, (struct sockaddr *)&address, &length), 0);
+    close(fd);
+    return ntohs(address.sin_port);
+}
+
+static void
+set_up(void)
+{
+    set_up_run();
+    plan.port = free_port();
+    snprintf(directory, sizeof(directory), "/tmp/test-server-cmd-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(directory));
+    snprintf(path, sizeof(path), "%s/socket", directory);
+}
+
+static void
+tear_down(void)
+{
+    unlink(path);
+    rmdir(directory);
+    ck_assert(!connects());
+    tear_down_run();
+}
+
+START_TEST(the_server_runs_while_the_workers_do)
+{
+    set_command("serve");
+    ck_assert_int_eq(run_plan(), 0);
+    ck_assert_int_eq(run.status, HTTP_EXIT_OK);
+    ck_assert_str_eq(errors, "");
+}
+END_TEST
+
+START_TEST(each_trial_has_a_server_of_its_own)
+{
+    plan.trials = 3;
+    set_command("mortal"); /* the second trial's would end the first one's */
+    ck_assert_int_eq(run_plan(), 0);
+    ck_assert_uint_eq(run.trials_number, 3);
+    ck_assert_str_eq(errors, "");
+}
+END_TEST
+
+START_TEST(a_server_at_a_path_is_waited_for_too)
+{
+    plan.unix_path = _i == 0 ? path : "@test-http-server-cmd";
+    set_command("serve");
+    ck_assert_int_eq(run_plan(), 0);
+    ck_assert_int_eq(run.status, HTTP_EXIT_OK);
+}
+END_TEST
+
+START_TEST(a_server_with_a_shell_around_it_is_ended_with_it)
+{
+    snprintf(command, sizeof(command), "true; %s serve %u & %s deaf 0; wait", program, plan.port,
+             program);
+    plan.server_cmd = command;
+    ck_assert_int_eq(run_plan(), 0);
+    ck_assert_str_eq(errors, "");
+}
+END_TEST
+
+START_TEST(a_server_that_does_not_want_to_end_is_killed)
+{
+    http_server_stop_ns = 50 * SXE_NS_PER_MS;
+    set_command("stubborn");
+    ck_assert_int_eq(run_plan(), 0);
+    ck_assert_str_eq(errors, "");
+}
+END_TEST
+
+START_TEST(what_a_server_prints_is_not_data)
+{
+    FILE *both[2] = {tmpfile(), tmpfile()};
+    int was[2] = {dup(1), dup(2)};
+    char texts[2][256];
+
+    set_command("loud");
+    for (int i = 0; i < 2; i++)
+        dup2(fileno(both[i]), i + 1);
+    run_plan();
+    for (int i = 0; i < 2; i++) {
+        dup2(was[i], i + 1);
+        close(was[i]);
+        read_back(both[i], texts[i], sizeof(texts[i]));
+    }
+    ck_assert_str_eq(texts[0], "");
+    ck_assert_str_eq(texts[1], "on stdout\n");
+}
+END_TEST
+
+START_TEST(a_command_that_ends_at_once_is_said_with_its_status)
+{
+    plan.server_cmd = "exit 7";
+    ck_assert_int_eq(run_plan(), HTTP_EXIT_ERRORS);
+    check_has(errors, "sxe-http: the server of --server-cmd (process ");
+    check_has(errors, ") exited with status 7\n");
+}
+END_TEST
+
+START_TEST(a_command_that_does_not_listen_is_not_waited_for_for_ever)
+{
+    char text[256];
+
+    http_server_start_ns = 50 * SXE_NS_PER_MS;
+    plan.unix_path = _i == 0 ? NULL : path;
+    set_command("deaf");
+    ck_assert_int_eq(run_plan(), HTTP_EXIT_ERRORS);
+    if (_i == 0)
+        snprintf(text, sizeof(text), "does not accept at 127.0.0.1 port %u after 0.05 s\n",
+                 plan.port);
+    else
+        snprintf(text, sizeof(text), "does not accept at %s after 0.05 s\n", path);
+    check_has(errors, text);
+}
+END_TEST
+
+static void
+connect_once(const struct http_worker *worker)
+{
+    (void)worker;
+    connects();
+}
+
+START_TEST(a_server_that_dies_ends_the_run)
+{
+    fake_worker.queries = 0;
+    fake_worker.bad_shard = 1;
+    fake_worker.do_at_mark = connect_once;
+    plan.warmup_ns = SXE_NS_PER_MS;
+    set_command("mortal");
+    ck_assert_int_eq(run_plan(), 0);
+    ck_assert_int_eq(run.status, HTTP_EXIT_ERRORS);
+    check_has(errors, ") exited with status 3\n");
+}
+END_TEST
+
+/* ---- Somebody is there already ---- */
+
+START_TEST(a_server_that_is_there_already_is_refused_and_named)
+{
+    char where[8];
+    char text[256];
+    int fd;
+
+    plan.unix_path = _i == 0 ? NULL : path;
+    snprintf(where, sizeof(where), "%u", plan.port);
+    fd = listen_at(_i == 0 ? where : path);
+    ck_assert_int_ge(fd, 0);
+    set_command("serve");
+    ck_assert_int_eq(run_plan(), HTTP_EXIT_ERRORS);
+    close(fd);
+    snprintf(text, sizeof(text), "(pid %d); stop it, or choose another port\n", (int)getpid());
+    check_has(errors, "sxe-http: --server-cmd would not be what is measured: ");
+    check_has(errors, text);
+}
+END_TEST
+
+START_TEST(where_nothing_can_be_connected_nobody_accepts)
+{
+    http_server_start_ns = 50 * SXE_NS_PER_MS;
+    set_command("serve");
+    if (_i == 0)
+        snprintf(plan.ip, sizeof(plan.ip), "nowhere");
+    else
+        fake_os_fail(FAKE_SOCKET, 1, 0, EMFILE);
+    ck_assert_int_eq(run_plan(), HTTP_EXIT_ERRORS);
+    check_has(errors, "does not accept");
+}
+END_TEST
+
+/* A connect that is under way is waited for: the backlog is full, so this one never ends. */
+START_TEST(a_full_backlog_does_not_accept)
+{
+    char where[8];
+    int peers[32];
+    int fd;
+
+    http_server_start_ns = 0;
+    snprintf(where, sizeof(where), "%u", plan.port);
+    fd = listen_at(where);
+    listen(fd, 0);
+    for (unsigned i = 0; i < 32; i++) {
+        struct sockaddr_in address = {.sin_family = AF_INET,
+                                      .sin_port = htons(plan.port),
+                                      .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+
+        peers[i] = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+        connect(peers[i], (struct sockaddr *)&address, sizeof(address));
+    }
+    set_command("deaf");
+    ck_assert_int_eq(run_plan(), HTTP_EXIT_ERRORS);
+    check_has(errors, "does not accept");
+    for (unsigned i = 0; i < 32; i++)
+        close(peers[i]);
+    close(fd);
+}
+END_TEST
+
+/* ---- Interrupts and faults ---- */
+
+START_TEST(an_interrupt_while_it_is_waited_for_ends_it)
+{
+    snprintf(command, sizeof(command), "kill -INT %d; exec %s deaf 0", (int)getpid(), program);
+    plan.server_cmd = command;
+    ck_assert_int_eq(run_plan(), HTTP_EXIT_INTERRUPTED);
+    ck_assert_str_eq(errors, "");
+}
+END_TEST
+
+START_TEST(a_command_that_cannot_be_forked_is_said)
+{
+    set_command("serve");
+    fake_os_fail(FAKE_FORK, 1, 1, EAGAIN);
+    ck_assert_int_eq(run_plan(), HTTP_EXIT_ERRORS);
+    ck_assert_str_eq(errors,
+                     "sxe-http: cannot start --server-cmd: Resource temporarily unavailable\n");
+}
+END_TEST
+
+START_TEST(workers_that_cannot_start_leave_no_server)
+{
+    set_command("serve");
+    fake_worker.ready_error = EMFILE;
+    ck_assert_int_eq(run_plan(), HTTP_EXIT_ERRORS);
+}
+END_TEST
+
+int
+main(int argc, char **argv)
+{
+    Suite *suite = suite_create("http-server-cmd");
+    TCase *all = tcase_create("all");
+
+    if (argc == 3)
+        return serve(argv[1], argv[2]);
+    if (realpath(argv[0], program) == NULL)
+        return EXIT_FAILURE;
+    tcase_add_test(all, the_server_runs_while_the_workers_do);
+    tcase_add_test(all, each_trial_has_a_server_of_its_own);
+    tcase_add_loop_test(all, a_server_at_a_path_is_waited_for_too, 0, 2);
+    tcase_add_test(all, a_server_with_a_shell_around_it_is_ended_with_it);
+    tcase_add_test(all, a_server_that_does_not_want_to_end_is_killed);
+    tcase_add_test(all, what_a_server_prints_is_not_data);
+    tcase_add_test(all, a_command_that_ends_at_once_is_said_with_its_status);
+    tcase_add_loop_test(all, a_command_that_does_not_listen_is_not_waited_for_for_ever, 0, 2);
+    tcase_add_test(all, a_server_that_dies_ends_the_run);
+    tcase_add_loop_test(all, a_server_that_is_there_already_is_refused_and_named, 0, 2);
+    tcase_add_loop_test(all, where_nothing_can_be_connected_nobody_accepts, 0, 2);
+    tcase_add_test(all, a_full_backlog_does_not_accept);
+    tcase_add_test(all, an_interrupt_while_it_is_waited_for_ends_it);
+    tcase_add_test(all, a_command_that_cannot_be_forked_is_said);
+    tcase_add_test(all, workers_that_cannot_start_leave_no_server);
+    tcase_add_checked_fixture(all, set_up, tear_down);
+    suite_add_tcase(suite, all);
+    return sxe_test_main(suite);
+}

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Local addresses: lists, ranges and networks, and the nth of them.
+ */
+#include "source.h"
+
+#include <netinet/in.h>
+
+#include "page-edge.h"
+#include "test-main.h"
+
+#define COUNT(table) ((int)(sizeof(table) / sizeof((table)[0])))
+
+static const char *
+parse(struct http_sources *sources, const char *text)
+{
+    return http_sources_parse(sources, page_edge_bytes(text, strlen(text) + 1));
+}
+
+static const struct {
+    const char *text;
+    uint64_t number;
+    const char *first;
+    uint64_t nth;
+    const char *nth_text;
+    const char *last;
+} lists[] = {
+    {"127.0.0.1", 1, "127.0.0.1", 5, "127.0.0.1", "127.0.0.1"},
+    {"127.0.0.1-127.0.0.8", 8, "127.0.0.1", 2, "127.0.0.3", "127.0.0.8"},
+    {"127.0.0.1-127.0.0.1", 1, "127.0.0.1", 0, "127.0.0.1", "127.0.0.1"},
+    {"127.0.0.1 - 127.0.0.3", 3, "127.0.0.1", 1, "127.0.0.2", "127.0.0.3"},
+    {"127.0.0.254-127.0.1.1", 4, "127.0.0.254", 2, "127.0.1.0", "127.0.1.1"},
+    {"127.0.0.0/28", 14, "127.0.0.1", 1, "127.0.0.2", "127.0.0.14"},
+    {"127.0.0.4/30", 2, "127.0.0.5", 1, "127.0.0.6", "127.0.0.6"},
+    {"127.0.0.4/31", 2, "127.0.0.4", 1, "127.0.0.5", "127.0.0.5"},
+    {"127.0.0.4/32", 1, "127.0.0.4", 1, "127.0.0.4", "127.0.0.4"},
+    {"10.0.0.0/8", 16777214, "10.0.0.1", 65535, "10.1.0.0", "10.255.255.254"},
+    {"::1", 1, "::1", 1, "::1", "::1"},
+    {"2001:db8::1-2001:db8::1:0", 65536, "2001:db8::1", 1, "2001:db8::2", "2001:db8::1:0"},
+    {"2001:db8::/126", 2, "2001:db8::1", 1, "2001:db8::2", "2001:db8::2"},
+    {"2001:db8::/127", 2, "2001:db8::", 1, "2001:db8::1", "2001:db8::1"},
+    {"2001:db8::ffff:ffff:ffff:ffff-2001:db8:0:1::", UINT64_C(1) << 56,
+     "2001:db8::ffff:ffff:ffff:ffff", 1, "2001:db8:0:1::", "2001:db8:0:1:ff:ffff:ffff:fffe"},
+    {"2001:db8::-2001:db8::ffff:ffff:ffff:ffff", UINT64_C(1) << 56, "2001:db8::", 1, "2001:db8::1",
+     "2001:db8::ff:ffff:ffff:ffff"},
+    {"2001:db8::/64", UINT64_C(1) << 56, "2001:db8::1", 65535, "2001:db8::1:0",
+     "2001:db8:0:0:100::"},
+    {"2001:db8::/72", (UINT64_C(1) << 56) - 2, "2001:db8::1", 1, "2001:db8::2",
+     "2001:db8::ff:ffff:ffff:fffe"},
+    {"::ffff:127.0.0.1", 1, "127.0.0.1", 0, "127.0.0.1", "127.0.0.1"},
+    {"127.0.0.1,127.0.0.1", 2, "127.0.0.1", 1, "127.0.0.1", "127.0.0.1"},
+    {" 127.0.0.1 , 127.0.0.8-127.0.0.9,10.0.0.0/30 ", 5, "127.0.0.1", 2, "127.0.0.9", "10.0.0.2"},
+};
+
+static void
+check_nth(const struct http_sources *sources, uint64_t nth, const char *wanted)
+{
+    char text[INET6_ADDRSTRLEN];
+
+    http_sources_text(sources, nth, text, sizeof(text));
+    ck_assert_str_eq(text, wanted);
+}
+
+START_TEST(each_list_has_its_addresses)
+{
+    struct http_sources sources;
+    const char *wrong = parse(&sources, lists[_i].text);
+
+    ck_assert_msg(wrong == NULL, "%s: %s", lists[_i].text, wrong);
+    ck_assert_uint_eq(sources.number, lists[_i].number);
+    ck_assert_int_eq(sources.family, strchr(lists[_i].first, ':') != NULL ? AF_INET6 : AF_INET);
+    check_nth(&sources, 0, lists[_i].first);
+    check_nth(&sources, lists[_i].nth, lists[_i].nth_text);
+    check_nth(&sources, lists[_i].number - 1, lists[_i].last);
+    check_nth(&sources, lists[_i].number, lists[_i].first);
+}
+END_TEST
+
+static const struct {
+    const char *text;
+    const char *says;
+} refused[] = {
+    {"", "'' is not an address"},
+    {"localhost", "'localhost' is not an address"},
+    {"127.0.0.1,", "'' is not an address"},
+    {"127.0.0.1,,127.0.0.2", "'' is not an address"},
+    {"127.0.0.1 127.0.0.2", "is not an address"},
+    {"127.0.0.256", "'127.0.0.256' is not an address"},
+    {"unix", "'unix' is not an address"},
+    {"127.0.0.1/28", "without bits behind its prefix"},
+    {"127.0.0.0/33", "is not an address"},
+    {"127.0.0.8-127.0.0.1", "'127.0.0.8-127.0.0.1' is the wrong way round"},
+    {"127.0.0.1-", "'' is not an address"},
+    {"-127.0.0.1", "'' is not an address"},
+    {"127.0.0.1-127.0.0.2-127.0.0.3", "is not an address"},
+    {"127.0.0.0/28-127.0.0.64", "a range of networks"},
+    {"127.0.0.0-127.0.0.64/28", "a range of networks"},
+    {"127.0.0.1-::1", "begins with IPv4 and ends with IPv6"},
+    {"::1-127.0.0.1", "begins with IPv4 and ends with IPv6, or the reverse"},
+    {"127.0.0.1,::1", "'::1' is not of the same family"},
+    {"::1,127.0.0.0/28", "'127.0.0.0/28' is not of the same family"},
+    {"123456789012345678901234567890123456789012345678901234567890123456789012345678901234567890123"
+     "4"
+     "567890",
+     "too long for an address"},
+};
+
+START_TEST(others_are_refused_and_named)
+{
+    struct http_sources sources;
+    const char *wrong = parse(&sources, refused[_i].text);
+
+    ck_assert_msg(wrong != NULL, "'%s' is accepted", refused[_i].text);
+    ck_assert_msg(strstr(wrong, refused[_i].says) != NULL, "'%s': %s", refused[_i].text, wrong);
+}
+END_TEST
+
+START_TEST(the_last_range_that_fits_is_taken)
+{
+    const char *one = "127.0.0.1,";
+    char text[(HTTP_SOURCES_MAX + 1) * 10 + 1] = "";
+    struct http_sources sources;
+
+    for (size_t i = 0; i < HTTP_SOURCES_MAX + 1; i++)
+        memcpy(text + i * strlen(one), one, strlen(one));
+    text[HTTP_SOURCES_MAX * strlen(one) - 1] = '\0';
+    ck_assert_ptr_null(parse(&sources, text));
+    ck_assert_uint_eq(sources.number, HTTP_SOURCES_MAX);
+    text[HTTP_SOURCES_MAX * strlen(one) - 1] = ',';
+    text[(HTTP_SOURCES_MAX + 1) * strlen(one) - 1] = '\0';
+    ck_assert_ptr_nonnull(strstr(parse(&sources, text), "is one too many"));
+}
+END_TEST
+
+int
+main(void)
+{
+    Suite *suite = suite_create("http-source");
+    TCase *tcase = tcase_create("source");
+
+    suite_add_tcase(suite, tcase);
+    tcase_add_loop_test(tcase, each_list_has_its_addresses, 0, COUNT(lists));
+    tcase_add_loop_test(tcase, others_are_refused_and_named, 0, COUNT(refused));
+    tcase_add_test(tcase, the_last_range_that_fits_is_taken);
+    return sxe_test_main(suite);
+}

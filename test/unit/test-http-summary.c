@@ -1,0 +1,636 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What a person reads: never more than 20 lines of 100 columns, whatever there is to say, with the
+ * errors first and the three lines of 2010 last.
+ */
+#include <errno.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include "fake-os.h"
+#include "http-run-fixture.h"
+#include "summary-page.h"
+#include "test-main.h"
+
+static struct made made;
+
+/* As the program prints it: the plan, the sockets, the rest. */
+static char *
+printed(bool is_colored)
+{
+    FILE *out = tmpfile();
+
+    ck_assert_ptr_nonnull(out);
+    http_summary_plan(out, &made.plan);
+    http_summary_sockets(out, made.run.total);
+    http_summary_print(out, &made.run, is_colored);
+    return text_of(out, NULL);
+}
+
+static void
+ck_has(const char *text, const char *part)
+{
+    ck_assert_msg(strstr(text, part) != NULL, "no \"%s\" in\n%s", part, text);
+}
+
+static void
+ck_has_not(const char *text, const char *part)
+{
+    ck_assert_msg(strstr(text, part) == NULL, "\"%s\" in\n%s", part, text);
+}
+
+static unsigned
+ck_fits(const char *text)
+{
+    unsigned lines = 0;
+
+    while (*text != '\0') {
+        size_t length = strcspn(text, "\n");
+        char line[1024];
+
+        snprintf(line, sizeof(line), "%.*s", (int)length, text);
+        ck_assert_uint_gt(length, 0);
+        ck_assert_msg(http_columns(line) <= HTTP_SUMMARY_COLUMNS, "too wide: %s", line);
+        ck_assert_int_ne(line[length - 1], ' ');
+        text += length + 1;
+        lines++;
+    }
+    ck_assert_uint_le(lines, HTTP_SUMMARY_LINES);
+    return lines;
+}
+
+/* The summary, checked, of what was changed in `made`; frees the run. */
+static char *
+summary(void)
+{
+    char *text = printed(false);
+
+    ck_fits(text);
+    free_run(&made);
+    return text;
+}
+
+/* ---- The plan ---- */
+
+static void
+plan_closed(struct http_plan *plan)
+{
+    plan->stop = HTTP_STOP_PER_SOCKET;
+    plan->queries = 50;
+    plan->sockets = 10000;
+}
+
+static void
+plan_one(struct http_plan *plan)
+{
+    plan->stop = HTTP_STOP_PER_SOCKET;
+    plan->queries = plan->sockets = 1;
+    plan->workers = 3;
+}
+
+static void
+plan_total(struct http_plan *plan)
+{
+    plan->stop = HTTP_STOP_TOTAL;
+    plan->requests_max = 100000;
+    plan->think_ns = 10000000;
+    plan->depth = 8;
+}
+
+static void
+plan_rate(struct http_plan *plan)
+{
+    plan->model = HTTP_PARTLY_OPEN;
+    plan->rate = plan->rate_end = 20000;
+    plan->warmup_ns = UINT64_C(2000000000);
+}
+
+static void
+plan_ramp(struct http_plan *plan)
+{
+    plan->model = HTTP_OPEN;
+    plan->arrivals = HTTP_FIXED;
+    plan->rate = 1000;
+    plan->rate_end = 0.5;
+    plan->find = "p99<10ms";
+}
+
+static void
+plan_replay(struct http_plan *plan)
+{
+    plan->model = HTTP_PARTLY_OPEN;
+    plan->stop = HTTP_STOP_REPLAY;
+    plan->replay_speed = 2.5;
+}
+
+#define GET "GET http://192.0.2.1:8000/"
+
+static const struct {
+    void (*change)(struct http_plan *);
+    const char *expected;
+} plans[] = {
+    {plan_closed,
+     "closed loop: 10000 sockets * 50 queries/socket = 500000 queries  " GET "\n"
+     "          1 worker\n"},
+    {plan_one, "closed loop: 1 socket * 1 queries/socket = 1 queries  " GET "  3 workers\n"},
+    {plan_total, "closed loop: 100000 queries over 64 sockets  " GET "  1 worker  pipeline 8\n"
+                 "          think 10 ms\n"},
+    {plan_rate,
+     "partly open: 20000/s Poisson, 64 sockets for 4 s  " GET "  1 worker  warm-up 2 s\n"},
+    {plan_ramp, "open: 1000/s to 0.5/s fixed, 64 sockets for 4 s  " GET "  1 worker  find p99<10ms\n"},
+    {plan_replay,
+     "partly open: a log replayed at 2.5 times its speed over 64 sockets  " GET "\n"
+     "          1 worker\n"},
+};
+
+START_TEST(the_first_line_names_the_model_and_the_product)
+{
+    FILE *out = tmpfile();
+    struct http_plan plan;
+    char *text;
+
+    make_plan(&plan);
+    plans[_i].change(&plan);
+    http_summary_plan(out, &plan);
+    text = text_of(out, NULL);
+    ck_assert_str_eq(text, plans[_i].expected);
+    free(text);
+}
+END_TEST
+
+START_TEST(a_long_url_is_cut)
+{
+    FILE *out = tmpfile();
+    struct http_plan plan;
+    char *text;
+
+    make_plan(&plan);
+    memset(plan.what, 'x', sizeof(plan.what) - 1);
+    http_summary_plan(out, &plan);
+    text = text_of(out, NULL);
+    ck_assert_uint_eq(ck_fits(text), 2);
+    ck_has(text, "xxx...  1 worker\n");
+    free(text);
+}
+END_TEST
+
+/* ---- The sockets ---- */
+
+static char *
+sockets_of(const struct http_result *result)
+{
+    FILE *out = tmpfile();
+
+    http_summary_sockets(out, result);
+    return text_of(out, NULL);
+}
+
+START_TEST(sockets_are_those_wanted_and_those_open_with_what_connecting_took)
+{
+    char *text;
+
+    make_run(&made, 1);
+    text = sockets_of(made.run.total);
+    ck_assert_str_eq(text, "sockets   64/64 open in 0.008 s  8000/s  connect p50 131 us p99 n/a "
+                           "max 163 us\n");
+    free(text);
+    free_run(&made);
+}
+END_TEST
+
+START_TEST(sockets_that_are_not_open_are_named_by_kind)
+{
+    struct http_result *result;
+    char *text;
+
+    make_run(&made, 1);
+    result = made.run.total;
+    result->opened = 60;
+    result->unopened[HTTP_UNOPENED_REFUSED] = 3;
+    result->unopened[HTTP_UNOPENED_OTHER] = 1;
+    result->first_error = ENETUNREACH;
+    result->syn_retries = 134;
+    text = sockets_of(result);
+    ck_assert_str_eq(text,
+                     "sockets   60/64 open in 0.008 s  7500/s  refused 3  other 1  (first: Network "
+                     "is unreachable)\n"
+                     "          connect p50 131 us p99 n/a max 163 us  SYN retries 134\n");
+    free(text);
+    memset(result, 0, sizeof(*result));
+    result->sockets_wanted = 5;
+    text = sockets_of(result);
+    ck_assert_str_eq(text, "sockets   0/5 open in 0.000 s  0/s\n");
+    free(text);
+    free_run(&made);
+}
+END_TEST
+
+/* ---- The end ---- */
+
+START_TEST(a_good_run_in_a_closed_loop)
+{
+    char *text;
+
+    make_run(&made, 1);
+    text = summary();
+    ck_assert_str_eq(
+        strstr(text, "queries"),
+        "queries   20000  ok 20000  errors 0  in flight 0  in 4.000 s  5000/s\n"
+        "                 p50       p90       p99     p99.9    p99.99       max  closed: response "
+        "= service\n"
+        "service       232 us    318 us    611 us   1.37 ms       n/a   7.12 ms\n"
+        "first byte    212 us    298 us    591 us   1.35 ms       n/a   7.10 ms\n"
+        "connect       131 us       n/a       n/a       n/a       n/a    163 us\n"
+        "over time \u2588\u2588\u2588\u2588\u2588\u2588\u2588\u2588\u2588\u2588\u2588\u2588"
+        "\u2588\u2588\u2588\u2588\u2588\u2588\u2588\u2588\u2588\u2588\u2588\u2588\u2588\u2588"
+        "\u2588\u2588\u2588\u2588\u2588\u2588\u2588\u2588\u2588\u2588\u2588\u2588\u2588\u2588"
+        "\u2588\u2588\u2588\u2588\u2588\u2588\u2588\u2588\u2588\u2588  to 5.00k/s, a column 80.0 "
+        "ms\n"
+        "client    kept up: cpu 50 %  waited 1.0 %  p99 of loop lag 26.0 us\n"
+        "time for all connections: 0.008000 seconds or 8000.000000 per second\n"
+        "time for all queries    : 4.000000 seconds or 5000.000000 per second\n"
+        "time for all            : 4.008000 seconds or 4990.019960 per second\n");
+    free(text);
+}
+END_TEST
+
+START_TEST(errors_come_first_each_kind_with_its_first_detail)
+{
+    struct http_result *total;
+    char *text;
+
+    make_run(&made, 1);
+    total = made.run.total;
+    total->ends[HTTP_END_OK] -= 25;
+    total->ends[HTTP_END_RESET] = 10;
+    total->ends[HTTP_END_BAD_STATUS] = 8;
+    total->first_bad_status = 503;
+    total->ends[HTTP_END_OTHER] = 7;
+    total->first_error = EPIPE;
+    text = summary();
+    ck_has(text, "\nerrors    25 of 20000  bad status 8 (first: 503)  reset 10  other 7 (first: "
+                 "Broken pipe)\nqueries   20000  ok 19975  errors 25 ");
+    free(text);
+}
+END_TEST
+
+START_TEST(in_a_rate_response_stands_beside_service)
+{
+    char *text;
+
+    make_run(&made, 1);
+    made.plan.model = HTTP_PARTLY_OPEN;
+    made.run.total->late = 14;
+    for (unsigned i = 0; i < 2000; i++) {
+        http_histogram_record(&made.run.total->timer_error, 50000);
+        http_histogram_record(&made.run.total->schedule_lag, 60000);
+    }
+    made.run.total->script_calls = 1;
+    made.run.total->script_ns = MADE_NS / 8;
+    text = summary();
+    ck_has(text, "\nservice       232 us ");
+    ck_has(text, "\nresponse      251 us ");
+    ck_has_not(text, "response = service");
+    ck_has(text, "  late 14 (by more than 1 ms)\n");
+    ck_has(text, "\nclient    kept up: cpu 50 %  waited 1.0 %  script 25 %\n          p99 of loop lag "
+                 "26.0 us, timer 50.0 us, schedule 60.0 us\n");
+    free(text);
+}
+END_TEST
+
+START_TEST(too_high_a_rate_is_called_overload)
+{
+    char *text;
+
+    make_run(&made, 1);
+    made.plan.model = HTTP_PARTLY_OPEN;
+    made.run.total->offered += 10;
+    made.run.total->skipped[HTTP_SKIP_SHED] = 7;
+    made.run.total->skipped[HTTP_SKIP_UNSENT] = 3;
+    text = summary();
+    ck_has(text, "\nskipped   10 of 20010  shed past the deadline 7  not sent by the end 3\n");
+    ck_has(text, "\noverload: 10 queries found all 64 sockets busy");
+    free(text);
+}
+END_TEST
+
+START_TEST(what_an_interruption_or_a_closed_loop_left_unsent_is_no_overload)
+{
+    char *text;
+
+    make_run(&made, 1);
+    made.plan.model = _i == 0 ? HTTP_OPEN : HTTP_CLOSED;
+    made.run.is_interrupted = _i == 0;
+    made.run.total->skipped[HTTP_SKIP_UNSENT] = 3;
+    text = summary();
+    ck_has(text, "  not sent by the end 3\n");
+    ck_has_not(text, "overload");
+    ck_assert_int_eq(strstr(text, "\ninterrupted: this is what was done so far\n") != NULL, _i == 0);
+    free(text);
+}
+END_TEST
+
+START_TEST(why_a_result_is_suspect_stands_above_all)
+{
+    static const char reason[] =
+        "client cpu 99 % of a core (limit 97 %): this may be the client's rate and not the server's, "
+        "which could be higher; use more workers: -t 2";
+    char *text;
+
+    make_run(&made, 1);
+    made.run.verdict.number = 5;
+    for (unsigned i = 0; i < 5; i++)
+        snprintf(made.run.verdict.reasons[i], HTTP_REASON_MAX, "%s", reason);
+    text = summary();
+    ck_has(text, "us\nRESULT SUSPECT: client cpu 99 % of a core (limit 97 %): this may be the client's "
+                 "rate and not the\n          server's, which could be higher; use more workers: -t "
+                 "2\nRESULT SUSPECT: client");
+    ck_has(text, "\nRESULT SUSPECT: for 2 reasons more, see --json\nqueries ");
+    ck_has(text, "\nclient    SUSPECT: cpu 50 %");
+    free(text);
+}
+END_TEST
+
+START_TEST(trials_give_medians_with_intervals)
+{
+    char *text;
+
+    make_run(&made, 6);
+    made.plan.aa = true;
+    made.run.noise = (struct http_interval){0.981, 1, 1.013, true};
+    text = summary();
+    ck_has(text, "\ntrials    6, medians [95 % interval]:  rate/s 5.00k [4.75k, 5.20k]\n"
+                 "          service p50 250 us [238 us, 260 us]  service p99 750 us [712 us, 780 "
+                 "us]\n");
+    ck_has(text, "\nnoise     the same against itself: rate -1.9 % to +1.3 %\n");
+    ck_has(text, "queries   120000  ok 120000  errors 0  in flight 0  in 24.000 s  5000/s\n");
+    ck_has(text, "  to 5.00k/s, a column 80.0 ms\n");
+    free(text);
+}
+END_TEST
+
+START_TEST(few_trials_give_extremes)
+{
+    char *text;
+
+    make_run(&made, 2);
+    made.plan.model = HTTP_OPEN;
+    made.plan.aa = true;
+    made.run.noise = (struct http_interval){0.5, 1, 1.5, false};
+    text = summary();
+    ck_has(text, "\ntrials    2, medians [extremes; 6 trials make an interval]:  rate/s ");
+    ck_has(text, "response p99 750 us");
+    ck_has(text, "rate -50.0 % to +50.0 %  (extremes of too few trials)\n");
+    free(text);
+}
+END_TEST
+
+START_TEST(thresholds_are_held_or_missed_with_their_figures)
+{
+    char *text;
+
+    make_run(&made, 1);
+    made.plan.thresholds[0] = "service.p99<20ms";
+    made.plan.thresholds[1] = "rate>=10k";
+    made.plan.thresholds[2] = "errors<0.1%";
+    made.plan.thresholds[3] = "p99.999<1s";
+    made.run.thresholds_missed = 2;
+    text = summary();
+    ck_has(text, "\nthreshold  service.p99<20ms held (611 us)  rate>=10k MISSED (5.00k/s)  errors<0.1% "
+                 "held (0 %)\n          p99.999<1s MISSED (n/a: too few samples)\n");
+    free(text);
+}
+END_TEST
+
+START_TEST(a_search_shows_latency_against_load)
+{
+    char *text;
+
+    make_run(&made, 1);
+    make_find(&made);
+    made.run.steps[3].is_told = false;
+    text = summary();
+    ck_has(text,
+           "\nfound     8500/s is the highest rate that held p99<10ms, of 8 tried\n"
+           "   150 ms |                                                   x       x\n"
+           "          |\n"
+           "          |                                           o\n"
+           "          |                                   o\n"
+           "   738 us |     o      o       o       ?\n"
+           "          0                                                     11.5k/s   o holds  x does "
+           "not\n");
+    free(text);
+}
+END_TEST
+
+START_TEST(a_search_may_find_nothing)
+{
+    char *text;
+
+    make_run(&made, 1);
+    make_find(&made);
+    made.plan.find = "errors<1%";
+    made.run.found_rate = 0;
+    for (unsigned i = 0; i < 8; i++)
+        made.run.steps[i].figure = _i == 0 ? 0 : 0.02 * i;
+    text = summary();
+    ck_has(text, "\nfound     no rate held errors<1%, of 8 tried\n");
+    ck_has(text, _i == 0 ? "      0 % |" : "     14 % |");
+    free(text);
+}
+END_TEST
+
+START_TEST(a_search_of_one_rate_has_no_plot)
+{
+    char *text;
+
+    make_run(&made, 1);
+    make_find(&made);
+    made.run.steps_number = 1;
+    made.run.steps[0].rate = 0;
+    text = summary();
+    ck_has(text, "of 1 tried\ntime for all connections");
+    free(text);
+}
+END_TEST
+
+START_TEST(a_run_in_which_nothing_happened_is_printed_too)
+{
+    char *text;
+
+    make_run(&made, 0);
+    text = summary();
+    ck_has(text, "\nqueries   0  ok 0  errors 0  in flight 0  in 0.000 s  0/s\n");
+    ck_has_not(text, "service   ");
+    ck_has_not(text, "over time");
+    ck_has(text, "time for all            : 0.000000 seconds or 0.000000 per second\n");
+    free(text);
+}
+END_TEST
+
+START_TEST(the_last_column_over_time_may_be_short)
+{
+    char *text;
+
+    make_run(&made, 1);
+    memset(&made.run.total->timeline, 0, sizeof(made.run.total->timeline));
+    for (uint64_t ms = 0; ms < 15; ms++)
+        http_timeline_ended(&made.run.total->timeline, ms * 1000000, true, 1000);
+    made.run.total->elapsed_ns = 15000000;
+    text = summary();
+    ck_has(text, "over time \u2588\u2588  to 1.00k/s, a column 10.0 ms\n");
+    free(text);
+}
+END_TEST
+
+/* ---- The hint ---- */
+
+static void
+give_ip(struct http_plan *plan)
+{
+    snprintf(plan->ip, sizeof(plan->ip), "127.0.0.1");
+}
+
+static void
+give_ipv6(struct http_plan *plan)
+{
+    snprintf(plan->ip, sizeof(plan->ip), "::1");
+}
+
+static void
+give_path(struct http_plan *plan)
+{
+    plan->unix_path = "@server";
+}
+
+static void (*const here[])(struct http_plan *) = {give_ip, give_ipv6, give_path};
+
+START_TEST(a_server_on_this_machine_may_share_the_cpus)
+{
+    const long online = sysconf(_SC_NPROCESSORS_ONLN);
+    cpu_set_t allowed;
+    char *text;
+
+    CPU_ZERO(&allowed);
+    sched_getaffinity(0, sizeof(allowed), &allowed);
+    make_run(&made, 1);
+    here[_i](&made.plan);
+    text = summary();
+    ck_assert_int_eq(strstr(text, "\nhint      server and client may share CPUs") != NULL,
+                     CPU_COUNT(&allowed) >= online);
+    free(text);
+}
+END_TEST
+
+START_TEST(a_client_that_was_kept_apart_gets_no_hint)
+{
+    cpu_set_t one;
+    char *text;
+
+    CPU_ZERO(&one);
+    CPU_SET(sched_getcpu(), &one);
+    ck_assert_int_eq(sched_setaffinity(0, sizeof(one), &one), 0);
+    make_run(&made, 1);
+    give_ip(&made.plan);
+    text = summary();
+    ck_assert_int_eq(strstr(text, "\nhint") != NULL, sysconf(_SC_NPROCESSORS_ONLN) == 1);
+    free(text);
+}
+END_TEST
+
+/* ---- All at once ---- */
+
+/* Each bit is something more to say. */
+START_TEST(whatever_there_is_to_say_fits)
+{
+    struct http_run *run = &made.run;
+    char *text;
+
+    make_run(&made, _i & 1 ? 6 : 1);
+    give_ip(&made.plan);
+    made.plan.model = _i & 2 ? HTTP_PARTLY_OPEN : HTTP_CLOSED;
+    if (_i & 4)
+        memset(made.plan.what, 'x', sizeof(made.plan.what) - 1);
+    for (unsigned i = 0; _i & 8 && i < HTTP_REASONS_MAX; i++) {
+        memset(run->verdict.reasons[i], 'w', HTTP_REASON_MAX - 1);
+        for (unsigned k = 7; k < HTTP_REASON_MAX - 1; k += 8)
+            run->verdict.reasons[i][k] = ' ';
+        run->verdict.number++;
+    }
+    for (unsigned i = 1; _i & 16 && i < HTTP_ENDS; i++)
+        run->total->ends[i] = UINT64_MAX / 32;
+    for (unsigned i = 0; _i & 32 && i < HTTP_SKIPS; i++)
+        run->total->skipped[i] = UINT64_MAX / 8;
+    for (unsigned i = 0; _i & 64 && i < 15; i++)
+        made.plan.thresholds[i] = "service.p99.999 <= 1000ms";
+    if (_i & 128)
+        make_find(&made);
+    for (unsigned i = 0; _i & 256 && i < HTTP_UNOPENEDS; i++)
+        run->trials[0].result->unopened[i] = run->total->unopened[i] = UINT64_MAX / 8;
+    made.plan.aa = (_i & 512) != 0;
+    text = printed(false);
+    ck_fits(text);
+    ck_has(text, "\nqueries  ");
+    ck_has(text, "\ntime for all connections: ");
+    ck_has(text, "\ntime for all queries    : ");
+    ck_has(text, "\ntime for all            : ");
+    if (run->verdict.number > 0)
+        ck_has(text, "\nRESULT SUSPECT: w");
+    free(text);
+    free_run(&made);
+}
+END_TEST
+
+START_TEST(colours_only_if_they_are_wanted)
+{
+    char *text;
+
+    make_run(&made, 1);
+    made.run.is_interrupted = true;
+    made.plan.thresholds[0] = "errors<1%";
+    text = printed(false);
+    ck_has_not(text, "\033");
+    free(text);
+    text = printed(true);
+    ck_has(text, "\n\033[1;31minterrupted: this is what was done so far\033[0m\n");
+    ck_has(text, "\n\033[32mthreshold  errors<1% held (0 %)\033[0m\n");
+    ck_has(text, "\033[2m                 p50 ");
+    free(text);
+    free_run(&made);
+}
+END_TEST
+
+int
+main(void)
+{
+    Suite *suite = suite_create("http-summary");
+    TCase *tcase = tcase_create("summary");
+
+    tcase_add_loop_test(tcase, the_first_line_names_the_model_and_the_product, 0,
+                        sizeof(plans) / sizeof(plans[0]));
+    tcase_add_test(tcase, a_long_url_is_cut);
+    tcase_add_test(tcase, sockets_are_those_wanted_and_those_open_with_what_connecting_took);
+    tcase_add_test(tcase, sockets_that_are_not_open_are_named_by_kind);
+    tcase_add_test(tcase, a_good_run_in_a_closed_loop);
+    tcase_add_test(tcase, errors_come_first_each_kind_with_its_first_detail);
+    tcase_add_test(tcase, in_a_rate_response_stands_beside_service);
+    tcase_add_test(tcase, too_high_a_rate_is_called_overload);
+    tcase_add_loop_test(tcase, what_an_interruption_or_a_closed_loop_left_unsent_is_no_overload, 0,
+                        2);
+    tcase_add_test(tcase, why_a_result_is_suspect_stands_above_all);
+    tcase_add_test(tcase, trials_give_medians_with_intervals);
+    tcase_add_test(tcase, few_trials_give_extremes);
+    tcase_add_test(tcase, thresholds_are_held_or_missed_with_their_figures);
+    tcase_add_test(tcase, a_search_shows_latency_against_load);
+    tcase_add_loop_test(tcase, a_search_may_find_nothing, 0, 2);
+    tcase_add_test(tcase, a_search_of_one_rate_has_no_plot);
+    tcase_add_test(tcase, a_run_in_which_nothing_happened_is_printed_too);
+    tcase_add_test(tcase, the_last_column_over_time_may_be_short);
+    tcase_add_loop_test(tcase, a_server_on_this_machine_may_share_the_cpus, 0,
+                        sizeof(here) / sizeof(here[0]));
+    tcase_add_test(tcase, a_client_that_was_kept_apart_gets_no_hint);
+    tcase_add_loop_test(tcase, whatever_there_is_to_say_fits, 0, 1024);
+    tcase_add_test(tcase, colours_only_if_they_are_wanted);
+    suite_add_tcase(suite, tcase);
+    return sxe_test_main(suite);
+}

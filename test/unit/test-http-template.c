@@ -1,0 +1,411 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Requests from the command line: their bytes, which fields they have, what is refused, and that
+ * several take turns.
+ */
+#include "template.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#include "fake-os.h"
+#include "page-edge.h"
+#include "result.h"
+#include "sxe-util.h"
+#include "template-private.h"
+#include "test-main.h"
+
+#define COUNT(table) ((int)(sizeof(table) / sizeof((table)[0])))
+#define AGENT        "User-Agent: sxe-http/" SXE_VERSION "\r\n"
+
+enum { FIELDS = 6 };
+
+struct request_case {
+    const char *title;
+    struct http_template_options options;
+    const char *fields[FIELDS];
+    const char *target;
+    const char *result; /* bytes, or what the refusal says */
+};
+
+static const struct request_case good[] = {
+    {"a GET",
+     {0},
+     {NULL},
+     "/a?b",
+     "GET /a?b HTTP/1.1\r\nHost: h:1\r\n" AGENT "Accept: */*\r\n\r\n"},
+    {"HEAD",
+     {.method = "HEAD"},
+     {NULL},
+     "/",
+     "HEAD / HTTP/1.1\r\nHost: h:1\r\n" AGENT "Accept: */*\r\n\r\n"},
+    {"a method of its own",
+     {.method = "PROPFIND"},
+     {NULL},
+     "/",
+     "PROPFIND / HTTP/1.1\r\nHost: h:1\r\n" AGENT "Accept: */*\r\n\r\n"},
+    {"OPTIONS of the server",
+     {.method = "OPTIONS"},
+     {NULL},
+     "*",
+     "OPTIONS * HTTP/1.1\r\nHost: h:1\r\n" AGENT "Accept: */*\r\n\r\n"},
+    {"a body makes a POST",
+     {.body = "a=1"},
+     {NULL},
+     "/",
+     "POST / HTTP/1.1\r\nHost: h:1\r\n" AGENT "Accept: */*\r\nContent-Length: 3\r\n\r\na=1"},
+    {"an empty body too",
+     {.body = ""},
+     {NULL},
+     "/",
+     "POST / HTTP/1.1\r\nHost: h:1\r\n" AGENT "Accept: */*\r\nContent-Length: 0\r\n\r\n"},
+    {"a method with a body",
+     {.method = "PUT", .body = "x"},
+     {NULL},
+     "/",
+     "PUT / HTTP/1.1\r\nHost: h:1\r\n" AGENT "Accept: */*\r\nContent-Length: 1\r\n\r\nx"},
+    {"fields are added",
+     {0},
+     {"X-A: 1", "x-b:2", "X-A:  3 \t"},
+     "/",
+     "GET / HTTP/1.1\r\nHost: h:1\r\n" AGENT "Accept: */*\r\nX-A: 1\r\nx-b: 2\r\nX-A: 3\r\n\r\n"},
+    {"fields replace ours",
+     {0},
+     {"accept: text/html", "USER-AGENT: me"},
+     "/",
+     "GET / HTTP/1.1\r\nHost: h:1\r\naccept: text/html\r\nUSER-AGENT: me\r\n\r\n"},
+    {"empty ones leave ours out",
+     {0},
+     {"Accept:", "User-Agent: "},
+     "/",
+     "GET / HTTP/1.1\r\nHost: h:1\r\n\r\n"},
+    {"other empty ones are sent",
+     {0},
+     {"X-Empty:", "Accept:", "User-Agent:"},
+     "/",
+     "GET / HTTP/1.1\r\nHost: h:1\r\nX-Empty: \r\n\r\n"},
+    {"Host is replaced",
+     {0},
+     {"host: www.example.com", "Accept:", "User-Agent:"},
+     "/",
+     "GET / HTTP/1.1\r\nHost: www.example.com\r\n\r\n"},
+    {"Host cannot be left out",
+     {0},
+     {"Host:", "Accept:", "User-Agent:"},
+     "/",
+     "GET / HTTP/1.1\r\nHost: \r\n\r\n"},
+    {"HTTP/1.0 keeps the connection",
+     {.is_http_1_0 = true},
+     {NULL},
+     "/a",
+     "GET /a HTTP/1.0\r\nHost: h:1\r\n" AGENT "Accept: */*\r\nConnection: keep-alive\r\n\r\n"},
+    {"or not",
+     {.is_http_1_0 = true},
+     {"Connection:", "Accept:", "User-Agent:"},
+     "/a",
+     "GET /a HTTP/1.0\r\nHost: h:1\r\n\r\n"},
+    {"Connection may be given",
+     {0},
+     {"Connection: close", "Accept:", "User-Agent:"},
+     "/a",
+     "GET /a HTTP/1.1\r\nHost: h:1\r\nConnection: close\r\n\r\n"},
+    {"braces of JSON stay",
+     {.body = "{\"a\":{\"SEQ\":[{}]},\"b\":{RANDOM}}"},
+     {"X: {x}", "Accept:", "User-Agent:"},
+     "/",
+     "POST / HTTP/1.1\r\nHost: h:1\r\nX: {x}\r\nContent-Length: 31\r\n\r\n"
+     "{\"a\":{\"SEQ\":[{}]},\"b\":{RANDOM}}"},
+    {"two braces make a placeholder a text",
+     {.body = "{{SEQ}{{UUID}}{{{RAND:1:2}{{{"},
+     {"Accept:", "User-Agent:"},
+     "/",
+     "POST / HTTP/1.1\r\nHost: h:1\r\nContent-Length: 26\r\n\r\n{SEQ}{UUID}}{{RAND:1:2}{{{"},
+};
+
+static const struct request_case bad[] = {
+    {"CONNECT", {.method = "CONNECT"}, {NULL}, "/", "CONNECT makes a tunnel"},
+    {"a method that is none", {.method = "GE T"}, {NULL}, "/", "'GE T' is no method"},
+    {"TRACE has no body",
+     {.method = "TRACE", .body = "a"},
+     {NULL},
+     "/",
+     "'TRACE' is no method for that, or has no body"},
+    {"a blank in the target", {0}, {NULL}, "/a b", "'/a b' is no target"},
+    {"a line end in the target", {0}, {NULL}, "/\r\nX: y", "'/??X: y' is no target"},
+    {"no target", {0}, {NULL}, "", "'' is no target"},
+    {"braces in a target", {0}, {NULL}, "/{x}", "'/{x}' is no target"},
+    {"the asterisk", {0}, {NULL}, "*", "'*' is no target"},
+    {"no colon", {0}, {"Accept"}, "/", "'Accept' is no header: give"},
+    {"no name", {0}, {": a"}, "/", "': a' is no header that can be sent"},
+    {"a blank in a name", {0}, {"X Y: a"}, "/", "'X Y: a' is no header that can be sent"},
+    {"a line end in a value", {0}, {"X: a\r\nY: b"}, "/", "'X: a??Y: b' is no header that"},
+    {"a length", {0}, {"content-length: 1"}, "/", "leave content-length out"},
+    {"a coding", {0}, {"Transfer-Encoding: chunked"}, "/", "leave Transfer-Encoding out"},
+    {"a host", {0}, {"Host: a b"}, "/", "'a b' is not a host"},
+    {"Expect without a body", {0}, {"Expect: 100-continue"}, "/", "'Expect: 100-continue' is no"},
+    {"SEQ of no digits", {0}, {NULL}, "/{SEQ:0}", "'{SEQ:0}' is none of"},
+    {"SEQ of too many", {0}, {NULL}, "/{SEQ:20}", "'{SEQ:20}' is none of"},
+    {"SEQ of a word", {0}, {NULL}, "/{SEQ:a}", "'{SEQ:a}' is none of"},
+    {"SEQ of nothing", {0}, {NULL}, "/{SEQ:}", "'{SEQ:}' is none of"},
+    {"SEQ without end", {0}, {NULL}, "/{SEQ:3", "'{SEQ:3' is none of"},
+    {"RAND of nothing", {0}, {NULL}, "/{RAND}", "'{RAND}' is none of"},
+    {"RAND of one", {0}, {NULL}, "/{RAND:1}", "'{RAND:1}' is none of"},
+    {"RAND of one and nothing", {0}, {NULL}, "/{RAND:1:}", "'{RAND:1:}' is none of"},
+    {"RAND of nothing and one", {0}, {NULL}, "/{RAND::1}", "'{RAND::1}' is none of"},
+    {"RAND of three", {0}, {NULL}, "/{RAND:1:2:3}", "'{RAND:1:2:3}' is none of"},
+    {"RAND of words", {0}, {NULL}, "/{RAND:a:b}", "'{RAND:a:b}' is none of"},
+    {"RAND of a number and a word", {0}, {NULL}, "/{RAND:1-2}", "'{RAND:1-2}' is none of"},
+    {"RAND the wrong way round", {0}, {NULL}, "/{RAND:9:1}", "'{RAND:9:1}' is none of"},
+    {"RAND of 20 digits", {0}, {NULL}, "/{RAND:1:12345678901234567890}", "(at most 19 digits)"},
+    {"UUID of something", {0}, {NULL}, "/{UUID:4}", "'{UUID:4}' is none of"},
+    {"in a host", {0}, {"Host: {SEQ:x}"}, "/", "'{SEQ:x}' is none of"},
+    {"in a header", {0}, {"X: {UUID:x}"}, "/", "'{UUID:x}' is none of"},
+    {"in a body", {.body = "{RAND:"}, {NULL}, "/", "'{RAND:' is none of"},
+    {"a long body",
+     {.body = "", .body_length = HTTP_TEMPLATE_BODY_MAX + 1u},
+     {NULL},
+     "/",
+     "the body is longer than"},
+};
+
+/* The case's set, with one request; *wrong is what add said. */
+static struct http_requests *
+make(const struct request_case *request, const char **wrong)
+{
+    struct http_template_options options = request->options;
+    struct http_requests *requests;
+
+    if (options.body != NULL && options.body_length == 0)
+        options.body_length = strlen(options.body);
+    options.fields = request->fields;
+    while (options.fields_number < FIELDS && request->fields[options.fields_number] != NULL)
+        options.fields_number++;
+    requests = http_templates_new(&options);
+    ck_assert_ptr_nonnull(requests);
+    *wrong = http_templates_add(
+        requests, "h:1", page_edge_bytes(request->target, strlen(request->target) + 1), "name");
+    return requests;
+}
+
+static struct http_query
+ask(struct http_requests *requests, uint64_t sequence)
+{
+    struct http_query query;
+
+    ck_assert_int_eq(requests->next(requests, sequence, &query), 0);
+    return query;
+}
+
+static void
+check_bytes(struct http_requests *requests, uint64_t sequence, const char *wanted)
+{
+    struct http_query query = ask(requests, sequence);
+
+    if (query.length != strlen(wanted) || memcmp(query.bytes, wanted, query.length) != 0)
+        ck_abort_msg("is\n%.*s\nwanted\n%s", (int)query.length, query.bytes, wanted);
+}
+
+START_TEST(requests_are_what_was_asked_for)
+{
+    const char *wrong;
+    struct http_requests *requests = make(&good[_i], &wrong);
+    struct http_query query;
+
+    ck_assert_msg(wrong == NULL, "%s: %s", good[_i].title, wrong);
+    ck_assert_int_eq(requests->begin(requests, 0, 1, 1), 0);
+    check_bytes(requests, 0, good[_i].result);
+    check_bytes(requests, 12345, good[_i].result);
+    query = ask(requests, 1);
+    ck_assert(query.is_head == (strncmp(good[_i].result, "HEAD", 4) == 0));
+    ck_assert(query.kind == 0 && query.delay_ns == 0 && query.expect == NULL);
+    http_templates_free(requests);
+}
+END_TEST
+
+START_TEST(others_are_refused)
+{
+    const char *wrong;
+    struct http_requests *requests = make(&bad[_i], &wrong);
+
+    ck_assert_msg(wrong != NULL, "%s: accepted", bad[_i].title);
+    ck_assert_msg(strstr(wrong, bad[_i].result) != NULL, "%s: %s", bad[_i].title, wrong);
+    http_templates_free(requests);
+}
+END_TEST
+
+START_TEST(heads_have_limits)
+{
+    enum { LARGE = 40000, MANY = 300 };
+    static char large[2][LARGE];
+    const char *fields[MANY];
+    struct http_template_options options = {.fields = fields, .fields_number = 2};
+    struct http_requests *requests;
+    unsigned i;
+
+    memset(large, 'a', sizeof(large));
+    for (i = 0; i < 2; i++) {
+        fields[i] = large[i];
+        memcpy(large[i], "X: ", 3);
+        large[i][LARGE - 1] = '\0';
+    }
+    requests = http_templates_new(&options);
+    ck_assert_str_eq(http_templates_add(requests, "h", "/", "name"),
+                     "the headers together are more than 64 KiB");
+    http_templates_free(requests);
+    for (i = 0; i < MANY; i++)
+        fields[i] = "X: a";
+    options.fields_number = MANY;
+    requests = http_templates_new(&options);
+    ck_assert_str_eq(http_templates_add(requests, "h", "/", "name"),
+                     "there are more than 254 headers");
+    http_templates_free(requests);
+    options.fields_number = 252; /* and two of ours */
+    requests = http_templates_new(&options);
+    ck_assert_ptr_null(http_templates_add(requests, "h", "/", "name"));
+    http_templates_free(requests);
+}
+END_TEST
+
+/* ---- Several ---- */
+
+static const struct http_template_options bare = {
+    .fields = (const char *const[]){"Accept:", "User-Agent:"}, .fields_number = 2};
+
+START_TEST(several_take_turns_over_all_workers)
+{
+    struct http_requests *requests = http_templates_new(&bare);
+    uint64_t calls = 1;
+    uint64_t ns = 1;
+
+    ck_assert_ptr_null(http_templates_add(requests, "a", "/0", "GET /0"));
+    ck_assert_ptr_null(http_templates_add(requests, "b", "/1", "GET /1"));
+    ck_assert_ptr_null(http_templates_add(requests, "c", "/2", "GET /2"));
+    ck_assert_uint_eq(requests->kinds, 3);
+    ck_assert(!requests->wants_replies && requests->number == 0 && requests->times_ns == NULL);
+    ck_assert_int_eq(requests->begin(requests, 1, 2, 1), 0);
+    for (uint64_t sequence = 1; sequence < 12; sequence += 2) {
+        struct http_query query = ask(requests, sequence);
+
+        ck_assert_int_eq(query.bytes[strlen("GET /")], '0' + (int)(sequence % 3));
+        ck_assert_uint_eq(query.kind, sequence % 3);
+        ck_assert(strncmp(query.bytes, requests->kind_names[query.kind], 6) == 0);
+    }
+    requests->end(requests, &calls, &ns);
+    ck_assert(calls == 0 && ns == 0);
+    http_templates_free(requests);
+}
+END_TEST
+
+START_TEST(requests_of_one_name_are_of_one_kind)
+{
+    struct http_requests *requests = http_templates_new(&bare);
+
+    for (unsigned i = 0; i < 100; i++)
+        ck_assert_ptr_null(http_templates_add(requests, "h", "/", i % 2 == 0 ? "even" : "odd"));
+    ck_assert_uint_eq(requests->kinds, 2);
+    ck_assert_uint_eq(ask(requests, 98).kind, 0);
+    ck_assert_uint_eq(ask(requests, 99).kind, 1);
+    http_templates_free(requests);
+}
+END_TEST
+
+START_TEST(too_many_kinds_become_one)
+{
+    struct http_requests *requests = http_templates_new(&bare);
+    char name[16];
+
+    for (unsigned i = 0; i < 3 * HTTP_KINDS_MAX; i++) {
+        snprintf(name, sizeof(name), "GET /%u", i);
+        ck_assert_ptr_null(http_templates_add(requests, "h", name + 4, name));
+        ck_assert_uint_eq(requests->kinds, i < HTTP_KINDS_MAX ? i + 1 : 1);
+    }
+    ck_assert_str_eq(requests->kind_names[0], "all requests");
+    for (unsigned i = 0; i < 3 * HTTP_KINDS_MAX; i++)
+        ck_assert_uint_eq(ask(requests, i).kind, 0);
+    http_templates_free(requests);
+}
+END_TEST
+
+START_TEST(there_may_be_many_requests_but_not_more)
+{
+    struct http_requests *requests = http_templates_new(&bare);
+    struct http_template template = {0};
+
+    for (unsigned i = 0; i < HTTP_TEMPLATES_MAX; i++)
+        ck_assert_ptr_null(http_templates_take(requests, &template, "x"));
+    ck_assert_str_eq(http_templates_add(requests, "h", "/", "x"),
+                     "there are more than 100000 requests");
+    http_templates_free(requests);
+}
+END_TEST
+
+START_TEST(without_a_request_nothing_begins)
+{
+    struct http_requests *requests = http_templates_new(&bare);
+
+    ck_assert_int_eq(requests->begin(requests, 0, 1, 1), -EINVAL);
+    http_templates_free(requests);
+    http_templates_free(NULL);
+}
+END_TEST
+
+/* ---- Without memory ---- */
+
+static const enum fake_call allocations[] = {FAKE_MALLOC, FAKE_CALLOC, FAKE_REALLOC, FAKE_STRDUP};
+
+/* Everything that takes memory; false: there was none, and it was said. */
+static bool
+make_many(void)
+{
+    static const char *const fields[] = {"X: {SEQ}{UUID}{RAND:1:2}{SEQ:3}", "Y: {SEQ}{UUID}"};
+    const struct http_template_options options = {
+        .fields = fields, .fields_number = 2, .body = "{SEQ}", .body_length = 5};
+    struct http_requests *requests = http_templates_new(&options);
+    const char *wrong = NULL;
+    char name[16];
+
+    if (requests == NULL)
+        return false;
+    for (unsigned i = 0; i < 2 * HTTP_KINDS_MAX && wrong == NULL; i++) {
+        snprintf(name, sizeof(name), "GET /%u", i);
+        wrong = http_templates_add(requests, "h", name + 4, name);
+    }
+    if (wrong != NULL)
+        ck_assert_str_eq(wrong, "there is no memory");
+    http_templates_free(requests);
+    return wrong == NULL;
+}
+
+START_TEST(each_allocation_may_fail)
+{
+    unsigned nth = 0;
+    bool is_made;
+
+    do {
+        fake_os_reset();
+        fake_os_sweep(allocations, 4, ++nth, false, ENOMEM);
+        is_made = make_many();
+        ck_assert(is_made == (fake_os_injected() == 0));
+    } while (!is_made);
+    ck_assert_uint_gt(nth, 100);
+}
+END_TEST
+
+int
+main(void)
+{
+    Suite *suite = suite_create("http-template");
+    TCase *tcase = tcase_create("template");
+
+    suite_add_tcase(suite, tcase);
+    tcase_add_loop_test(tcase, requests_are_what_was_asked_for, 0, COUNT(good));
+    tcase_add_loop_test(tcase, others_are_refused, 0, COUNT(bad));
+    tcase_add_test(tcase, heads_have_limits);
+    tcase_add_test(tcase, several_take_turns_over_all_workers);
+    tcase_add_test(tcase, requests_of_one_name_are_of_one_kind);
+    tcase_add_test(tcase, too_many_kinds_become_one);
+    tcase_add_test(tcase, there_may_be_many_requests_but_not_more);
+    tcase_add_test(tcase, without_a_request_nothing_begins);
+    tcase_add_test(tcase, each_allocation_may_fail);
+    return sxe_test_main(suite);
+}

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * URLs of the command line: a table of what goes in and what comes out.
+ */
+#include "url.h"
+
+#include <netdb.h>
+#include <stdio.h>
+
+#include "page-edge.h"
+#include "test-main.h"
+
+#define COUNT(table) ((int)(sizeof(table) / sizeof((table)[0])))
+
+/* A text of the table that ends at a page's edge, with its NUL. */
+static const char *
+at_edge(const char *text)
+{
+    return page_edge_bytes(text, strlen(text) + 1);
+}
+
+static const struct {
+    const char *text;
+    const char *host;
+    unsigned port;
+    const char *authority;
+    const char *path;
+    const char *target;
+} urls[] = {
+    {"http://127.0.0.1:8000/", "127.0.0.1", 8000, "127.0.0.1:8000", "", "/"},
+    {"http://127.0.0.1:8000", "127.0.0.1", 8000, "127.0.0.1:8000", "", "/"},
+    {"http://www.example.com/a?b", "www.example.com", 80, "www.example.com", "", "/a?b"},
+    {"http://h:80/", "h", 80, "h", "", "/"},
+    {"http://h:00080/", "h", 80, "h", "", "/"},
+    {"http://h:65535/", "h", 65535, "h:65535", "", "/"},
+    {"HTTP://h/", "h", 80, "h", "", "/"},
+    {"localhost:8000/a", "localhost", 8000, "localhost:8000", "", "/a"},
+    {"localhost", "localhost", 80, "localhost", "", "/"},
+    {"h/http://x/", "h", 80, "h", "", "/http://x/"},
+    {"h?a://b", "h", 80, "h", "", "/?a://b"},
+    {"http://h?a=b", "h", 80, "h", "", "/?a=b"},
+    {"http://h#part", "h", 80, "h", "", "/"},
+    {"http://h/a?b=%2F+%c3%a9#part", "h", 80, "h", "", "/a?b=%2F+%c3%a9"},
+    {"http://h/item/{RAND:1:9}?n={SEQ}", "h", 80, "h", "", "/item/{RAND:1:9}?n={SEQ}"},
+    {"http://h//a//b", "h", 80, "h", "", "//a//b"},
+    {"http://h/a:b@c", "h", 80, "h", "", "/a:b@c"},
+    {"http://[::1]/", "::1", 80, "[::1]", "", "/"},
+    {"http://[::1]:8080/x", "::1", 8080, "[::1]:8080", "", "/x"},
+    {"[::1]:8080", "::1", 8080, "[::1]:8080", "", "/"},
+    {"http://[fe80::1%eth0]:81/", "fe80::1%eth0", 81, "[fe80::1]:81", "", "/"},
+    {"http://[fe80::1%25eth0]/", "fe80::1%eth0", 80, "[fe80::1]", "", "/"},
+    {"http://[fe80::1%25]/", "fe80::1%25", 80, "[fe80::1]", "", "/"},
+    {"http+unix:///run/web.sock:/a?b", "", 0, "localhost", "/run/web.sock", "/a?b"},
+    {"http+unix:///run/web.sock", "", 0, "localhost", "/run/web.sock", "/"},
+    {"unix:/run/web.sock:/a", "", 0, "localhost", "/run/web.sock", "/a"},
+    {"unix:/run/a:b", "", 0, "localhost", "/run/a:b", "/"},
+    {"unix:@name:/", "", 0, "localhost", "@name", "/"},
+    {"UNIX:@name", "", 0, "localhost", "@name", "/"},
+};
+
+START_TEST(urls_are_taken_apart)
+{
+    struct http_url url;
+    const char *wrong = http_url_parse(&url, at_edge(urls[_i].text));
+
+    ck_assert_msg(wrong == NULL, "%s: %s", urls[_i].text, wrong);
+    ck_assert_str_eq(url.host, urls[_i].host);
+    ck_assert_uint_eq(url.port, urls[_i].port);
+    ck_assert_str_eq(url.authority, urls[_i].authority);
+    ck_assert_str_eq(url.path, urls[_i].path);
+    ck_assert_str_eq(url.target, urls[_i].target);
+}
+END_TEST
+
+static const struct {
+    const char *text;
+    const char *says;
+} refused[] = {
+    {"https://h/", "https is not there yet"},
+    {"HTTPS://h/", "https is not there yet"},
+    {"ftp://h/", "'ftp' is not a scheme of ours"},
+    {"://h/", "not a scheme of ours"},
+    {"http://user@h/", "a user in a URL is not sent"},
+    {"http://user:pass@h/", "a user in a URL is not sent"},
+    {"", "a host of 1 to 255 bytes"},
+    {"/path", "a host of 1 to 255 bytes"},
+    {"http://", "a host of 1 to 255 bytes"},
+    {"http://:80/", "a host of 1 to 255 bytes"},
+    {"http://h:0/", "the port in ':0'"},
+    {"http://h:/", "the port in ':'"},
+    {"http://h:65536/", "the port in ':65536'"},
+    {"http://h:99999999999999999999/", "not a number from 1 to 65535"},
+    {"http://h:80x/", "not a number from 1 to 65535"},
+    {"::1", "a host of 1 to 255 bytes"},
+    {"fe80::1", "has brackets around it"},
+    {"http://2001:db8::1/", "has brackets around it"},
+    {"http://[]/", "'[]' is not a host"},
+    {"http://[::1/", "has brackets around it"},
+    {"http://[::g]/", "'[::g]' is not a host"},
+    {"http://[::1]8080/", "is not a host with a port"},
+    {"http://a b/", "'a b' is not a host"},
+    {"http://a\"b/", "is not a host"},
+    {"http://h/a b", "write %20 for a blank"},
+    {"http://h/a\tb", "'/a?b' has a byte"},
+    {"http://h/a\r\nX: y", "has a byte or an escape"},
+    {"http://h/100%", "%25 for a percent sign"},
+    {"http://h/\xc3\xa9", "has a byte or an escape"},
+    {"unix:", "a unix socket is unix:/path"},
+    {"unix:/", "a unix socket is unix:/path"},
+    {"unix:relative", "a unix socket is unix:/path"},
+    {"http+unix://h/", "a unix socket is unix:/path"},
+    {"unix:/s:/a b", "has a byte or an escape"},
+};
+
+START_TEST(others_are_refused)
+{
+    struct http_url url;
+    const char *wrong = http_url_parse(&url, at_edge(refused[_i].text));
+
+    ck_assert_msg(wrong != NULL, "'%s' is accepted", refused[_i].text);
+    ck_assert_msg(strstr(wrong, refused[_i].says) != NULL, "'%s': %s", refused[_i].text, wrong);
+}
+END_TEST
+
+/* front, then so many letters, then behind. */
+static const char *
+long_url(const char *front, size_t letters, const char *behind)
+{
+    static char text[8192];
+
+    ck_assert_uint_lt(strlen(front) + letters + strlen(behind), sizeof(text));
+    snprintf(text, sizeof(text), "%s", front);
+    memset(text + strlen(front), 'a', letters);
+    snprintf(text + strlen(front) + letters, sizeof(text) - strlen(front) - letters, "%s", behind);
+    return text;
+}
+
+static const struct {
+    const char *front;
+    size_t letters;
+    const char *behind;
+    const char *says; /* of one letter more */
+} longest[] = {
+    {"http://", 255, "/", "a host of 1 to 255 bytes"},
+    {"http://h/", 4094, "", "longer than 4094 bytes"},
+    {"unix:/", 106, ":/", "at most 107 bytes"},
+    {"http://[fe80::1%", 247, "]/", "a host of 1 to 255 bytes"},
+};
+
+START_TEST(the_longest_part_is_taken_and_no_longer_one)
+{
+    const char *front = longest[_i].front;
+    const char *behind = longest[_i].behind;
+    struct http_url url;
+    const char *wrong;
+
+    wrong = http_url_parse(&url, at_edge(long_url(front, longest[_i].letters, behind)));
+    ck_assert_msg(wrong == NULL, "%s: %s", front, wrong);
+    wrong = http_url_parse(&url, at_edge(long_url(front, longest[_i].letters + 1, behind)));
+    ck_assert_msg(wrong != NULL && strstr(wrong, longest[_i].says) != NULL, "%s: %s", front, wrong);
+}
+END_TEST
+
+START_TEST(addresses_resolve_to_themselves)
+{
+    char ip[64];
+
+    ck_assert_ptr_null(http_url_resolve("127.0.0.1", ip, sizeof(ip)));
+    ck_assert_str_eq(ip, "127.0.0.1");
+    ck_assert_ptr_null(http_url_resolve("::1", ip, sizeof(ip)));
+    ck_assert_str_eq(ip, "::1");
+}
+END_TEST
+
+START_TEST(what_does_not_resolve_says_why)
+{
+    char label[80];
+    char ip[64];
+
+    /* No name server is asked about a label of more than 63 bytes (RFC 1035, 2.3.4). */
+    memset(label, 'a', sizeof(label) - 1);
+    label[sizeof(label) - 1] = '\0';
+    ck_assert_ptr_nonnull(http_url_resolve(label, ip, sizeof(ip)));
+    ck_assert_str_eq(http_url_resolve("127.0.0.1", ip, 3), gai_strerror(EAI_OVERFLOW));
+}
+END_TEST
+
+int
+main(void)
+{
+    Suite *suite = suite_create("http-url");
+    TCase *tcase = tcase_create("url");
+
+    suite_add_tcase(suite, tcase);
+    tcase_add_loop_test(tcase, urls_are_taken_apart, 0, COUNT(urls));
+    tcase_add_loop_test(tcase, others_are_refused, 0, COUNT(refused));
+    tcase_add_loop_test(tcase, the_longest_part_is_taken_and_no_longer_one, 0, COUNT(longest));
+    tcase_add_test(tcase, addresses_resolve_to_themselves);
+    tcase_add_test(tcase, what_does_not_resolve_says_why);
+    return sxe_test_main(suite);
+}
