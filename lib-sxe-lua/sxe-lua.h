@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: Lua 5.4 inside a program on libsxe: scripts that look as if they blocked and do not, C
+ * functions and variables that scripts see, scripts' functions that C calls.
+ *
+ * Place: apps/httpd and sxe-lua are two users, any C program may be another. Uses lib-sxe-http,
+ * liblua5.4. A library of its own, libsxe-lua: the core never includes lua.h.
+ *
+ * Shape: one state a loop, one loop a thread. All Lua runs in tasks, which are coroutines from a
+ * pool; a call that has to wait parks its task, and an event of the loop makes it ready again:
+ *
+ *     script ---- sxe_lua_load: a task of its own; it may wait, too
+ *       handler -- an HTTP request: a task from the pool, back to it at the end
+ *       task.start -- as many as config.tasks
+ *
+ *     FREE -> READY -> RUNNING -> PARKED -> READY ...        pool states, in time order: the oldest
+ *               ^_________|                                  ready one runs next, so many a turn
+ *
+ * Rules: 1 an error in a script is a line in the log with its traceback and, where there is somebody
+ * to tell, a reply of 500; it never ends the process. 2 memory and time are bounded: beyond
+ * memory_max an allocation fails inside Lua (503), beyond cpu_ms a task is ended, beyond slice_ms it
+ * makes way. 3 what a script sees of the world, time, randomness and I/O, comes through one table of
+ * functions (sxe-lua-port.h), so that a request can be recorded and replayed. 4 objects of C are
+ * handles in Lua, index and generation in a light userdata: nothing to collect, and one that is kept
+ * too long is refused, never someone else's.
+ *
+ * Limits: LUA_VERSION_NUM 504. Not yet here: Redis, HTTP client, workers, realms, TLS; their module
+ * names are refused with a message that says so.
+ *
+ * Example:
+ *     static int port = 8000;
+ *
+ *     int main(int argc, char **argv)
+ *     {
+ *         struct sxe_lua_config config = {.argc = argc, .argv = argv};
+ *         struct sxe_lua *lua = sxe_lua_new(&config);
+ *
+ *         sxe_lua_tie_field(lua, "config", "port", SXE_LUA_INT, &port);
+ *         if (lua == NULL || sxe_lua_load(lua, argv[1]) < 0 || sxe_init() < 0 ||
+ *             sxe_lua_init(lua) < 0)
+ *             return 1;
+ *         return sxe_run() < 0;
+ *     }
+ */
+#ifndef SXE_LUA_H
+#define SXE_LUA_H
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sxe-util.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct sxe_lua;
+struct luaL_Reg;
+
+/* All zero is a good one. */
+struct sxe_lua_config {
+    size_t memory_max;  /* bytes of the state; 0: 256 MiB */
+    uint32_t tasks;     /* that may exist at once; 0: 16384 */
+    uint32_t ready_max; /* tasks resumed in one turn of the loop; 0: 256 */
+    uint32_t cpu_ms;    /* of computing without a wait, then the task ends; 0: 1000 */
+    uint32_t slice_ms;  /* of computing while others are ready; 0: 10 */
+    bool is_dev;        /* tracebacks in replies */
+    bool is_bare;       /* no globals of 2010 and 2011, only require "sxe..." */
+    bool is_loose;      /* assigning a global that was not there at load time is allowed */
+    int argc;           /* the script's: arg[0] is its path */
+    char **argv;
+};
+
+/* Before sxe_init: plans its tasks. NULL with errno: EINVAL a second one in this thread, ENOMEM. */
+SXE_PUBLIC SXE_MUST_USE struct sxe_lua *sxe_lua_new(const struct sxe_lua_config *config);
+
+/* Compile and start a script, as a task: 0 when its top level has ended or waits, -EINVAL after
+ * logging why it failed, -errno of reading it. Before sxe_init it may register (sxe_register) but
+ * not wait. */
+SXE_PUBLIC int sxe_lua_load(struct sxe_lua *lua, const char *path);
+SXE_PUBLIC int sxe_lua_load_text(struct sxe_lua *lua, const char *name, const char *text,
+                                 size_t length);
+
+/* After sxe_init: run what scripts queued with sxe_register, in order. 0, or -EINVAL after logging
+ * what failed. */
+SXE_PUBLIC int sxe_lua_init(struct sxe_lua *lua);
+
+/* Call a global function ("name" or "table.name"). signature is arguments ">" results, of i int, l
+ * int64_t, d double, b bool as int, s const char *, z const char * and size_t: pointers for results;
+ * a string that is returned lives until the next call. 0; -ENOENT there is none; -EINVAL it failed
+ * or returned something else, which is logged; -EINPROGRESS it waits, and its results are dropped. */
+SXE_PUBLIC int sxe_lua_call(struct sxe_lua *lua, const char *function, const char *signature, ...);
+
+/* Functions of C as require "name". The list is borrowed. 0 or -ENOMEM. */
+SXE_PUBLIC int sxe_lua_module(struct sxe_lua *lua, const char *name,
+                              const struct luaL_Reg *functions);
+
+/* table.field in Lua reads and writes *variable from now on; the table is made if need be. Borrowed.
+ * A string's variable is a char array of size bytes, cut. 0, -EINVAL no such type, -ENOMEM. */
+enum sxe_lua_type {
+    SXE_LUA_BOOL = 'b',
+    SXE_LUA_INT = 'i',
+    SXE_LUA_INT64 = 'l',
+    SXE_LUA_DOUBLE = 'd',
+    SXE_LUA_STRING = 's'
+};
+SXE_PUBLIC int sxe_lua_tie_field(struct sxe_lua *lua, const char *table, const char *field,
+                                 enum sxe_lua_type type, void *variable);
+SXE_PUBLIC int sxe_lua_tie_string(struct sxe_lua *lua, const char *table, const char *field,
+                                  char *text, size_t size);
+
+/* Bytes that the state has now, and the most it ever had. */
+SXE_PUBLIC size_t sxe_lua_memory(const struct sxe_lua *lua, size_t *most);
+
+/* End all tasks (their <close> variables run) and free it. NULL is allowed. */
+SXE_PUBLIC void sxe_lua_delete(struct sxe_lua *lua);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
