@@ -26,6 +26,9 @@ parallel = $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(shell nproc))
 
 # ---- What is built ----
 
+LUA_CFLAGS := $(shell pkg-config --cflags lua5.4 2>/dev/null || echo -I/usr/include/lua5.4)
+LUA_LIBS   := $(shell pkg-config --libs lua5.4 2>/dev/null || echo -llua5.4)
+
 modules := $(patsubst lib-%/module.mk,%,$(wildcard lib-*/module.mk))
 core    := sxe-http sxe sxe-pool sxe-buffer sxe-log
 apps    := httpd http
@@ -61,8 +64,6 @@ endif
 ALL_CFLAGS  := -std=c11 -D_GNU_SOURCE -fPIC -fvisibility=hidden $(WARN) $(WERROR) $(harden) $(mode.cflags) $(CPPFLAGS)
 ALL_LDFLAGS := -pie $(mode.ldflags) $(LDFLAGS)
 LIBEV       := -lev
-LUA_CFLAGS  := $(shell pkg-config --cflags lua5.4 2>/dev/null || echo -I/usr/include/lua5.4)
-LUA_LIBS    := $(shell pkg-config --libs lua5.4 2>/dev/null || echo -llua5.4)
 flags       := $(CC) $(ALL_CFLAGS) | $(ALL_LDFLAGS)
 
 .DEFAULT_GOAL := release
@@ -89,7 +90,7 @@ $1.obj := $$(patsubst %.c,$B/obj/%.o,$$(wildcard lib-$1/*.c))
 $B/obj/lib-$1/%.o: lib-$1/%.c $B/flags | $B/include/sxe-log-2010.h
 	@mkdir -p $$(@D)
 	@$$(call say,CC,$$<)
-	$$Q$$(CC) $$(ALL_CFLAGS) -DSXE_LOG_NO_2010 $(call includes,$(call closure,$1)) -MMD -MP -c -o $$@ $$<
+	$$Q$$(CC) $$(ALL_CFLAGS) -DSXE_LOG_NO_2010 $(call includes,$(call closure,$1)) $($1.cflags) -MMD -MP -c -o $$@ $$<
 $(call archive,$1): $$($1.obj)
 	@$$(call say,AR,$$@)
 	@rm -f $$@
@@ -137,7 +138,7 @@ build: $(programs) $(foreach m,$(modules),$(call archive,$m)) $B/libsxe.a $B/$(S
 
 CHECK_LIBS   = $(shell pkg-config --libs check 2>/dev/null || echo -lcheck -lm -lrt -lpthread -lsubunit)
 test_cflags  = $(ALL_CFLAGS) -fPIE -Wno-null-dereference -Wno-conversion -Wno-sign-conversion \
-               $(call includes,$(core)) $(LUA_CFLAGS) -Itest/fake -Itest/oracle -Iapps/common $(apps:%=-Iapps/%)
+               $(call includes,$(core) sxe-lua) $(LUA_CFLAGS) -Itest/fake -Itest/oracle -Iapps/common $(apps:%=-Iapps/%)
 comma       := ,
 wraps       := $(addprefix -Wl$(comma)--wrap=,$(shell sed 's/\#.*//' test/fake/wrapped 2>/dev/null))
 
@@ -163,7 +164,10 @@ $B/obj/test/%.o: test/%.c $B/flags | $B/include/sxe-log-2010.h
 $B/test/test-%: $B/obj/test/unit/test-%.o $(fake.obj) $(app.archives) $B/libsxe.a test/fake/wrapped
 	@mkdir -p $(@D)
 	@$(call say,LD,$@)
-	$Q$(CC) $(ALL_LDFLAGS) $(wraps) -o $@ $< $(peers) $(fake.obj) $(app.archives) $B/libsxe.a $(http.libs) -l:libev.a $(CHECK_LIBS) -lm
+	$Q$(CC) $(ALL_LDFLAGS) $(wraps) -o $@ $< $(peers) $(fake.obj) $(lua.archive) $(app.archives) $B/libsxe.a $(http.libs) -l:libev.a $(CHECK_LIBS) -lm
+lua.tests := $(filter $B/test/test-lua-%,$(unit.bin))
+$(lua.tests): lua.archive = $B/libsxe-lua.a
+$(lua.tests): $B/libsxe-lua.a
 $B/test/wire: $(wildcard test/wire/*.c) test/wire/wire.h $B/flags
 	@mkdir -p $(@D)
 	@$(call say,LD,$@)
@@ -270,23 +274,26 @@ fuzz: ## fuzz each parser for FUZZ_SECONDS (60); findings go to test/fuzz/corpus
 	@tools/fuzz.sh $(FUZZ_SECONDS)
 fuzz-bin: $(fuzz.bin)
 
-headers := $(foreach m,$(core),$(filter-out %-private.h,$(wildcard lib-$m/*.h)))
+headers := $(foreach m,$(core),$(filter-out %-private.h,$(wildcard lib-$m/*.h))) \
+           $(addprefix lib-sxe-lua/,sxe-lua.h sxe-lua-http.h sxe-lua-port.h)
+pc_file  = sed 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@INCDIR@|$(INCDIR)|; s|@VERSION@|$(VERSION)|' tools/$1.pc.in \
+           > $(DESTDIR)$(LIBDIR)/pkgconfig/$1.pc
 install: release ## install below PREFIX (/usr/local) in DESTDIR
 	@install -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(INCDIR) $(DESTDIR)$(MANDIR)/man1
 	@install -m 755 build/release/sxe-httpd build/release/sxe-http $(DESTDIR)$(BINDIR)
 	@install -m 644 $(headers) build/release/include/sxe-log-2010.h $(DESTDIR)$(INCDIR)
-	@install -m 644 build/release/libsxe.a $(DESTDIR)$(LIBDIR)
+	@install -m 644 build/release/libsxe.a build/release/libsxe-lua.a $(DESTDIR)$(LIBDIR)
 	@install -m 755 build/release/$(SONAME) $(DESTDIR)$(LIBDIR)
 	@ln -sf $(SONAME) $(DESTDIR)$(LIBDIR)/libsxe.so
-	@sed 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@INCDIR@|$(INCDIR)|; s|@VERSION@|$(VERSION)|' tools/sxe.pc.in \
-	    > $(DESTDIR)$(LIBDIR)/pkgconfig/sxe.pc
+	@$(call pc_file,sxe)
+	@$(call pc_file,sxe-lua)
 	@for m in http httpd; do install -m 644 docs/$$m.1 $(DESTDIR)$(MANDIR)/man1/sxe-$$m.1; done
 	@echo "installed in $(DESTDIR)$(PREFIX)"
 
 uninstall: ## remove what install put there
 	@rm -f $(DESTDIR)$(BINDIR)/sxe-httpd $(DESTDIR)$(BINDIR)/sxe-http
-	@rm -f $(DESTDIR)$(LIBDIR)/libsxe.a $(DESTDIR)$(LIBDIR)/$(SONAME) $(DESTDIR)$(LIBDIR)/libsxe.so
-	@rm -f $(DESTDIR)$(LIBDIR)/pkgconfig/sxe.pc $(DESTDIR)$(MANDIR)/man1/sxe-http.1 $(DESTDIR)$(MANDIR)/man1/sxe-httpd.1
+	@rm -f $(DESTDIR)$(LIBDIR)/libsxe.a $(DESTDIR)$(LIBDIR)/$(SONAME) $(DESTDIR)$(LIBDIR)/libsxe.so $(DESTDIR)$(LIBDIR)/libsxe-lua.a
+	@rm -f $(DESTDIR)$(LIBDIR)/pkgconfig/sxe.pc $(DESTDIR)$(LIBDIR)/pkgconfig/sxe-lua.pc $(DESTDIR)$(MANDIR)/man1/sxe-http.1 $(DESTDIR)$(MANDIR)/man1/sxe-httpd.1
 	@for h in $(notdir $(headers)) sxe-log-2010.h; do rm -f $(DESTDIR)$(INCDIR)/$$h; done
 	@rmdir $(DESTDIR)$(INCDIR) 2>/dev/null || true
 

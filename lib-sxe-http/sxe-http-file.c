@@ -201,12 +201,12 @@ is_hidden(struct sxe_span name)
     return false;
 }
 
-/* The name that the request's path means, made in room: 0, or the status that refuses it. */
+/* The name that the path means, made in room: 0, or the status that refuses it. */
 static unsigned
-make_name(struct sxe_http_files *files, const struct sxe_http_request *request,
+make_name(struct sxe_http_files *files, struct sxe_span path, const char *prefix,
           struct sxe_span *name)
 {
-    ssize_t length = sxe_http_path_to_file(request->raw_path, files->room, sizeof(files->room));
+    ssize_t length = sxe_http_path_to_file(path, files->room, sizeof(files->room));
     unsigned status;
 
     if (length == -ENOBUFS)
@@ -214,7 +214,7 @@ make_name(struct sxe_http_files *files, const struct sxe_http_request *request,
     if (length < 0)
         return 400;
     *name = (struct sxe_span){files->room, (size_t)length};
-    status = take_prefix(files->config.prefix, name);
+    status = take_prefix(prefix, name);
     if (status != 0)
         return status;
     if (name->length >= SXE__HTTP_NAME_SIZE)
@@ -225,10 +225,11 @@ make_name(struct sxe_http_files *files, const struct sxe_http_request *request,
 }
 
 static enum sxe_http_verdict
-serve(struct sxe_http_files *files, struct sxe_http_request *request)
+serve(struct sxe_http_files *files, struct sxe_http_request *request, struct sxe_span path,
+      const char *prefix)
 {
     struct sxe_span name;
-    unsigned status = make_name(files, request, &name);
+    unsigned status = make_name(files, path, prefix, &name);
 
     if (status == 0)
         return sxe__http_file_serve(files, request, name);
@@ -240,13 +241,22 @@ serve(struct sxe_http_files *files, struct sxe_http_request *request)
 }
 
 enum sxe_http_verdict
+sxe_http_files_send(struct sxe_http_files *files, struct sxe_http_request *request,
+                    struct sxe_span path)
+{
+    return serve(files, request, path, "");
+}
+
+enum sxe_http_verdict
 sxe_http_files_handle(struct sxe_http_request *request, struct sxe_http_response *response)
 {
+    struct sxe_http_files *files = request->user;
+
     SXE_UNUSED_PARAMETER(response);
     switch (sxe_http_method(request)) {
     case SXE_HTTP_GET:
     case SXE_HTTP_HEAD:
-        return serve(request->user, request);
+        return serve(files, request, request->raw_path, files->config.prefix);
     case SXE_HTTP_OTHER:
         sxe__http_file_refuse(request, 501);
         break;

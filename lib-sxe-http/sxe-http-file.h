@@ -94,6 +94,12 @@ SXE_PUBLIC void sxe_http_files_delete(struct sxe_http_files *files);
 SXE_PUBLIC enum sxe_http_verdict sxe_http_files_handle(struct sxe_http_request *request,
                                                        struct sxe_http_response *response);
 
+/* The same, but for the file at another path than the request's, escapes and all, without a prefix and
+ * for any method. */
+SXE_PUBLIC enum sxe_http_verdict sxe_http_files_send(struct sxe_http_files *files,
+                                                     struct sxe_http_request *request,
+                                                     struct sxe_span path);
+
 /* Bytes of address space that they have, printed like sxe_plan_print; out may be NULL. */
 SXE_PUBLIC size_t sxe_http_files_plan_print(const struct sxe_http_files *files, FILE *out);
 

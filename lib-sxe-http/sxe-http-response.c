@@ -136,6 +136,56 @@ sxe__http_add_lines(struct sxe_http_response *response, struct sxe_span lines)
     return 0;
 }
 
+/* Among the lines at `at`, up to end, the first of that name, with its CR LF; length 0: none. */
+static struct sxe_span
+find_line(const char *at, const char *end, const char *name)
+{
+    size_t length = strlen(name);
+
+    while (at < end) {
+        const char *next = (const char *)memchr(at, '\n', (size_t)(end - at)) + 1;
+
+        if ((size_t)(next - at) > length && at[length] == ':' && sxe__http_same(at, name, length))
+            return (struct sxe_span){at, (size_t)(next - at)};
+        at = next;
+    }
+    return (struct sxe_span){end, 0};
+}
+
+struct sxe_span
+sxe_http_added_field(const struct sxe_http_response *response, const char *name)
+{
+    struct sxe_span lines = sxe__http_lines(response);
+    struct sxe_span line = find_line(lines.base, lines.base + lines.length, name);
+    size_t before = strlen(name) + 2;
+
+    if (line.length == 0)
+        return (struct sxe_span){NULL, 0};
+    return (struct sxe_span){line.base + before, line.length - before - 2};
+}
+
+void
+sxe_http_remove_field(struct sxe_http_response *response, const char *name)
+{
+    struct sxe__http_slot *slot = SXE__HTTP_SLOT_OF_RESPONSE(response);
+    char *lines = (char *)slot + slot->request.http->reply_at;
+    uint32_t used = slot->fields_used;
+    struct sxe_span line;
+
+    if (name == NULL)
+        slot->fields_used = 0;
+    while (name != NULL && slot->fields_used > 0) {
+        line = find_line(lines, lines + slot->fields_used, name);
+        if (line.length == 0)
+            break;
+        slot->fields_used -= (uint32_t)line.length;
+        memmove(lines + (line.base - lines), line.base + line.length,
+                (size_t)(lines + slot->fields_used - line.base));
+    }
+    if (slot->fields_used < used)
+        slot->offers_upgrade = sxe_http_added_field(response, "Upgrade").base != NULL;
+}
+
 /* ---- Whole replies ---- */
 
 void

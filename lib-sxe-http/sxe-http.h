@@ -221,6 +221,14 @@ SXE_PUBLIC int sxe_http_add_field(struct sxe_http_response *response, const char
 SXE_PUBLIC int sxe_http_add_field_span(struct sxe_http_response *response, const char *name,
                                        struct sxe_span value);
 
+/* The value of the first line of that name that was added and is not sent yet, until something is
+ * added or removed; base NULL: there is none. */
+SXE_PUBLIC struct sxe_span sxe_http_added_field(const struct sxe_http_response *response,
+                                                const char *name);
+
+/* Take out the lines of that name, NULL: all lines, that were added and are not sent yet. */
+SXE_PUBLIC void sxe_http_remove_field(struct sxe_http_response *response, const char *name);
+
 /* Close the connection after this reply. */
 SXE_PUBLIC void sxe_http_close(struct sxe_http_response *response);
 

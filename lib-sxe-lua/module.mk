@@ -1,2 +1,3 @@
 # SPDX-License-Identifier: MIT
 sxe-lua.needs := sxe-http
+sxe-lua.cflags := $(LUA_CFLAGS)

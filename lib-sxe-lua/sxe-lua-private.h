@@ -5,19 +5,31 @@
  *     sxe-lua.c           a state: made, loaded, called, deleted
  *     sxe-lua-alloc.c     its memory: counted, capped, small sizes from free lists
  *     sxe-lua-watch.c     the watchdog: a thread that interrupts what computes too long
+ *     sxe-lua-coroutine.c coroutine.resume, wrap and close, through which a task's wait passes
+ *     sxe-lua-require.c   require, whose modules may wait; load, which refuses bytecode
+ *     sxe-lua-strict.c    globals that nobody declared are errors
+ *     sxe-lua-call.c      sxe_lua_call
+ *     sxe-lua-tie.c       variables of C as fields in Lua
  *     sxe-lua-error.c     tracebacks, and what becomes of an error
  *     sxe-lua-handle.c    objects of C in Lua: light userdata with a class, an index, a generation
- *     sxe-lua-task.c      tasks: started, parked, woken, cancelled; the ready list
- *     sxe-lua-tasks.c     require "sxe.task": sleep, parallel, locks, queues ... on top of that
+ *     sxe-lua-task.c      tasks: started, resumed, cancelled, ended
+ *     sxe-lua-park.c      waiting: parked, woken
+ *     sxe-lua-turn.c      when they run: deadlines, the loop's turns
+ *     sxe-lua-tasks.c     require "sxe.task": start, join, sleep, parallel ... on top of that
+ *     sxe-lua-sync.c      its locks, semaphores, events, queues
  *     sxe-lua-port.c      time, randomness: os.* and math.random go through it
- *     sxe-lua-compat*.c   the globals of 2010 and 2011
+ *     sxe-lua-compat*.c   the globals of 2010 and 2011, see sxe-lua-compat-private.h
+ *     sxe-lua-tap.c       require "sxe.tap", their tests
+ *     sxe-lua-socket.c    what Lua knows of a socket of lib-sxe
+ *     sxe-lua-conn.c      a tcp connection: read, write; sxe-lua-tcp.c serves and connects
+ *     sxe-lua-resolve.c   names to addresses, in threads
  *     sxe-lua-http*.c     require "sxe.http"
  *     sxe-lua-tcp.c, -udp.c, -file.c, -timer.c, -log.c, -stats.c, -pool.c, -spawn.c, -json.c
  *
  * Parking. A C function that has to wait stores the handle of the running task where the event will
- * find it, and returns sxe__lua_park(...). The event calls sxe__lua_wake with that handle; that only
- * moves the task to READY. Later the scheduler resumes it, and the continuation makes the results in
- * the task's own stack. A handle of a task that ended meanwhile wakes nobody.
+ * find it, and returns sxe__lua_park(...). The event calls sxe__lua_wake with that handle; that
+ * only moves the task to READY. Later the scheduler resumes it, and the continuation makes the
+ * results in the task's own stack. A handle of a task that ended meanwhile wakes nobody.
  *
  *     static int l_sleep(lua_State *L)
  *     {
@@ -31,15 +43,19 @@
 #ifndef SXE_LUA_PRIVATE_H
 #define SXE_LUA_PRIVATE_H
 
+#define SXE_LOG_CONTROL sxe__lua_log
+
 #include <lauxlib.h>
 #include <lua.h>
 
 #include "sxe-lua.h"
 #include "sxe.h"
 
+extern struct sxe_log_control sxe__lua_log; /* SXE_LOG_LEVEL_LUA */
+
 /* ---- Handles ----
- * Bits of the light userdata, from the top: class 8, generation 24, index 32. Never NULL, as no class
- * is 0. */
+ * Bits of the light userdata, from the top: class 8, generation 24, index 32. Never NULL, as no
+ * class is 0. */
 
 enum sxe__lua_class {
     SXE__LUA_NO_CLASS = 0,
@@ -52,10 +68,13 @@ enum sxe__lua_class {
     SXE__LUA_OUT_HEADERS, /* of a response */
     SXE__LUA_QUERY,
     SXE__LUA_PARAMS,
+    SXE__LUA_EVENTS, /* of res:sse() */
+    SXE__LUA_SERVER, /* of http.serve */
     SXE__LUA_TIMER,
     SXE__LUA_POOL,
     SXE__LUA_ELEMENT,
-    SXE__LUA_CONN, /* of sxe.tcp */
+    SXE__LUA_CONN,       /* of sxe.tcp */
+    SXE__LUA_TCP_SERVER, /* of tcp.serve */
     SXE__LUA_UDP,
     SXE__LUA_CHILD,
     SXE__LUA_STAT,
@@ -63,11 +82,11 @@ enum sxe__lua_class {
 };
 
 /* What a class can do; a static table in the file it is about, registered once a state. get and set
- * find the index behind checked bits: they may be handed a stale one, which is for them to refuse. */
+ * find the index behind checked bits: they may be handed a stale one, which is theirs to refuse. */
 struct sxe__lua_class_spec {
     const char *name; /* "sxe.http.request", for messages */
     const luaL_Reg *methods;
-    /* Push the property named at stack index 2, and return 1; 0: there is none. NULL: no properties. */
+    /* Push the property named at stack index 2, return 1; 0: there is none. NULL: none at all. */
     int (*get)(lua_State *L, uint32_t index, uint32_t generation, const char *name);
     /* Take the value at stack index 3; 0: there is no such property. */
     int (*set)(lua_State *L, uint32_t index, uint32_t generation, const char *name);
@@ -98,7 +117,8 @@ uint64_t sxe__lua_running(lua_State *L);
 
 /* Park the running task until it is woken, or until deadline_ns (0: never); then k goes on with
  * context. If it is cancelled or times out, on_leave(what) is called first, to forget the handle.
- * Raises, naming the C function, where a wait is impossible. Returns what the C function returns. */
+ * Raises, naming the C function, where a wait is impossible. The C function returns what it
+ * returns. */
 int sxe__lua_park(lua_State *L, uint64_t deadline_ns, void (*on_leave)(void *what), void *what,
                   lua_KFunction k, lua_KContext context);
 
@@ -108,15 +128,123 @@ enum sxe__lua_reason sxe__lua_woken(lua_State *L);
 /* False: it is gone, or not parked. */
 bool sxe__lua_wake(uint64_t task, enum sxe__lua_reason reason);
 
-/* Start a task with the function and its arguments on top of from's stack, which takes them off. is_now:
- * it runs at once until it ends or waits, otherwise it is put at the end of the ready list. Its
- * handle; 0: none is free. on_end(L, task, status, user) is called with its results, or the error with
- * its traceback, on its stack. */
+/* Start a task with the function and its arguments on top of from's stack, which takes them off.
+ * is_now: it runs at once until it ends or waits, otherwise it is put at the end of the ready list.
+ * Its handle, of one that may have ended already; 0: none is free, or no memory. on_end is called
+ * once it has ended, its <close> variables too, outside of protected calls: LUA_OK with its results
+ * on top of its stack; LUA_YIELD, it was cancelled, with nothing; or an error, with its traceback.
+ * NULL: errors are logged. */
 typedef void (*sxe__lua_on_end)(lua_State *L, int status, int results, void *user);
 uint64_t sxe__lua_start(lua_State *from, int arguments, bool is_now, sxe__lua_on_end on_end,
                         void *user);
 void sxe__lua_cancel(uint64_t task);
 void *sxe__lua_user(uint64_t task); /* what start was given; NULL if it is gone */
+
+/* A line of tasks that wait for the same thing, first come, first served; all zero is an empty one.
+ * Parking in it needs no on_leave: a task that is cancelled or times out is taken out of it. */
+struct sxe__lua_line {
+    uint32_t first; /* private: index + 1 */
+    uint32_t last;
+};
+int sxe__lua_park_in(lua_State *L, struct sxe__lua_line *line, uint64_t deadline_ns,
+                     lua_KFunction k, lua_KContext context);
+bool sxe__lua_wake_first(struct sxe__lua_line *line); /* false: nobody waits */
+void sxe__lua_wake_all(struct sxe__lua_line *line);
+
+/* ---- The scheduler, as sxe-lua.c and the watchdog see it ---- */
+
+/* Plan the tasks, in a protected call: 0 or -ENOMEM. From now on tasks may start, and even wait;
+ * who wakes them is the loop, after sxe__lua_tasks_start (which sxe_lua_init calls, after
+ * sxe_init). */
+SXE_MUST_USE int sxe__lua_tasks_open(lua_State *main, const struct sxe_lua_config *config);
+void sxe__lua_tasks_start(struct ev_loop *loop);
+
+/* End all tasks, their <close> variables run; before lua_close. Harmless if open failed. */
+void sxe__lua_tasks_close(void);
+
+/* For the wrappers of coroutine.resume and coroutine.wrap: the yield that came out of a coroutine
+ * is not the script's; the running task waits or makes way. Pass it on: bar the coroutine, and
+ * lua_yieldk(L, 0, context, k); in k unbar it and resume it again, with no values. */
+bool sxe__lua_is_leaving(void);
+
+/* A barred coroutine is a task's own, or a task waits inside it: coroutine.resume and
+ * coroutine.close refuse it, "cannot resume a coroutine that waits". One word of
+ * lua_getextraspace() is the mark. */
+void sxe__lua_bar(lua_State *coroutine);
+void sxe__lua_unbar(lua_State *coroutine);
+bool sxe__lua_is_barred(lua_State *coroutine);
+
+/* For the watchdog's hook, where lua_isyieldable(L): the running task goes to the end of the ready
+ * list; return what this returns. */
+int sxe__lua_make_way(lua_State *L);
+
+/* ---- Watching and reporting: what the scheduler calls (sxe-lua-watch.c, sxe-lua-error.c) ---- */
+
+/* Around each lua_resume by the scheduler, with a struct on the C stack: enter(&watched, L,
+ * &spent_ns) ... leave(&watched). spent_ns is 8 bytes of the task's, 0 when it starts and otherwise
+ * the watchdog's: what it computed since it last waited. */
+struct sxe__lua_watched {
+    lua_State *L; /* private, all of it */
+    uint64_t *spent_ns;
+    struct sxe__lua_watched *interrupted;
+    lua_State *running; /* before */
+};
+void sxe__lua_watch_enter(struct sxe__lua_watched *watched, lua_State *L, uint64_t *spent_ns);
+void sxe__lua_watch_leave(struct sxe__lua_watched *watched);
+
+/* lua_isyieldable(L), and so is every coroutine that resumed it, up to the task's: it may wait. */
+bool sxe__lua_may_yield(lua_State *L);
+
+/* The error on top of L, a coroutine whose resume failed: if it is text, it becomes that text with
+ * a traceback. Never raises. */
+void sxe__lua_add_traceback(lua_State *L);
+
+/* Of lua_pcall: adds a traceback to an error that is text. */
+int sxe__lua_message_handler(lua_State *L);
+
+/* The error on top of L in the log, "timer at a.lua:12: <error>", a line for each line of its
+ * traceback, all with the same id, which is returned; it is good until the next one of this thread.
+ * Never raises. */
+const char *sxe__lua_log_error(lua_State *L, const char *where);
+
+/* Between tasks, when nothing of Lua's runs: collects garbage if memory is above its soft limit. */
+void sxe__lua_relieve(void);
+
+/* ---- The parts, as sxe-lua.c sees them ---- */
+
+/* require "sxe.x" calls sxe__lua_open_x once a state: it returns the module. A new one is added
+ * here (and taken off the list of those to come, in sxe-lua-require.c). */
+#define SXE__LUA_MODULES(X) X(task) X(timer) X(tcp) X(udp) X(http) X(json) X(log) X(stats) X(tap)
+
+#define SXE__LUA_DECLARE_OPEN(name) int sxe__lua_open_##name(lua_State *L);
+SXE__LUA_MODULES(SXE__LUA_DECLARE_OPEN)
+#undef SXE__LUA_DECLARE_OPEN
+
+/* The names of 2010 and 2011: returns a table of them, which is require "sxe" and, unless is_bare,
+ * the global sxe; then each of its names sxe_... and SXEL... is a global, too. Protected. */
+int sxe__lua_open_compat(lua_State *L);
+
+/* Run what scripts queued with sxe_register, in order: 0, or -EINVAL after logging. */
+int sxe__lua_init_compat(lua_State *main);
+
+/* HTTP. init, in sxe_lua_init behind init_compat: http.serve's servers begin to listen, 0 or
+ * -EINVAL after logging. close, in sxe_lua_delete behind sxe__lua_tasks_close and before lua_close:
+ * they are freed, so sxe_fini comes before sxe_lua_delete. */
+int sxe__lua_init_http(lua_State *main);
+void sxe__lua_close_http(void);
+
+/* The configuration, defaults filled in. */
+const struct sxe_lua_config *sxe__lua_config(void);
+
+/* Push what the script's top level returned (a handler, perhaps), nil if nothing or not yet. */
+void sxe__lua_push_script(lua_State *L);
+
+/* ---- Counters (sxe-lua-stats.c) ---- */
+
+/* Show so many counters of C: names and values are borrowed as long as the state lives. Push the
+ * handle. Raises if there is no room. */
+void sxe__lua_stats_push(lua_State *L, const char *group, const char *const *names, int64_t *values,
+                         unsigned number);
 
 /* ---- Results ---- */
 
@@ -129,8 +257,9 @@ uint64_t sxe__lua_deadline(lua_State *L, int argument);
 
 /* ---- Protected calls from C ---- */
 
-/* The function and arguments on L's stack, with a traceback on errors, outside of a task: a wait in it
- * is an error. 0, or -EINVAL after logging with where, what is being done ("on_read of 0.0.0.0:80"). */
+/* The function and arguments on L's stack, with a traceback on errors, outside of a task: a wait in
+ * it is an error. 0, or -EINVAL after logging with where, what is being done ("on_read of
+ * 0.0.0.0:80"). */
 int sxe__lua_pcall(lua_State *L, int arguments, int results, const char *where);
 
 /* The state of this thread. */

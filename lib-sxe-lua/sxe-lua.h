@@ -16,13 +16,13 @@
  *     FREE -> READY -> RUNNING -> PARKED -> READY ...        pool states, in time order: the oldest
  *               ^_________|                                  ready one runs next, so many a turn
  *
- * Rules: 1 an error in a script is a line in the log with its traceback and, where there is somebody
- * to tell, a reply of 500; it never ends the process. 2 memory and time are bounded: beyond
- * memory_max an allocation fails inside Lua (503), beyond cpu_ms a task is ended, beyond slice_ms it
- * makes way. 3 what a script sees of the world, time, randomness and I/O, comes through one table of
- * functions (sxe-lua-port.h), so that a request can be recorded and replayed. 4 objects of C are
- * handles in Lua, index and generation in a light userdata: nothing to collect, and one that is kept
- * too long is refused, never someone else's.
+ * Rules: 1 an error in a script is a line in the log with its traceback and, where there is
+ * somebody to tell, a reply of 500; it never ends the process. 2 memory and time are bounded:
+ * beyond memory_max an allocation fails inside Lua (503), beyond cpu_ms a task is ended, beyond
+ * slice_ms it makes way. 3 what a script sees of the world, time, randomness and I/O, comes through
+ * one table of functions (sxe-lua-port.h), so that a request can be recorded and replayed. 4
+ * objects of C are handles in Lua, index and generation in a light userdata: nothing to collect,
+ * and one that is kept too long is refused, never someone else's.
  *
  * Limits: LUA_VERSION_NUM 504. Not yet here: Redis, HTTP client, workers, realms, TLS; their module
  * names are refused with a message that says so.
@@ -32,7 +32,7 @@
  *
  *     int main(int argc, char **argv)
  *     {
- *         struct sxe_lua_config config = {.argc = argc, .argv = argv};
+ *         struct sxe_lua_config config = {.argc = argc - 1, .argv = argv + 1};
  *         struct sxe_lua *lua = sxe_lua_new(&config);
  *
  *         sxe_lua_tie_field(lua, "config", "port", SXE_LUA_INT, &port);
@@ -65,15 +65,16 @@ struct sxe_lua_config {
     uint32_t tasks;     /* that may exist at once; 0: 16384 */
     uint32_t ready_max; /* tasks resumed in one turn of the loop; 0: 256 */
     uint32_t cpu_ms;    /* of computing without a wait, then the task ends; 0: 1000 */
-    uint32_t slice_ms;  /* of computing while others are ready; 0: 10 */
+    uint32_t slice_ms;  /* of computing, then the task makes way for others; 0: 10 */
     bool is_dev;        /* tracebacks in replies */
     bool is_bare;       /* no globals of 2010 and 2011, only require "sxe..." */
-    bool is_loose;      /* assigning a global that was not there at load time is allowed */
+    bool is_loose;      /* globals that the script's top level did not make may be used */
     int argc;           /* the script's: arg[0] is its path */
     char **argv;
 };
 
-/* Before sxe_init: plans its tasks. NULL with errno: EINVAL a second one in this thread, ENOMEM. */
+/* Before sxe_init: plans its tasks. NULL with errno: EINVAL a second one in this thread, ENOMEM,
+ * EAGAIN no thread for the watchdog. Its reasons are logged. */
 SXE_PUBLIC SXE_MUST_USE struct sxe_lua *sxe_lua_new(const struct sxe_lua_config *config);
 
 /* Compile and start a script, as a task: 0 when its top level has ended or waits, -EINVAL after
@@ -83,22 +84,25 @@ SXE_PUBLIC int sxe_lua_load(struct sxe_lua *lua, const char *path);
 SXE_PUBLIC int sxe_lua_load_text(struct sxe_lua *lua, const char *name, const char *text,
                                  size_t length);
 
-/* After sxe_init: run what scripts queued with sxe_register, in order. 0, or -EINVAL after logging
- * what failed. */
+/* After sxe_init: run what scripts queued with sxe_register, in order. 0; -EINVAL after logging
+ * what failed; -EAGAIN, in a child of fork(2), no thread for the watchdog. */
 SXE_PUBLIC int sxe_lua_init(struct sxe_lua *lua);
 
 /* Call a global function ("name" or "table.name"). signature is arguments ">" results, of i int, l
- * int64_t, d double, b bool as int, s const char *, z const char * and size_t: pointers for results;
- * a string that is returned lives until the next call. 0; -ENOENT there is none; -EINVAL it failed
- * or returned something else, which is logged; -EINPROGRESS it waits, and its results are dropped. */
+ * int64_t, d double, b bool as int, s const char *, z const char * and size_t: pointers for
+ * results; a string that is returned lives until the next call. 0; -ENOENT there is none; -EINVAL
+ * it failed or returned something else, -ENOMEM no memory or no task is free, which is logged;
+ * -ECANCELED it was cancelled; -EINPROGRESS it waits, and its results are dropped. */
 SXE_PUBLIC int sxe_lua_call(struct sxe_lua *lua, const char *function, const char *signature, ...);
 
-/* Functions of C as require "name". The list is borrowed. 0 or -ENOMEM. */
+/* Functions of C as require "name". 0, or -ENOMEM after logging. */
 SXE_PUBLIC int sxe_lua_module(struct sxe_lua *lua, const char *name,
                               const struct luaL_Reg *functions);
 
-/* table.field in Lua reads and writes *variable from now on; the table is made if need be. Borrowed.
- * A string's variable is a char array of size bytes, cut. 0, -EINVAL no such type, -ENOMEM. */
+/* table.field in Lua reads and writes *variable from now on; the table is made if need be.
+ * Borrowed. A string's variable is a char array of size bytes, cut. 0; -EINVAL no such type, no
+ * such state, or the table is none or has a metatable of its own; -ENOMEM. BOOL is a bool, INT an
+ * int. */
 enum sxe_lua_type {
     SXE_LUA_BOOL = 'b',
     SXE_LUA_INT = 'i',
@@ -111,10 +115,12 @@ SXE_PUBLIC int sxe_lua_tie_field(struct sxe_lua *lua, const char *table, const c
 SXE_PUBLIC int sxe_lua_tie_string(struct sxe_lua *lua, const char *table, const char *field,
                                   char *text, size_t size);
 
-/* Bytes that the state has now, and the most it ever had. */
+/* Bytes that the state holds now, in pages of 16 KiB and larger blocks, and the most it ever held
+ * (which may be NULL). */
 SXE_PUBLIC size_t sxe_lua_memory(const struct sxe_lua *lua, size_t *most);
 
-/* End all tasks (their <close> variables run) and free it. NULL is allowed. */
+/* End all tasks (their <close> variables run) and free it: in its thread, after sxe_fini, and not
+ * inside of a script. NULL is allowed. */
 SXE_PUBLIC void sxe_lua_delete(struct sxe_lua *lua);
 
 #ifdef __cplusplus

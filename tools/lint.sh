@@ -12,7 +12,7 @@ empty() { # empty command...: succeeds if it prints nothing
     cat "$work/out"
     [ ! -s "$work/out" ]
 }
-includes="-Ibuild/release/include $(for m in lib-*/; do printf -- '-I%s ' "${m%/}"; done)"
+includes="-Ibuild/release/include $(for m in lib-*/; do printf -- '-I%s ' "${m%/}"; done) $(pkg-config --cflags lua5.4)"
 
 without_spdx() {
     sources '*.c' '*.h' '*.sh' '*.lua' '*.mk' Makefile '.ci/*' '.clang-format' | while read -r f; do

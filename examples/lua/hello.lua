@@ -1,0 +1,6 @@
+-- SPDX-License-Identifier: MIT
+-- What a handler returns is the reply:   httpd --lua examples/lua/hello.lua
+
+return function()
+  return "Hello, World!\n"
+end

@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: MIT */
+#include "sxe-lua-core-private.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#if SXE_HAVE_ASAN
+#    include <sanitizer/asan_interface.h>
+#else
+#    define ASAN_POISON_MEMORY_REGION(memory, size)   ((void)(memory), (void)(size))
+#    define ASAN_UNPOISON_MEMORY_REGION(memory, size) ((void)(memory), (void)(size))
+#endif
+
+enum {
+    UNIT = 16,
+    SMALL_MAX = 1024,
+    CHUNK_SIZE = 1 << 20,
+    CHUNK_PAGES = CHUNK_SIZE / SXE__LUA_PAGE_SIZE - 1, /* the first holds the chunk's head */
+    PAGE_HEAD = 64
+};
+
+/* In steps of 16 to where most objects are. The stack of a new coroutine is 720. */
+static const uint16_t block_sizes[SXE__LUA_SIZES] = {16,  32,  48,  64,  80,  96,  112, 128,
+                                                     144, 160, 176, 192, 208, 224, 240, 256,
+                                                     320, 384, 448, 512, 640, 736, 896, 1024};
+
+/* By size / 16, rounded up, less 1. */
+static const uint8_t size_classes[SMALL_MAX / UNIT] = {
+    0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15, 16, 16, 16, 16, 17, 17,
+    17, 17, 18, 18, 18, 18, 19, 19, 19, 19, 20, 20, 20, 20, 20, 20, 20, 20, 21, 21, 21, 21,
+    21, 21, 22, 22, 22, 22, 22, 22, 22, 22, 22, 22, 23, 23, 23, 23, 23, 23, 23, 23};
+
+struct block {
+    struct block *next;
+};
+
+struct sxe__lua_page {
+    struct sxe__lua_page *next; /* with room, of the same size; or empty, of the same chunk */
+    struct sxe__lua_page *prev;
+    struct sxe__lua_chunk *chunk;
+    struct block *freed;
+    uint16_t used;
+    uint16_t fresh; /* offset of the blocks that were never used */
+    uint16_t size_class;
+};
+_Static_assert(sizeof(struct sxe__lua_page) <= PAGE_HEAD, "blocks begin behind the head");
+
+struct sxe__lua_chunk {
+    struct sxe__lua_chunk *next; /* with room */
+    struct sxe__lua_chunk *prev;
+    struct sxe__lua_page *empty; /* pages that were used */
+    unsigned fresh;              /* pages at its end that never were */
+    unsigned used;
+};
+
+/* ---- Chunks: the heap lists those with room; one that is full is found from its pages ---- */
+
+static void
+link_chunk(struct sxe__lua_heap *heap, struct sxe__lua_chunk *chunk)
+{
+    chunk->prev = NULL;
+    chunk->next = heap->chunks;
+    if (chunk->next != NULL)
+        chunk->next->prev = chunk;
+    heap->chunks = chunk;
+}
+
+static void
+unlink_chunk(struct sxe__lua_heap *heap, struct sxe__lua_chunk *chunk)
+{
+    if (chunk->next != NULL)
+        chunk->next->prev = chunk->prev;
+    if (chunk->prev != NULL)
+        chunk->prev->next = chunk->next;
+    else
+        heap->chunks = chunk->next;
+}
+
+static struct sxe__lua_chunk *
+new_chunk(struct sxe__lua_heap *heap)
+{
+    struct sxe__lua_chunk *chunk = aligned_alloc(SXE__LUA_PAGE_SIZE, CHUNK_SIZE);
+
+    if (chunk == NULL)
+        return NULL;
+    *chunk = (struct sxe__lua_chunk){.fresh = CHUNK_PAGES};
+    link_chunk(heap, chunk);
+    return chunk;
+}
+
+static void *
+fresh_page(struct sxe__lua_chunk *chunk)
+{
+    return (char *)chunk + (size_t)(1 + CHUNK_PAGES - chunk->fresh--) * SXE__LUA_PAGE_SIZE;
+}
+
+/* ---- Accounts ---- */
+
+static bool
+hold(struct sxe__lua_heap *heap, size_t more)
+{
+    if (more > heap->max - heap->held)
+        return false;
+    heap->held += more;
+    if (heap->held > heap->most)
+        heap->most = heap->held;
+    return true;
+}
+
+/* ---- Pages: those of one size that have room are in a list ---- */
+
+static void
+link_page(struct sxe__lua_heap *heap, struct sxe__lua_page *page)
+{
+    struct sxe__lua_page **first = &heap->pages[page->size_class];
+
+    page->prev = NULL;
+    page->next = *first;
+    if (page->next != NULL)
+        page->next->prev = page;
+    *first = page;
+}
+
+static void
+unlink_page(struct sxe__lua_heap *heap, struct sxe__lua_page *page)
+{
+    if (page->next != NULL)
+        page->next->prev = page->prev;
+    if (page->prev != NULL)
+        page->prev->next = page->next;
+    else
+        heap->pages[page->size_class] = page->next;
+}
+
+static struct sxe__lua_page *
+new_page(struct sxe__lua_heap *heap, unsigned size_class)
+{
+    struct sxe__lua_chunk *chunk = heap->chunks != NULL ? heap->chunks : new_chunk(heap);
+    struct sxe__lua_page *page;
+
+    if (chunk == NULL || !hold(heap, SXE__LUA_PAGE_SIZE))
+        return NULL;
+    page = chunk->empty;
+    if (page != NULL)
+        chunk->empty = page->next;
+    else
+        page = fresh_page(chunk);
+    chunk->used++;
+    if (chunk->used == CHUNK_PAGES)
+        unlink_chunk(heap, chunk);
+    *page = (struct sxe__lua_page){
+        .chunk = chunk, .fresh = PAGE_HEAD, .size_class = (uint16_t)size_class};
+    link_page(heap, page);
+    return page;
+}
+
+/* One empty chunk is kept, if no other has room: work at the border of one would be slow. */
+static void
+drop_page(struct sxe__lua_heap *heap, struct sxe__lua_page *page)
+{
+    struct sxe__lua_chunk *chunk = page->chunk;
+
+    unlink_page(heap, page);
+    heap->held -= SXE__LUA_PAGE_SIZE;
+    ASAN_UNPOISON_MEMORY_REGION(page, SXE__LUA_PAGE_SIZE);
+    if (chunk->used == CHUNK_PAGES)
+        link_chunk(heap, chunk);
+    page->next = chunk->empty;
+    chunk->empty = page;
+    chunk->used--;
+    if (chunk->used == 0 && (chunk->next != NULL || chunk->prev != NULL)) {
+        unlink_chunk(heap, chunk);
+        free(chunk);
+    }
+}
+
+static bool
+is_full(const struct sxe__lua_page *page)
+{
+    return page->freed == NULL && page->fresh + block_sizes[page->size_class] > SXE__LUA_PAGE_SIZE;
+}
+
+/* ---- Blocks ---- */
+
+static void *
+take_small(struct sxe__lua_heap *heap, size_t size)
+{
+    unsigned size_class = size_classes[(size - 1) / UNIT];
+    struct sxe__lua_page *page = heap->pages[size_class];
+    struct block *block;
+
+    if (SXE_UNLIKELY(page == NULL) && (page = new_page(heap, size_class)) == NULL)
+        return NULL;
+    block = page->freed;
+    if (block != NULL) {
+        ASAN_UNPOISON_MEMORY_REGION(block, block_sizes[size_class]);
+        page->freed = block->next;
+    } else {
+        block = (void *)((char *)page + page->fresh);
+        page->fresh = (uint16_t)(page->fresh + block_sizes[size_class]);
+    }
+    page->used++;
+    if (SXE_UNLIKELY(is_full(page)))
+        unlink_page(heap, page);
+    return block;
+}
+
+static void
+give_small(struct sxe__lua_heap *heap, void *memory)
+{
+    struct sxe__lua_page *page = (void *)((uintptr_t)memory & ~(uintptr_t)(SXE__LUA_PAGE_SIZE - 1));
+    struct block *block = memory;
+
+    if (SXE_UNLIKELY(is_full(page)))
+        link_page(heap, page);
+    block->next = page->freed;
+    page->freed = block;
+    page->used--;
+    ASAN_POISON_MEMORY_REGION(block, block_sizes[page->size_class]);
+    if (SXE_UNLIKELY(page->used == 0))
+        drop_page(heap, page);
+}
+
+static void *
+take(struct sxe__lua_heap *heap, size_t size)
+{
+    void *block;
+
+    if (size <= SMALL_MAX)
+        return take_small(heap, size);
+    if (!hold(heap, size))
+        return NULL;
+    block = malloc(size);
+    if (block == NULL)
+        heap->held -= size;
+    return block;
+}
+
+static void
+give(struct sxe__lua_heap *heap, void *block, size_t size)
+{
+    if (size == 0)
+        return;
+    if (size <= SMALL_MAX) {
+        give_small(heap, block);
+    } else {
+        heap->held -= size;
+        free(block);
+    }
+}
+
+static void *
+resize_large(struct sxe__lua_heap *heap, void *block, size_t old_size, size_t new_size)
+{
+    void *resized;
+
+    if (new_size > old_size && !hold(heap, new_size - old_size))
+        return NULL;
+    resized = realloc(block, new_size);
+    if (resized == NULL) {
+        heap->held -= new_size > old_size ? new_size - old_size : 0;
+        return NULL;
+    }
+    heap->held -= old_size > new_size ? old_size - new_size : 0;
+    return resized;
+}
+
+/* ---- What Lua calls ---- */
+
+static bool
+is_same_block(size_t old_size, size_t new_size)
+{
+    return old_size > 0 && old_size <= SMALL_MAX && new_size <= SMALL_MAX &&
+           size_classes[(old_size - 1) / UNIT] == size_classes[(new_size - 1) / UNIT];
+}
+
+/* Lua tries a second time, after collecting garbage; a test that wants an error lets both fail. */
+static bool
+must_fail(struct sxe__lua_heap *heap)
+{
+    if (SXE_LIKELY(heap->fail_times == 0))
+        return false;
+    if (heap->fail_after > 0) {
+        heap->fail_after--;
+        return false;
+    }
+    heap->fail_times--;
+    return true;
+}
+
+static void *
+resize(struct sxe__lua_heap *heap, void *block, size_t old_size, size_t new_size)
+{
+    void *moved;
+
+    if (is_same_block(old_size, new_size))
+        return block;
+    if (old_size > SMALL_MAX && new_size > SMALL_MAX)
+        return resize_large(heap, block, old_size, new_size);
+    moved = take(heap, new_size);
+    if (moved == NULL)
+        return NULL;
+    memcpy(moved, block, old_size < new_size ? old_size : new_size);
+    give(heap, block, old_size);
+    return moved;
+}
+
+void *
+sxe__lua_allocate(void *user, void *block, size_t old_size, size_t new_size)
+{
+    struct sxe__lua_heap *heap = user;
+
+    if (block == NULL)
+        old_size = 0; /* what kind of object it will be */
+    if (new_size == 0) {
+        give(heap, block, old_size);
+        return NULL;
+    }
+    if (new_size > old_size) {
+        heap->allocations++;
+        if (must_fail(heap))
+            return NULL;
+    }
+    return old_size == 0 ? take(heap, new_size) : resize(heap, block, old_size, new_size);
+}
+
+void
+sxe__lua_heap_free(struct sxe__lua_heap *heap)
+{
+    free(heap->chunks);
+    heap->chunks = NULL;
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: what the files about the globals of 2010 and 2011 share, and their map.
+ *
+ *     sxe-lua-compat.c            sxe_register, the log, the table sxe
+ *     sxe-lua-compat-callbacks.c  the events of sockets
+ *     sxe-lua-compat-socket.c     what scripts do with sockets
+ *     sxe-lua-compat-timer.c      sxe_timer_...
+ *     sxe-lua-compat-pool.c       sxe_pool_...
+ *     sxe-lua-compat-spawn.c      sxe_spawn
+ */
+#ifndef SXE_LUA_COMPAT_PRIVATE_H
+#define SXE_LUA_COMPAT_PRIVATE_H
+
+#include "sxe-lua-socket-private.h"
+
+/* ---- sxe-lua-compat.c ---- */
+
+extern const char sxe__lua_read_arg_key; /* in the registry: what sxe.read_arg is */
+
+/* ---- sxe-lua-compat-callbacks.c ---- */
+
+enum { SXE__LUA_ON_CONNECT, SXE__LUA_ON_READ, SXE__LUA_ON_CLOSE, SXE__LUA_CALLBACKS };
+
+/* What a listener and those it accepted share, until one gets a function of its own. */
+struct sxe__lua_callbacks {
+    int function[SXE__LUA_CALLBACKS]; /* in the registry */
+    uint32_t contract;                /* private: what the read callback gets */
+    uint32_t users;                   /* private: sockets that have it */
+};
+
+/* Make callbacks of three arguments from first on; what is behind them goes. Raises if one is
+ * neither a function nor nil, or sxe_init was not called. */
+void sxe__lua_callbacks_take(lua_State *L, int first, struct sxe__lua_callbacks *callbacks);
+void sxe__lua_callbacks_drop(lua_State *L, const struct sxe__lua_callbacks *callbacks);
+
+/* Begin the slot of a socket that has these. Never raises. */
+void sxe__lua_callbacks_give(SXE *s, const struct sxe__lua_callbacks *callbacks);
+
+/* This socket's own from now on: the function, or nil, at an index. */
+void sxe__lua_callbacks_set(lua_State *L, SXE *s, int which, int function);
+
+/* Push the function that a socket has for this; false: none, and nothing is pushed. */
+bool sxe__lua_callbacks_push(lua_State *L, const struct sxe__lua_slot *slot, int which);
+
+void sxe__lua_on_connected(SXE *s);
+void sxe__lua_on_read(SXE *s, int length);
+void sxe__lua_on_close(SXE *s);
+
+/* What scripts keep in a socket, s.key = value, of the key at stack index 2 and the value at 3. */
+void sxe__lua_open_fields(lua_State *L);
+void sxe__lua_field_get(lua_State *L, const struct sxe__lua_slot *slot, uint32_t index);
+void sxe__lua_field_set(lua_State *L, struct sxe__lua_slot *slot, uint32_t index);
+
+/* ---- sxe-lua-compat-socket.c, -spawn.c ---- */
+
+/* A socket like that of sxe_new_tcp, with the three callbacks at arguments from first; what is
+ * behind them goes. Pushes its handle, or nil and what follows it, *made being NULL. */
+int sxe__lua_new_unix(lua_State *L, const char *path, int first, SXE **made);
+
+int sxe__lua_spawn_kill(lua_State *L); /* a method: s:kill(signal) */
+
+/* ---- Each sets its functions in the table on top ---- */
+
+void sxe__lua_open_compat_socket(lua_State *L);
+void sxe__lua_open_compat_timer(lua_State *L);
+void sxe__lua_open_compat_pool(lua_State *L);
+void sxe__lua_open_compat_spawn(lua_State *L);
+
+#endif

@@ -1,0 +1,465 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: a tcp connection as tasks see it: conn:read, :chunks, :lines, :write, :shutdown, :close.
+ *
+ * Reading takes from what lib-sxe keeps unread, a chunk at most; the task waits in the line of
+ * readers until there is enough. What does not fit a chunk is taken as it comes, in pieces in a
+ * table on the task's stack.
+ *
+ * Writing is copied, and the task goes on at once, as long as little is unsent. Above output_pause,
+ * and for a string that is long, it waits in the line of writers until the kernel has all of it:
+ * each that waits there has one on_sent coming, in the same order. A task that leaves that line
+ * early, cut off by a timeout, leaves a stream that nobody can continue, so the connection is
+ * reset.
+ */
+#include "sxe-lua-socket-private.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "sxe-lua-task-private.h"
+
+/* Longer strings are lent to lib-sxe, not copied: the task's stack keeps them. */
+#define COPY_MAX 16384
+
+/* Places in the stack of a read. */
+enum { CONN = 1, WANTED, TIMEOUT, DEADLINE, PIECES, READ_TOP = PIECES };
+
+static SXE *
+check(lua_State *L, struct sxe__lua_slot **slot)
+{
+    return sxe__lua_check_socket(L, CONN, SXE__LUA_CONN, slot);
+}
+
+static bool
+is_shut(const struct sxe__lua_slot *slot)
+{
+    return slot == NULL || (slot->flags & SXE__LUA_SHUT);
+}
+
+/* nil, why it is closed, errno. */
+static int
+fail_closed(lua_State *L, const struct sxe__lua_slot *slot)
+{
+    if (is_shut(slot) || slot->error == 0)
+        return sxe__lua_fail(L, "closed");
+    return sxe__lua_fail_errno(L, slot->error, "connection");
+}
+
+/* ---- Reading ---- */
+
+enum how { ANY, COUNT, LINE, LINE_WITH_END, ALL };
+
+static enum how
+how_to_read(lua_State *L, lua_Integer *count)
+{
+    static const char *const formats[] = {"l", "L", "a", NULL};
+    static const enum how hows[] = {LINE, LINE_WITH_END, ALL};
+    const char *format;
+    int i = 0;
+
+    *count = 0;
+    if (lua_isnil(L, WANTED))
+        return ANY;
+    if (lua_type(L, WANTED) == LUA_TNUMBER) {
+        *count = luaL_checkinteger(L, WANTED);
+        luaL_argcheck(L, *count >= 0, WANTED, "a number of bytes is expected");
+        return COUNT;
+    }
+    format = luaL_checkstring(L, WANTED);
+    format += *format == '*';
+    while (formats[i] != NULL && strcmp(format, formats[i]) != 0)
+        i++;
+    luaL_argcheck(L, formats[i] != NULL, WANTED, "a number, \"l\", \"L\" or \"a\" is expected");
+    return hows[i];
+}
+
+static int
+take(lua_State *L, SXE *s, size_t length, size_t dropped)
+{
+    lua_pushlstring(L, SXE_BUF(s), length - dropped);
+    sxe_consume(s, (unsigned)length);
+    return 1;
+}
+
+/* A line ends with LF or CRLF, which are not part of it. */
+static int
+take_line(lua_State *L, SXE *s, bool with_end)
+{
+    size_t used = (size_t)SXE_BUF_USED(s);
+    const char *line = SXE_BUF(s);
+    const char *end = used == 0 ? NULL : memchr(line, '\n', used);
+    size_t length;
+
+    if (end == NULL)
+        return used > 0 && SXE_BUF_ROOM(s) == 0 ? sxe__lua_fail_errno(L, EMSGSIZE, "line") : 0;
+    length = (size_t)(end - line) + 1;
+    if (with_end)
+        return take(L, s, length, 0);
+    return take(L, s, length, length > 1 && end[-1] == '\r' ? 2 : 1);
+}
+
+/* Pieces are [1], [2] ... of the table there, their bytes together [0]. */
+static lua_Integer
+length_of_pieces(lua_State *L)
+{
+    lua_Integer length = 0;
+
+    if (lua_isnil(L, PIECES))
+        return 0;
+    lua_rawgeti(L, PIECES, 0);
+    length = lua_tointeger(L, -1);
+    lua_pop(L, 1);
+    return length;
+}
+
+static void
+add_piece(lua_State *L, SXE *s, size_t length)
+{
+    lua_Integer before = length_of_pieces(L);
+
+    if (lua_isnil(L, PIECES)) {
+        lua_newtable(L);
+        lua_replace(L, PIECES);
+    }
+    if (length == 0)
+        return;
+    take(L, s, length, 0);
+    lua_rawseti(L, PIECES, (lua_Integer)lua_rawlen(L, PIECES) + 1);
+    lua_pushinteger(L, before + (lua_Integer)length);
+    lua_rawseti(L, PIECES, 0);
+}
+
+static int
+push_pieces(lua_State *L)
+{
+    lua_Integer number = (lua_Integer)lua_rawlen(L, PIECES);
+    luaL_Buffer text;
+
+    luaL_buffinit(L, &text);
+    for (lua_Integer i = 1; i <= number; i++) {
+        lua_rawgeti(L, PIECES, i);
+        luaL_addvalue(&text);
+    }
+    luaL_pushresult(&text);
+    return 1;
+}
+
+/* count bytes, or no result: there are not enough yet. */
+static int
+take_count(lua_State *L, SXE *s, lua_Integer count)
+{
+    lua_Integer used = SXE_BUF_USED(s);
+    lua_Integer missing = count - length_of_pieces(L);
+
+    if (lua_isnil(L, PIECES) && used >= count)
+        return take(L, s, (size_t)count, 0);
+    if (lua_isnil(L, PIECES) && count <= (lua_Integer)sxe_get_config()->chunk_size)
+        return 0;
+    add_piece(L, s, (size_t)(used < missing ? used : missing));
+    return used < missing ? 0 : push_pieces(L);
+}
+
+/* What is wanted, if it is there: the number of results; 0: not yet. */
+static int
+take_wanted(lua_State *L, SXE *s)
+{
+    lua_Integer count;
+
+    switch (how_to_read(L, &count)) {
+    case ANY:
+        return SXE_BUF_USED(s) > 0 ? take(L, s, (size_t)SXE_BUF_USED(s), 0) : 0;
+    case COUNT:
+        return take_count(L, s, count);
+    case LINE:
+        return take_line(L, s, false);
+    case LINE_WITH_END:
+        return take_line(L, s, true);
+    case ALL:
+        break;
+    }
+    add_piece(L, s, (size_t)SXE_BUF_USED(s));
+    return 0;
+}
+
+/* A read fails with these results on top: what it has taken already is the fourth. */
+static int
+add_partial(lua_State *L, int results)
+{
+    if (lua_isnil(L, PIECES))
+        return results;
+    if (results == 2)
+        lua_pushnil(L);
+    push_pieces(L);
+    return 4;
+}
+
+/* No more comes. */
+static int
+end_read(lua_State *L, const struct sxe__lua_slot *slot)
+{
+    lua_Integer count;
+
+    if (how_to_read(L, &count) == ALL && !lua_isnil(L, PIECES) && !is_shut(slot) &&
+        slot->error == 0)
+        return push_pieces(L);
+    return add_partial(L, fail_closed(L, slot));
+}
+
+static int
+go_on_reading(lua_State *L, int status, lua_KContext context)
+{
+    struct sxe__lua_slot *slot;
+    SXE *s = check(L, &slot);
+    int results = 0;
+
+    SXE_UNUSED_PARAMETER(context);
+    if (status == LUA_YIELD && sxe__lua_woken(L) != SXE__LUA_EVENT)
+        return add_partial(L, sxe__lua_fail_woken(L));
+    if (s != NULL && !is_shut(slot))
+        results = take_wanted(L, s);
+    /* Who waits behind this one may find what is left enough. */
+    if (results > 0 && SXE_BUF_USED(s) > 0)
+        sxe__lua_wake_first(&slot->readers);
+    if (results > 0)
+        return results;
+    if (s == NULL || (slot->flags & (SXE__LUA_SHUT | SXE__LUA_END_SEEN)))
+        return end_read(L, slot);
+    if (lua_isnil(L, DEADLINE)) {
+        lua_pushinteger(L, (lua_Integer)sxe__lua_slot_deadline(L, TIMEOUT, slot));
+        lua_replace(L, DEADLINE);
+    }
+    return sxe__lua_park_in(L, &slot->readers, (uint64_t)lua_tointeger(L, DEADLINE), go_on_reading,
+                            0);
+}
+
+static int
+l_read(lua_State *L)
+{
+    lua_settop(L, TIMEOUT);
+    lua_settop(L, READ_TOP);
+    return go_on_reading(L, LUA_OK, 0);
+}
+
+/* for data in conn:chunks() do: what for hands us beside the connection is no concern of ours. */
+static int
+next_chunk(lua_State *L)
+{
+    lua_settop(L, CONN);
+    return l_read(L);
+}
+
+static int
+next_line(lua_State *L)
+{
+    lua_settop(L, CONN);
+    lua_pushliteral(L, "l");
+    return l_read(L);
+}
+
+static int
+l_chunks(lua_State *L)
+{
+    struct sxe__lua_slot *slot;
+
+    check(L, &slot);
+    lua_pushcfunction(L, next_chunk);
+    lua_pushvalue(L, CONN);
+    return 2;
+}
+
+static int
+l_lines(lua_State *L)
+{
+    struct sxe__lua_slot *slot;
+
+    check(L, &slot);
+    lua_pushcfunction(L, next_line);
+    lua_pushvalue(L, CONN);
+    return 2;
+}
+
+/* ---- Writing ---- */
+
+static void
+on_sent(SXE *s, int result)
+{
+    struct sxe__lua_slot *slot = sxe__lua_slot_of(s);
+
+    SXE_UNUSED_PARAMETER(result);
+    if (slot != NULL)
+        sxe__lua_wake_first(&slot->writers);
+}
+
+static int go_on_writing(lua_State *L, int status, lua_KContext argument);
+
+/* Wait until the kernel has all that was written, then go on with that argument. */
+static int
+wait_for_room(lua_State *L, SXE *s, struct sxe__lua_slot *slot, int argument)
+{
+    int result = sxe_send(s, NULL, 0, on_sent);
+
+    if (result < 0)
+        return sxe__lua_result(L, result, "write");
+    return sxe__lua_park_in(L, &slot->writers, sxe__lua_slot_deadline(L, 0, slot), go_on_writing,
+                            argument);
+}
+
+static int
+write_from(lua_State *L, SXE *s, struct sxe__lua_slot *slot, int argument)
+{
+    for (; argument <= lua_gettop(L); argument++) {
+        size_t length;
+        const char *bytes = lua_tolstring(L, argument, &length);
+        int result = length > COPY_MAX ? sxe_send(s, bytes, length, on_sent)
+                                       : sxe_write(s, bytes, (unsigned)length);
+
+        if (result == -ENOBUFS && sxe_unsent(s) > 0)
+            return wait_for_room(L, s, slot, argument);
+        if (result < 0)
+            return sxe__lua_result(L, result, "write");
+        if (length > COPY_MAX)
+            return sxe__lua_park_in(L, &slot->writers, sxe__lua_slot_deadline(L, 0, slot),
+                                    go_on_writing, argument + 1);
+    }
+    if (sxe_unsent(s) > sxe_get_config()->output_pause)
+        return wait_for_room(L, s, slot, argument);
+    lua_pushboolean(L, 1);
+    return 1;
+}
+
+static int
+go_on_writing(lua_State *L, int status, lua_KContext argument)
+{
+    struct sxe__lua_slot *slot;
+    SXE *s = check(L, &slot);
+
+    SXE_UNUSED_PARAMETER(status);
+    if (sxe__lua_woken(L) != SXE__LUA_EVENT) {
+        if (s != NULL)
+            sxe_abort(s);
+        return sxe__lua_fail_woken(L);
+    }
+    if (s == NULL || (is_shut(slot) && argument <= lua_gettop(L)))
+        return fail_closed(L, slot);
+    return write_from(L, s, slot, (int)argument);
+}
+
+static int
+l_write(lua_State *L)
+{
+    struct sxe__lua_slot *slot;
+    SXE *s = check(L, &slot);
+    int arguments = lua_gettop(L);
+
+    for (int i = 2; i <= arguments; i++)
+        luaL_checkstring(L, i);
+    if (s == NULL || is_shut(slot))
+        return fail_closed(L, slot);
+    return write_from(L, s, slot, 2);
+}
+
+/* ---- Ending ---- */
+
+static int
+l_shutdown(lua_State *L)
+{
+    struct sxe__lua_slot *slot;
+    SXE *s = check(L, &slot);
+
+    if (s == NULL || is_shut(slot))
+        return fail_closed(L, slot);
+    return sxe__lua_result(L, sxe_shutdown(s), "shutdown");
+}
+
+void
+sxe__lua_conn_close(SXE *s)
+{
+    struct sxe__lua_slot *slot = sxe__lua_slot_of(s);
+
+    slot->flags |= SXE__LUA_SHUT;
+    sxe_close_lingering(s);
+    sxe__lua_wake_all(&slot->readers);
+}
+
+static int
+l_close(lua_State *L)
+{
+    struct sxe__lua_slot *slot;
+    SXE *s = check(L, &slot);
+
+    if (s == NULL || is_shut(slot))
+        return fail_closed(L, slot);
+    sxe__lua_conn_close(s);
+    lua_pushboolean(L, 1);
+    return 1;
+}
+
+/* ---- Events ---- */
+
+void
+sxe__lua_conn_on_read(SXE *s, int length)
+{
+    struct sxe__lua_slot *slot = sxe__lua_slot_of(s);
+
+    if (length > 0) {
+        sxe__lua_wake_first(&slot->readers);
+        return;
+    }
+    slot->flags |= SXE__LUA_END_SEEN;
+    sxe__lua_wake_all(&slot->readers);
+}
+
+void
+sxe__lua_conn_on_close(SXE *s)
+{
+    struct sxe__lua_slot *slot = sxe__lua_slot_of(s);
+
+    slot->error = sxe_error(s);
+    sxe__lua_wake_waiting(slot);
+}
+
+/* ---- Properties ---- */
+
+static int
+get(lua_State *L, uint32_t index, uint32_t generation, const char *name)
+{
+    const struct sxe__lua_slot *slot = sxe__lua_slot_at(index, generation);
+
+    if (strcmp(name, "timeout") == 0)
+        sxe__lua_push_timeout(L, slot);
+    else if (strcmp(name, "id") == 0)
+        lua_pushinteger(L, index);
+    else if (strcmp(name, "error") != 0)
+        return sxe__lua_push_address(L, sxe__lua_socket(slot), name);
+    else if (slot == NULL || slot->error == 0)
+        lua_pushnil(L);
+    else
+        lua_pushstring(L, strerror(slot->error));
+    return 1;
+}
+
+static int
+set(lua_State *L, uint32_t index, uint32_t generation, const char *name)
+{
+    struct sxe__lua_slot *slot = sxe__lua_slot_at(index, generation);
+
+    if (strcmp(name, "timeout") != 0)
+        return 0;
+    if (sxe__lua_socket(slot) != NULL)
+        slot->timeout_ns = sxe__lua_check_timeout(L, 3);
+    return 1;
+}
+
+void
+sxe__lua_open_conn(lua_State *L)
+{
+    static const luaL_Reg methods[] = {
+        {"read", l_read},         {"chunks", l_chunks}, {"lines", l_lines}, {"write", l_write},
+        {"shutdown", l_shutdown}, {"close", l_close},   {NULL, NULL},
+    };
+    static const struct sxe__lua_class_spec spec = {
+        .name = "sxe.tcp connection", .methods = methods, .get = get, .set = set};
+
+    sxe__lua_register_class(L, SXE__LUA_CONN, &spec);
+}

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: the state, as the files that make it see it: sxe-lua.c, -alloc, -watch, -coroutine,
+ * -require, -strict, -call, -tie, -error, -handle. Others do with sxe-lua-private.h.
+ */
+#ifndef SXE_LUA_CORE_PRIVATE_H
+#define SXE_LUA_CORE_PRIVATE_H
+
+#include <pthread.h>
+#include <time.h>
+
+#include "sxe-lua-private.h"
+
+/* ---- Memory (sxe-lua-alloc.c) ----
+ *
+ *     chunk 1 MiB    [ head | page | page | ... | page ]     aligned_alloc'ed, freed when empty
+ *     page 16 KiB    [ head | block | block | ... ]          all blocks of one size
+ *     block          16 ... 1024 bytes, 24 sizes             what is larger is malloc'ed
+ *
+ * A page is found from a block by its address. Freed blocks are listed in their page, pages with
+ * room in their size's list, so that the usual path is to take the first of the first, and to put
+ * it back. Only a page and a large block are counted against the cap. */
+
+enum { SXE__LUA_SIZES = 24, SXE__LUA_PAGE_SIZE = 16384 };
+
+struct sxe__lua_page;
+struct sxe__lua_chunk;
+
+struct sxe__lua_heap {
+    size_t max;
+    size_t held;                                 /* pages in use and large blocks */
+    size_t most;                                 /* that held ever was */
+    uint64_t allocations;                        /* so far; blocks that grew count */
+    struct sxe__lua_page *pages[SXE__LUA_SIZES]; /* those with room */
+    struct sxe__lua_chunk *chunks;               /* those with room */
+    uint64_t fail_after;                         /* for tests: so many more succeed, */
+    uint64_t fail_times;                         /* then so many fail: 0 none */
+};
+
+/* A lua_Alloc; heap is its ud. */
+void *sxe__lua_allocate(void *heap, void *block, size_t old_size, size_t new_size);
+void sxe__lua_heap_free(struct sxe__lua_heap *heap);
+
+/* ---- The watchdog (sxe-lua-watch.c) ----
+ *
+ *     the loop's thread                             the watchdog's, every 10 ms
+ *
+ *     enter: running = L, sequence becomes odd      odd, and the same as 10 ms ago?
+ *     lua_resume ...                                then so much CPU time was used since:
+ *        SIGRTMIN <------------------------------   a demand, and a signal
+ *        a hook in running, at the next instruction or return
+ *        the hook makes way, or raises an error
+ *     leave: sequence becomes even
+ */
+
+enum sxe__lua_demand {
+    SXE__LUA_NO_DEMAND,
+    SXE__LUA_ANSWER,   /* so that one knows how long a function of C took */
+    SXE__LUA_MAKE_WAY, /* if it can */
+    SXE__LUA_RAISE,    /* an error, once: what closes variables may still run */
+    SXE__LUA_END       /* an error at every instruction, so that no pcall keeps it */
+};
+
+struct sxe__lua_hook {
+    lua_State *L;
+    lua_Hook function;
+    int mask;
+    int count;
+};
+
+struct sxe__lua_watch {
+    struct sxe__lua_watched *top; /* what the scheduler resumed last */
+    lua_State *volatile running; /* its L, or a coroutine that it resumed; for the signal handler */
+    struct sxe__lua_hook replaced; /* what the script had there */
+    uint64_t (*cpu_ns)(void);      /* of this thread */
+    uint32_t sequence;             /* from here on atomic: odd while Lua runs */
+    uint32_t asked_sequence;       /* what demand is about */
+    uint32_t demand;               /* enum sxe__lua_demand */
+    uint64_t asked_ns;             /* when it was made first */
+    uint64_t asked_cpu_ns;         /* when it was made last */
+    uint64_t start_cpu_ns;         /* when the sequence became odd; 0: not yet known */
+    uint64_t spent_ns;             /* CPU time of the task before that */
+    /* The watchdog thread's: */
+    pthread_t thread; /* of the loop */
+    clockid_t thread_clock;
+    uint32_t seen_sequence;
+    bool has_raised;
+    uint64_t complain_ns; /* when to log that a call has not returned */
+    struct sxe_lua *next;
+};
+
+/* Begin to watch the state of this thread, or go on to after fork(2): 0, or -errno of
+ * pthread_create(3). */
+SXE_MUST_USE int sxe__lua_watch_start(struct sxe_lua *lua);
+void sxe__lua_watch_stop(struct sxe_lua *lua);
+
+/* What the thread does every 10 ms with each state: cpu_ns is the CPU time of the loop's thread,
+ * now_ns the monotonic time. */
+void sxe__lua_watch_look(struct sxe_lua *lua, uint64_t cpu_ns, uint64_t now_ns);
+
+/* Another coroutine of the same task runs from now on: it inherits what is demanded. */
+void sxe__lua_watch_switch(struct sxe_lua *lua, lua_State *running);
+
+/* ---- Coroutines (sxe-lua-coroutine.c) ---- */
+
+/* One that was resumed by a script, on the C stack of the wrapper that did. */
+struct sxe__lua_level {
+    lua_State *coroutine;
+    lua_State *parent;
+    bool may_yield; /* the parent, there */
+    struct sxe__lua_level *below;
+};
+
+/* ---- The state ---- */
+
+struct sxe__lua_call;
+
+struct sxe_lua {
+    lua_State *main;
+    struct sxe_lua_config config; /* defaults filled in */
+    struct sxe__lua_heap heap;
+    struct sxe__lua_watch watch;
+    struct sxe__lua_level *level;
+    unsigned loading; /* scripts whose top level has not ended: they may make globals */
+    struct sxe__lua_call *calls;
+    uintptr_t calls_made;
+    const struct sxe__lua_class_spec *classes[SXE__LUA_CLASSES];
+};
+
+/* Keys in the registry: the addresses of these. */
+extern const char sxe__lua_script_key;  /* what the script returned */
+extern const char sxe__lua_methods_key; /* class -> methods */
+
+/* In a protected call, once a state; each leaves the stack as it was. */
+void sxe__lua_open_handles(lua_State *L);
+void sxe__lua_open_coroutine(lua_State *L);
+void sxe__lua_open_require(lua_State *L);
+void sxe__lua_open_strict(lua_State *L);
+void sxe__lua_open_port(lua_State *L);
+
+/* ---- Errors (sxe-lua-error.c) ---- */
+
+/* An error leaves a coroutine, and is on top of L: keep where it was raised, while the coroutine's
+ * stack is there; then the error as it goes on. */
+void sxe__lua_keep_trace(lua_State *L, lua_State *coroutine);
+void sxe__lua_keep_raised(lua_State *L);
+
+/* A protected call of function with one light argument on the main state, without results. 0;
+ * -ENOMEM or -EINVAL after logging with where. */
+int sxe__lua_protect(struct sxe_lua *lua, lua_CFunction function, void *argument,
+                     const char *where);
+
+/* ---- Calls from C, which run as tasks at once (sxe-lua-call.c) ---- */
+
+struct sxe__lua_call {
+    /* The results are on the stack, in a protected call: 0 or -errno. */
+    int (*take)(lua_State *L, struct sxe__lua_call *call);
+    const char *where;
+    int result; /* private, from here on */
+    uintptr_t number;
+    struct sxe__lua_call *below;
+};
+
+/* A protected call like that of sxe__lua_protect, of a function that returns a function and its
+ * arguments: how many values are on the main state's stack, or -ENOMEM or -EINVAL after logging. */
+int sxe__lua_prepare(struct sxe_lua *lua, lua_CFunction function, void *argument,
+                     const char *where);
+
+/* Run the function and arguments on the main state's stack. 0 or what take returned; -EINVAL, after
+ * logging; -ECANCELED; -ENOMEM; -EINPROGRESS: it waits, and take will not be called. on_end calls
+ * sxe__lua_call_ended, or is it. */
+int sxe__lua_run(struct sxe_lua *lua, int arguments, struct sxe__lua_call *call,
+                 sxe__lua_on_end on_end);
+void sxe__lua_call_ended(lua_State *L, int status, int results, void *user);
+
+#endif

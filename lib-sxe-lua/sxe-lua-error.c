@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * An error goes up through the script's own coroutines as it does through functions: where one was
+ * resumed by coroutine.wrap, its traceback is kept, and comes before its parent's.
+ */
+#include "sxe-lua-core-private.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "sxe-lua-port.h"
+
+enum { ID_SIZE = 17, STACK_ROOM = 20 };
+
+/* In the registry: the value that last left a coroutine as an error, and its traceback. */
+static const char raised_key = 0;
+static const char trace_key = 0;
+
+/* ---- Tracebacks ---- */
+
+static bool
+is_text(lua_State *L, int index)
+{
+    if (lua_type(L, index) == LUA_TSTRING)
+        return true;
+    if (luaL_getmetafield(L, index, "__tostring") == LUA_TNIL)
+        return false;
+    lua_pop(L, 1);
+    return true;
+}
+
+/* Push where the error at index was raised: the calls of the coroutines that it left, then those of
+ * the one that has it now, from level on. */
+static void
+push_trace(lua_State *L, int error, lua_State *coroutine, int level)
+{
+    luaL_checkstack(L, STACK_ROOM, NULL); /* luaL_traceback of 5.4.4 forgets to */
+    lua_rawgetp(L, LUA_REGISTRYINDEX, &raised_key);
+    if (!lua_isnil(L, -1) && lua_rawequal(L, -1, error)) {
+        lua_rawgetp(L, LUA_REGISTRYINDEX, &trace_key);
+        lua_pushliteral(L, "\n");
+    } else {
+        lua_pushliteral(L, "");
+        lua_pushliteral(L, "");
+    }
+    luaL_traceback(L, coroutine, NULL, level);
+    lua_concat(L, 3);
+    lua_remove(L, -2);
+}
+
+int
+sxe__lua_message_handler(lua_State *L)
+{
+    if (is_text(L, 1)) {
+        luaL_tolstring(L, 1, NULL);
+        lua_pushliteral(L, "\n");
+        push_trace(L, 1, L, 1);
+        lua_concat(L, 3);
+    }
+    return 1;
+}
+
+void
+sxe__lua_keep_trace(lua_State *L, lua_State *coroutine)
+{
+    push_trace(L, lua_gettop(L), coroutine, 0);
+    lua_rawsetp(L, LUA_REGISTRYINDEX, &trace_key);
+}
+
+void
+sxe__lua_keep_raised(lua_State *L)
+{
+    lua_pushvalue(L, -1);
+    lua_rawsetp(L, LUA_REGISTRYINDEX, &raised_key);
+}
+
+/* Arguments: the error, its coroutine. */
+static int
+with_trace(lua_State *L)
+{
+    lua_State *coroutine = lua_touserdata(L, 2);
+
+    lua_settop(L, 1);
+    if (is_text(L, 1)) {
+        luaL_tolstring(L, 1, NULL);
+        lua_pushliteral(L, "\n");
+        push_trace(L, 1, coroutine, 0);
+        lua_concat(L, 3);
+    }
+    return 1;
+}
+
+void
+sxe__lua_add_traceback(lua_State *coroutine)
+{
+    lua_State *L = sxe__lua_current()->main;
+
+    if (!lua_checkstack(L, 4))
+        return;
+    lua_pushcfunction(L, with_trace);
+    lua_xmove(coroutine, L, 1);
+    lua_pushvalue(L, -1);
+    lua_insert(L, -3);
+    lua_pushlightuserdata(L, coroutine);
+    if (lua_pcall(L, 2, 1, 0) == LUA_OK)
+        lua_remove(L, -2);
+    else
+        lua_pop(L, 1);
+    lua_xmove(L, coroutine, 1);
+}
+
+/* ---- The log ---- */
+
+struct report {
+    const char *where;
+    char id[ID_SIZE];
+};
+
+static void
+log_lines(const struct report *report, const char *text)
+{
+    size_t length = strcspn(text, "\n");
+
+    SXE_ERROR("%s %s: %.*s", report->id, report->where, (int)length, text);
+    for (text += length; *text == '\n'; text += length) {
+        text++;
+        length = strcspn(text, "\n");
+        SXE_ERROR("%s   %s%.*s", report->id, *text == '\t' ? "  " : "",
+                  (int)length - (*text == '\t'), text + (*text == '\t'));
+    }
+}
+
+/* What there is to say about an error, be it {status = 404, message = "no such page"}. */
+static const char *
+describe(lua_State *L, int error)
+{
+    const char *message = "";
+
+    if (is_text(L, error) || lua_type(L, error) == LUA_TNUMBER)
+        return luaL_tolstring(L, error, NULL);
+    if (!lua_istable(L, error))
+        return lua_pushfstring(L, "an error that is a %s", luaL_typename(L, error));
+    if (lua_getfield(L, error, "message") == LUA_TSTRING)
+        message = lua_tostring(L, -1);
+    if (lua_getfield(L, error, "status") == LUA_TNUMBER)
+        return lua_pushfstring(L, "status %s%s%s", lua_tostring(L, -1), *message ? ": " : "",
+                               message);
+    return *message ? message : "an error that is a table";
+}
+
+/* Arguments: the error, the report. */
+static int
+log_report(lua_State *L)
+{
+    const struct report *report = lua_touserdata(L, 2);
+
+    luaL_checkstack(L, STACK_ROOM, NULL);
+    log_lines(report, describe(L, 1));
+    return 0;
+}
+
+const char *
+sxe__lua_log_error(lua_State *from, const char *where)
+{
+    static _Thread_local struct report report;
+    lua_State *L = sxe__lua_current()->main;
+
+    snprintf(report.id, sizeof(report.id), "%016" PRIx64, sxe_lua_get_port()->random());
+    report.where = where;
+    if (!lua_checkstack(L, 4) || !lua_checkstack(from, 1)) {
+        log_lines(&report, "not enough memory");
+        return report.id;
+    }
+    lua_pushvalue(from, -1);
+    lua_xmove(from, L, from != L ? 1 : 0);
+    lua_pushcfunction(L, log_report);
+    lua_insert(L, -2);
+    lua_pushlightuserdata(L, &report);
+    if (lua_pcall(L, 2, 0, 0) != LUA_OK) {
+        log_lines(&report, lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : "an error");
+        lua_pop(L, 1);
+    }
+    return report.id;
+}
+
+/* ---- Results ---- */
+
+int
+sxe__lua_fail(lua_State *L, const char *message)
+{
+    lua_pushnil(L);
+    lua_pushstring(L, message);
+    return 2;
+}
+
+int
+sxe__lua_fail_errno(lua_State *L, int error, const char *what)
+{
+    const char *text = strerrordesc_np(error);
+
+    lua_pushnil(L);
+    lua_pushfstring(L, "%s%s%s", what != NULL ? what : "", what != NULL ? ": " : "",
+                    text != NULL ? text : "unknown error");
+    lua_pushinteger(L, error);
+    return 3;
+}
+
+/* ---- Protected calls ---- */
+
+int
+sxe__lua_pcall(lua_State *L, int arguments, int results, const char *where)
+{
+    struct sxe__lua_watched watched;
+    uint64_t spent_ns = 0;
+    unsigned mark = sxe_log_trace_mark();
+    int handler = lua_gettop(L) - arguments;
+    int status;
+
+    lua_pushcfunction(L, sxe__lua_message_handler);
+    lua_insert(L, handler);
+    sxe__lua_watch_enter(&watched, L, &spent_ns);
+    status = lua_pcall(L, arguments, results, handler);
+    sxe__lua_watch_leave(&watched);
+    sxe_log_trace_release(mark);
+    lua_remove(L, handler);
+    if (status == LUA_OK)
+        return 0;
+    sxe__lua_log_error(L, where);
+    lua_pop(L, 1);
+    return -EINVAL;
+}
+
+int
+sxe__lua_protect(struct sxe_lua *lua, lua_CFunction function, void *argument, const char *where)
+{
+    lua_State *L = lua->main;
+    int status;
+
+    if (!lua_checkstack(L, 4))
+        return -ENOMEM;
+    lua_pushcfunction(L, function);
+    lua_pushlightuserdata(L, argument);
+    status = lua_pcall(L, 1, 0, 0);
+    if (status == LUA_OK)
+        return 0;
+    sxe__lua_log_error(L, where);
+    lua_pop(L, 1);
+    return status == LUA_ERRMEM ? -ENOMEM : -EINVAL;
+}

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * All light userdata of a state share one metatable. Those of other libraries come here as well; a
+ * pointer's highest byte is 0 and so is their class, and they get the errors that Lua would raise.
+ */
+#include "sxe-lua-core-private.h"
+
+enum { CLASS_SHIFT = 56, GENERATION_SHIFT = 32, GENERATION_MASK = 0xffffff };
+
+const char sxe__lua_methods_key = 0;
+
+static void
+unpack_handle(const void *handle, unsigned *class_, uint32_t *index, uint32_t *generation)
+{
+    uint64_t bits = (uintptr_t)handle;
+
+    *class_ = (unsigned)(bits >> CLASS_SHIFT);
+    *generation = (uint32_t)(bits >> GENERATION_SHIFT) & GENERATION_MASK;
+    *index = (uint32_t)bits;
+}
+
+/* NULL: it is not a handle. */
+static const struct sxe__lua_class_spec *
+spec_of(lua_State *L, unsigned *class_, uint32_t *index, uint32_t *generation)
+{
+    unpack_handle(lua_touserdata(L, 1), class_, index, generation);
+    return *class_ < SXE__LUA_CLASSES ? sxe__lua_current()->classes[*class_] : NULL;
+}
+
+/* The text of a key, which stays at its place; NULL: it is none. A number is not made a text there,
+ * as lua_tolstring would. */
+static const char *
+key_of(lua_State *L)
+{
+    return lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : NULL;
+}
+
+static int
+index_handle(lua_State *L)
+{
+    uint32_t index, generation;
+    unsigned class_;
+    const struct sxe__lua_class_spec *spec = spec_of(L, &class_, &index, &generation);
+    const char *key = key_of(L);
+
+    if (spec == NULL)
+        return luaL_error(L, "attempt to index a userdata value");
+    if (spec->methods != NULL) {
+        lua_rawgeti(L, lua_upvalueindex(1), (int)class_);
+        lua_pushvalue(L, 2);
+        if (lua_rawget(L, -2) != LUA_TNIL)
+            return 1;
+        lua_pop(L, 2);
+    }
+    if (key != NULL && spec->get != NULL && spec->get(L, index, generation, key) != 0)
+        return 1;
+    return luaL_error(L, "%s has no field '%s'", spec->name, luaL_tolstring(L, 2, NULL));
+}
+
+static int
+assign_handle(lua_State *L)
+{
+    uint32_t index, generation;
+    unsigned class_;
+    const struct sxe__lua_class_spec *spec = spec_of(L, &class_, &index, &generation);
+    const char *key = key_of(L);
+
+    if (spec == NULL)
+        return luaL_error(L, "attempt to index a userdata value");
+    if (key != NULL && spec->set != NULL && spec->set(L, index, generation, key) != 0)
+        return 0;
+    return luaL_error(L, "%s has no field '%s' to assign", spec->name, luaL_tolstring(L, 2, NULL));
+}
+
+static int
+measure_handle(lua_State *L)
+{
+    uint32_t index, generation;
+    unsigned class_;
+    const struct sxe__lua_class_spec *spec = spec_of(L, &class_, &index, &generation);
+
+    if (spec == NULL || spec->length == NULL)
+        return luaL_error(L, "attempt to get length of a %s value",
+                          spec != NULL ? spec->name : "userdata");
+    return spec->length(L, index, generation);
+}
+
+static int
+call_handle(lua_State *L)
+{
+    uint32_t index, generation;
+    unsigned class_;
+    const struct sxe__lua_class_spec *spec = spec_of(L, &class_, &index, &generation);
+
+    if (spec == NULL || spec->call == NULL)
+        return luaL_error(L, "attempt to call a %s value", spec != NULL ? spec->name : "userdata");
+    return spec->call(L, index, generation);
+}
+
+static int
+handle_to_text(lua_State *L)
+{
+    uint32_t index, generation;
+    unsigned class_;
+    const struct sxe__lua_class_spec *spec = spec_of(L, &class_, &index, &generation);
+
+    if (spec == NULL)
+        lua_pushfstring(L, "userdata: %p", lua_touserdata(L, 1));
+    else
+        lua_pushfstring(L, "%s %I", spec->name, (lua_Integer)index);
+    return 1;
+}
+
+void
+sxe__lua_open_handles(lua_State *L)
+{
+    static const luaL_Reg metamethods[] = {
+        {"__index", index_handle}, {"__newindex", assign_handle},  {"__len", measure_handle},
+        {"__call", call_handle},   {"__tostring", handle_to_text}, {NULL, NULL}};
+
+    lua_pushlightuserdata(L, NULL);
+    lua_createtable(L, 0, 8);
+    lua_createtable(L, SXE__LUA_CLASSES, 0);
+    lua_pushvalue(L, -1);
+    lua_rawsetp(L, LUA_REGISTRYINDEX, &sxe__lua_methods_key);
+    luaL_setfuncs(L, metamethods, 1);
+    lua_pushboolean(L, 0);
+    lua_setfield(L, -2, "__metatable");
+    lua_setmetatable(L, -2);
+    lua_pop(L, 1);
+}
+
+void
+sxe__lua_register_class(lua_State *L, enum sxe__lua_class class_,
+                        const struct sxe__lua_class_spec *spec)
+{
+    sxe__lua_current()->classes[class_] = spec;
+    if (spec->methods == NULL)
+        return;
+    lua_rawgetp(L, LUA_REGISTRYINDEX, &sxe__lua_methods_key);
+    lua_newtable(L);
+    luaL_setfuncs(L, spec->methods, 0);
+    lua_rawseti(L, -2, (int)class_);
+    lua_pop(L, 1);
+}
+
+void
+sxe__lua_push_handle(lua_State *L, enum sxe__lua_class class_, uint32_t index, uint32_t generation)
+{
+    uint64_t bits = (uint64_t)class_ << CLASS_SHIFT |
+                    (uint64_t)(generation & GENERATION_MASK) << GENERATION_SHIFT | index;
+
+    lua_pushlightuserdata(L, (void *)(uintptr_t)bits);
+}
+
+static int
+refuse(lua_State *L, int argument, const char *wanted)
+{
+    const char *got = luaL_typename(L, argument);
+    uint32_t index, generation;
+    unsigned class_;
+
+    if (lua_islightuserdata(L, argument)) {
+        unpack_handle(lua_touserdata(L, argument), &class_, &index, &generation);
+        if (class_ < SXE__LUA_CLASSES && sxe__lua_current()->classes[class_] != NULL)
+            got = sxe__lua_current()->classes[class_]->name;
+    }
+    return luaL_argerror(L, argument, lua_pushfstring(L, "%s expected, got %s", wanted, got));
+}
+
+uint32_t
+sxe__lua_check_handle(lua_State *L, int argument, enum sxe__lua_class wanted, uint32_t *generation)
+{
+    unsigned class_ = SXE__LUA_NO_CLASS;
+    uint32_t index = 0;
+
+    if (lua_islightuserdata(L, argument))
+        unpack_handle(lua_touserdata(L, argument), &class_, &index, generation);
+    if (class_ != wanted)
+        refuse(L, argument, sxe__lua_current()->classes[wanted]->name);
+    return index;
+}

@@ -1,0 +1,415 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: what handlers return becomes the reply. The usual, a short string, a number or nothing, needs
+ * neither memory nor a protected call; what may raise an error is done in one, and what may have to
+ * wait in a task of its own. Its error is then the handler's:
+ *
+ *     handler ends ---- short string, number, nil -----------------> reply
+ *        |   '--------- table, long string, status and body: finish -> reply
+ *        '-- error ---------------------------------------- '-- error
+ *                           |
+ *                     explain: log, on_error -----------------------> reply
+ *                           '-- error: 500, or the connection is reset
+ */
+#include "sxe-lua-http-private.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { WHERE_SIZE = 256, STACK_ROOM = 8 };
+
+/* ---- At once ---- */
+
+static void
+count(enum sxe__lua_http_counter counter)
+{
+    sxe__lua_http.counters[counter]++;
+}
+
+static void
+reply_status(struct sxe__lua_exchange *exchange, unsigned status)
+{
+    exchange->reply = SXE__LUA_ENDED;
+    sxe_http_reply_status(exchange->response, status);
+}
+
+/* Without Lua: nothing else can be said any more. */
+static void
+give_up(struct sxe__lua_exchange *exchange, unsigned status)
+{
+    count(SXE__LUA_HTTP_ERRORS);
+    if (exchange->reply == SXE__LUA_BEGUN) {
+        count(SXE__LUA_HTTP_TRUNCATED);
+        exchange->reply = SXE__LUA_ENDED;
+        sxe_http_abort(exchange->response);
+        return;
+    }
+    sxe_http_remove_field(exchange->response, NULL);
+    reply_status(exchange, status);
+}
+
+/* The handler said all by res; or nothing at all, which is no content. */
+static void
+answer_nothing(struct sxe__lua_exchange *exchange)
+{
+    if (exchange->reply == SXE__LUA_BEGUN) {
+        exchange->reply = SXE__LUA_ENDED;
+        if (sxe_http_end(exchange->response, NULL, 0) < 0)
+            sxe_http_abort(exchange->response);
+        return;
+    }
+    exchange->reply = SXE__LUA_ENDED;
+    sxe_http_reply(exchange->response, exchange->status == 0 ? 204 : exchange->status, NULL, NULL,
+                   0);
+}
+
+/* False: it is not as simple. */
+static bool
+answer_at_once(struct sxe__lua_exchange *exchange, lua_State *L)
+{
+    struct sxe_span text;
+    lua_Integer status;
+
+    switch (lua_type(L, -1)) {
+    case LUA_TSTRING:
+        text.base = lua_tolstring(L, -1, &text.length);
+        if (exchange->reply == SXE__LUA_BEGUN || text.length > SXE__LUA_COPY_MAX)
+            return false;
+        exchange->reply = SXE__LUA_ENDED;
+        sxe_http_reply(exchange->response, sxe__lua_http_status(exchange),
+                       sxe__lua_http_type(exchange, SXE__LUA_TEXT), text.base, text.length);
+        return true;
+    case LUA_TNUMBER:
+        status = lua_tointeger(L, -1);
+        if (exchange->reply == SXE__LUA_BEGUN || status < 200 || status > 599)
+            return false;
+        reply_status(exchange, (unsigned)status);
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* ---- In a task ---- */
+
+/* status, body: the status is set, the body stays. */
+static void
+take_status(lua_State *L, struct sxe__lua_exchange *exchange)
+{
+    lua_Integer status = lua_tointeger(L, 2);
+
+    if (lua_gettop(L) < 3 || lua_isnil(L, 3))
+        luaL_error(L, "the handler returned %s, which is no status", luaL_tolstring(L, 2, NULL));
+    if (status < 200 || status > 599)
+        luaL_error(L, "the handler returned the status %s", luaL_tolstring(L, 2, NULL));
+    exchange->status = (uint16_t)status;
+    lua_remove(L, 2);
+}
+
+/* Arguments: the exchange, what its handler returned. */
+static int
+finish(lua_State *L)
+{
+    struct sxe__lua_exchange *exchange = lua_touserdata(L, 1);
+    const char *type = SXE__LUA_TEXT;
+
+    exchange->is_finishing = true;
+    if (!lua_toboolean(L, 2)) { /* nil, message: what it called failed */
+        lua_settop(L, 3);
+        return lua_error(L);
+    }
+    if (lua_type(L, 2) == LUA_TNUMBER && exchange->reply == SXE__LUA_UNANSWERED)
+        take_status(L, exchange);
+    lua_settop(L, 2);
+    if (lua_istable(L, 2)) {
+        sxe__lua_json_encode(L);
+        type = SXE__LUA_JSON;
+    }
+    if (lua_type(L, 2) != LUA_TSTRING)
+        return luaL_error(L, "the handler returned a %s%s", luaL_typename(L, 2),
+                          exchange->reply == SXE__LUA_BEGUN ? " behind parts of a body" : "");
+    if (exchange->reply == SXE__LUA_BEGUN)
+        return sxe__lua_http_write(L, exchange);
+    sxe__lua_http_send(L, exchange, 2, type);
+    return 0;
+}
+
+/* ---- Errors ---- */
+
+/* "GET /a" */
+static const char *
+describe(const struct sxe__lua_exchange *exchange, char room[WHERE_SIZE])
+{
+    struct sxe_span method = sxe_http_method_text(exchange->request);
+    struct sxe_span target = sxe_http_target(exchange->request);
+
+    snprintf(room, WHERE_SIZE, "%.*s %.*s", (int)method.length, method.base, (int)target.length,
+             target.base);
+    return room;
+}
+
+/* The status of an error that is a table with one, 500 of all others. */
+static unsigned
+status_of(lua_State *L, int error)
+{
+    lua_Integer status = 0;
+
+    if (lua_istable(L, error)) {
+        lua_getfield(L, error, "status");
+        status = lua_tointeger(L, -1);
+        lua_pop(L, 1);
+    }
+    return status >= 400 && status <= 599 ? (unsigned)status : 500;
+}
+
+/* One more for the log; the reply names its id. */
+static void
+report(lua_State *L, struct sxe__lua_exchange *exchange)
+{
+    char room[WHERE_SIZE];
+    const char *id;
+
+    count(SXE__LUA_HTTP_ERRORS);
+    lua_pushvalue(L, 2);
+    id = sxe__lua_log_error(L, describe(exchange, room));
+    lua_pop(L, 1);
+    exchange->id = strtoull(id, NULL, 16);
+}
+
+/* Push the error as what on_error gets: a table with status, message, and for others traceback. */
+static void
+push_error(lua_State *L, unsigned status)
+{
+    const char *text;
+    const char *end;
+
+    if (lua_istable(L, 2)) {
+        lua_pushvalue(L, 2);
+    } else {
+        lua_createtable(L, 0, 3);
+        text = luaL_tolstring(L, 2, NULL);
+        end = strstr(text, "\nstack traceback:");
+        lua_pushlstring(L, text, end == NULL ? strlen(text) : (size_t)(end - text));
+        lua_setfield(L, -3, "message");
+        lua_setfield(L, -2, "traceback");
+    }
+    lua_pushinteger(L, status);
+    lua_setfield(L, -2, "status");
+}
+
+static void
+add_member(luaL_Buffer *buffer, const char *name, struct sxe_span text)
+{
+    luaL_addstring(buffer, name);
+    sxe__lua_json_quote(buffer, text);
+}
+
+/* {"error":"internal","id":"..."}; what a client did wrong is said in words. The error table is at 3. */
+static void
+reply_error(lua_State *L, struct sxe__lua_exchange *exchange, unsigned status)
+{
+    bool is_ours = status >= 500;
+    bool is_dev = sxe__lua_config()->is_dev;
+    struct sxe_span message = {NULL, 0};
+    struct sxe_span trace = {NULL, 0};
+    luaL_Buffer buffer;
+    char id[24];
+
+    lua_getfield(L, 3, "message");
+    message.base = lua_tolstring(L, 4, &message.length);
+    lua_getfield(L, 3, "traceback");
+    trace.base = lua_tolstring(L, 5, &trace.length);
+    if (message.base == NULL || (status == 500 && !is_dev)) {
+        message.base = status == 500 ? "internal" : sxe_http_reason(status);
+        message.length = strlen(message.base);
+    }
+    luaL_buffinit(L, &buffer);
+    add_member(&buffer, "{\"error\":", message);
+    if (is_ours) {
+        snprintf(id, sizeof(id), "%016" PRIx64, exchange->id);
+        add_member(&buffer, ",\"id\":", (struct sxe_span){id, strlen(id)});
+    }
+    if (is_dev && trace.base != NULL)
+        add_member(&buffer, ",\"traceback\":", trace);
+    luaL_addstring(&buffer, "}\n");
+    luaL_pushresult(&buffer);
+    exchange->status = (uint16_t)status;
+    sxe__lua_http_send(L, exchange, -1, SXE__LUA_JSON);
+}
+
+static bool
+has_on_error(const struct sxe__lua_exchange *exchange)
+{
+    const struct sxe__lua_answerer *answerer = exchange->answerer;
+
+    return answerer != NULL && answerer->router != NULL && answerer->router->on_error != LUA_NOREF;
+}
+
+/* What on_error returned goes on as what a handler returned. */
+static int
+explained(lua_State *L, int status, lua_KContext context)
+{
+    SXE_UNUSED_PARAMETER(status);
+    return lua_gettop(L) - (int)context;
+}
+
+/* Arguments: the exchange, an error. */
+static int
+explain(lua_State *L)
+{
+    struct sxe__lua_exchange *exchange = lua_touserdata(L, 1);
+    unsigned status = status_of(L, 2);
+
+    exchange->is_finishing = false;
+    if (status >= 500)
+        report(L, exchange);
+    if (exchange->reply == SXE__LUA_BEGUN) {
+        count(SXE__LUA_HTTP_TRUNCATED);
+        exchange->reply = SXE__LUA_ENDED;
+        sxe_http_abort(exchange->response);
+        return 0;
+    }
+    sxe_http_remove_field(exchange->response, NULL);
+    push_error(L, status);
+    if (!has_on_error(exchange)) {
+        reply_error(L, exchange, status);
+        return 0;
+    }
+    exchange->status = (uint16_t)status;
+    lua_rawgeti(L, LUA_REGISTRYINDEX, exchange->answerer->router->on_error);
+    sxe__lua_http_push(L, exchange, SXE__LUA_REQUEST);
+    sxe__lua_http_push(L, exchange, SXE__LUA_RESPONSE);
+    lua_pushvalue(L, 3);
+    lua_callk(L, 3, LUA_MULTRET, 3, explained);
+    return explained(L, LUA_OK, 3);
+}
+
+/* ---- The end of a task ---- */
+
+/* Push the function on the main state's stack, the exchange, and what is on top of L. */
+static bool
+push_call(struct sxe__lua_exchange *exchange, lua_State *L, lua_CFunction function, int values)
+{
+    lua_State *main = sxe__lua_http.main;
+
+    if (!lua_checkstack(main, values + STACK_ROOM))
+        return false;
+    lua_xmove(L, main, L == main ? 0 : values);
+    lua_pushcfunction(main, function);
+    lua_insert(main, -values - 1);
+    lua_pushlightuserdata(main, exchange);
+    lua_insert(main, -values - 1);
+    return true;
+}
+
+/* Have a task do it, which may wait. False: it cannot be started. */
+static bool
+start(struct sxe__lua_exchange *exchange, lua_State *L, lua_CFunction function, int values)
+{
+    return push_call(exchange, L, function, values) && sxe__lua_http_start(exchange, values + 1);
+}
+
+/* Do it here, without waits: what lua_pcall says, with the error on the main state's stack. */
+static int
+call(struct sxe__lua_exchange *exchange, lua_State *L, lua_CFunction function, int values)
+{
+    lua_State *main = sxe__lua_http.main;
+    unsigned mark = sxe_log_trace_mark();
+    struct sxe__lua_watched watched;
+    uint64_t spent_ns = 0;
+    int status;
+
+    if (!push_call(exchange, L, function, values)) {
+        lua_pushnil(main);
+        return LUA_ERRMEM;
+    }
+    sxe__lua_watch_enter(&watched, main, &spent_ns);
+    status = lua_pcall(main, values + 1, 0, 0);
+    sxe__lua_watch_leave(&watched);
+    sxe_log_trace_release(mark);
+    return status;
+}
+
+/* The error is on top of L. */
+static void
+conclude_error(struct sxe__lua_exchange *exchange, lua_State *L, int status)
+{
+    char room[WHERE_SIZE];
+    bool is_failing = exchange->is_failing;
+
+    exchange->is_failing = true;
+    if (status == LUA_YIELD) { /* somebody cancelled it */
+        give_up(exchange, 503);
+    } else if (status == LUA_ERRMEM) {
+        SXE_ERROR("%s: not enough memory", describe(exchange, room));
+        give_up(exchange, 503);
+    } else if (is_failing) {
+        sxe__lua_log_error(L, describe(exchange, room));
+        give_up(exchange, 500);
+    } else if (has_on_error(exchange)) {
+        if (!start(exchange, L, explain, 1))
+            give_up(exchange, 503);
+    } else if (call(exchange, L, explain, 1) != LUA_OK) {
+        lua_pop(sxe__lua_http.main, 1);
+        give_up(exchange, 503);
+    }
+}
+
+/* What cannot be answered at once. A reply that has begun may have to wait for its client. */
+static void
+conclude_results(struct sxe__lua_exchange *exchange, lua_State *L, int results)
+{
+    lua_State *main = sxe__lua_http.main;
+    int top = lua_gettop(main);
+    int status;
+
+    if (exchange->reply == SXE__LUA_BEGUN) {
+        if (!start(exchange, L, finish, results))
+            give_up(exchange, 503);
+        return;
+    }
+    status = call(exchange, L, finish, results);
+    if (status != LUA_OK)
+        conclude_error(exchange, main, status);
+    lua_settop(main, top);
+}
+
+/* The reply has gone; an error still goes into the log, unless it is about a client that has gone. */
+static void
+conclude_late(const struct sxe__lua_exchange *exchange, lua_State *L, int status)
+{
+    char room[WHERE_SIZE] = "a request that is over";
+
+    if (status == LUA_OK || status == LUA_YIELD || exchange->is_gone)
+        return;
+    count(SXE__LUA_HTTP_ERRORS);
+    sxe__lua_log_error(L, exchange->request == NULL ? room : describe(exchange, room));
+}
+
+/* Whether what a handler returned says no more than that res said it: nothing, nil, the true of a
+ * res:write(). */
+static bool
+says_nothing(const struct sxe__lua_exchange *exchange, lua_State *L, int results)
+{
+    if (results == 0 || exchange->is_finishing)
+        return true;
+    if (lua_isnil(L, -results))
+        return results == 1 || exchange->reply == SXE__LUA_BEGUN;
+    return exchange->reply == SXE__LUA_BEGUN && lua_isboolean(L, -results);
+}
+
+void
+sxe__lua_http_conclude(struct sxe__lua_exchange *exchange, lua_State *L, int status, int results)
+{
+    if (exchange->response == NULL || exchange->reply == SXE__LUA_ENDED)
+        conclude_late(exchange, L, status);
+    else if (status != LUA_OK)
+        conclude_error(exchange, L, status);
+    else if (says_nothing(exchange, L, results))
+        answer_nothing(exchange);
+    else if (results > 1 || !answer_at_once(exchange, L))
+        conclude_results(exchange, L, results);
+}

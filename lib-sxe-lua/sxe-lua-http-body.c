@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The body of a request: whole, or in parts as they come. One part at a time is kept, and the next one
+ * is read when it has been taken, so a client that sends faster than the script works has to wait.
+ */
+#include "sxe-lua-http-private.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* ---- From the loop ---- */
+
+/* Argument: the exchange. */
+static int
+keep_part(lua_State *L)
+{
+    const struct sxe__lua_exchange *exchange = lua_touserdata(L, 1);
+
+    lua_pushlstring(L, exchange->part.base, exchange->part.length);
+    sxe__lua_http_keep(L, exchange);
+    return 0;
+}
+
+static void
+on_body(struct sxe_http_request *request, struct sxe_http_response *response, struct sxe_span part,
+        bool last)
+{
+    struct sxe__lua_exchange *exchange = response->user;
+    lua_State *L = sxe__lua_http.main;
+
+    sxe_http_pause(request);
+    exchange->part = part;
+    exchange->is_last = last;
+    lua_pushcfunction(L, keep_part);
+    lua_pushlightuserdata(L, exchange);
+    exchange->body = sxe__lua_pcall(L, 1, 0, "the body of a request") < 0 ? SXE__LUA_BODY_LOST
+                                                                          : SXE__LUA_BODY_PART;
+    sxe__lua_http_wake(exchange);
+}
+
+/* ---- A part ---- */
+
+static bool
+has_body(const struct sxe_http_request *request)
+{
+    return request->head.body == SXE_HTTP_BODY_CHUNKED || request->head.length > 0;
+}
+
+/* Take what came, if it did: pushes a part; nil: it was the last one before. False: it must be
+ * waited for. */
+static bool
+take_part(lua_State *L, struct sxe__lua_exchange *exchange)
+{
+    struct sxe_span whole = exchange->request->body;
+
+    switch ((enum sxe__lua_body)exchange->body) {
+    case SXE__LUA_BODY_UNREAD:
+        if (has_body(exchange->request) && whole.length == 0)
+            return false;
+        exchange->is_last = true;
+        exchange->body = SXE__LUA_BODY_OVER;
+        if (whole.length > 0)
+            lua_pushlstring(L, whole.base, whole.length);
+        else
+            lua_pushnil(L);
+        return true;
+    case SXE__LUA_BODY_AWAITED:
+        return false;
+    case SXE__LUA_BODY_PART:
+        sxe__lua_http_push_kept(L, exchange);
+        exchange->body = exchange->is_last ? SXE__LUA_BODY_OVER : SXE__LUA_BODY_AWAITED;
+        if (!exchange->is_last || lua_rawlen(L, -1) > 0)
+            return true;
+        lua_pop(L, 1);
+        lua_pushnil(L);
+        return true;
+    case SXE__LUA_BODY_OVER:
+    case SXE__LUA_BODY_KEPT:
+        lua_pushnil(L);
+        return true;
+    case SXE__LUA_BODY_LOST:
+        break;
+    }
+    return sxe__lua_http_refuse(L, 503, "not enough memory for the body") != 0;
+}
+
+static int
+wait_for_part(lua_State *L, struct sxe__lua_exchange *exchange, lua_KFunction k,
+              lua_KContext context)
+{
+    if (exchange->body == SXE__LUA_BODY_UNREAD)
+        sxe_http_read(exchange->request, on_body);
+    else
+        sxe_http_resume(exchange->request);
+    exchange->body = SXE__LUA_BODY_AWAITED;
+    return sxe__lua_park_in(L, &exchange->line, 0, k, context);
+}
+
+/* Behind a wait: the exchange; NULL: nil and why are pushed. */
+static struct sxe__lua_exchange *
+woken(lua_State *L)
+{
+    enum sxe__lua_reason reason = sxe__lua_woken(L);
+    uint32_t generation = 0;
+    uint32_t index = sxe__lua_check_handle(L, 1, SXE__LUA_REQUEST, &generation);
+    struct sxe__lua_exchange *exchange = sxe__lua_http_find(index, generation);
+
+    if (reason == SXE__LUA_CANCELLED)
+        sxe__lua_fail(L, "cancelled");
+    else if (exchange == NULL)
+        sxe__lua_fail(L, "closed");
+    return reason == SXE__LUA_CANCELLED ? NULL : exchange;
+}
+
+/* ---- In parts ---- */
+
+static int
+part_came(lua_State *L, int status, lua_KContext context)
+{
+    struct sxe__lua_exchange *exchange = woken(L);
+
+    SXE_UNUSED_PARAMETER(status);
+    SXE_UNUSED_PARAMETER(context);
+    if (exchange == NULL)
+        return 2;
+    if (!take_part(L, exchange))
+        return wait_for_part(L, exchange, part_came, 0);
+    return 1;
+}
+
+static int
+next_part(lua_State *L)
+{
+    struct sxe__lua_exchange *exchange = sxe__lua_http_argument(L, SXE__LUA_REQUEST);
+
+    if (!take_part(L, exchange))
+        return wait_for_part(L, exchange, part_came, 0);
+    return 1;
+}
+
+int
+sxe__lua_http_chunks(lua_State *L)
+{
+    sxe__lua_http_argument(L, SXE__LUA_REQUEST);
+    lua_settop(L, 1);
+    lua_pushcfunction(L, next_part);
+    lua_insert(L, 1);
+    return 2;
+}
+
+/* ---- Whole ---- */
+
+static uint32_t
+default_max(const struct sxe_http_request *request)
+{
+    for (unsigned i = 0; i < sxe__lua_http.servers_number; i++) {
+        if (sxe__lua_http.servers[i].http == request->http)
+            return sxe__lua_http.servers[i].body_max;
+    }
+    return SXE__LUA_BODY_MAX;
+}
+
+static void
+check_length(lua_State *L, uint64_t length)
+{
+    uint64_t max = (uint64_t)lua_tointeger(L, 2);
+
+    if (length > max)
+        sxe__lua_http_refuse(L, 413, "the body has more than %llu bytes", (unsigned long long)max);
+}
+
+/* Stack: the request, the most it may have, what is done with the body, a list of its parts. */
+static void
+join_parts(lua_State *L)
+{
+    int number = (int)lua_rawlen(L, 4);
+    luaL_Buffer buffer;
+
+    if (number == 1) {
+        lua_rawgeti(L, 4, 1);
+        return;
+    }
+    luaL_buffinit(L, &buffer);
+    for (int i = 1; i <= number; i++) {
+        lua_rawgeti(L, 4, i);
+        luaL_addvalue(&buffer);
+    }
+    luaL_pushresult(&buffer);
+}
+
+/* The body is on top: do what is done with it. */
+static int
+use_whole(lua_State *L)
+{
+    lua_CFunction use = lua_tocfunction(L, 3);
+
+    return use == NULL ? 1 : use(L);
+}
+
+static int read_whole(lua_State *L, struct sxe__lua_exchange *exchange, uint64_t length);
+
+static int
+part_of_whole_came(lua_State *L, int status, lua_KContext context)
+{
+    struct sxe__lua_exchange *exchange = woken(L);
+
+    SXE_UNUSED_PARAMETER(status);
+    return exchange == NULL ? 2 : read_whole(L, exchange, (uint64_t)context);
+}
+
+static int
+read_whole(lua_State *L, struct sxe__lua_exchange *exchange, uint64_t length)
+{
+    while (take_part(L, exchange)) {
+        length += lua_isnil(L, -1) ? 0 : lua_rawlen(L, -1);
+        check_length(L, length);
+        if (!lua_isnil(L, -1)) {
+            lua_rawseti(L, 4, (int)lua_rawlen(L, 4) + 1);
+            continue;
+        }
+        join_parts(L);
+        lua_pushvalue(L, -1);
+        sxe__lua_http_keep(L, exchange);
+        exchange->body = SXE__LUA_BODY_KEPT;
+        return use_whole(L);
+    }
+    return wait_for_part(L, exchange, part_of_whole_came, (lua_KContext)length);
+}
+
+/* Argument 2: bytes that it may have. */
+static int
+read_for(lua_State *L, lua_CFunction use)
+{
+    struct sxe__lua_exchange *exchange = sxe__lua_http_argument(L, SXE__LUA_REQUEST);
+    lua_Integer max = luaL_optinteger(L, 2, default_max(exchange->request));
+
+    luaL_argcheck(L, max >= 0, 2, "bytes expected");
+    lua_settop(L, 1);
+    lua_pushinteger(L, max);
+    if (use == NULL)
+        lua_pushnil(L);
+    else
+        lua_pushcfunction(L, use);
+    check_length(L, exchange->request->head.length);
+    if (exchange->body == SXE__LUA_BODY_KEPT) {
+        sxe__lua_http_push_kept(L, exchange);
+        return use_whole(L);
+    }
+    if (exchange->body != SXE__LUA_BODY_UNREAD)
+        return luaL_error(L, "the body is being read in parts, by req:chunks()");
+    lua_newtable(L);
+    return read_whole(L, exchange, 0);
+}
+
+int
+sxe__lua_http_body(lua_State *L)
+{
+    return read_for(L, NULL);
+}
+
+static int
+decode_json(lua_State *L)
+{
+    if (!sxe__lua_json_decode(L))
+        return sxe__lua_http_refuse(L, 400, "the body is no JSON: %s", lua_tostring(L, -1));
+    return 1;
+}
+
+int
+sxe__lua_http_json(lua_State *L)
+{
+    return read_for(L, decode_json);
+}
+
+static int
+decode_form(lua_State *L)
+{
+    struct sxe_span text;
+
+    text.base = lua_tolstring(L, -1, &text.length);
+    sxe__lua_http_push_form(L, text);
+    return 1;
+}
+
+int
+sxe__lua_http_form(lua_State *L)
+{
+    return read_for(L, decode_form);
+}

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: what the files of require "sxe.http" share. In reading order:
+ *
+ *     sxe-lua-http.c           an exchange: a request, its task, its reply
+ *     sxe-lua-http-answer.c    what handlers return, and what becomes of their errors
+ *     sxe-lua-http-request.c   req
+ *     sxe-lua-http-body.c      req:body(), :chunks(), :json(), :form()
+ *     sxe-lua-http-response.c  res
+ *     sxe-lua-http-stream.c    res:write(), res:sse()
+ *     sxe-lua-http-serve.c     http.serve
+ *     sxe-lua-http-router.c    http.router
+ *     sxe-lua-http-static.c    http.static
+ *
+ * Shape: an exchange has two ends, and lives until both are over.
+ *
+ *     the library's slot <--- request, response --- exchange --- task ---> the coroutine
+ *          on_done: response = NULL                         on_end: is_running = false
+ *
+ * Scripts see it as handles, of req, res, req.headers ..., all with its index and generation: once it
+ * is over they are refused.
+ */
+#ifndef SXE_LUA_HTTP_PRIVATE_H
+#define SXE_LUA_HTTP_PRIVATE_H
+
+#include "sxe-lua-private.h"
+
+#include "sxe-http-file.h"
+#include "sxe-lua-http.h"
+
+enum {
+    SXE__LUA_EXCHANGES = 131072,
+    SXE__LUA_SERVERS = 16,
+    SXE__LUA_BODY_MAX = 1 << 20, /* bytes that req:body() takes, unless told otherwise */
+    SXE__LUA_COPY_MAX = 16384    /* bytes of a reply that is copied; a longer one is lent */
+};
+
+#define SXE__LUA_TEXT "text/plain; charset=utf-8"
+#define SXE__LUA_JSON "application/json"
+
+enum sxe__lua_reply { SXE__LUA_UNANSWERED, SXE__LUA_BEGUN, SXE__LUA_ENDED };
+
+/* How far the body of the request is; what came of it is kept in the table of kept values. */
+enum sxe__lua_body {
+    SXE__LUA_BODY_UNREAD,
+    SXE__LUA_BODY_AWAITED, /* in parts: none is there */
+    SXE__LUA_BODY_PART,
+    SXE__LUA_BODY_OVER, /* its last part was taken */
+    SXE__LUA_BODY_KEPT, /* req:body() has it whole */
+    SXE__LUA_BODY_LOST  /* no memory */
+};
+
+/* What answers: of http.serve, or of a route. Lives as long as the state. */
+struct sxe__lua_router;
+struct sxe__lua_answerer {
+    int function;                   /* in the registry */
+    struct sxe__lua_router *router; /* NULL: of none */
+};
+
+struct sxe__lua_exchange {
+    struct sxe_http_request *request;
+    struct sxe_http_response *response;       /* NULL: it is over, or a file's */
+    const struct sxe__lua_answerer *answerer; /* NULL: what the script returned */
+    uint64_t task;
+    uint64_t id;               /* 0: nobody asked yet */
+    struct sxe__lua_line line; /* tasks that wait for the body, or for room */
+    uint32_t generation;
+    uint32_t next;     /* + 1, of a free one */
+    uint32_t unsent;   /* bytes written since the kernel had all */
+    uint16_t status;   /* for the reply; 0: 200 */
+    uint8_t reply;     /* enum sxe__lua_reply */
+    uint8_t body;      /* enum sxe__lua_body */
+    bool is_running;   /* its task has not ended */
+    bool is_inside;    /* its task is being started */
+    bool is_finishing; /* the task is about what the first one returned */
+    bool is_gone;      /* the client is */
+    bool is_failing;   /* the task is about an error of the first one */
+    bool is_lending;   /* a kept string is the reply's body */
+    bool is_last;      /* part of the body */
+    struct sxe_span part;
+};
+_Static_assert(sizeof(struct sxe__lua_exchange) <= 96, "one for each request under way");
+
+struct sxe__lua_server {
+    struct sxe_http *http;
+    struct sxe__lua_line line; /* tasks that wait for its end */
+    uint32_t body_max;
+    unsigned short port;
+    char ip[48];
+    char path[108]; /* of a unix socket; "": a port */
+    bool is_listening;
+    bool is_stopped;
+};
+
+enum sxe__lua_http_counter {
+    SXE__LUA_HTTP_REQUESTS,
+    SXE__LUA_HTTP_ERRORS,    /* answered 500 and above, or not at all */
+    SXE__LUA_HTTP_TRUNCATED, /* of which a part had been sent */
+    SXE__LUA_HTTP_REFUSED,   /* 503: no task was free */
+    SXE__LUA_HTTP_GONE,      /* the client did not wait for its reply */
+    SXE__LUA_HTTP_COUNTERS
+};
+
+struct sxe__lua_http {
+    struct sxe__lua_exchange *exchanges; /* NULL: not open */
+    uint32_t used;                       /* so many were used ever */
+    uint32_t free;                       /* + 1 */
+    lua_State *main;
+    const void *returned;           /* by the script, and neither function nor table; it is */
+    struct sxe__lua_router *router; /* one of these, or NULL */
+    struct sxe_http_files *root;
+    struct sxe_http_files *files; /* of res:file(); NULL: too late for them */
+    struct sxe__lua_server servers[SXE__LUA_SERVERS];
+    unsigned servers_number;
+    int64_t counters[SXE__LUA_HTTP_COUNTERS];
+};
+extern _Thread_local struct sxe__lua_http sxe__lua_http
+    __attribute__((tls_model("initial-exec"), visibility("hidden")));
+
+/* ---- Exchanges (sxe-lua-http.c) ---- */
+
+/* Have the function on top of the main state's stack, which is taken off, answer the request. */
+enum sxe_http_verdict sxe__lua_http_run(struct sxe_http_request *request,
+                                        const struct sxe__lua_answerer *answerer);
+
+/* A handler; request->user is an answerer. */
+enum sxe_http_verdict sxe__lua_http_answer(struct sxe_http_request *request,
+                                           struct sxe_http_response *response);
+
+/* Start another task for an exchange, with a function and arguments on the main state's stack. False:
+ * none is free. */
+bool sxe__lua_http_start(struct sxe__lua_exchange *exchange, int arguments);
+
+/* The exchange of a handle; raises if it is over. */
+struct sxe__lua_exchange *sxe__lua_http_check(lua_State *L, uint32_t index, uint32_t generation);
+struct sxe__lua_exchange *sxe__lua_http_argument(lua_State *L, enum sxe__lua_class class_);
+
+/* The same; NULL if it is over. */
+struct sxe__lua_exchange *sxe__lua_http_find(uint32_t index, uint32_t generation);
+
+void sxe__lua_http_push(lua_State *L, const struct sxe__lua_exchange *exchange,
+                        enum sxe__lua_class class_);
+
+/* The value on top is kept with the exchange, and taken off; push what is kept. */
+void sxe__lua_http_keep(lua_State *L, const struct sxe__lua_exchange *exchange);
+void sxe__lua_http_push_kept(lua_State *L, const struct sxe__lua_exchange *exchange);
+
+/* The response is another's, who has its user and on_done. */
+void sxe__lua_http_hand_over(struct sxe__lua_exchange *exchange);
+
+/* All that wait for the exchange look again. */
+void sxe__lua_http_wake(struct sxe__lua_exchange *exchange);
+
+/* ---- Answers (sxe-lua-http-answer.c) ---- */
+
+/* A task of the exchange ended like this, see sxe__lua_on_end. */
+void sxe__lua_http_conclude(struct sxe__lua_exchange *exchange, lua_State *L, int status,
+                            int results);
+
+/* ---- Replies (sxe-lua-http-response.c) ---- */
+
+/* The whole reply, its body the string at index. May raise. */
+void sxe__lua_http_send(lua_State *L, struct sxe__lua_exchange *exchange, int index,
+                        const char *type);
+
+/* The status that was set, or 200. */
+static inline unsigned
+sxe__lua_http_status(const struct sxe__lua_exchange *exchange)
+{
+    return exchange->status == 0 ? 200 : exchange->status;
+}
+
+/* type, if the script has not set one. */
+const char *sxe__lua_http_type(const struct sxe__lua_exchange *exchange, const char *type);
+
+/* ---- Streams (sxe-lua-http-stream.c) ---- */
+
+/* Send status and fields, if they are not sent: 0 or -errno. */
+int sxe__lua_http_begin(struct sxe__lua_exchange *exchange);
+
+/* Write the string at stack index 2, of a C function that then returns this: true, or nil, "closed".
+ * May wait. */
+int sxe__lua_http_write(lua_State *L, struct sxe__lua_exchange *exchange);
+
+/* ---- Texts (sxe-lua-http-request.c) ---- */
+
+/* Raise {status = status, message = ...}. */
+int sxe__lua_http_refuse(lua_State *L, unsigned status, const char *format, ...) SXE_PRINTF(3, 4);
+
+/* Push a table of the parameters of a query or form, the first of each name. */
+void sxe__lua_http_push_form(lua_State *L, struct sxe_span text);
+
+/* ---- Modules' parts: each sets its function in the table on top ---- */
+
+void sxe__lua_http_open_request(lua_State *L);
+void sxe__lua_http_open_response(lua_State *L);
+void sxe__lua_http_open_serve(lua_State *L);
+void sxe__lua_http_open_router(lua_State *L);
+void sxe__lua_http_open_static(lua_State *L);
+int sxe__lua_http_body(lua_State *L);
+int sxe__lua_http_chunks(lua_State *L);
+int sxe__lua_http_json(lua_State *L);
+int sxe__lua_http_form(lua_State *L);
+int sxe__lua_http_res_write(lua_State *L);
+int sxe__lua_http_res_finish(lua_State *L);
+int sxe__lua_http_res_sse(lua_State *L);
+int sxe__lua_http_res_file(lua_State *L);
+extern const struct sxe__lua_class_spec sxe__lua_events_class;
+
+/* What a handler may be: routes it to what answers. config: handler, router and user are set. Raises
+ * if the value at index is none. */
+void sxe__lua_http_configure(lua_State *L, int index, struct sxe_http_config *config);
+
+/* ---- Routers and files ---- */
+
+struct sxe__lua_router {
+    struct sxe_http_router *router;
+    int on_error; /* functions in the registry; LUA_NOREF: none */
+    int filters;  /* a list in the registry */
+};
+
+/* The router or files at an index; NULL if it is none. */
+struct sxe__lua_router *sxe__lua_http_router(lua_State *L, int index);
+struct sxe_http_files *sxe__lua_http_files(lua_State *L, int index);
+
+/* Push what runs a router's filters and then, if they let it, the function: three values to call with
+ * req and res behind them. */
+void sxe__lua_http_push_filtered(lua_State *L, const struct sxe__lua_answerer *answerer);
+
+/* A handler: find the route of a router that the script returned, and let it answer. */
+enum sxe_http_verdict sxe__lua_http_route(const struct sxe__lua_router *router,
+                                          struct sxe_http_request *request);
+
+/* ---- JSON (sxe-lua-json.c) ---- */
+
+/* Replace the value on top by its JSON; raises without lua-cjson. decode: returns false, with an error
+ * message on top, for what is no JSON. */
+void sxe__lua_json_encode(lua_State *L);
+bool sxe__lua_json_decode(lua_State *L);
+
+/* Add the text as a string of JSON; what is no UTF-8 is U+FFFD. */
+void sxe__lua_json_quote(luaL_Buffer *buffer, struct sxe_span text);
+
+#endif

@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * req and what hangs on it: nothing is made before it is asked for.
+ */
+#include "sxe-lua-http-private.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "sxe-lua-port.h"
+
+int
+sxe__lua_http_refuse(lua_State *L, unsigned status, const char *format, ...)
+{
+    char message[256];
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(message, sizeof(message), format, arguments);
+    va_end(arguments);
+    lua_createtable(L, 0, 2);
+    lua_pushinteger(L, status);
+    lua_setfield(L, -2, "status");
+    lua_pushstring(L, message);
+    lua_setfield(L, -2, "message");
+    return lua_error(L);
+}
+
+static int
+push_span(lua_State *L, struct sxe_span text)
+{
+    if (text.base == NULL)
+        lua_pushnil(L);
+    else
+        lua_pushlstring(L, text.base, text.length);
+    return 1;
+}
+
+/* ---- Properties ---- */
+
+static int
+push_method(lua_State *L, struct sxe__lua_exchange *exchange)
+{
+    enum sxe_http_method method = sxe_http_method(exchange->request);
+
+    if (method == SXE_HTTP_OTHER)
+        return push_span(L, sxe_http_method_text(exchange->request));
+    lua_pushstring(L, sxe_http_method_name(method)); /* Lua remembers where it came from */
+    return 1;
+}
+
+static int
+push_path(lua_State *L, struct sxe__lua_exchange *exchange)
+{
+    return push_span(L, sxe_http_decoded_path(exchange->request));
+}
+
+static int
+push_target(lua_State *L, struct sxe__lua_exchange *exchange)
+{
+    return push_span(L, sxe_http_target(exchange->request));
+}
+
+static int
+push_host(lua_State *L, struct sxe__lua_exchange *exchange)
+{
+    return push_span(L, sxe_http_authority(exchange->request));
+}
+
+static int
+push_peer(lua_State *L, struct sxe__lua_exchange *exchange)
+{
+    lua_pushstring(L, sxe_http_peer_ip(exchange->request));
+    return 1;
+}
+
+static int
+push_id(lua_State *L, struct sxe__lua_exchange *exchange)
+{
+    char text[24];
+
+    if (exchange->id == 0)
+        exchange->id = sxe_lua_get_port()->random();
+    snprintf(text, sizeof(text), "%016" PRIx64, exchange->id);
+    lua_pushstring(L, text);
+    return 1;
+}
+
+static int
+push_version(lua_State *L, struct sxe__lua_exchange *exchange)
+{
+    lua_pushstring(L, exchange->request->head.minor == 0 ? "1.0" : "1.1");
+    return 1;
+}
+
+static int
+push_route(lua_State *L, struct sxe__lua_exchange *exchange)
+{
+    lua_pushstring(L, exchange->request->match.pattern);
+    return 1;
+}
+
+static int
+push_headers(lua_State *L, struct sxe__lua_exchange *exchange)
+{
+    sxe__lua_http_push(L, exchange, SXE__LUA_HEADERS);
+    return 1;
+}
+
+static int
+push_query(lua_State *L, struct sxe__lua_exchange *exchange)
+{
+    sxe__lua_http_push(L, exchange, SXE__LUA_QUERY);
+    return 1;
+}
+
+static int
+push_params(lua_State *L, struct sxe__lua_exchange *exchange)
+{
+    sxe__lua_http_push(L, exchange, SXE__LUA_PARAMS);
+    return 1;
+}
+
+static int
+get_property(lua_State *L, uint32_t index, uint32_t generation, const char *name)
+{
+    static const struct {
+        const char *name;
+        int (*push)(lua_State *L, struct sxe__lua_exchange *exchange);
+    } properties[] = {
+        {"path", push_path},       {"method", push_method},   {"params", push_params},
+        {"query", push_query},     {"headers", push_headers}, {"peer", push_peer},
+        {"id", push_id},           {"target", push_target},   {"host", push_host},
+        {"version", push_version}, {"route", push_route},
+    };
+    struct sxe__lua_exchange *exchange = sxe__lua_http_check(L, index, generation);
+
+    for (size_t i = 0; i < sizeof(properties) / sizeof(properties[0]); i++) {
+        if (strcmp(properties[i].name, name) == 0)
+            return properties[i].push(L, exchange);
+    }
+    return 0;
+}
+
+/* ---- req.headers ---- */
+
+static struct sxe_span
+value_of(const struct sxe_http_request *request, const struct sxe_http_field *field)
+{
+    return (struct sxe_span){request->data + field->value, field->value_length};
+}
+
+/* A field that is there more than once is a list (RFC 9110, 5.3); Cookie is joined as RFC 6265, 5.4
+ * says. */
+static void
+push_joined(lua_State *L, const struct sxe_http_request *request,
+            const struct sxe_http_field *field)
+{
+    struct sxe_span value = value_of(request, field);
+    bool is_cookie = field == sxe_http_known(&request->head, SXE_HTTP_FIELD_COOKIE);
+    luaL_Buffer buffer;
+
+    luaL_buffinit(L, &buffer);
+    luaL_addlstring(&buffer, value.base, value.length);
+    while ((field = sxe_http_field_next(&request->head, request->data, field)) != NULL) {
+        value = value_of(request, field);
+        luaL_addstring(&buffer, is_cookie ? "; " : ", ");
+        luaL_addlstring(&buffer, value.base, value.length);
+    }
+    luaL_pushresult(&buffer);
+}
+
+static void
+push_value(lua_State *L, const struct sxe_http_request *request, const struct sxe_http_field *field)
+{
+    if (sxe_http_field_next(&request->head, request->data, field) == NULL)
+        push_span(L, value_of(request, field));
+    else
+        push_joined(L, request, field);
+}
+
+static int
+get_header(lua_State *L, uint32_t index, uint32_t generation, const char *name)
+{
+    const struct sxe_http_request *request = sxe__lua_http_check(L, index, generation)->request;
+    const struct sxe_http_field *field =
+        *name == '\0' ? NULL : sxe_http_field(&request->head, request->data, name);
+
+    if (field == NULL)
+        lua_pushnil(L);
+    else
+        push_value(L, request, field);
+    return 1;
+}
+
+/* Push a name in small letters. */
+static void
+push_name(lua_State *L, struct sxe_span name)
+{
+    luaL_Buffer buffer;
+    char *to = luaL_buffinitsize(L, &buffer, name.length);
+
+    for (size_t i = 0; i < name.length; i++) {
+        char c = name.base[i];
+
+        to[i] = c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c;
+    }
+    luaL_pushresultsize(&buffer, name.length);
+}
+
+/* req.headers(): all of them in a table. */
+static int
+all_headers(lua_State *L, uint32_t index, uint32_t generation)
+{
+    const struct sxe_http_request *request = sxe__lua_http_check(L, index, generation)->request;
+
+    lua_createtable(L, 0, request->head.number);
+    for (unsigned i = request->head.number; i-- > 0;) {
+        const struct sxe_http_field *field = &request->head.fields[i];
+
+        push_name(L, (struct sxe_span){request->data + field->name, field->name_length});
+        push_value(L, request, field);
+        lua_rawset(L, -3);
+    }
+    return 1;
+}
+
+static int
+count_headers(lua_State *L, uint32_t index, uint32_t generation)
+{
+    lua_pushinteger(L, sxe__lua_http_check(L, index, generation)->request->head.number);
+    return 1;
+}
+
+/* ---- req.query, req.params ---- */
+
+/* Push it without its escapes. */
+static void
+push_decoded(lua_State *L, struct sxe_span text,
+             ssize_t (*decode)(struct sxe_span text, char *room, size_t size))
+{
+    luaL_Buffer buffer;
+    char *room;
+    ssize_t length;
+
+    if (memchr(text.base, '%', text.length) == NULL &&
+        memchr(text.base, '+', text.length) == NULL) {
+        lua_pushlstring(L, text.base, text.length);
+        return;
+    }
+    room = luaL_buffinitsize(L, &buffer, text.length);
+    length = decode(text, room, text.length);
+    if (length < 0)
+        sxe__lua_http_refuse(L, 400, "a %% without two hexadecimal digits in %.*s",
+                             (int)text.length, text.base);
+    luaL_pushresultsize(&buffer, (size_t)length);
+}
+
+static void
+push_form_text(lua_State *L, struct sxe_span text)
+{
+    if (text.length == 0)
+        lua_pushliteral(L, "");
+    else
+        push_decoded(L, text, sxe_http_decode_form);
+}
+
+void
+sxe__lua_http_push_form(lua_State *L, struct sxe_span text)
+{
+    struct sxe_http_query query;
+
+    lua_newtable(L);
+    sxe_http_query_start(&query, text);
+    while (text.length > 0 && sxe_http_query_next(&query)) {
+        push_form_text(L, query.name);
+        lua_pushvalue(L, -1);
+        if (lua_rawget(L, -3) == LUA_TNIL) {
+            lua_pop(L, 1);
+            push_form_text(L, query.value);
+            lua_rawset(L, -3);
+        } else {
+            lua_pop(L, 2);
+        }
+    }
+}
+
+static int
+get_query(lua_State *L, uint32_t index, uint32_t generation, const char *name)
+{
+    const struct sxe_http_request *request = sxe__lua_http_check(L, index, generation)->request;
+    struct sxe_http_query query;
+
+    sxe_http_query_start(&query, request->query);
+    while (request->query.length > 0 && sxe_http_query_next(&query)) {
+        if (sxe_http_query_is(&query, name)) {
+            push_form_text(L, query.value);
+            return 1;
+        }
+    }
+    lua_pushnil(L);
+    return 1;
+}
+
+static int
+all_query(lua_State *L, uint32_t index, uint32_t generation)
+{
+    sxe__lua_http_push_form(L, sxe__lua_http_check(L, index, generation)->request->query);
+    return 1;
+}
+
+static void
+push_parameter(lua_State *L, const struct sxe_http_request *request,
+               const struct sxe_http_text *value)
+{
+    struct sxe_span text = {request->path.base + value->offset, value->length};
+
+    push_decoded(L, text, sxe_http_decode);
+}
+
+static int
+get_parameter(lua_State *L, uint32_t index, uint32_t generation, const char *name)
+{
+    const struct sxe_http_request *request = sxe__lua_http_check(L, index, generation)->request;
+    const struct sxe_http_text *value =
+        request->match.route == NULL ? NULL : sxe_http_match_value(&request->match, name);
+
+    if (value == NULL)
+        lua_pushnil(L);
+    else
+        push_parameter(L, request, value);
+    return 1;
+}
+
+static int
+all_parameters(lua_State *L, uint32_t index, uint32_t generation)
+{
+    const struct sxe_http_request *request = sxe__lua_http_check(L, index, generation)->request;
+    const struct sxe_http_match *match = &request->match;
+
+    lua_newtable(L);
+    for (unsigned i = 0; match->route != NULL && i < match->number; i++) {
+        lua_pushlstring(L, match->pattern + match->names[i].offset, match->names[i].length);
+        push_parameter(L, request, &match->values[i]);
+        lua_rawset(L, -3);
+    }
+    return 1;
+}
+
+/* ---- The classes ---- */
+
+void
+sxe__lua_http_open_request(lua_State *L)
+{
+    static const luaL_Reg methods[] = {{"body", sxe__lua_http_body},
+                                       {"chunks", sxe__lua_http_chunks},
+                                       {"json", sxe__lua_http_json},
+                                       {"form", sxe__lua_http_form},
+                                       {NULL, NULL}};
+    static const struct sxe__lua_class_spec request = {
+        .name = "sxe.http request", .methods = methods, .get = get_property};
+    static const struct sxe__lua_class_spec headers = {
+        .name = "req.headers", .get = get_header, .length = count_headers, .call = all_headers};
+    static const struct sxe__lua_class_spec query = {
+        .name = "req.query", .get = get_query, .call = all_query};
+    static const struct sxe__lua_class_spec params = {
+        .name = "req.params", .get = get_parameter, .call = all_parameters};
+
+    sxe__lua_register_class(L, SXE__LUA_REQUEST, &request);
+    sxe__lua_register_class(L, SXE__LUA_HEADERS, &headers);
+    sxe__lua_register_class(L, SXE__LUA_QUERY, &query);
+    sxe__lua_register_class(L, SXE__LUA_PARAMS, &params);
+}

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * res: status, header fields, and replies that are whole.
+ */
+#include "sxe-lua-http-private.h"
+
+#include <errno.h>
+#include <string.h>
+
+const char *
+sxe__lua_http_type(const struct sxe__lua_exchange *exchange, const char *type)
+{
+    return sxe_http_added_field(exchange->response, "Content-Type").base == NULL ? type : NULL;
+}
+
+/* ---- Whole replies ---- */
+
+static void
+check_unanswered(lua_State *L, const struct sxe__lua_exchange *exchange)
+{
+    if (exchange->reply == SXE__LUA_BEGUN)
+        luaL_error(L, "the reply has begun: res:write() and res:finish() go on with it");
+    if (exchange->reply == SXE__LUA_ENDED)
+        luaL_error(L, "the reply was sent already");
+}
+
+/* A reply that is lent to the kernel, until on_done. */
+static int
+lend(lua_State *L, struct sxe__lua_exchange *exchange, struct sxe_span body, const char *type)
+{
+    int result = sxe_http_set_status(exchange->response, sxe__lua_http_status(exchange));
+
+    if (result == 0 && type != NULL)
+        result = sxe_http_add_field(exchange->response, "Content-Type", type);
+    if (result == 0) {
+        sxe__lua_http_keep(L, exchange);
+        exchange->is_lending = true;
+        exchange->body = SXE__LUA_BODY_OVER;
+        result = sxe_http_end_borrowed(exchange->response, body.base, body.length);
+    }
+    return result;
+}
+
+void
+sxe__lua_http_send(lua_State *L, struct sxe__lua_exchange *exchange, int index, const char *type)
+{
+    struct sxe_span body;
+    int result = 0;
+
+    check_unanswered(L, exchange);
+    type = sxe__lua_http_type(exchange, type);
+    body.base = lua_tolstring(L, index, &body.length);
+    if (body.length <= SXE__LUA_COPY_MAX) {
+        exchange->reply = SXE__LUA_ENDED;
+        sxe_http_reply(exchange->response, sxe__lua_http_status(exchange), type, body.base,
+                       body.length);
+        return;
+    }
+    lua_pushvalue(L, index);
+    result = lend(L, exchange, body, type);
+    if (result == -EINVAL || result == -ENOBUFS)
+        luaL_error(L, "the reply cannot be sent: %s", strerrordesc_np(-result));
+    exchange->reply = SXE__LUA_ENDED;
+}
+
+/* The status at an argument, if there is one. */
+static void
+take_status(lua_State *L, struct sxe__lua_exchange *exchange, int argument)
+{
+    lua_Integer status;
+
+    if (lua_isnoneornil(L, argument))
+        return;
+    status = luaL_checkinteger(L, argument);
+    luaL_argcheck(L, status >= 200 && status <= 599, argument, "200 to 599 expected");
+    exchange->status = (uint16_t)status;
+}
+
+/* res:send(text [, status]) */
+static int
+send_text(lua_State *L)
+{
+    struct sxe__lua_exchange *exchange = sxe__lua_http_argument(L, SXE__LUA_RESPONSE);
+
+    luaL_checkstring(L, 2);
+    check_unanswered(L, exchange);
+    take_status(L, exchange, 3);
+    sxe__lua_http_send(L, exchange, 2, SXE__LUA_TEXT);
+    lua_pushboolean(L, true);
+    return 1;
+}
+
+/* res:json(value [, status]) */
+static int
+send_json(lua_State *L)
+{
+    struct sxe__lua_exchange *exchange = sxe__lua_http_argument(L, SXE__LUA_RESPONSE);
+
+    luaL_checkany(L, 2);
+    check_unanswered(L, exchange);
+    take_status(L, exchange, 3);
+    lua_settop(L, 2);
+    sxe__lua_json_encode(L);
+    sxe__lua_http_send(L, exchange, 2, SXE__LUA_JSON);
+    lua_pushboolean(L, true);
+    return 1;
+}
+
+/* res:redirect(url [, status]) */
+static int
+redirect(lua_State *L)
+{
+    struct sxe__lua_exchange *exchange = sxe__lua_http_argument(L, SXE__LUA_RESPONSE);
+    struct sxe_span url;
+    int result;
+
+    url.base = luaL_checklstring(L, 2, &url.length);
+    check_unanswered(L, exchange);
+    exchange->status = 302;
+    take_status(L, exchange, 3);
+    sxe_http_remove_field(exchange->response, "Location");
+    result = sxe_http_add_field_span(exchange->response, "Location", url);
+    if (result < 0)
+        return luaL_error(L, "Location cannot be '%s': %s", url.base, strerrordesc_np(-result));
+    exchange->reply = SXE__LUA_ENDED;
+    sxe_http_reply_status(exchange->response, exchange->status);
+    lua_pushboolean(L, true);
+    return 1;
+}
+
+/* res:abort(): half a reply that the client takes for no whole one. */
+static int
+break_off(lua_State *L)
+{
+    struct sxe__lua_exchange *exchange = sxe__lua_http_argument(L, SXE__LUA_RESPONSE);
+
+    exchange->reply = SXE__LUA_ENDED;
+    sxe_http_abort(exchange->response);
+    return 0;
+}
+
+/* ---- Properties ---- */
+
+static int
+get_property(lua_State *L, uint32_t index, uint32_t generation, const char *name)
+{
+    const struct sxe__lua_exchange *exchange = sxe__lua_http_check(L, index, generation);
+
+    if (strcmp(name, "headers") == 0)
+        sxe__lua_http_push(L, exchange, SXE__LUA_OUT_HEADERS);
+    else if (strcmp(name, "status") == 0)
+        lua_pushinteger(L, sxe__lua_http_status(exchange));
+    else if (strcmp(name, "is_begun") == 0)
+        lua_pushboolean(L, exchange->reply != SXE__LUA_UNANSWERED);
+    else
+        return 0;
+    return 1;
+}
+
+static int
+set_property(lua_State *L, uint32_t index, uint32_t generation, const char *name)
+{
+    struct sxe__lua_exchange *exchange = sxe__lua_http_check(L, index, generation);
+
+    if (strcmp(name, "status") != 0)
+        return 0;
+    check_unanswered(L, exchange);
+    take_status(L, exchange, 3);
+    return 1;
+}
+
+/* ---- res.headers ---- */
+
+static int
+get_field(lua_State *L, uint32_t index, uint32_t generation, const char *name)
+{
+    const struct sxe__lua_exchange *exchange = sxe__lua_http_check(L, index, generation);
+    struct sxe_span value = sxe_http_added_field(exchange->response, name);
+
+    if (value.base == NULL)
+        lua_pushnil(L);
+    else
+        lua_pushlstring(L, value.base, value.length);
+    return 1;
+}
+
+/* One line more, its value on top, which is taken off. */
+static void
+add_field(lua_State *L, struct sxe__lua_exchange *exchange, const char *name)
+{
+    struct sxe_span value;
+    int result;
+
+    if (!lua_isstring(L, -1))
+        luaL_error(L, "res.headers['%s'] cannot be a %s", name, luaL_typename(L, -1));
+    value.base = lua_tolstring(L, -1, &value.length);
+    result = sxe_http_add_field_span(exchange->response, name, value);
+    if (result == -EINVAL)
+        luaL_error(L,
+                   "res.headers['%s'] cannot be '%s': see RFC 9110, 5.5; Content-Length, "
+                   "Connection, Date and Transfer-Encoding are the server's",
+                   name, value.base);
+    if (result < 0)
+        luaL_error(L, "the reply has too many header fields: res.headers['%s']", name);
+    lua_pop(L, 1);
+}
+
+/* nil takes a field away, a list makes several lines of it. */
+static int
+set_field(lua_State *L, uint32_t index, uint32_t generation, const char *name)
+{
+    struct sxe__lua_exchange *exchange = sxe__lua_http_check(L, index, generation);
+
+    check_unanswered(L, exchange);
+    sxe_http_remove_field(exchange->response, name);
+    if (lua_istable(L, 3)) {
+        for (int i = 1; lua_geti(L, 3, i) != LUA_TNIL; i++)
+            add_field(L, exchange, name);
+    } else if (!lua_isnil(L, 3)) {
+        lua_pushvalue(L, 3);
+        add_field(L, exchange, name);
+    }
+    return 1;
+}
+
+/* ---- The classes ---- */
+
+void
+sxe__lua_http_open_response(lua_State *L)
+{
+    static const luaL_Reg methods[] = {{"send", send_text},
+                                       {"json", send_json},
+                                       {"redirect", redirect},
+                                       {"abort", break_off},
+                                       {"file", sxe__lua_http_res_file},
+                                       {"write", sxe__lua_http_res_write},
+                                       {"finish", sxe__lua_http_res_finish},
+                                       {"sse", sxe__lua_http_res_sse},
+                                       {NULL, NULL}};
+    static const struct sxe__lua_class_spec response = {
+        .name = "sxe.http response", .methods = methods, .get = get_property, .set = set_property};
+    static const struct sxe__lua_class_spec headers = {
+        .name = "res.headers", .get = get_field, .set = set_field};
+
+    sxe__lua_register_class(L, SXE__LUA_RESPONSE, &response);
+    sxe__lua_register_class(L, SXE__LUA_OUT_HEADERS, &headers);
+    sxe__lua_register_class(L, SXE__LUA_EVENTS, &sxe__lua_events_class);
+}

@@ -1,0 +1,400 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * http.router: routes of lib-sxe-http's router, whose handlers are the script's functions. The server
+ * asks it once a request, so a route costs a script nothing.
+ */
+#include "sxe-lua-http-private.h"
+
+#include <errno.h>
+#include <string.h>
+
+static const char router_class[] = "sxe.http router";
+
+enum { LOCATION_SIZE = 4096 };
+enum { FUNCTION = 1, FILTERS, REQUEST, RESPONSE, FILTERED }; /* what filter() has on its stack */
+
+struct sxe__lua_router *
+sxe__lua_http_router(lua_State *L, int index)
+{
+    return luaL_testudata(L, index, router_class);
+}
+
+/* ---- Filters ---- */
+
+static int
+filtered(lua_State *L, int status, lua_KContext context)
+{
+    SXE_UNUSED_PARAMETER(status);
+    SXE_UNUSED_PARAMETER(context);
+    return lua_gettop(L) - RESPONSE;
+}
+
+/* Whether a filter has answered: it returned something, or has begun the reply. */
+static bool
+has_answered(lua_State *L)
+{
+    uint32_t generation = 0;
+    uint32_t index = sxe__lua_check_handle(L, RESPONSE, SXE__LUA_RESPONSE, &generation);
+    const struct sxe__lua_exchange *exchange = sxe__lua_http_find(index, generation);
+
+    return !lua_isnoneornil(L, FILTERED) || exchange == NULL ||
+           exchange->reply != SXE__LUA_UNANSWERED;
+}
+
+static void
+push_arguments(lua_State *L)
+{
+    lua_pushvalue(L, REQUEST);
+    lua_pushvalue(L, RESPONSE);
+}
+
+/* The filter before `context` is back. */
+static int
+next_filter(lua_State *L, int status, lua_KContext context)
+{
+    SXE_UNUSED_PARAMETER(status);
+    for (; !has_answered(L); context++) {
+        lua_settop(L, RESPONSE);
+        if (lua_rawgeti(L, FILTERS, (int)context) == LUA_TNIL) {
+            lua_settop(L, RESPONSE);
+            lua_pushvalue(L, FUNCTION);
+            push_arguments(L);
+            lua_callk(L, 2, LUA_MULTRET, 0, filtered);
+            return filtered(L, LUA_OK, 0);
+        }
+        push_arguments(L);
+        lua_callk(L, 2, LUA_MULTRET, context + 1, next_filter);
+    }
+    return lua_gettop(L) - RESPONSE;
+}
+
+static int
+filter(lua_State *L)
+{
+    return next_filter(L, LUA_OK, 1);
+}
+
+void
+sxe__lua_http_push_filtered(lua_State *L, const struct sxe__lua_answerer *answerer)
+{
+    lua_pushcfunction(L, filter);
+    lua_insert(L, -2);
+    lua_rawgeti(L, LUA_REGISTRYINDEX, answerer->router->filters);
+}
+
+/* ---- A router that is not the server's own ---- */
+
+enum sxe_http_verdict
+sxe__lua_http_route(const struct sxe__lua_router *router, struct sxe_http_request *request)
+{
+    struct sxe_http_response *response = sxe_http_response_of(request);
+    enum sxe_http_routing routing =
+        sxe_http_router_find(router->router, sxe_http_method(request),
+                             sxe_http_method_text(request), request->path, &request->match);
+
+    if (routing == SXE_HTTP_ROUTE_FOUND) {
+        request->user = request->match.route->user;
+        return request->match.route->handler(request, response);
+    }
+    if (routing == SXE_HTTP_ROUTE_NOT_FOUND)
+        return sxe_http_reply_status(response, 404);
+    (void)!sxe_http_add_field_span(response, "Allow", request->match.allow);
+    return sxe_http_reply_status(response, routing == SXE_HTTP_ROUTE_OPTIONS ? 204 : 405);
+}
+
+/* ---- Routes ---- */
+
+static struct sxe__lua_router *
+check_router(lua_State *L)
+{
+    return luaL_checkudata(L, 1, router_class);
+}
+
+static void
+add(lua_State *L, struct sxe__lua_router *router, const struct sxe_http_route *route)
+{
+    struct sxe_http_route_options options = {.user = route->user, .flags = route->flags};
+
+    if (sxe_http_router_add(router->router, route->methods, route->pattern, route->handler,
+                            &options) < 0)
+        luaL_error(L, "cannot route %s", sxe_http_router_error(router->router));
+}
+
+/* Keep a value for as long as the state lives. */
+static int
+keep(lua_State *L, int index)
+{
+    lua_pushvalue(L, index);
+    return luaL_ref(L, LUA_REGISTRYINDEX);
+}
+
+static void
+check_function(lua_State *L, int argument)
+{
+    if (!lua_isfunction(L, argument) && luaL_getmetafield(L, argument, "__call") == LUA_TNIL)
+        luaL_typeerror(L, argument, "function");
+    lua_settop(L, argument);
+}
+
+/* The function at an argument answers those methods. */
+static void
+add_function(lua_State *L, struct sxe__lua_router *router, const char *methods, const char *pattern,
+             int argument)
+{
+    struct sxe__lua_answerer *answerer;
+    struct sxe_http_route route = {.methods = methods,
+                                   .pattern = pattern,
+                                   .handler = sxe__lua_http_answer,
+                                   .flags = SXE_HTTP_ROUTE_STREAM};
+
+    check_function(L, argument);
+    if (sxe_loop() != NULL)
+        luaL_error(L, "%s %s comes too late: routes are made before the loop starts", methods,
+                   pattern);
+    answerer = lua_newuserdatauv(L, sizeof(*answerer), 0);
+    luaL_ref(L, LUA_REGISTRYINDEX);
+    answerer->function = keep(L, argument);
+    answerer->router = router;
+    route.user = answerer;
+    add(L, router, &route);
+}
+
+/* router:get(pattern, handler) and the others; the upvalue is the method. */
+static int
+add_method(lua_State *L)
+{
+    add_function(L, check_router(L), lua_tostring(L, lua_upvalueindex(1)), luaL_checkstring(L, 2),
+                 3);
+    lua_settop(L, 1);
+    return 1;
+}
+
+/* router:route("GET,PUT", pattern, handler) */
+static int
+add_route(lua_State *L)
+{
+    add_function(L, check_router(L), luaL_checkstring(L, 2), luaL_checkstring(L, 3), 4);
+    lua_settop(L, 1);
+    return 1;
+}
+
+/* ---- Others below a prefix ---- */
+
+struct beneath {
+    struct sxe_http_files *files;
+    size_t prefix_length;
+};
+
+static enum sxe_http_verdict
+serve_beneath(struct sxe_http_request *request, struct sxe_http_response *response)
+{
+    const struct beneath *beneath = request->user;
+    struct sxe_span path = {request->path.base + beneath->prefix_length,
+                            request->path.length - beneath->prefix_length};
+
+    SXE_UNUSED_PARAMETER(response);
+    return sxe_http_files_send(beneath->files, request, path);
+}
+
+/* The path of a directory without its slash. */
+static enum sxe_http_verdict
+redirect_below(struct sxe_http_request *request, struct sxe_http_response *response)
+{
+    struct sxe_span query = request->query;
+    char location[LOCATION_SIZE];
+    int length = snprintf(location, sizeof(location), "%.*s/%s%.*s", (int)request->path.length,
+                          request->path.base, query.base == NULL ? "" : "?", (int)query.length,
+                          query.base == NULL ? "" : query.base);
+
+    if (length >= LOCATION_SIZE || sxe_http_add_field(response, "Location", location) < 0)
+        return sxe_http_reply_status(response, 414);
+    return sxe_http_reply_status(response, 301);
+}
+
+/* Push the prefix, without a slash at its end, and the suffix. */
+static const char *
+push_pattern(lua_State *L, const char *suffix)
+{
+    size_t length;
+    const char *prefix = lua_tolstring(L, 2, &length);
+
+    while (length > 0 && prefix[length - 1] == '/')
+        length--;
+    lua_pushlstring(L, prefix, length);
+    lua_pushstring(L, suffix);
+    lua_concat(L, 2);
+    return lua_tostring(L, -1);
+}
+
+static void
+use_files(lua_State *L, struct sxe__lua_router *router, struct sxe_http_files *files)
+{
+    struct beneath *beneath = lua_newuserdatauv(L, sizeof(*beneath), 0);
+    const char *prefix = push_pattern(L, "");
+    struct sxe_http_route all = {.methods = "GET", .handler = serve_beneath, .user = beneath};
+    struct sxe_http_route itself = {.methods = "GET", .pattern = prefix, .handler = redirect_below};
+
+    keep(L, -2);
+    *beneath = (struct beneath){.files = files, .prefix_length = strlen(prefix)};
+    if (*prefix != '\0')
+        add(L, router, &itself);
+    all.pattern = push_pattern(L, "/{path...}");
+    add(L, router, &all);
+}
+
+/* Its routes as they are now; they keep its filters and its on_error. */
+static void
+use_router(lua_State *L, struct sxe__lua_router *router, const struct sxe__lua_router *other)
+{
+    const struct sxe_http_route *next = sxe_http_router_next(other->router, NULL);
+
+    luaL_argcheck(L, router != other, 3, "another router expected");
+    for (; next != NULL; next = sxe_http_router_next(other->router, next)) {
+        struct sxe_http_route route = *next;
+
+        if (route.handler == serve_beneath)
+            luaL_error(L, "files are used by the outermost router: %s", route.pattern);
+        route.pattern = push_pattern(L, route.pattern);
+        add(L, router, &route);
+        lua_pop(L, 1);
+    }
+}
+
+static void
+add_filter(lua_State *L, struct sxe__lua_router *router)
+{
+    check_function(L, 2);
+    if (router->filters == LUA_NOREF) {
+        lua_newtable(L);
+        router->filters = luaL_ref(L, LUA_REGISTRYINDEX);
+    }
+    lua_rawgeti(L, LUA_REGISTRYINDEX, router->filters);
+    lua_pushvalue(L, 2);
+    lua_rawseti(L, -2, (int)lua_rawlen(L, -2) + 1);
+}
+
+/* router:use(filter); router:use(prefix, files, router or function) */
+static int
+use(lua_State *L)
+{
+    struct sxe__lua_router *router = check_router(L);
+    struct sxe_http_files *files;
+    struct sxe__lua_router *other;
+
+    if (lua_type(L, 2) != LUA_TSTRING) {
+        add_filter(L, router);
+        lua_settop(L, 1);
+        return 1;
+    }
+    lua_settop(L, 3);
+    files = sxe__lua_http_files(L, 3);
+    other = sxe__lua_http_router(L, 3);
+    if (files != NULL) {
+        use_files(L, router, files);
+    } else if (other != NULL) {
+        use_router(L, router, other);
+    } else {
+        lua_pushvalue(L, 3);
+        if (*push_pattern(L, "") != '\0')
+            add_function(L, router, "*", lua_tostring(L, -1), 3);
+        lua_settop(L, 3);
+        push_pattern(L, "/{path...}");
+        lua_insert(L, 3);
+        add_function(L, router, "*", lua_tostring(L, 3), 4);
+    }
+    lua_settop(L, 1);
+    return 1;
+}
+
+/* router:on_error(function(req, res, err)) */
+static int
+set_on_error(lua_State *L)
+{
+    struct sxe__lua_router *router = check_router(L);
+
+    check_function(L, 2);
+    luaL_unref(L, LUA_REGISTRYINDEX, router->on_error);
+    router->on_error = keep(L, 2);
+    lua_settop(L, 1);
+    return 1;
+}
+
+/* router:routes(): a list of {methods =, pattern =} */
+static int
+list_routes(lua_State *L)
+{
+    const struct sxe__lua_router *router = check_router(L);
+    const struct sxe_http_route *route = NULL;
+
+    lua_newtable(L);
+    while ((route = sxe_http_router_next(router->router, route)) != NULL) {
+        lua_createtable(L, 0, 2);
+        lua_pushstring(L, route->methods);
+        lua_setfield(L, -2, "methods");
+        lua_pushstring(L, route->pattern);
+        lua_setfield(L, -2, "pattern");
+        lua_rawseti(L, -2, (int)lua_rawlen(L, -2) + 1);
+    }
+    return 1;
+}
+
+/* ---- The module ---- */
+
+static int
+new_router(lua_State *L)
+{
+    struct sxe__lua_router *router = lua_newuserdatauv(L, sizeof(*router), 0);
+
+    *router = (struct sxe__lua_router){.on_error = LUA_NOREF, .filters = LUA_NOREF};
+    luaL_setmetatable(L, router_class);
+    router->router = sxe_http_router_new();
+    if (router->router == NULL)
+        return luaL_error(L, "not enough memory");
+    keep(L, -1); /* its routes name it */
+    return 1;
+}
+
+static int
+delete_router(lua_State *L)
+{
+    struct sxe__lua_router *router = check_router(L);
+
+    sxe_http_router_delete(router->router);
+    router->router = NULL;
+    return 0;
+}
+
+static void
+set_method(lua_State *L, const char *name, const char *method)
+{
+    lua_pushstring(L, method);
+    lua_pushcclosure(L, add_method, 1);
+    lua_setfield(L, -2, name);
+}
+
+void
+sxe__lua_http_open_router(lua_State *L)
+{
+    static const luaL_Reg methods[] = {{"route", add_route},
+                                       {"use", use},
+                                       {"on_error", set_on_error},
+                                       {"routes", list_routes},
+                                       {NULL, NULL}};
+
+    luaL_newmetatable(L, router_class);
+    lua_pushcfunction(L, delete_router);
+    lua_setfield(L, -2, "__gc");
+    luaL_newlib(L, methods);
+    set_method(L, "get", "GET");
+    set_method(L, "head", "HEAD");
+    set_method(L, "post", "POST");
+    set_method(L, "put", "PUT");
+    set_method(L, "delete", "DELETE");
+    set_method(L, "patch", "PATCH");
+    set_method(L, "options", "OPTIONS");
+    set_method(L, "any", "*");
+    lua_setfield(L, -2, "__index");
+    lua_pop(L, 1);
+    lua_pushcfunction(L, new_router);
+    lua_setfield(L, -2, "router");
+}

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * http.serve: servers of the script's own. They are planned while the script is loaded, and listen
+ * when the loop starts.
+ */
+#include "sxe-lua-http-private.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#define HTTP (&sxe__lua_http)
+
+/* ---- Options ---- */
+
+static void
+check_names(lua_State *L, int table, const char *const *names, const char *what)
+{
+    lua_pushnil(L);
+    while (lua_next(L, table) != 0) {
+        size_t i = 0;
+
+        while (names[i] != NULL &&
+               (lua_type(L, -2) != LUA_TSTRING || strcmp(lua_tostring(L, -2), names[i]) != 0))
+            i++;
+        if (names[i] == NULL)
+            luaL_error(L, "%s has no option '%s'", what, luaL_tolstring(L, -2, NULL));
+        lua_pop(L, 1);
+    }
+}
+
+/* The whole number that is a field of the table, from least to most; 0 if it is not there. */
+static uint32_t
+number_option(lua_State *L, int table, const char *name, uint32_t most)
+{
+    lua_Integer value = 0;
+    int is_number = 1;
+
+    if (lua_getfield(L, table, name) != LUA_TNIL)
+        value = lua_tointegerx(L, -1, &is_number);
+    if (!is_number || value < 0 || value > most)
+        luaL_error(L, "http.serve: %s must be a number from 0 to %I", name, (lua_Integer)most);
+    lua_pop(L, 1);
+    return (uint32_t)value;
+}
+
+/* Seconds, as milliseconds; false: never. */
+static uint32_t
+time_option(lua_State *L, int table, const char *name)
+{
+    double ms = 0;
+
+    if (lua_getfield(L, table, name) == LUA_TBOOLEAN && !lua_toboolean(L, -1))
+        ms = UINT32_MAX;
+    else if (!lua_isnil(L, -1))
+        ms = ceil(lua_tonumber(L, -1) * 1000);
+    if (!lua_isnil(L, -1) && (!(ms >= 1) || ms > UINT32_MAX))
+        luaL_error(L, "http.serve: timeouts.%s must be seconds, or false", name);
+    lua_pop(L, 1);
+    return (uint32_t)ms;
+}
+
+static void
+copy_text(lua_State *L, const char *name, char *room, size_t size)
+{
+    struct sxe_span text = {"", 0};
+
+    if (lua_getfield(L, 1, name) != LUA_TNIL) {
+        if (lua_type(L, -1) != LUA_TSTRING)
+            luaL_error(L, "http.serve: %s must be a string, not a %s", name, luaL_typename(L, -1));
+        text.base = lua_tolstring(L, -1, &text.length);
+    }
+    if (text.length >= size)
+        luaL_error(L, "http.serve: %s is too long", name);
+    memcpy(room, text.base, text.length + 1);
+    lua_pop(L, 1);
+}
+
+/* Push the table that is a field, an empty one if it is not there, its names checked: its index. */
+static int
+push_table(lua_State *L, const char *name, const char *const *names)
+{
+    if (lua_getfield(L, 1, name) == LUA_TNIL) {
+        lua_pop(L, 1);
+        lua_newtable(L);
+    }
+    if (!lua_istable(L, -1))
+        luaL_error(L, "http.serve: %s must be a table, not a %s", name, luaL_typename(L, -1));
+    check_names(L, lua_gettop(L), names, name);
+    return lua_gettop(L);
+}
+
+static void
+take_limits(lua_State *L, struct sxe_http_config *config, struct sxe__lua_server *server)
+{
+    static const char *const names[] = {"body",     "line",    "head", "fields",
+                                        "requests", "address", NULL};
+    int table = push_table(L, "limits", names);
+
+    config->head.line_max = (uint16_t)number_option(L, table, "line", UINT16_MAX);
+    config->head.head_max = (uint16_t)number_option(L, table, "head", UINT16_MAX);
+    config->head.fields_max = (uint16_t)number_option(L, table, "fields", 255);
+    config->requests_max = number_option(L, table, "requests", UINT32_MAX - 1);
+    config->address_max = number_option(L, table, "address", UINT32_MAX - 1);
+    server->body_max = number_option(L, table, "body", UINT32_MAX);
+    if (server->body_max == 0)
+        server->body_max = SXE__LUA_BODY_MAX;
+    lua_pop(L, 1);
+}
+
+static void
+take_timeouts(lua_State *L, struct sxe_http_config *config)
+{
+    static const char *const names[] = {"head", "body", "idle", "handler", NULL};
+    int table = push_table(L, "timeouts", names);
+
+    config->head_timeout_ms = time_option(L, table, "head");
+    config->body_timeout_ms = time_option(L, table, "body");
+    config->idle_timeout_ms = time_option(L, table, "idle");
+    config->handler_timeout_ms = time_option(L, table, "handler");
+    lua_pop(L, 1);
+}
+
+/* ---- What answers ---- */
+
+void
+sxe__lua_http_configure(lua_State *L, int index, struct sxe_http_config *config)
+{
+    struct sxe__lua_router *router = sxe__lua_http_router(L, index);
+    struct sxe_http_files *files = sxe__lua_http_files(L, index);
+    struct sxe__lua_answerer *answerer;
+
+    config->stream = true;
+    if (router != NULL) {
+        config->router = router->router;
+        return;
+    }
+    if (files != NULL) {
+        config->handler = sxe_http_files_handle;
+        config->user = files;
+        return;
+    }
+    if (!lua_isfunction(L, index) && luaL_getmetafield(L, index, "__call") == LUA_TNIL)
+        luaL_error(L,
+                   "http.serve: handler must be a function, an http.router() or an "
+                   "http.static(), not a %s",
+                   luaL_typename(L, index));
+    answerer = lua_newuserdatauv(L, sizeof(*answerer), 0);
+    luaL_ref(L, LUA_REGISTRYINDEX);
+    lua_pushvalue(L, index);
+    *answerer = (struct sxe__lua_answerer){.function = luaL_ref(L, LUA_REGISTRYINDEX)};
+    config->handler = sxe__lua_http_answer;
+    config->user = answerer;
+}
+
+/* http.serve{port =, handler =, ...} */
+static int
+serve(lua_State *L)
+{
+    static const char *const names[] = {"port",   "ip",       "unix",        "handler",
+                                        "limits", "timeouts", "connections", NULL};
+    struct sxe__lua_server *server = &HTTP->servers[HTTP->servers_number];
+    struct sxe_http_config config = {.handler = NULL};
+
+    luaL_checktype(L, 1, LUA_TTABLE);
+    lua_settop(L, 1);
+    check_names(L, 1, names, "http.serve");
+    if (sxe_loop() != NULL)
+        return luaL_error(L, "http.serve: servers are planned before the loop starts: call it at "
+                             "the script's top level, before anything waits");
+    if (HTTP->servers_number == SXE__LUA_SERVERS)
+        return luaL_error(L, "http.serve: there are %d servers already", SXE__LUA_SERVERS);
+    *server = (struct sxe__lua_server){.http = NULL};
+    server->port = (unsigned short)number_option(L, 1, "port", UINT16_MAX);
+    config.connections = number_option(L, 1, "connections", 10000000);
+    copy_text(L, "ip", server->ip, sizeof(server->ip));
+    copy_text(L, "unix", server->path, sizeof(server->path));
+    take_limits(L, &config, server);
+    take_timeouts(L, &config);
+    lua_getfield(L, 1, "handler");
+    sxe__lua_http_configure(L, 2, &config);
+    server->http = sxe_http_new(&config);
+    if (server->http == NULL)
+        return luaL_error(L, "http.serve: %s", strerrordesc_np(errno));
+    sxe__lua_push_handle(L, SXE__LUA_SERVER, HTTP->servers_number++, 0);
+    return 1;
+}
+
+/* ---- A server ---- */
+
+static int
+get_property(lua_State *L, uint32_t index, uint32_t generation, const char *name)
+{
+    const struct sxe__lua_server *server = &HTTP->servers[index];
+
+    SXE_UNUSED_PARAMETER(generation);
+    if (strcmp(name, "port") == 0)
+        lua_pushinteger(L, server->is_listening ? sxe_http_port(server->http) : server->port);
+    else if (strcmp(name, "ip") == 0)
+        lua_pushstring(L, server->ip);
+    else
+        return 0;
+    return 1;
+}
+
+static void
+on_stopped(struct sxe_http *http)
+{
+    struct sxe__lua_server *server = HTTP->servers;
+
+    while (server->http != http)
+        server++;
+    server->is_stopped = true;
+    sxe__lua_wake_all(&server->line);
+}
+
+static int
+stopped(lua_State *L, int status, lua_KContext context)
+{
+    enum sxe__lua_reason reason = sxe__lua_woken(L);
+
+    SXE_UNUSED_PARAMETER(status);
+    SXE_UNUSED_PARAMETER(context);
+    if (reason != SXE__LUA_EVENT)
+        return sxe__lua_fail(L, reason == SXE__LUA_TIMEOUT ? "timeout" : "cancelled");
+    lua_pushboolean(L, true);
+    return 1;
+}
+
+/* server:stop([timeout]): no new connections; true when the last reply was sent. */
+static int
+stop(lua_State *L)
+{
+    uint32_t generation;
+    struct sxe__lua_server *server =
+        &HTTP->servers[sxe__lua_check_handle(L, 1, SXE__LUA_SERVER, &generation)];
+    uint64_t deadline_ns = sxe__lua_deadline(L, 2);
+
+    if (!server->is_listening)
+        return luaL_error(L, "the server does not listen yet");
+    if (!server->is_stopped)
+        sxe_http_stop(server->http, on_stopped);
+    if (!server->is_stopped)
+        return sxe__lua_park_in(L, &server->line, deadline_ns, stopped, 0);
+    lua_pushboolean(L, true);
+    return 1;
+}
+
+/* 0 or -EINVAL, after logging. */
+static int
+listen_at(struct sxe__lua_server *server)
+{
+    int result = server->path[0] != '\0' ? sxe_http_listen_unix(server->http, server->path)
+                                         : sxe_http_listen(server->http, server->ip, server->port);
+
+    if (result < 0) {
+        SXE_ERROR("http.serve cannot listen at %s%s%s:%u: %s", server->path, server->ip,
+                  server->ip[0] == '\0' && server->path[0] == '\0' ? "*" : "", server->port,
+                  strerrordesc_np(-result));
+        return -EINVAL;
+    }
+    server->is_listening = true;
+    if (server->path[0] != '\0')
+        SXE_INFO("http.serve listens at %s", server->path);
+    else
+        SXE_INFO("http.serve listens at %s:%u", server->ip[0] == '\0' ? "*" : server->ip,
+                 sxe_http_port(server->http));
+    return 0;
+}
+
+int
+sxe__lua_init_http(lua_State *main)
+{
+    int result = 0;
+
+    SXE_UNUSED_PARAMETER(main);
+    for (unsigned i = 0; i < HTTP->servers_number && result == 0; i++)
+        result = listen_at(&HTTP->servers[i]);
+    return result;
+}
+
+void
+sxe__lua_http_open_serve(lua_State *L)
+{
+    static const luaL_Reg methods[] = {{"stop", stop}, {NULL, NULL}};
+    static const struct sxe__lua_class_spec server = {
+        .name = "sxe.http server", .methods = methods, .get = get_property};
+
+    sxe__lua_register_class(L, SXE__LUA_SERVER, &server);
+    lua_pushcfunction(L, serve);
+    lua_setfield(L, -2, "serve");
+}

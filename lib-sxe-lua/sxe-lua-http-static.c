@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * http.static: the files of a directory, as a handler or as a part of one; and res:file.
+ */
+#include "sxe-lua-http-private.h"
+
+#include <errno.h>
+#include <string.h>
+
+static const char files_class[] = "sxe.http files";
+
+enum { NAME_BYTES_MAX = 4096 };
+
+struct directory {
+    struct sxe_http_files *files;
+    const char *index[2];
+};
+
+struct sxe_http_files *
+sxe__lua_http_files(lua_State *L, int index)
+{
+    struct directory *directory = luaL_testudata(L, index, files_class);
+
+    return directory == NULL ? NULL : directory->files;
+}
+
+/* ---- One file ---- */
+
+/* The name at an argument, from now on the reply's: true, the reply is on its way. */
+static int
+send_file(lua_State *L, struct sxe__lua_exchange *exchange, struct sxe_http_files *files,
+          int argument)
+{
+    struct sxe_http_request *request = exchange->request;
+    char path[3 * NAME_BYTES_MAX + 2] = "/";
+    struct sxe_span name;
+    ssize_t length;
+
+    name.base = luaL_checklstring(L, argument, &name.length);
+    luaL_argcheck(L, *name.base != '/', argument,
+                  "a name in the directory expected: http.static(directory):send(res, name) is for "
+                  "others");
+    if (exchange->reply != SXE__LUA_UNANSWERED)
+        return luaL_error(L, "the reply has begun: a file is a whole one");
+    length = name.length > NAME_BYTES_MAX ? -ENOBUFS
+                                          : sxe_http_encode_path(name, path + 1, sizeof(path) - 1);
+    exchange->reply = SXE__LUA_ENDED;
+    sxe__lua_http_hand_over(exchange);
+    if (length < 0)
+        sxe_http_reply_status(sxe_http_response_of(request), 404);
+    else
+        (void)!sxe_http_files_send(files, request, (struct sxe_span){path, (size_t)length + 1});
+    lua_pushboolean(L, true);
+    return 1;
+}
+
+/* res:file(name): of the directory in which the program was started. */
+int
+sxe__lua_http_res_file(lua_State *L)
+{
+    struct sxe__lua_exchange *exchange = sxe__lua_http_argument(L, SXE__LUA_RESPONSE);
+
+    if (sxe__lua_http.files == NULL)
+        return luaL_error(L, "res:file() cannot be planned any more: require \"sxe.http\" at the "
+                             "script's top level");
+    return send_file(L, exchange, sxe__lua_http.files, 2);
+}
+
+/* files:send(res, name) */
+static int
+send_one(lua_State *L)
+{
+    struct directory *directory = luaL_checkudata(L, 1, files_class);
+    struct sxe__lua_exchange *exchange;
+    uint32_t generation = 0;
+    uint32_t index = sxe__lua_check_handle(L, 2, SXE__LUA_RESPONSE, &generation);
+
+    exchange = sxe__lua_http_check(L, index, generation);
+    return send_file(L, exchange, directory->files, 3);
+}
+
+/* files(req, res): as a handler that is called by another. */
+static int
+call_files(lua_State *L)
+{
+    struct directory *directory = luaL_checkudata(L, 1, files_class);
+    uint32_t generation = 0;
+    uint32_t index = sxe__lua_check_handle(L, 2, SXE__LUA_REQUEST, &generation);
+    struct sxe__lua_exchange *exchange = sxe__lua_http_check(L, index, generation);
+    struct sxe_http_request *request = exchange->request;
+
+    if (exchange->reply != SXE__LUA_UNANSWERED)
+        return luaL_error(L, "the reply has begun: a file is a whole one");
+    exchange->reply = SXE__LUA_ENDED;
+    sxe__lua_http_hand_over(exchange);
+    request->user = directory->files;
+    (void)!sxe_http_files_handle(request, sxe_http_response_of(request));
+    return 0;
+}
+
+/* ---- A directory ---- */
+
+static int
+delete_files(lua_State *L)
+{
+    struct directory *directory = luaL_checkudata(L, 1, files_class);
+
+    sxe_http_files_delete(directory->files);
+    directory->files = NULL;
+    return 0;
+}
+
+/* The text of an option, NULL if it is not there; it stays in the table on top as long as the files. */
+static const char *
+text_option(lua_State *L, const char *name)
+{
+    const char *text = NULL;
+
+    if (lua_istable(L, 2) && lua_getfield(L, 2, name) != LUA_TNIL) {
+        if (lua_type(L, -1) != LUA_TSTRING)
+            luaL_error(L, "http.static: %s must be a string, not a %s", name, luaL_typename(L, -1));
+        text = lua_tostring(L, -1);
+        lua_pushvalue(L, -1);
+        lua_setfield(L, 3, name);
+    }
+    lua_settop(L, 4);
+    return text;
+}
+
+static bool
+flag_option(lua_State *L, const char *name, bool otherwise)
+{
+    bool flag = otherwise;
+
+    if (lua_istable(L, 2) && lua_getfield(L, 2, name) != LUA_TNIL)
+        flag = lua_toboolean(L, -1);
+    lua_settop(L, 4);
+    return flag;
+}
+
+/* A misspelt option is an error, not a default. */
+static void
+check_options(lua_State *L)
+{
+    static const char *const names[] = {"index", "listing",       "dot_files", "gzip",
+                                        "etag",  "cache_control", "types",     NULL};
+
+    if (lua_isnoneornil(L, 2))
+        return;
+    luaL_checktype(L, 2, LUA_TTABLE);
+    lua_pushnil(L);
+    while (lua_next(L, 2) != 0) {
+        size_t i = 0;
+
+        while (names[i] != NULL &&
+               (lua_type(L, -2) != LUA_TSTRING || strcmp(lua_tostring(L, -2), names[i]) != 0))
+            i++;
+        if (names[i] == NULL)
+            luaL_error(L, "http.static has no option '%s'", luaL_tolstring(L, -2, NULL));
+        lua_pop(L, 1);
+    }
+}
+
+/* http.static(root [, options]) */
+static int
+new_files(lua_State *L)
+{
+    struct sxe_http_files_config config = {.root = luaL_checkstring(L, 1)};
+    struct directory *directory;
+
+    if (sxe_loop() != NULL)
+        return luaL_error(L,
+                          "http.static: files are planned before the loop starts: call it at the "
+                          "script's top level");
+    lua_settop(L, 2);
+    check_options(L);
+    lua_newtable(L);
+    directory = lua_newuserdatauv(L, sizeof(*directory), 1);
+    *directory = (struct directory){.files = NULL};
+    luaL_setmetatable(L, files_class);
+    lua_pushvalue(L, 1);
+    lua_setfield(L, 3, "root");
+    directory->index[0] = text_option(L, "index");
+    config.index = directory->index[0] == NULL ? NULL : directory->index;
+    config.cache_control = text_option(L, "cache_control");
+    config.types = text_option(L, "types");
+    config.listing = flag_option(L, "listing", false);
+    config.dot_files = flag_option(L, "dot_files", false);
+    config.no_siblings = !flag_option(L, "gzip", true);
+    lua_pushvalue(L, 3);
+    lua_setiuservalue(L, 4, 1);
+    directory->files = sxe_http_files_new(&config);
+    if (directory->files == NULL)
+        return luaL_error(L, "http.static: %s: %s", config.root, strerrordesc_np(errno));
+    /* Servers may have it until the state ends. */
+    lua_pushvalue(L, 4);
+    luaL_ref(L, LUA_REGISTRYINDEX);
+    return 1;
+}
+
+void
+sxe__lua_http_open_static(lua_State *L)
+{
+    static const luaL_Reg methods[] = {{"send", send_one}, {NULL, NULL}};
+
+    luaL_newmetatable(L, files_class);
+    lua_pushcfunction(L, delete_files);
+    lua_setfield(L, -2, "__gc");
+    lua_pushcfunction(L, call_files);
+    lua_setfield(L, -2, "__call");
+    luaL_newlib(L, methods);
+    lua_setfield(L, -2, "__index");
+    lua_pop(L, 1);
+    lua_pushcfunction(L, new_files);
+    lua_setfield(L, -2, "static");
+}

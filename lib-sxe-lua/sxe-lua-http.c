@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: MIT */
+#include "sxe-lua-http-private.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+
+enum { GENERATION_MASK = 0xffffff };
+
+_Thread_local struct sxe__lua_http sxe__lua_http;
+
+#define HTTP (&sxe__lua_http)
+
+/* In the registry: what exchanges keep, exchange's index + 1 -> value. */
+static const char kept_key = 0;
+
+/* ---- Taking and giving ---- */
+
+static struct sxe__lua_exchange *
+take(struct sxe_http_request *request, const struct sxe__lua_answerer *answerer)
+{
+    struct sxe__lua_exchange *exchange;
+    uint32_t generation;
+
+    if (HTTP->free > 0) {
+        exchange = &HTTP->exchanges[HTTP->free - 1];
+        HTTP->free = exchange->next;
+    } else if (HTTP->used < SXE__LUA_EXCHANGES) {
+        exchange = &HTTP->exchanges[HTTP->used++];
+    } else {
+        return NULL;
+    }
+    generation = exchange->generation;
+    *exchange = (struct sxe__lua_exchange){.request = request,
+                                           .response = sxe_http_response_of(request),
+                                           .answerer = answerer,
+                                           .generation = generation,
+                                           .is_running = true,
+                                           .is_inside = true};
+    exchange->response->user = exchange;
+    return exchange;
+}
+
+static void
+forget_kept(struct sxe__lua_exchange *exchange)
+{
+    lua_State *L = HTTP->main;
+
+    lua_rawgetp(L, LUA_REGISTRYINDEX, &kept_key);
+    lua_pushnil(L);
+    lua_rawseti(L, -2, (int)(exchange - HTTP->exchanges) + 1);
+    lua_pop(L, 1);
+}
+
+/* If both of its ends are over. */
+static void
+give_if_over(struct sxe__lua_exchange *exchange)
+{
+    if (exchange->response != NULL && exchange->reply == SXE__LUA_ENDED && !exchange->is_running &&
+        !exchange->is_lending)
+        sxe__lua_http_hand_over(exchange);
+    if (exchange->response != NULL || exchange->is_running || exchange->is_inside)
+        return;
+    if (exchange->is_lending || exchange->body != SXE__LUA_BODY_UNREAD)
+        forget_kept(exchange);
+    sxe__lua_http_wake(exchange);
+    exchange->generation = (exchange->generation + 1) & GENERATION_MASK;
+    exchange->next = HTTP->free;
+    HTTP->free = (uint32_t)(exchange - HTTP->exchanges) + 1;
+}
+
+void
+sxe__lua_http_hand_over(struct sxe__lua_exchange *exchange)
+{
+    if (exchange->response->user == exchange) {
+        exchange->response->user = NULL;
+        exchange->response->on_done = NULL;
+    }
+    exchange->response = NULL;
+    exchange->request = NULL;
+}
+
+void
+sxe__lua_http_wake(struct sxe__lua_exchange *exchange)
+{
+    sxe__lua_wake_all(&exchange->line);
+}
+
+/* ---- What is kept ---- */
+
+void
+sxe__lua_http_keep(lua_State *L, const struct sxe__lua_exchange *exchange)
+{
+    lua_rawgetp(L, LUA_REGISTRYINDEX, &kept_key);
+    lua_insert(L, -2);
+    lua_rawseti(L, -2, (int)(exchange - HTTP->exchanges) + 1);
+    lua_pop(L, 1);
+}
+
+void
+sxe__lua_http_push_kept(lua_State *L, const struct sxe__lua_exchange *exchange)
+{
+    lua_rawgetp(L, LUA_REGISTRYINDEX, &kept_key);
+    lua_rawgeti(L, -1, (int)(exchange - HTTP->exchanges) + 1);
+    lua_remove(L, -2);
+}
+
+/* ---- Finding ---- */
+
+void
+sxe__lua_http_push(lua_State *L, const struct sxe__lua_exchange *exchange,
+                   enum sxe__lua_class class_)
+{
+    sxe__lua_push_handle(L, class_, (uint32_t)(exchange - HTTP->exchanges), exchange->generation);
+}
+
+struct sxe__lua_exchange *
+sxe__lua_http_find(uint32_t index, uint32_t generation)
+{
+    struct sxe__lua_exchange *exchange;
+
+    /* sxe_fini ends requests without a call. */
+    if (index >= HTTP->used || sxe_loop() == NULL)
+        return NULL;
+    exchange = &HTTP->exchanges[index];
+    if (exchange->generation != generation || exchange->response == NULL)
+        return NULL;
+    return exchange;
+}
+
+struct sxe__lua_exchange *
+sxe__lua_http_check(lua_State *L, uint32_t index, uint32_t generation)
+{
+    struct sxe__lua_exchange *exchange = sxe__lua_http_find(index, generation);
+
+    if (exchange == NULL)
+        luaL_error(L, "the request is over: its reply was sent, or its client is gone");
+    return exchange;
+}
+
+struct sxe__lua_exchange *
+sxe__lua_http_argument(lua_State *L, enum sxe__lua_class class_)
+{
+    uint32_t generation = 0;
+    uint32_t index = sxe__lua_check_handle(L, 1, class_, &generation);
+
+    return sxe__lua_http_check(L, index, generation);
+}
+
+/* ---- Its ends ---- */
+
+static void
+on_done(struct sxe_http_request *request, struct sxe_http_response *response, int result)
+{
+    struct sxe__lua_exchange *exchange = response->user;
+
+    SXE_UNUSED_PARAMETER(request);
+    HTTP->counters[SXE__LUA_HTTP_GONE] += result < 0;
+    exchange->request = NULL;
+    exchange->response = NULL;
+    exchange->is_gone = result < 0;
+    if (result < 0 && exchange->is_running)
+        sxe__lua_cancel(exchange->task);
+    sxe__lua_http_wake(exchange); /* other tasks that had to do with it */
+    give_if_over(exchange);
+}
+
+static void
+on_end(lua_State *L, int status, int results, void *user)
+{
+    struct sxe__lua_exchange *exchange = user;
+    /* What concludes may be a task, which ends in here. */
+    bool was_inside = exchange->is_inside;
+
+    exchange->is_running = false;
+    exchange->is_inside = true;
+    if (sxe_loop() != NULL)
+        sxe__lua_http_conclude(exchange, L, status, results);
+    exchange->is_inside = was_inside;
+    give_if_over(exchange);
+}
+
+bool
+sxe__lua_http_start(struct sxe__lua_exchange *exchange, int arguments)
+{
+    uint64_t task;
+
+    exchange->is_running = true;
+    exchange->task = 0;
+    task = sxe__lua_start(HTTP->main, arguments, true, on_end, exchange);
+    if (task == 0)
+        exchange->is_running = false;
+    else if (exchange->task == 0) /* otherwise that of another, which began when this one ended */
+        exchange->task = task;
+    return task != 0;
+}
+
+/* ---- Running ---- */
+
+static enum sxe_http_verdict
+refuse(struct sxe_http_response *response, int values)
+{
+    HTTP->counters[SXE__LUA_HTTP_REFUSED]++;
+    lua_pop(HTTP->main, values);
+    return sxe_http_reply_status(response, 503);
+}
+
+enum sxe_http_verdict
+sxe__lua_http_run(struct sxe_http_request *request, const struct sxe__lua_answerer *answerer)
+{
+    struct sxe_http_response *response = sxe_http_response_of(request);
+    struct sxe__lua_exchange *exchange = take(request, answerer);
+    bool is_filtered = answerer != NULL && answerer->router != NULL;
+    lua_State *L = HTTP->main;
+
+    HTTP->counters[SXE__LUA_HTTP_REQUESTS]++;
+    if (exchange == NULL)
+        return refuse(response, 1);
+    if (is_filtered && answerer->router->filters != LUA_NOREF)
+        sxe__lua_http_push_filtered(L, answerer);
+    else
+        is_filtered = false;
+    sxe__lua_http_push(L, exchange, SXE__LUA_REQUEST);
+    sxe__lua_http_push(L, exchange, SXE__LUA_RESPONSE);
+    if (!sxe__lua_http_start(exchange, is_filtered ? 4 : 2))
+        refuse(response, 0);
+    exchange->is_inside = false;
+    if (exchange->response != NULL)
+        response->on_done = on_done;
+    give_if_over(exchange);
+    return SXE_HTTP_LATER;
+}
+
+enum sxe_http_verdict
+sxe__lua_http_answer(struct sxe_http_request *request, struct sxe_http_response *response)
+{
+    const struct sxe__lua_answerer *answerer = request->user;
+
+    SXE_UNUSED_PARAMETER(response);
+    lua_rawgeti(HTTP->main, LUA_REGISTRYINDEX, answerer->function);
+    return sxe__lua_http_run(request, answerer);
+}
+
+/* The value on top, which is no function, is what the script returned: look what it is, once. */
+static void
+recognise(lua_State *L)
+{
+    HTTP->returned = lua_touserdata(L, -1);
+    HTTP->router = sxe__lua_http_router(L, -1);
+    HTTP->root = sxe__lua_http_files(L, -1);
+}
+
+enum sxe_http_verdict
+sxe_lua_http_handle(struct sxe_http_request *request, struct sxe_http_response *response)
+{
+    lua_State *L = HTTP->main;
+
+    if (L == NULL) /* nobody opened it */
+        return sxe_http_reply_status(response, 404);
+    sxe__lua_push_script(L);
+    if (lua_isfunction(L, -1) || lua_istable(L, -1))
+        return sxe__lua_http_run(request, NULL);
+    if (lua_touserdata(L, -1) != HTTP->returned)
+        recognise(L);
+    lua_pop(L, 1);
+    if (HTTP->router != NULL)
+        return sxe__lua_http_route(HTTP->router, request);
+    if (HTTP->root == NULL)
+        return sxe_http_reply_status(response, 404);
+    request->user = HTTP->root;
+    return sxe_http_files_handle(request, response);
+}
+
+/* ---- The module ---- */
+
+static void
+open_files(void)
+{
+    static const struct sxe_http_files_config config = {.root = ".", .entries_max = 256};
+
+    if (sxe_loop() == NULL)
+        HTTP->files = sxe_http_files_new(&config);
+}
+
+int
+sxe__lua_open_http(lua_State *L)
+{
+    static const char *const names[] = {"requests", "errors", "truncated", "refused", "gone"};
+    size_t size = SXE__LUA_EXCHANGES * sizeof(*HTTP->exchanges);
+
+    HTTP->exchanges = mmap(NULL, size, PROT_READ | PROT_WRITE,
+                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (HTTP->exchanges == MAP_FAILED) {
+        HTTP->exchanges = NULL;
+        return luaL_error(L, "not enough memory");
+    }
+    HTTP->main = sxe__lua_main(sxe__lua_current());
+    open_files();
+    lua_newtable(L);
+    lua_rawsetp(L, LUA_REGISTRYINDEX, &kept_key);
+    lua_newtable(L);
+    sxe__lua_http_open_request(L);
+    sxe__lua_http_open_response(L);
+    sxe__lua_http_open_serve(L);
+    sxe__lua_http_open_router(L);
+    sxe__lua_http_open_static(L);
+    sxe__lua_stats_push(L, "http", names, HTTP->counters, SXE__LUA_HTTP_COUNTERS);
+    lua_setfield(L, -2, "stats");
+    return 1;
+}
+
+static int
+open_module(lua_State *L)
+{
+    luaL_requiref(L, "sxe.http", sxe__lua_open_http, 0);
+    return 0;
+}
+
+int
+sxe_lua_http_open(struct sxe_lua *lua)
+{
+    lua_State *L = sxe__lua_main(lua);
+
+    lua_pushcfunction(L, open_module);
+    return sxe__lua_pcall(L, 0, 0, "sxe.http");
+}
+
+void
+sxe__lua_close_http(void)
+{
+    if (HTTP->exchanges == NULL)
+        return;
+    for (unsigned i = 0; i < HTTP->servers_number; i++)
+        sxe_http_delete(HTTP->servers[i].http);
+    sxe_http_files_delete(HTTP->files);
+    munmap(HTTP->exchanges, SXE__LUA_EXCHANGES * sizeof(*HTTP->exchanges));
+    *HTTP = (struct sxe__lua_http){0};
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: a handler for servers of lib-sxe-http that asks the script: a C program has its own server,
+ * and what the script returned at its end answers.
+ *
+ * Place: over sxe-lua.h and sxe-http.h; apps/httpd is the user. Scripts that call http.serve have
+ * servers of their own, and need nothing of this.
+ *
+ * Shape: each request runs in a task, which may wait; others go on meanwhile.
+ *
+ *     request -> sxe_lua_http_handle -> task: handler(req, res) -> "Hello"     200, text
+ *                                                               -> {a = 1}     200, JSON
+ *                                                               -> 404         that status
+ *                                                               -> nil         what res did
+ *                                                               -> error       500, or its status
+ *
+ * What the script returned is a function, an http.router() or an http.static(). Without any of these
+ * the answer is 404.
+ *
+ * Limits: 131072 requests under way, and config.tasks; those above are answered 503.
+ *
+ * Example:
+ *     struct sxe_http_config config = {.handler = sxe_lua_http_handle, .stream = true};
+ *     struct sxe_http *http = sxe_http_new(&config);
+ *
+ *     if (http == NULL || sxe_lua_http_open(lua) < 0 || sxe_lua_load(lua, "hello.lua") < 0 ...
+ */
+#ifndef SXE_LUA_HTTP_H
+#define SXE_LUA_HTTP_H
+
+#include "sxe-http.h"
+#include "sxe-lua.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Plan the requests, before sxe_init, so that a script that returns a handler needs not require
+ * "sxe.http". 0, or -EINVAL after logging. */
+SXE_PUBLIC SXE_MUST_USE int sxe_lua_http_open(struct sxe_lua *lua);
+
+/* With config.stream scripts read bodies as they come, req:chunks(); without it they come whole. It
+ * has the response's user and on_done. */
+SXE_PUBLIC enum sxe_http_verdict sxe_lua_http_handle(struct sxe_http_request *request,
+                                                     struct sxe_http_response *response);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT */
+#include "sxe-lua-port.h"
+
+#include <math.h>
+#include <sys/random.h>
+#include <time.h>
+
+#include "sxe-lua-core-private.h"
+
+/* ---- The system's ---- */
+
+static double
+system_cpu_s(void)
+{
+    struct timespec used = {0};
+
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+    return (double)used.tv_sec + (double)used.tv_nsec / 1e9;
+}
+
+/* The kernel always has 8 bytes, once it has booted; without them the time is chance enough, as
+ * none of this keeps a secret. */
+static uint64_t
+system_random(void)
+{
+    uint64_t bits;
+
+    if (getrandom(&bits, sizeof(bits), GRND_NONBLOCK) != (ssize_t)sizeof(bits))
+        bits = sxe_time_ns() * UINT64_C(0x9e3779b97f4a7c15);
+    return bits;
+}
+
+static const struct sxe_lua_port system_port = {sxe_time_ns, sxe_get_time_in_seconds, system_cpu_s,
+                                                system_random};
+static _Thread_local const struct sxe_lua_port *current;
+
+const struct sxe_lua_port *
+sxe_lua_get_port(void)
+{
+    return current != NULL ? current : &system_port;
+}
+
+void
+sxe_lua_set_port(const struct sxe_lua_port *port)
+{
+    current = port;
+}
+
+/* ---- What scripts see of it; upvalue 1 is the function of Lua's that is replaced ---- */
+
+static int
+call_replaced(lua_State *L)
+{
+    int arguments = lua_gettop(L);
+
+    lua_pushvalue(L, lua_upvalueindex(1));
+    lua_insert(L, 1);
+    lua_call(L, arguments, LUA_MULTRET);
+    return lua_gettop(L);
+}
+
+static lua_Integer
+wall_time(void)
+{
+    return (lua_Integer)floor(sxe_lua_get_port()->wall_s());
+}
+
+static int
+os_time(lua_State *L)
+{
+    if (!lua_isnoneornil(L, 1))
+        return call_replaced(L);
+    lua_pushinteger(L, wall_time());
+    return 1;
+}
+
+static int
+os_date(lua_State *L)
+{
+    if (lua_isnoneornil(L, 2)) {
+        const char *format = luaL_optstring(L, 1, "%c");
+
+        lua_pushstring(L, format);
+        lua_insert(L, 1);
+        lua_settop(L, 1);
+        lua_pushinteger(L, wall_time());
+    }
+    return call_replaced(L);
+}
+
+static int
+os_clock(lua_State *L)
+{
+    lua_pushnumber(L, sxe_lua_get_port()->cpu_s());
+    return 1;
+}
+
+static int
+random_seed(lua_State *L)
+{
+    if (lua_isnone(L, 1)) {
+        lua_pushinteger(L, (lua_Integer)sxe_lua_get_port()->random());
+        lua_pushinteger(L, (lua_Integer)sxe_lua_get_port()->random());
+    }
+    return call_replaced(L);
+}
+
+static void
+replace(lua_State *L, const char *table, const char *name, lua_CFunction function)
+{
+    lua_getglobal(L, table);
+    lua_getfield(L, -1, name);
+    lua_pushcclosure(L, function, 1);
+    lua_setfield(L, -2, name);
+    lua_pop(L, 1);
+}
+
+void
+sxe__lua_open_port(lua_State *L)
+{
+    replace(L, "os", "time", os_time);
+    replace(L, "os", "date", os_date);
+    replace(L, "os", "clock", os_clock);
+    replace(L, "math", "randomseed", random_seed);
+    lua_getglobal(L, "math");
+    lua_getfield(L, -1, "randomseed");
+    lua_call(L, 0, 0);
+    lua_pop(L, 1);
+}
+
+/* ---- Deadlines ---- */
+
+uint64_t
+sxe__lua_deadline(lua_State *L, int argument)
+{
+    lua_Number seconds;
+
+    if (lua_istable(L, argument))
+        lua_getfield(L, argument, "timeout");
+    else
+        lua_pushvalue(L, argument);
+    if (lua_isnil(L, -1) || lua_isnone(L, argument)) {
+        lua_pop(L, 1);
+        return 0;
+    }
+    seconds = lua_tonumber(L, -1);
+    if (!lua_isnumber(L, -1) || !(seconds >= 0))
+        luaL_argerror(L, argument, "a timeout in seconds expected");
+    lua_pop(L, 1);
+    /* Beyond 100 years is never; the least is 1 ns, as 0 is no deadline. */
+    if (seconds > 3155760000.0)
+        return 0;
+    return sxe_lua_get_port()->now_ns() + (uint64_t)(seconds * 1e9);
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: the table of functions through which scripts see what is not their own: the clocks and
+ * chance. Whoever replaces it decides what they see, so that a request can be recorded and run
+ * again.
+ *
+ * Place: under os.time, os.date, os.clock, math.randomseed, every timeout and every id of an error;
+ * a table a thread. What scripts read comes through tasks, which are woken in the loop.
+ *
+ * Shape: math.random stays Lua's own generator, which begins with two numbers from here, when a
+ * state is made and when math.randomseed() is called without a seed: what follows depends on
+ * nothing else.
+ *
+ * Limits: the functions must not raise, and not call Lua.
+ *
+ * Example:
+ *     static double
+ *     in_2010(void)
+ *     {
+ *         return 1286043102.25;
+ *     }
+ *     ...
+ *     struct sxe_lua_port port = *sxe_lua_get_port();
+ *     port.wall_s = in_2010;
+ *     sxe_lua_set_port(&port);
+ */
+#ifndef SXE_LUA_PORT_H
+#define SXE_LUA_PORT_H
+
+#include <stdint.h>
+
+#include "sxe-util.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct sxe_lua_port {
+    uint64_t (*now_ns)(void); /* monotonic */
+    double (*wall_s)(void);   /* seconds since 1970 */
+    double (*cpu_s)(void);    /* that the process used */
+    uint64_t (*random)(void); /* 64 bits of chance */
+};
+
+/* This thread's; never NULL. */
+SXE_PUBLIC const struct sxe_lua_port *sxe_lua_get_port(void);
+
+/* Replace this thread's, before sxe_lua_new. Borrowed; NULL: the system's again. */
+SXE_PUBLIC void sxe_lua_set_port(const struct sxe_lua_port *port);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

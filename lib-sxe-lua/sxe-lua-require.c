@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A module's top level may wait, which Lua's own require does not allow. Meanwhile other tasks that
+ * require the module wait, too; if it fails, the first of them tries again.
+ */
+#include "sxe-lua-core-private.h"
+
+#include <string.h>
+
+#define PATH  "./?.lua;./rocks/share/lua/5.4/?.lua;"
+#define CPATH "./rocks/lib/lua/5.4/?.so;"
+
+/* ---- require ----
+ * The frame; the last three only where a module is loaded. */
+
+enum { NAME = 1, LOADED, MARKS, MARK, DATA };
+
+#define PACKAGE lua_upvalueindex(1)
+
+/* Of a module that is being loaded: marks[name]. It is a variable to close, so that it goes when
+ * the frame does, in whichever way; its metatable is the table of marks. */
+struct mark {
+    uint64_t task; /* that loads it */
+    struct sxe__lua_line waiting;
+};
+
+/* Arguments: the mark, an error or nil. */
+static int
+close_mark(lua_State *L)
+{
+    struct mark *mark = lua_touserdata(L, 1);
+
+    lua_getmetatable(L, 1);
+    lua_getiuservalue(L, 1, 1);
+    lua_pushnil(L);
+    lua_rawset(L, -3);
+    while (sxe__lua_wake_first(&mark->waiting))
+        continue;
+    return 0;
+}
+
+static void
+push_mark(lua_State *L)
+{
+    *(struct mark *)lua_newuserdatauv(L, sizeof(struct mark), 1) =
+        (struct mark){.task = sxe__lua_running(L)};
+    lua_pushvalue(L, NAME);
+    lua_setiuservalue(L, MARK, 1);
+    lua_pushvalue(L, NAME);
+    lua_pushvalue(L, MARK);
+    lua_rawset(L, MARKS);
+    lua_pushvalue(L, MARKS);
+    lua_setmetatable(L, MARK);
+    lua_toclose(L, MARK);
+}
+
+/* Push the loader and its data. */
+static void
+find_loader(lua_State *L)
+{
+    lua_getfield(L, PACKAGE, "searchers");
+    lua_pushliteral(L, "");
+    for (int i = 1; lua_rawgeti(L, MARK + 1, i) != LUA_TNIL; i++) {
+        lua_pushvalue(L, NAME);
+        lua_call(L, 1, 2);
+        if (lua_isfunction(L, -2))
+            return;
+        lua_pop(L, 1);
+        if (lua_isstring(L, -1)) {
+            lua_pushliteral(L, "\n\t");
+            lua_insert(L, -2);
+            lua_concat(L, 3);
+        } else {
+            lua_pop(L, 1);
+        }
+    }
+    lua_pop(L, 1);
+    luaL_error(L, "module '%s' not found:%s", lua_tostring(L, NAME), lua_tostring(L, -1));
+}
+
+/* The module's result is on top. */
+static int
+loaded(lua_State *L, int status, lua_KContext context)
+{
+    (void)status;
+    (void)context;
+    if (!lua_isnil(L, -1)) {
+        lua_pushvalue(L, NAME);
+        lua_insert(L, -2);
+        lua_settable(L, LOADED);
+    }
+    lua_settop(L, DATA);
+    lua_pushvalue(L, NAME);
+    if (lua_gettable(L, LOADED) == LUA_TNIL) {
+        lua_pop(L, 1);
+        lua_pushboolean(L, 1);
+        lua_pushvalue(L, NAME);
+        lua_pushvalue(L, -2);
+        lua_settable(L, LOADED);
+    }
+    lua_pushvalue(L, DATA);
+    return 2;
+}
+
+static int
+load_module(lua_State *L)
+{
+    push_mark(L);
+    find_loader(L);
+    lua_copy(L, -1, DATA);
+    lua_pop(L, 1);
+    lua_pushvalue(L, NAME);
+    lua_pushvalue(L, DATA);
+    lua_callk(L, 2, 1, 0, loaded);
+    return loaded(L, LUA_OK, 0);
+}
+
+static int look_up(lua_State *L);
+
+static int
+waited(lua_State *L, int status, lua_KContext context)
+{
+    (void)status;
+    (void)context;
+    if (sxe__lua_woken(L) != SXE__LUA_EVENT)
+        return luaL_error(L, "cancelled");
+    lua_settop(L, LOADED);
+    return look_up(L);
+}
+
+static int
+look_up(lua_State *L)
+{
+    struct mark *mark;
+
+    lua_getfield(L, LOADED, lua_tostring(L, NAME));
+    if (lua_toboolean(L, -1))
+        return 1;
+    lua_pop(L, 1);
+    lua_pushvalue(L, lua_upvalueindex(2));
+    lua_pushvalue(L, NAME);
+    lua_rawget(L, MARKS);
+    mark = lua_touserdata(L, MARK);
+    if (mark == NULL) {
+        lua_settop(L, MARKS);
+        return load_module(L);
+    }
+    if (mark->task == sxe__lua_running(L))
+        return luaL_error(L, "module '%s' requires itself", lua_tostring(L, NAME));
+    return sxe__lua_park_in(L, &mark->waiting, 0, waited, 0);
+}
+
+static int
+require(lua_State *L)
+{
+    luaL_checkstring(L, NAME);
+    lua_settop(L, NAME);
+    lua_getfield(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
+    return look_up(L);
+}
+
+/* ---- The modules of ours ---- */
+
+/* Those there are, and those to come. */
+static const struct {
+    const char *name;
+    lua_CFunction open; /* NULL: not there yet */
+} modules[] = {
+#define MODULE(name) {"sxe." #name, sxe__lua_open_##name},
+    SXE__LUA_MODULES(MODULE)
+#undef MODULE
+        {"sxe.fcgi", NULL},
+    {"sxe.file", NULL},
+    {"sxe.hll", NULL},
+    {"sxe.kv", NULL},
+    {"sxe.pool", NULL},
+    {"sxe.realm", NULL},
+    {"sxe.redis", NULL},
+    {"sxe.spawn", NULL},
+    {"sxe.test", NULL},
+    {"sxe.tls", NULL},
+    {"sxe.worker", NULL},
+};
+
+static int
+find_ours(lua_State *L)
+{
+    const char *name = luaL_checkstring(L, 1);
+
+    for (size_t i = 0; i < sizeof(modules) / sizeof(modules[0]); i++) {
+        if (strcmp(modules[i].name, name) != 0)
+            continue;
+        if (modules[i].open == NULL)
+            return luaL_error(L, "%s is not there yet", name);
+        lua_pushcfunction(L, modules[i].open);
+        lua_pushliteral(L, ":sxe:");
+        return 2;
+    }
+    lua_pushfstring(L, "no module of libsxe '%s'", name);
+    return 1;
+}
+
+/* ---- load, loadfile, dofile: text, unless bytecode is asked for ----
+ * Upvalue 1 is Lua's own. */
+
+static int
+load_text_only(lua_State *L, int mode)
+{
+    if (lua_gettop(L) < mode)
+        lua_settop(L, mode);
+    if (lua_isnil(L, mode)) {
+        lua_pushliteral(L, "t");
+        lua_replace(L, mode);
+    }
+    lua_pushvalue(L, lua_upvalueindex(1));
+    lua_insert(L, 1);
+    lua_call(L, lua_gettop(L) - 1, LUA_MULTRET);
+    return lua_gettop(L);
+}
+
+static int
+load(lua_State *L)
+{
+    return load_text_only(L, 3);
+}
+
+static int
+load_file(lua_State *L)
+{
+    return load_text_only(L, 2);
+}
+
+static int
+did_file(lua_State *L, int status, lua_KContext context)
+{
+    (void)status;
+    (void)context;
+    return lua_gettop(L) - 1;
+}
+
+static int
+do_file(lua_State *L)
+{
+    const char *path = luaL_optstring(L, 1, NULL);
+
+    lua_settop(L, 1);
+    if (luaL_loadfilex(L, path, "t") != LUA_OK)
+        return lua_error(L);
+    lua_callk(L, 0, LUA_MULTRET, 0, did_file);
+    return did_file(L, LUA_OK, 0);
+}
+
+static void
+replace(lua_State *L, const char *name, lua_CFunction function)
+{
+    lua_getglobal(L, name);
+    lua_pushcclosure(L, function, 1);
+    lua_setglobal(L, name);
+}
+
+/* ---- Opening ---- */
+
+/* Put text before package[field]; package is on top. */
+static void
+prepend(lua_State *L, const char *field, const char *text)
+{
+    lua_pushstring(L, text);
+    lua_getfield(L, -2, field);
+    lua_concat(L, 2);
+    lua_setfield(L, -2, field);
+}
+
+/* Behind package.preload, so that a program's own "sxe.redis" is found first. */
+static void
+add_searcher(lua_State *L)
+{
+    lua_getfield(L, -1, "searchers");
+    for (lua_Integer i = luaL_len(L, -1); i >= 2; i--) {
+        lua_rawgeti(L, -1, i);
+        lua_rawseti(L, -2, i + 1);
+    }
+    lua_pushcfunction(L, find_ours);
+    lua_rawseti(L, -2, 2);
+    lua_pop(L, 1);
+}
+
+void
+sxe__lua_open_require(lua_State *L)
+{
+    lua_getglobal(L, "package");
+    prepend(L, "path", PATH);
+    prepend(L, "cpath", CPATH);
+    add_searcher(L);
+    lua_newtable(L);
+    lua_pushcfunction(L, close_mark);
+    lua_setfield(L, -2, "__close");
+    lua_pushcclosure(L, require, 2);
+    lua_setglobal(L, "require");
+    replace(L, "load", load);
+    replace(L, "loadfile", load_file);
+    replace(L, "dofile", do_file);
+}

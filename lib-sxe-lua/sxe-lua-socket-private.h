@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: the sockets of lib-sxe that Lua has: 2010's, connections, udp, and what Lua knows of each
+ * beside what lib-sxe does.
+ *
+ * Place: sxe-lua-compat-socket.c, sxe-lua-tcp.c, sxe-lua-udp.c and what they are made of.
+ *
+ * Shape: one array beside lib-sxe's pool, with the same indexes. A handle in Lua is a socket's
+ * index and 24 bits of its generation; the slot there says whether it is still that socket's:
+ *
+ *     handle { class | generation | index } ---> slot[index] { handle, lines, ... } ---> SXE
+ *                                                same generation?     sxe_from_handle: not closed?
+ *
+ * A slot outlives its socket, so that a connection that broke can be asked why, and is the next
+ * tenant's when lib-sxe gives its index again.
+ *
+ * Limits: made when it is first needed after sxe_init, for as many sockets as there are then;
+ * another plan needs another state.
+ */
+#ifndef SXE_LUA_SOCKET_PRIVATE_H
+#define SXE_LUA_SOCKET_PRIVATE_H
+
+#include "sxe-lua-private.h"
+
+enum sxe__lua_slot_flag {
+    SXE__LUA_USED = 1 << 0,     /* 2010: its callback wrote to it or closed it */
+    SXE__LUA_CALLS = 1 << 1,    /* 2010: it has callbacks */
+    SXE__LUA_FIELDS = 1 << 2,   /* 2010: scripts keep something in it */
+    SXE__LUA_END_SEEN = 1 << 3, /* the peer sends no more */
+    SXE__LUA_SHUT = 1 << 4,     /* the script closed it */
+};
+
+struct sxe__lua_slot {
+    uint64_t handle; /* sxe_handle() of the socket; 0: there was none */
+    struct sxe__lua_line readers;
+    struct sxe__lua_line writers; /* and who connects */
+    uint64_t timeout_ns;          /* of a call that names none; 0: it waits as long as it takes */
+    uint32_t owner;               /* 2010: its callbacks; udp: its datagrams */
+    int32_t error;                /* sxe_error() when it closed */
+    uint8_t flags;
+};
+
+/* Be able to make sockets, and how many there are: raises where sxe_init was not called, or without
+ * memory. */
+unsigned sxe__lua_sockets_open(lua_State *L);
+
+/* Begin the slot of a socket that was made or accepted now. Never raises. */
+struct sxe__lua_slot *sxe__lua_adopt(SXE *s);
+
+struct sxe__lua_slot *sxe__lua_slot_of(const SXE *s); /* NULL: the state was deleted */
+
+/* NULL: it is another's now. */
+struct sxe__lua_slot *sxe__lua_slot_at(uint32_t index, uint32_t generation);
+
+/* The socket of a slot, which may be NULL; NULL: it is closed. */
+SXE *sxe__lua_socket(const struct sxe__lua_slot *slot);
+
+/* The same of the handle at an argument; NULL: it is closed. *slot may be NULL then. Raises if it
+ * is of another class. */
+SXE *sxe__lua_check_socket(lua_State *L, int argument, enum sxe__lua_class class_,
+                           struct sxe__lua_slot **slot);
+
+void sxe__lua_push_socket(lua_State *L, enum sxe__lua_class class_, const SXE *s);
+
+/* 2010: what Lua held for a socket goes. */
+void sxe__lua_leave(struct sxe__lua_slot *slot, uint32_t index);
+
+/* Everybody who waits for it goes on. */
+void sxe__lua_wake_waiting(struct sxe__lua_slot *slot);
+
+/* Push peer_addr, peer_port, local_addr or local_port, as the key at stack index 2 says: 1, or 0 if
+ * it is none of these. Nothing is known of a socket that is closed: nil. */
+int sxe__lua_push_address(lua_State *L, const SXE *s, const char *name);
+
+/* true, or nil, message, code; "closed" where it is not connected. */
+int sxe__lua_result(lua_State *L, int result, const char *what);
+
+/* Seconds at an argument or in its field timeout, or else the slot's own, as a deadline; 0: none.
+ * */
+uint64_t sxe__lua_slot_deadline(lua_State *L, int argument, const struct sxe__lua_slot *slot);
+
+/* The value at an index, seconds or nil, as nanoseconds, 0: none. Raises if it is no time. */
+uint64_t sxe__lua_check_timeout(lua_State *L, int index);
+void sxe__lua_push_timeout(lua_State *L, const struct sxe__lua_slot *slot);
+
+uint16_t sxe__lua_check_port(lua_State *L, int argument); /* 0 to 65535 */
+
+/* ---- Names (sxe-lua-resolve.c) ---- */
+
+/* Have threads for it, if it is not too late: once a module that looks names up. In a protected
+ * call. */
+void sxe__lua_open_resolve(lua_State *L);
+
+/* Is it text of an address already? */
+bool sxe__lua_is_ip(const char *host);
+
+/* Park the running task until a thread has looked the name up; in k, sxe__lua_resolved tells. */
+int sxe__lua_resolve(lua_State *L, const char *host, uint64_t deadline_ns, lua_KFunction k,
+                     lua_KContext context);
+
+/* Push the addresses as text, "127.0.0.1 ::1 ", and return 0; or push nil and what follows it, and
+ * return how many that is. */
+int sxe__lua_resolved(lua_State *L);
+
+/* ---- Connections (sxe-lua-conn.c) ---- */
+
+void sxe__lua_open_conn(lua_State *L);
+void sxe__lua_conn_close(SXE *s); /* once its output is sent; what waits for it fails */
+void sxe__lua_conn_on_read(SXE *s, int length);
+void sxe__lua_conn_on_close(SXE *s);
+
+/* ---- The queue of sxe_register (sxe-lua-compat.c) ---- */
+
+/* Before sxe_init: have the function on top run after it, in its turn. Pops it. */
+void sxe__lua_queue(lua_State *L);
+
+/* Text of an address, "" any, at an argument. Raises if it is none. */
+const char *sxe__lua_check_ip(lua_State *L, int argument);
+
+#endif

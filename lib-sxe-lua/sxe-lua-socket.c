@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: MIT */
+#include "sxe-lua-socket-private.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { GENERATION_MASK = 0xffffff };
+
+static _Thread_local struct sxe__lua_slot *slots;
+static _Thread_local unsigned slots_number;
+
+/* ---- The slots ---- */
+
+static void
+ignore(SXE *s)
+{
+    SXE_UNUSED_PARAMETER(s);
+}
+
+/* The state is closed: what it had is reset, and calls nobody any more. */
+static int
+close_sockets(lua_State *L)
+{
+    SXE_UNUSED_PARAMETER(L);
+    for (unsigned i = 0; i < slots_number; i++) {
+        SXE *s = sxe__lua_socket(&slots[i]);
+
+        if (s == NULL)
+            continue;
+        s->on_close = ignore;
+        sxe_abort(s);
+    }
+    free(slots);
+    slots = NULL;
+    slots_number = 0;
+    return 0;
+}
+
+static unsigned
+number_of_sockets(void)
+{
+    unsigned number = 0;
+
+    for (int state = 0; state < SXE_STATES; state++)
+        number += sxe_number_in_state((enum sxe_state)state);
+    return number;
+}
+
+unsigned
+sxe__lua_sockets_open(lua_State *L)
+{
+    if (sxe_loop() == NULL)
+        luaL_error(L, "sxe_init was not called yet: do this in a function given to sxe_register");
+    if (slots != NULL && slots_number != number_of_sockets())
+        luaL_error(L, "sxe_init was called again: other sockets need another state");
+    if (slots != NULL)
+        return slots_number;
+    lua_newuserdatauv(L, 0, 0);
+    lua_createtable(L, 0, 1);
+    lua_pushcfunction(L, close_sockets);
+    lua_setfield(L, -2, "__gc");
+    lua_setmetatable(L, -2);
+    luaL_ref(L, LUA_REGISTRYINDEX);
+    slots = calloc(number_of_sockets(), sizeof(*slots));
+    if (slots == NULL)
+        luaL_error(L, "not enough memory");
+    slots_number = number_of_sockets();
+    return slots_number;
+}
+
+struct sxe__lua_slot *
+sxe__lua_adopt(SXE *s)
+{
+    struct sxe__lua_slot *slot = &slots[s->id];
+
+    /* The last tenant may have ended without a word. */
+    sxe__lua_wake_waiting(slot);
+    sxe__lua_leave(slot, s->id);
+    memset(slot, 0, sizeof(*slot));
+    slot->handle = sxe_handle(s);
+    return slot;
+}
+
+struct sxe__lua_slot *
+sxe__lua_slot_of(const SXE *s)
+{
+    return slots == NULL ? NULL : &slots[s->id];
+}
+
+struct sxe__lua_slot *
+sxe__lua_slot_at(uint32_t index, uint32_t generation)
+{
+    if (index >= slots_number || ((slots[index].handle >> 32) & GENERATION_MASK) != generation)
+        return NULL;
+    return &slots[index];
+}
+
+SXE *
+sxe__lua_socket(const struct sxe__lua_slot *slot)
+{
+    return slot == NULL || sxe_loop() == NULL ? NULL : sxe_from_handle(slot->handle);
+}
+
+SXE *
+sxe__lua_check_socket(lua_State *L, int argument, enum sxe__lua_class class_,
+                      struct sxe__lua_slot **slot)
+{
+    uint32_t generation = 0;
+    uint32_t index = sxe__lua_check_handle(L, argument, class_, &generation);
+
+    *slot = sxe__lua_slot_at(index, generation);
+    return sxe__lua_socket(*slot);
+}
+
+void
+sxe__lua_push_socket(lua_State *L, enum sxe__lua_class class_, const SXE *s)
+{
+    sxe__lua_push_handle(L, class_, s->id, (uint32_t)(sxe_handle(s) >> 32) & GENERATION_MASK);
+}
+
+void
+sxe__lua_wake_waiting(struct sxe__lua_slot *slot)
+{
+    sxe__lua_wake_all(&slot->readers);
+    sxe__lua_wake_all(&slot->writers);
+}
+
+/* ---- What properties and calls share ---- */
+
+int
+sxe__lua_push_address(lua_State *L, const SXE *s, const char *name)
+{
+    static const char *const names[] = {"peer_addr", "peer_port", "local_addr", "local_port"};
+    unsigned i = 0;
+
+    while (i < 4 && strcmp(name, names[i]) != 0)
+        i++;
+    if (i == 4)
+        return 0;
+    if (s == NULL)
+        lua_pushnil(L);
+    else if (i % 2 == 0)
+        lua_pushstring(L, i == 0 ? sxe_peer_ip(s) : sxe_local_ip(s));
+    else
+        lua_pushinteger(L, i == 1 ? sxe_peer_port(s) : sxe_local_port(s));
+    return 1;
+}
+
+int
+sxe__lua_result(lua_State *L, int result, const char *what)
+{
+    if (result == -ENOTCONN)
+        return sxe__lua_fail(L, "closed");
+    if (result < 0)
+        return sxe__lua_fail_errno(L, -result, what);
+    lua_pushboolean(L, 1);
+    return 1;
+}
+
+uint64_t
+sxe__lua_slot_deadline(lua_State *L, int argument, const struct sxe__lua_slot *slot)
+{
+    uint64_t deadline_ns = argument == 0 ? 0 : sxe__lua_deadline(L, argument);
+
+    if (deadline_ns == 0 && slot->timeout_ns != 0)
+        deadline_ns = sxe_time_turn_ns() + slot->timeout_ns;
+    return deadline_ns;
+}
+
+uint64_t
+sxe__lua_check_timeout(lua_State *L, int index)
+{
+    double seconds = lua_isnil(L, index) ? 0 : lua_tonumber(L, index);
+
+    if (!lua_isnil(L, index) && !(seconds > 0 && seconds < 1e9))
+        luaL_error(L, "timeout: a number of seconds is expected, got %s",
+                   luaL_tolstring(L, index, NULL));
+    return (uint64_t)(seconds * (double)SXE_NS_PER_SECOND);
+}
+
+void
+sxe__lua_push_timeout(lua_State *L, const struct sxe__lua_slot *slot)
+{
+    if (slot == NULL || slot->timeout_ns == 0)
+        lua_pushnil(L);
+    else
+        lua_pushnumber(L, (double)slot->timeout_ns / (double)SXE_NS_PER_SECOND);
+}
+
+uint16_t
+sxe__lua_check_port(lua_State *L, int argument)
+{
+    lua_Integer port = luaL_checkinteger(L, argument);
+
+    luaL_argcheck(L, port >= 0 && port <= UINT16_MAX, argument, "a port is 0 to 65535");
+    return (uint16_t)port;
+}
+
+bool
+sxe__lua_is_ip(const char *host)
+{
+    unsigned char address[sizeof(struct in6_addr)];
+
+    /* A zone, "fe80::1%eth0", is part of no name. */
+    return inet_pton(AF_INET, host, address) == 1 || inet_pton(AF_INET6, host, address) == 1 ||
+           strchr(host, '%') != NULL;
+}
+
+const char *
+sxe__lua_check_ip(lua_State *L, int argument)
+{
+    const char *ip = luaL_checkstring(L, argument);
+
+    luaL_argcheck(L, *ip == '\0' || strcmp(ip, SXE_IP_ADDR_ANY) == 0 || sxe__lua_is_ip(ip),
+                  argument, "an IPv4 or IPv6 address is expected, or \"\" for any");
+    return ip;
+}

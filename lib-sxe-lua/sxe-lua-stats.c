@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Counters with names, in groups: a script's own, and those of the library. A group is a handle, its
+ * counters are its properties.
+ *
+ *     group: | name | number | values --> int64_t[number]      names are strings of the registry, or C's
+ */
+#include "sxe-lua-stats.h"
+#include "sxe-lua-http-private.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "sxe-lua-port.h"
+
+enum { GROUPS_MAX = 64, NAME_SIZE = 32 };
+
+struct group {
+    char name[NAME_SIZE];
+    const char *const *names;
+    int64_t *values;
+    unsigned number;
+    uint64_t since_ns;
+};
+
+/* Of this thread's state; in memory of its own, so that they are found again at its end. */
+static _Thread_local struct {
+    const lua_State *main; /* whose they are; another one begins anew */
+    struct group groups[GROUPS_MAX];
+    unsigned number;
+} stats __attribute__((tls_model("initial-exec")));
+
+static struct group *
+find_counter(uint32_t index, const char *name, unsigned *which)
+{
+    struct group *group = &stats.groups[index];
+
+    for (*which = 0; *which < group->number; (*which)++) {
+        if (strcmp(group->names[*which], name) == 0)
+            return group;
+    }
+    return NULL;
+}
+
+static int
+get_counter(lua_State *L, uint32_t index, uint32_t generation, const char *name)
+{
+    unsigned which;
+    const struct group *group = find_counter(index, name, &which);
+
+    SXE_UNUSED_PARAMETER(generation);
+    if (group == NULL)
+        return 0;
+    lua_pushinteger(L, group->values[which]);
+    return 1;
+}
+
+static int
+set_counter(lua_State *L, uint32_t index, uint32_t generation, const char *name)
+{
+    unsigned which;
+    struct group *group = find_counter(index, name, &which);
+
+    SXE_UNUSED_PARAMETER(generation);
+    if (group == NULL)
+        return 0;
+    group->values[which] = luaL_checkinteger(L, 3);
+    return 1;
+}
+
+/* ---- Methods ---- */
+
+static struct group *
+check_group(lua_State *L)
+{
+    uint32_t generation;
+
+    return &stats.groups[sxe__lua_check_handle(L, 1, SXE__LUA_STAT, &generation)];
+}
+
+static int
+change(lua_State *L, lua_Integer sign)
+{
+    uint32_t generation;
+    uint32_t index = sxe__lua_check_handle(L, 1, SXE__LUA_STAT, &generation);
+    unsigned which;
+    struct group *group = find_counter(index, luaL_checkstring(L, 2), &which);
+
+    if (group == NULL)
+        return luaL_argerror(L, 2, "no such counter");
+    group->values[which] += sign * luaL_optinteger(L, 3, 1);
+    lua_pushinteger(L, group->values[which]);
+    return 1;
+}
+
+/* stats:inc(name [, by]): the counter's new value */
+static int
+increase(lua_State *L)
+{
+    return change(L, 1);
+}
+
+static int
+decrease(lua_State *L)
+{
+    return change(L, -1);
+}
+
+/* stats:reset(): all are 0. */
+static int
+reset(lua_State *L)
+{
+    struct group *group = check_group(L);
+
+    memset(group->values, 0, group->number * sizeof(group->values[0]));
+    group->since_ns = sxe_lua_get_port()->now_ns();
+    return 0;
+}
+
+/* stats:uptime(): seconds since it was made or reset */
+static int
+uptime(lua_State *L)
+{
+    const struct group *group = check_group(L);
+
+    lua_pushnumber(L, (double)(sxe_lua_get_port()->now_ns() - group->since_ns) / 1e9);
+    return 1;
+}
+
+/* stats(): a table of them */
+static int
+copy(lua_State *L, uint32_t index, uint32_t generation)
+{
+    const struct group *group = &stats.groups[index];
+
+    SXE_UNUSED_PARAMETER(generation);
+    lua_createtable(L, 0, (int)group->number);
+    for (unsigned i = 0; i < group->number; i++) {
+        lua_pushinteger(L, group->values[i]);
+        lua_setfield(L, -2, group->names[i]);
+    }
+    return 1;
+}
+
+static void
+register_class(lua_State *L)
+{
+    static const luaL_Reg methods[] = {
+        {"inc", increase}, {"dec", decrease}, {"reset", reset}, {"uptime", uptime}, {NULL, NULL}};
+    static const struct sxe__lua_class_spec spec = {.name = "sxe.stats",
+                                                    .methods = methods,
+                                                    .get = get_counter,
+                                                    .set = set_counter,
+                                                    .call = copy};
+
+    if (stats.main == sxe__lua_main(sxe__lua_current()))
+        return;
+    stats.main = sxe__lua_main(sxe__lua_current());
+    stats.number = 0;
+    sxe__lua_register_class(L, SXE__LUA_STAT, &spec);
+}
+
+void
+sxe__lua_stats_push(lua_State *L, const char *name, const char *const *names, int64_t *values,
+                    unsigned number)
+{
+    struct group *group;
+
+    register_class(L);
+    if (stats.number == GROUPS_MAX)
+        luaL_error(L, "there are %d groups of counters already", GROUPS_MAX);
+    group = &stats.groups[stats.number];
+    *group = (struct group){.names = names,
+                            .values = values,
+                            .number = number,
+                            .since_ns = sxe_lua_get_port()->now_ns()};
+    strncat(group->name, name, NAME_SIZE - 1);
+    sxe__lua_push_handle(L, SXE__LUA_STAT, stats.number++, 0);
+}
+
+/* ---- The module: stats{"a", "b", name = "group"} ---- */
+
+static int
+new_group(lua_State *L)
+{
+    unsigned number;
+    const char **names;
+    int64_t *values;
+    const char *name;
+
+    luaL_checktype(L, 2, LUA_TTABLE);
+    lua_settop(L, 2);
+    number = (unsigned)lua_rawlen(L, 2);
+    luaL_argcheck(L, number > 0 && number <= 1000, 2, "a list of 1 to 1000 names expected");
+    names = lua_newuserdatauv(L, number * (sizeof(*names) + sizeof(*values)), 1);
+    values = (int64_t *)(void *)(names + number);
+    memset(values, 0, number * sizeof(*values));
+    lua_createtable(L, (int)number, 0);
+    for (unsigned i = 0; i < number; i++) {
+        luaL_argcheck(L, lua_rawgeti(L, 2, i + 1) == LUA_TSTRING, 2, "names expected");
+        names[i] = lua_tostring(L, -1);
+        lua_rawseti(L, 4, i + 1);
+    }
+    lua_setiuservalue(L, 3, 1);
+    luaL_ref(L, LUA_REGISTRYINDEX);
+    name = lua_getfield(L, 2, "name") == LUA_TSTRING ? lua_tostring(L, -1) : "script";
+    sxe__lua_stats_push(L, name, names, values, number);
+    return 1;
+}
+
+int
+sxe__lua_open_stats(lua_State *L)
+{
+    register_class(L);
+    lua_newtable(L);
+    lua_createtable(L, 0, 1);
+    lua_pushcfunction(L, new_group);
+    lua_setfield(L, -2, "__call");
+    lua_setmetatable(L, -2);
+    return 1;
+}
+
+/* ---- For C ---- */
+
+void
+sxe_lua_each_stat(struct sxe_lua *lua,
+                  void (*each)(void *user, const char *group, const char *name, int64_t value),
+                  void *user)
+{
+    if (stats.main != sxe__lua_main(lua))
+        return;
+    for (unsigned i = 0; i < stats.number; i++) {
+        const struct group *group = &stats.groups[i];
+
+        for (unsigned n = 0; n < group->number; n++)
+            each(user, group->name, group->names[n], group->values[n]);
+    }
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Globals are what a script's top level made of them, be it nil. Later, a name that is none of them
+ * is a mistake: a variable that was meant to be local, or a word with a letter wrong.
+ */
+#include "sxe-lua-core-private.h"
+
+/* The name at index 2; upvalue 1 has those that were made. */
+static bool
+is_declared(lua_State *L)
+{
+    bool is;
+
+    lua_pushvalue(L, 2);
+    is = lua_rawget(L, lua_upvalueindex(1)) != LUA_TNIL;
+    lua_pop(L, 1);
+    return is || sxe__lua_current()->loading > 0;
+}
+
+static int
+refuse(lua_State *L, const char *what)
+{
+    const char *name = luaL_tolstring(L, 2, NULL);
+
+    return luaL_error(L, "%s '%s': globals are made while the script is loaded; is it a local?",
+                      what, name);
+}
+
+static int
+read_global(lua_State *L)
+{
+    return is_declared(L) ? 0 : refuse(L, "undeclared global");
+}
+
+static int
+assign_global(lua_State *L)
+{
+    if (!is_declared(L))
+        return refuse(L, "assignment to undeclared global");
+    lua_pushvalue(L, 2);
+    lua_pushboolean(L, 1);
+    lua_rawset(L, lua_upvalueindex(1));
+    lua_rawset(L, 1);
+    return 0;
+}
+
+void
+sxe__lua_open_strict(lua_State *L)
+{
+    static const luaL_Reg metamethods[] = {
+        {"__index", read_global}, {"__newindex", assign_global}, {NULL, NULL}};
+
+    lua_pushglobaltable(L);
+    lua_createtable(L, 0, 2);
+    lua_newtable(L);
+    luaL_setfuncs(L, metamethods, 1);
+    lua_setmetatable(L, -2);
+    lua_pop(L, 1);
+}

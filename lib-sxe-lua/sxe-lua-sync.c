@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: how tasks wait for each other: locks and semaphores, events, queues. They are userdata with
+ * lines of tasks, and first come is first served: what becomes free while somebody waits is kept
+ * for the first of them, who is ready but did not run yet.
+ *
+ * Shape of a queue: items[first ... first + count - 1] in the uservalue. promised_items of them,
+ * and promised_room of the room, are for tasks that were woken.
+ */
+#include "sxe-lua-task-private.h"
+
+#define PERMITS "sxe.task.semaphore"
+#define EVENT   "sxe.task.event"
+#define QUEUE   "sxe.task.queue"
+
+/* ---- Locks and semaphores ---- */
+
+struct permits {
+    struct sxe__lua_line line;
+    lua_Integer free;
+    uint64_t owner; /* of a lock */
+    bool is_lock;
+};
+
+static int
+acquired(lua_State *L, int status, lua_KContext context)
+{
+    struct permits *permits = lua_touserdata(L, 1);
+
+    SXE_UNUSED_PARAMETER(status);
+    SXE_UNUSED_PARAMETER(context);
+    if (sxe__lua_woken(L) != SXE__LUA_EVENT)
+        return sxe__lua_fail_woken(L);
+    permits->owner = sxe__lua_running(L);
+    lua_settop(L, 1);
+    return 1;
+}
+
+static int
+l_acquire(lua_State *L)
+{
+    struct permits *permits = luaL_checkudata(L, 1, PERMITS);
+    uint64_t deadline_ns = sxe__lua_deadline(L, 2);
+
+    if (permits->free == 0) {
+        if (permits->is_lock && permits->owner == sxe__lua_running(L))
+            return luaL_error(L, "this task has the lock already");
+        return sxe__lua_park_in(L, &permits->line, deadline_ns, acquired, 0);
+    }
+    permits->free--;
+    permits->owner = sxe__lua_running(L);
+    lua_settop(L, 1);
+    return 1;
+}
+
+static int
+l_release(lua_State *L)
+{
+    struct permits *permits = luaL_checkudata(L, 1, PERMITS);
+
+    if (permits->is_lock && (permits->free > 0 || permits->owner != sxe__lua_running(L)))
+        return luaL_error(L, "this task does not have the lock");
+    permits->owner = 0;
+    if (!sxe__lua_wake_first(&permits->line))
+        permits->free++;
+    return 0;
+}
+
+static int
+push_permits(lua_State *L, lua_Integer number, bool is_lock)
+{
+    struct permits *permits = lua_newuserdatauv(L, sizeof(*permits), 0);
+
+    *permits = (struct permits){.free = number, .is_lock = is_lock};
+    luaL_setmetatable(L, PERMITS);
+    return 1;
+}
+
+static int
+l_lock(lua_State *L)
+{
+    return push_permits(L, 1, true);
+}
+
+static int
+l_semaphore(lua_State *L)
+{
+    lua_Integer number = luaL_checkinteger(L, 1);
+
+    luaL_argcheck(L, number >= 0, 1, "a number of permits expected");
+    return push_permits(L, number, false);
+}
+
+/* ---- Events ---- */
+
+struct event {
+    struct sxe__lua_line line;
+    bool is_set;
+};
+
+static int
+happened(lua_State *L, int status, lua_KContext context)
+{
+    SXE_UNUSED_PARAMETER(status);
+    SXE_UNUSED_PARAMETER(context);
+    if (sxe__lua_woken(L) != SXE__LUA_EVENT)
+        return sxe__lua_fail_woken(L);
+    lua_pushboolean(L, true);
+    return 1;
+}
+
+static int
+l_wait(lua_State *L)
+{
+    struct event *event = luaL_checkudata(L, 1, EVENT);
+    uint64_t deadline_ns = sxe__lua_deadline(L, 2);
+
+    if (!event->is_set)
+        return sxe__lua_park_in(L, &event->line, deadline_ns, happened, 0);
+    lua_pushboolean(L, true);
+    return 1;
+}
+
+static int
+l_set(lua_State *L)
+{
+    struct event *event = luaL_checkudata(L, 1, EVENT);
+
+    event->is_set = true;
+    sxe__lua_wake_all(&event->line);
+    return 0;
+}
+
+static int
+l_clear(lua_State *L)
+{
+    struct event *event = luaL_checkudata(L, 1, EVENT);
+
+    event->is_set = false;
+    return 0;
+}
+
+static int
+l_is_set(lua_State *L)
+{
+    struct event *event = luaL_checkudata(L, 1, EVENT);
+
+    lua_pushboolean(L, event->is_set);
+    return 1;
+}
+
+static int
+l_event(lua_State *L)
+{
+    struct event *event = lua_newuserdatauv(L, sizeof(*event), 0);
+
+    *event = (struct event){.is_set = false};
+    luaL_setmetatable(L, EVENT);
+    return 1;
+}
+
+/* ---- Queues ---- */
+
+struct queue {
+    struct sxe__lua_line getters;
+    struct sxe__lua_line putters;
+    lua_Integer first;
+    lua_Integer count;
+    lua_Integer capacity;
+    lua_Integer promised_items;
+    lua_Integer promised_room;
+    bool is_closed;
+};
+
+static struct queue *
+check_queue(lua_State *L)
+{
+    return luaL_checkudata(L, 1, QUEUE);
+}
+
+/* The value at index 2. */
+static int
+add(lua_State *L, struct queue *queue)
+{
+    lua_getiuservalue(L, 1, 1);
+    lua_pushvalue(L, 2);
+    lua_rawseti(L, -2, queue->first + queue->count);
+    queue->count++;
+    if (sxe__lua_wake_first(&queue->getters))
+        queue->promised_items++;
+    lua_pushboolean(L, true);
+    return 1;
+}
+
+static int
+take(lua_State *L, struct queue *queue)
+{
+    lua_getiuservalue(L, 1, 1);
+    lua_rawgeti(L, -1, queue->first);
+    lua_pushnil(L);
+    lua_rawseti(L, -3, queue->first);
+    queue->first++;
+    queue->count--;
+    if (queue->count == 0)
+        queue->first = 1;
+    if (sxe__lua_wake_first(&queue->putters))
+        queue->promised_room++;
+    return 1;
+}
+
+static int
+put_woken(lua_State *L, int status, lua_KContext context)
+{
+    struct queue *queue = lua_touserdata(L, 1);
+
+    SXE_UNUSED_PARAMETER(status);
+    SXE_UNUSED_PARAMETER(context);
+    if (sxe__lua_woken(L) != SXE__LUA_EVENT)
+        return sxe__lua_fail_woken(L);
+    if (queue->is_closed)
+        return sxe__lua_fail(L, "closed");
+    queue->promised_room--;
+    return add(L, queue);
+}
+
+static int
+l_put(lua_State *L)
+{
+    struct queue *queue = check_queue(L);
+    uint64_t deadline_ns = sxe__lua_deadline(L, 3);
+
+    luaL_argcheck(L, !lua_isnoneornil(L, 2), 2, "a value other than nil expected");
+    if (queue->is_closed)
+        return sxe__lua_fail(L, "closed");
+    if (queue->count + queue->promised_room >= queue->capacity)
+        return sxe__lua_park_in(L, &queue->putters, deadline_ns, put_woken, 0);
+    return add(L, queue);
+}
+
+/* Woken by an item that was promised, or by the end, then without one; those came first, so that
+ * theirs are gone. */
+static int
+get_woken(lua_State *L, int status, lua_KContext context)
+{
+    struct queue *queue = lua_touserdata(L, 1);
+
+    SXE_UNUSED_PARAMETER(status);
+    SXE_UNUSED_PARAMETER(context);
+    if (sxe__lua_woken(L) != SXE__LUA_EVENT)
+        return sxe__lua_fail_woken(L);
+    if (queue->promised_items == 0)
+        return sxe__lua_fail(L, "closed");
+    queue->promised_items--;
+    return take(L, queue);
+}
+
+static int
+get(lua_State *L, uint64_t deadline_ns)
+{
+    struct queue *queue = check_queue(L);
+
+    if (queue->count > queue->promised_items)
+        return take(L, queue);
+    if (queue->is_closed)
+        return sxe__lua_fail(L, "closed");
+    return sxe__lua_park_in(L, &queue->getters, deadline_ns, get_woken, 0);
+}
+
+static int
+l_get(lua_State *L)
+{
+    return get(L, sxe__lua_deadline(L, 2));
+}
+
+/* The iterator of "for item in queue:each()": its second argument is the item before. */
+static int
+next_item(lua_State *L)
+{
+    return get(L, 0);
+}
+
+static int
+l_each(lua_State *L)
+{
+    check_queue(L);
+    lua_pushcfunction(L, next_item);
+    lua_pushvalue(L, 1);
+    return 2;
+}
+
+static int
+l_close(lua_State *L)
+{
+    struct queue *queue = check_queue(L);
+
+    queue->is_closed = true;
+    sxe__lua_wake_all(&queue->getters);
+    sxe__lua_wake_all(&queue->putters);
+    return 0;
+}
+
+static int
+l_length(lua_State *L)
+{
+    lua_pushinteger(L, check_queue(L)->count);
+    return 1;
+}
+
+static int
+l_queue(lua_State *L)
+{
+    lua_Integer capacity = luaL_optinteger(L, 1, LUA_MAXINTEGER);
+    struct queue *queue;
+
+    luaL_argcheck(L, capacity > 0, 1, "a number of items expected");
+    queue = lua_newuserdatauv(L, sizeof(*queue), 1);
+    *queue = (struct queue){.first = 1, .capacity = capacity};
+    luaL_setmetatable(L, QUEUE);
+    lua_newtable(L);
+    lua_setiuservalue(L, -2, 1);
+    return 1;
+}
+
+/* ---- The module ---- */
+
+static const luaL_Reg of_permits[] = {
+    {"acquire", l_acquire}, {"release", l_release}, {"__close", l_release}, {NULL, NULL}};
+
+static const luaL_Reg of_event[] = {
+    {"wait", l_wait}, {"set", l_set}, {"clear", l_clear}, {"is_set", l_is_set}, {NULL, NULL}};
+
+static const luaL_Reg of_queue[] = {{"put", l_put},     {"get", l_get},      {"each", l_each},
+                                    {"close", l_close}, {"__len", l_length}, {"__close", l_close},
+                                    {NULL, NULL}};
+
+static const luaL_Reg functions[] = {{"lock", l_lock},
+                                     {"semaphore", l_semaphore},
+                                     {"event", l_event},
+                                     {"queue", l_queue},
+                                     {NULL, NULL}};
+
+static void
+new_class(lua_State *L, const char *name, const luaL_Reg *methods)
+{
+    luaL_newmetatable(L, name);
+    luaL_setfuncs(L, methods, 0);
+    lua_pushvalue(L, -1);
+    lua_setfield(L, -2, "__index");
+    lua_pop(L, 1);
+}
+
+void
+sxe__lua_open_sync(lua_State *L)
+{
+    new_class(L, PERMITS, of_permits);
+    new_class(L, EVENT, of_event);
+    new_class(L, QUEUE, of_queue);
+    luaL_setfuncs(L, functions, 0);
+}

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: require "sxe.tap", which scripts of 2011 were tested with: plan_tests, ok, ok1, is, pass,
+ * fail, diag. Their results go to stdout in the Test Anything Protocol. They become globals, too,
+ * as they were, unless the state has no globals of ours.
+ */
+#include <stdio.h>
+
+#include "sxe-lua-private.h"
+
+struct tap {
+    lua_Integer planned;
+    lua_Integer run;
+    lua_Integer failed;
+};
+
+static struct tap *
+tap_of(lua_State *L)
+{
+    return lua_touserdata(L, lua_upvalueindex(1));
+}
+
+/* "ok 3 - name", the name being an argument that may be missing; leaves and returns whether it is
+ * ok. */
+static int
+report(lua_State *L, bool is_ok, int name)
+{
+    struct tap *tap = tap_of(L);
+
+    tap->run++;
+    tap->failed += !is_ok;
+    printf("%sok %lld", is_ok ? "" : "not ", (long long)tap->run);
+    if (!lua_isnoneornil(L, name))
+        printf(" - %s", luaL_tolstring(L, name, NULL));
+    printf("\n");
+    fflush(stdout);
+    lua_pushboolean(L, is_ok);
+    return 1;
+}
+
+static int
+l_plan_tests(lua_State *L)
+{
+    tap_of(L)->planned = luaL_checkinteger(L, 1);
+    printf("1..%lld\n", (long long)tap_of(L)->planned);
+    fflush(stdout);
+    return 0;
+}
+
+static int
+l_ok(lua_State *L)
+{
+    luaL_checkany(L, 1);
+    return report(L, lua_toboolean(L, 1), 2);
+}
+
+static int
+l_is(lua_State *L)
+{
+    bool is_ok;
+
+    luaL_checkany(L, 2);
+    is_ok = lua_compare(L, 1, 2, LUA_OPEQ);
+    report(L, is_ok, 3);
+    if (!is_ok) {
+        printf("#      got: %s\n", luaL_tolstring(L, 1, NULL));
+        printf("# expected: %s\n", luaL_tolstring(L, 2, NULL));
+        lua_pop(L, 2);
+    }
+    return 1;
+}
+
+static int
+l_pass(lua_State *L)
+{
+    return report(L, true, 1);
+}
+
+static int
+l_fail(lua_State *L)
+{
+    return report(L, false, 1);
+}
+
+static int
+l_diag(lua_State *L)
+{
+    printf("# %s\n", luaL_tolstring(L, 1, NULL));
+    fflush(stdout);
+    return 0;
+}
+
+/* What the process is to exit with: 0 if as many as planned ran, and none failed. */
+static int
+l_exit_status(lua_State *L)
+{
+    const struct tap *tap = tap_of(L);
+
+    lua_pushinteger(L, tap->failed > 0 || tap->run != tap->planned);
+    return 1;
+}
+
+static void
+make_global(lua_State *L)
+{
+    lua_pushglobaltable(L);
+    lua_pushnil(L);
+    while (lua_next(L, -3) != 0) {
+        lua_pushvalue(L, -2);
+        lua_insert(L, -2);
+        lua_rawset(L, -4);
+    }
+    lua_pop(L, 1);
+}
+
+int
+sxe__lua_open_tap(lua_State *L)
+{
+    static const luaL_Reg functions[] = {
+        {"plan_tests", l_plan_tests},
+        {"ok", l_ok},
+        {"ok1", l_ok},
+        {"is", l_is},
+        {"pass", l_pass},
+        {"fail", l_fail},
+        {"diag", l_diag},
+        {NULL, NULL},
+    };
+
+    lua_createtable(L, 0, 8);
+    *(struct tap *)lua_newuserdatauv(L, sizeof(struct tap), 0) = (struct tap){0};
+    lua_pushvalue(L, -1);
+    lua_insert(L, -3);
+    luaL_setfuncs(L, functions, 1);
+    if (!sxe__lua_config()->is_bare)
+        make_global(L);
+    lua_insert(L, -2);
+    lua_pushcclosure(L, l_exit_status, 1);
+    lua_setfield(L, -2, "exit_status");
+    return 1;
+}

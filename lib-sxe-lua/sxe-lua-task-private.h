@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: the inside of the scheduler, for the files that make it up.
+ *
+ *     sxe-lua-task.c   a task's life: started, resumed, cancelled, ended
+ *     sxe-lua-park.c   waiting: parked, woken
+ *     sxe-lua-turn.c   when: deadlines, and the loop's turns
+ *     sxe-lua-tasks.c  require "sxe.task": what scripts see of it
+ *     sxe-lua-sync.c   its locks, semaphores, events and queues
+ *
+ * Shape: a task is an element of a pool, and its state is what it does:
+ *
+ *     FREE --start--> READY --turn--> RUNNING --park--> PARKED    one RUNNING inside another: start
+ *       ^               ^                |                |       with is_now, from a running task
+ *       |               '---makes way----|                |
+ *       '----------------ends------------'                |
+ *                       ^--------------wake---------------'
+ *
+ * PARKED tasks stand in the heap if they have a deadline, and in a line if they wait for others.
+ * The youngest free element is taken first: its coroutine is the warmest, and no more coroutines
+ * are made than tasks ever lived at once. The registry holds one table,
+ *
+ *     anchors[2a - 1] = coroutine    anchors[2a] = its object, or false    a = number - index
+ *
+ * where a counts up from 1, since the pool's youngest element is at first its last.
+ *
+ * A task's function runs under lua_pcallk in its coroutine, so an error is caught there: its
+ * <close> variables may wait, hooks stay on, and the coroutine is good for the next task.
+ *
+ * Cancelling asks: the wait that a task is in fails, "cancelled", or the next one; so it is told,
+ * and the wait after that raises, for a task that does not listen has to end too.
+ */
+#ifndef SXE_LUA_TASK_PRIVATE_H
+#define SXE_LUA_TASK_PRIVATE_H
+
+#include "sxe-lua-private.h"
+
+enum sxe__lua_task_state {
+    SXE__LUA_FREE,
+    SXE__LUA_READY,
+    SXE__LUA_RUNNING,
+    SXE__LUA_PARKED,
+    SXE__LUA_TASK_STATES
+};
+
+enum sxe__lua_cancel { SXE__LUA_NOT_CANCELLED, SXE__LUA_CANCEL_ASKED, SXE__LUA_CANCEL_TOLD };
+
+/* Of all tasks, requests' too; failed: those whose error was only logged. */
+enum sxe__lua_task_counter {
+    SXE__LUA_TASKS_STARTED,
+    SXE__LUA_TASKS_FAILED,
+    SXE__LUA_TASKS_CANCELLED,
+    SXE__LUA_TASKS_REFUSED, /* none was free, or no memory */
+    SXE__LUA_TASK_COUNTERS
+};
+
+struct sxe__lua_object;
+
+struct sxe__lua_task {
+    lua_State *coroutine; /* kept from task to task; NULL: none was needed yet */
+    sxe__lua_on_end on_end;
+    void *user;
+    struct sxe__lua_object *object; /* what scripts see of it; NULL: nobody asked */
+    uint64_t deadline_ns;
+    uint64_t spent_ns;          /* the watchdog's */
+    struct sxe__lua_line *line; /* where it waits; NULL: in none */
+    void (*on_leave)(void *what);
+    void *what;
+    uint32_t line_next; /* index + 1 */
+    uint32_t line_prev;
+    uint32_t heap_place; /* + 1; 0: in none */
+    int arguments;       /* of its coroutine's function; 0: it has begun */
+    uint8_t status;      /* of one that has ended, as in sxe__lua_on_end */
+    uint8_t cancel;      /* enum sxe__lua_cancel */
+    uint8_t reason;      /* enum sxe__lua_reason */
+};
+_Static_assert(sizeof(struct sxe__lua_task) <= 96, "one for each task that may ever exist");
+
+struct sxe__lua_scheduler {
+    struct sxe__lua_task *tasks; /* the pool's array; NULL: closed */
+    lua_State *main;
+    uint32_t number;
+    uint32_t running; /* SXE_NONE: no task is */
+    uint32_t ready_max;
+    uint64_t slice_ns;
+    bool is_closing;
+    int64_t counters[SXE__LUA_TASK_COUNTERS];
+
+    uint32_t *heap; /* indexes, soonest deadline first */
+    uint32_t heap_used;
+
+    struct ev_loop *loop; /* NULL: not started */
+    ev_prepare before_wait;
+    ev_idle no_wait;
+    ev_timer alarm;
+    uint64_t alarm_ns;
+};
+
+extern _Thread_local struct sxe__lua_scheduler sxe__lua_scheduler
+    __attribute__((tls_model("initial-exec"), visibility("hidden")));
+#define SCHEDULER (&sxe__lua_scheduler)
+
+static inline struct sxe__lua_task *
+sxe__lua_task_at(uint32_t index)
+{
+    return &SCHEDULER->tasks[index];
+}
+
+/* ---- sxe-lua-task.c ---- */
+
+/* The element of a handle; SXE_NONE: it is gone. */
+uint32_t sxe__lua_task_index(uint64_t task);
+uint64_t sxe__lua_task_handle(uint32_t index);
+enum sxe__lua_task_state sxe__lua_task_state(uint32_t index);
+void sxe__lua_task_move(uint32_t index, enum sxe__lua_task_state from, enum sxe__lua_task_state to);
+
+/* Push the table that holds coroutines and objects; the place of a task's coroutine, its object is
+ * next. Needs two slots. */
+void sxe__lua_push_anchors(lua_State *L);
+int sxe__lua_anchor(uint32_t index);
+
+/* One that is RUNNING already, until it ends or waits. from: the coroutine that it interrupts, or
+ * NULL. */
+void sxe__lua_resume(uint32_t index, lua_State *from);
+
+/* ---- sxe-lua-park.c ---- */
+
+void sxe__lua_wake_index(uint32_t index, enum sxe__lua_reason reason); /* it is PARKED */
+
+/* It waits no more: forget it where it waited. */
+void sxe__lua_unhook(uint32_t index, enum sxe__lua_reason reason);
+
+/* ---- sxe-lua-turn.c ---- */
+
+void sxe__lua_heap_add(uint32_t index); /* it has a deadline */
+void sxe__lua_heap_remove(uint32_t index);
+void sxe__lua_turn_soon(void); /* a task is ready */
+void sxe__lua_turn_stop(void);
+
+/* ---- sxe-lua-tasks.c ---- */
+
+/* Its task ended, with these results or this error on top of L: keep them for those who join. Never
+ * raises. status as in sxe__lua_on_end. */
+void sxe__lua_object_end(uint32_t index, lua_State *L, int status, int results);
+
+/* Its task is over: forget it. Two slots of an empty stack are used. */
+void sxe__lua_object_release(uint32_t index, lua_State *L);
+
+/* Its task is being cancelled: start what on_cancel was given. Never raises. */
+void sxe__lua_object_cancel(uint32_t index);
+
+/* nil, "timeout" or nil, "cancelled", as the task was woken. */
+int sxe__lua_fail_woken(lua_State *L);
+
+/* ---- sxe-lua-sync.c ---- */
+
+/* Set lock, semaphore, event and queue in the table on top. */
+void sxe__lua_open_sync(lua_State *L);
+
+#endif

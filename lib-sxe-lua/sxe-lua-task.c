@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: a task's life; see the drawing in sxe-lua-task-private.h. Nothing here touches the loop.
+ */
+#include "sxe-lua-task-private.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ROOM 4 /* slots that a coroutine's stack needs beside arguments or results */
+
+_Thread_local struct sxe__lua_scheduler sxe__lua_scheduler = {.running = SXE_NONE,
+                                                              .is_closing = true};
+
+static const char anchors_key; /* what counts is the address of these two */
+static const char barred;
+
+/* ---- Elements ---- */
+
+uint32_t
+sxe__lua_task_index(uint64_t task)
+{
+    return SCHEDULER->tasks == NULL ? SXE_NONE : sxe_pool_handle_to_index(SCHEDULER->tasks, task);
+}
+
+uint64_t
+sxe__lua_task_handle(uint32_t index)
+{
+    return sxe_pool_get_handle(SCHEDULER->tasks, index);
+}
+
+enum sxe__lua_task_state
+sxe__lua_task_state(uint32_t index)
+{
+    return (enum sxe__lua_task_state)sxe_pool_index_to_state(SCHEDULER->tasks, index);
+}
+
+void
+sxe__lua_task_move(uint32_t index, enum sxe__lua_task_state from, enum sxe__lua_task_state to)
+{
+    sxe_pool_set_indexed_element_state(SCHEDULER->tasks, index, from, to);
+    if (to == SXE__LUA_READY)
+        sxe__lua_turn_soon();
+}
+
+static const char *
+state_to_string(unsigned state)
+{
+    static const char *const names[] = {"FREE", "READY", "RUNNING", "PARKED"};
+
+    return names[state];
+}
+
+uint64_t
+sxe__lua_running(lua_State *L)
+{
+    SXE_UNUSED_PARAMETER(L);
+    return SCHEDULER->running == SXE_NONE ? 0 : sxe__lua_task_handle(SCHEDULER->running);
+}
+
+void *
+sxe__lua_user(uint64_t task)
+{
+    uint32_t index = sxe__lua_task_index(task);
+
+    return index == SXE_NONE ? NULL : sxe__lua_task_at(index)->user;
+}
+
+/* ---- Coroutines ---- */
+
+void
+sxe__lua_bar(lua_State *coroutine)
+{
+    *(const char **)lua_getextraspace(coroutine) = &barred;
+}
+
+void
+sxe__lua_unbar(lua_State *coroutine)
+{
+    *(const char **)lua_getextraspace(coroutine) = NULL;
+}
+
+bool
+sxe__lua_is_barred(lua_State *coroutine)
+{
+    return *(const char **)lua_getextraspace(coroutine) == &barred;
+}
+
+void
+sxe__lua_push_anchors(lua_State *L)
+{
+    lua_rawgetp(L, LUA_REGISTRYINDEX, &anchors_key);
+}
+
+int
+sxe__lua_anchor(uint32_t index)
+{
+    return (int)(2 * (SCHEDULER->number - index) - 1);
+}
+
+/* The coroutine of a task that never had one. The object's place is made, too, so that to set it
+ * never allocates. */
+static int
+make_coroutine(lua_State *L)
+{
+    uint32_t index = (uint32_t)lua_tointeger(L, 1);
+
+    sxe__lua_push_anchors(L);
+    lua_pushboolean(L, false);
+    lua_rawseti(L, -2, sxe__lua_anchor(index) + 1);
+    sxe__lua_task_at(index)->coroutine = lua_newthread(L);
+    sxe__lua_bar(sxe__lua_task_at(index)->coroutine);
+    lua_rawseti(L, -2, sxe__lua_anchor(index));
+    return 0;
+}
+
+static bool
+get_coroutine(lua_State *L, uint32_t index)
+{
+    if (SXE_LIKELY(sxe__lua_task_at(index)->coroutine != NULL))
+        return true;
+    if (lua_checkstack(L, ROOM)) {
+        lua_pushcfunction(L, make_coroutine);
+        lua_pushinteger(L, index);
+        if (lua_pcall(L, 1, 0, 0) == LUA_OK)
+            return true;
+        lua_pop(L, 1);
+        sxe__lua_task_at(index)->coroutine = NULL;
+    }
+    return false;
+}
+
+/* ---- Ending ---- */
+
+static void
+log_failure(lua_State *L, int status, int results, void *user)
+{
+    SXE_UNUSED_PARAMETER(results);
+    SXE_UNUSED_PARAMETER(user);
+    if (status == LUA_OK || status == LUA_YIELD)
+        return;
+    SCHEDULER->counters[SXE__LUA_TASKS_FAILED]++;
+    sxe__lua_log_error(L, "task");
+}
+
+/* RUNNING -> FREE, with its results or the error on top. */
+static void
+end(uint32_t index, int status, int results)
+{
+    struct sxe__lua_task *task = sxe__lua_task_at(index);
+    lua_State *L = task->coroutine;
+
+    if (task->object != NULL)
+        sxe__lua_object_end(index, L, status, results);
+    task->on_end(L, status, results, task->user);
+    lua_settop(L, 0);
+    if (task->object != NULL)
+        sxe__lua_object_release(index, L);
+    sxe__lua_task_move(index, SXE__LUA_RUNNING, SXE__LUA_FREE);
+}
+
+/* Close what is to be closed, as if the task ran, and have the error alone on the stack: its
+ * status, or that of another in closing. */
+static int
+reset(uint32_t index)
+{
+    struct sxe__lua_task *task = sxe__lua_task_at(index);
+    uint32_t interrupted = SCHEDULER->running;
+    struct sxe__lua_watched watched;
+    int status;
+
+    SCHEDULER->running = index;
+    sxe__lua_watch_enter(&watched, task->coroutine, &task->spent_ns);
+    status = lua_resetthread(task->coroutine);
+    sxe__lua_watch_leave(&watched);
+    SCHEDULER->running = interrupted;
+    return status;
+}
+
+/* It never came to its end, or not even to its beginning. Its coroutine is not used again: whether
+ * hooks are off in it, nobody knows. */
+static void
+abandon(uint32_t index, int status)
+{
+    lua_State *L = sxe__lua_task_at(index)->coroutine;
+    int closed;
+
+    if (status != LUA_YIELD)
+        sxe__lua_add_traceback(L);
+    closed = lua_status(L) == LUA_OK ? LUA_OK : reset(index);
+    if (closed != LUA_OK)
+        status = closed;
+    end(index, status, status == LUA_YIELD ? 0 : 1);
+    sxe__lua_task_at(index)->coroutine = NULL;
+}
+
+/* ---- Running ----
+ * A task's function is called by run(), and that protects it, so that errors leave a coroutine that
+ * can be used again: what is to be closed is closed there, where it may wait and be interrupted. */
+
+/* Is the error on top the one that a cancelled task's wait raised, or an assert about it? */
+static bool
+is_of_cancelling(lua_State *L)
+{
+    static const char word[] = "cancelled";
+    const size_t word_length = sizeof(word) - 1;
+    const char *text;
+    size_t length;
+
+    if (sxe__lua_task_at(SCHEDULER->running)->cancel != SXE__LUA_CANCEL_TOLD ||
+        lua_type(L, -1) != LUA_TSTRING)
+        return false;
+    text = lua_tolstring(L, -1, &length);
+    return length >= word_length && memcmp(text + length - word_length, word, word_length) == 0;
+}
+
+/* The traceback does not show run(), its last line. */
+static int
+handle_error(lua_State *L)
+{
+    static const char run_line[] = "\n\t[C]: in ?";
+    const size_t run_length = sizeof(run_line) - 1;
+    const char *text;
+    size_t length;
+
+    if (is_of_cancelling(L))
+        return 1;
+    sxe__lua_message_handler(L);
+    if (lua_type(L, -1) != LUA_TSTRING)
+        return 1;
+    text = lua_tolstring(L, -1, &length);
+    if (length > run_length && strcmp(text + length - run_length, run_line) == 0)
+        lua_pushlstring(L, text, length - run_length);
+    return 1;
+}
+
+static int
+has_run(lua_State *L, int status, lua_KContext context)
+{
+    struct sxe__lua_task *task = sxe__lua_task_at(SCHEDULER->running);
+
+    SXE_UNUSED_PARAMETER(context);
+    if (SXE_LIKELY(status == LUA_OK || status == LUA_YIELD)) {
+        task->status = LUA_OK;
+        return lua_gettop(L) - 1;
+    }
+    task->status = is_of_cancelling(L) ? LUA_YIELD : (uint8_t)status;
+    return task->status == LUA_YIELD ? 0 : 1;
+}
+
+/* Arguments: the function and its own. */
+static int
+run(lua_State *L)
+{
+    lua_pushcfunction(L, handle_error);
+    lua_insert(L, 1);
+    return has_run(L, lua_pcallk(L, lua_gettop(L) - 2, LUA_MULTRET, 1, 0, has_run), 0);
+}
+
+void
+sxe__lua_resume(uint32_t index, lua_State *from)
+{
+    struct sxe__lua_task *task = sxe__lua_task_at(index);
+    const uint32_t interrupted = SCHEDULER->running;
+    const unsigned mark = sxe_log_trace_mark();
+    const int arguments = task->arguments;
+    struct sxe__lua_watched watched;
+    int results;
+    int status;
+
+    task->arguments = 0;
+    SCHEDULER->running = index;
+    sxe__lua_watch_enter(&watched, task->coroutine, &task->spent_ns);
+    status = lua_resume(task->coroutine, from, arguments, &results);
+    sxe__lua_watch_leave(&watched);
+    SCHEDULER->running = interrupted;
+    sxe_log_trace_release(mark);
+    if (status == LUA_OK) {
+        end(index, task->status, results);
+    } else if (status != LUA_YIELD) {
+        abandon(index, status);
+    } else {
+        lua_pop(task->coroutine, results);
+        /* A script's own coroutine.yield() makes way, too. */
+        if (sxe__lua_task_state(index) == SXE__LUA_RUNNING)
+            sxe__lua_task_move(index, SXE__LUA_RUNNING, SXE__LUA_READY);
+    }
+}
+
+/* ---- Starting and cancelling ---- */
+
+uint64_t
+sxe__lua_start(lua_State *from, int arguments, bool is_now, sxe__lua_on_end on_end, void *user)
+{
+    uint32_t index = SCHEDULER->is_closing
+                         ? SXE_NONE
+                         : sxe_pool_get_youngest_element_index(SCHEDULER->tasks, SXE__LUA_FREE);
+    struct sxe__lua_task *task;
+    uint64_t handle;
+
+    if (index == SXE_NONE || !get_coroutine(from, index) ||
+        !lua_checkstack(sxe__lua_task_at(index)->coroutine, arguments + ROOM)) {
+        SCHEDULER->counters[SXE__LUA_TASKS_REFUSED]++;
+        lua_pop(from, arguments + 1);
+        return 0;
+    }
+    task = sxe__lua_task_at(index);
+    lua_pushcfunction(task->coroutine, run);
+    lua_xmove(from, task->coroutine, arguments + 1);
+    *task = (struct sxe__lua_task){.coroutine = task->coroutine,
+                                   .on_end = on_end != NULL ? on_end : log_failure,
+                                   .user = user,
+                                   .arguments = arguments + 1};
+    sxe__lua_task_move(index, SXE__LUA_FREE, is_now ? SXE__LUA_RUNNING : SXE__LUA_READY);
+    handle = sxe__lua_task_handle(index);
+    SCHEDULER->counters[SXE__LUA_TASKS_STARTED]++;
+    if (is_now)
+        sxe__lua_resume(index, from);
+    return handle;
+}
+
+void
+sxe__lua_cancel(uint64_t handle)
+{
+    uint32_t index = sxe__lua_task_index(handle);
+    struct sxe__lua_task *task;
+
+    if (index == SXE_NONE || sxe__lua_task_at(index)->cancel != SXE__LUA_NOT_CANCELLED)
+        return;
+    task = sxe__lua_task_at(index);
+    task->cancel = SXE__LUA_CANCEL_ASKED;
+    SCHEDULER->counters[SXE__LUA_TASKS_CANCELLED]++;
+    if (task->object != NULL)
+        sxe__lua_object_cancel(index);
+    if (sxe__lua_task_state(index) == SXE__LUA_PARKED) {
+        task->cancel = SXE__LUA_CANCEL_TOLD;
+        sxe__lua_wake_index(index, SXE__LUA_CANCELLED);
+    } else if (task->arguments > 0) {
+        sxe__lua_task_move(index, SXE__LUA_READY, SXE__LUA_RUNNING);
+        end(index, LUA_YIELD, 0);
+    }
+}
+
+/* ---- The scheduler ---- */
+
+static int
+open_tasks(lua_State *L)
+{
+    lua_createtable(L, 0, 0);
+    lua_rawsetp(L, LUA_REGISTRYINDEX, &anchors_key);
+    return 0;
+}
+
+int
+sxe__lua_tasks_open(lua_State *main, const struct sxe_lua_config *config)
+{
+    *SCHEDULER = (struct sxe__lua_scheduler){.main = main,
+                                             .number = config->tasks,
+                                             .running = SXE_NONE,
+                                             .ready_max = config->ready_max,
+                                             .slice_ns = config->slice_ms * SXE_NS_PER_MS};
+    SCHEDULER->heap = calloc(config->tasks, sizeof(*SCHEDULER->heap));
+    SCHEDULER->tasks = sxe_pool_new("lua-tasks", config->tasks, sizeof(*SCHEDULER->tasks),
+                                    SXE__LUA_TASK_STATES, SXE_POOL_OPTION_UNLOCKED);
+    lua_pushcfunction(main, open_tasks);
+    if (lua_pcall(main, 0, 0, 0) != LUA_OK) {
+        lua_pop(main, 1);
+        goto fail;
+    }
+    if (SCHEDULER->heap == NULL || SCHEDULER->tasks == NULL ||
+        sxe_pool_set_state_to_string(SCHEDULER->tasks, state_to_string) < 0)
+        goto fail;
+    return 0;
+
+fail:
+    sxe__lua_tasks_close();
+    return -ENOMEM;
+}
+
+/* End them all, without a word but from their <close> variables, which may wake others. */
+static void
+end_all(enum sxe__lua_task_state state)
+{
+    uint32_t index;
+
+    while ((index = sxe_pool_get_oldest_element_index(SCHEDULER->tasks, state)) != SXE_NONE) {
+        sxe__lua_task_at(index)->cancel = SXE__LUA_CANCEL_TOLD;
+        if (state == SXE__LUA_PARKED)
+            sxe__lua_unhook(index, SXE__LUA_CANCELLED);
+        sxe__lua_task_move(index, state, SXE__LUA_RUNNING);
+        abandon(index, LUA_YIELD);
+    }
+}
+
+void
+sxe__lua_tasks_close(void)
+{
+    SXE_ASSERT(SCHEDULER->running == SXE_NONE, "a task deletes the state that it runs in");
+    SCHEDULER->is_closing = true;
+    sxe__lua_turn_stop();
+    if (SCHEDULER->tasks != NULL) {
+        end_all(SXE__LUA_PARKED);
+        end_all(SXE__LUA_READY);
+    }
+    sxe_pool_delete(SCHEDULER->tasks);
+    free(SCHEDULER->heap);
+    *SCHEDULER = (struct sxe__lua_scheduler){.running = SXE_NONE, .is_closing = true};
+}

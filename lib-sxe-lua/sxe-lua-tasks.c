@@ -1,0 +1,457 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: require "sxe.task". A task that a script has hold of is a userdata, which outlives the
+ * task: what it returned, or its error, is kept there for those who join.
+ *
+ * Shape: object.outcome is ALIVE until the task ends, and wakes the joiners then;
+ * uservalue 1: the result, or a table of them, or the error; 2: the name; 3: what on_cancel was
+ * given.
+ */
+#include "sxe-lua-task-private.h"
+
+#include <string.h>
+
+#define CLASS "sxe.task"
+
+enum { RESULTS = 1, NAME, ON_CANCEL, USER_VALUES = ON_CANCEL };
+
+enum outcome { ALIVE, DONE, FAILED, CANCELLED };
+
+struct sxe__lua_object {
+    uint64_t task;
+    struct sxe__lua_line joiners;
+    int results;
+    enum outcome outcome;
+};
+
+static struct sxe__lua_object *
+check_object(lua_State *L)
+{
+    return luaL_checkudata(L, 1, CLASS);
+}
+
+/* ---- The object of a task ---- */
+
+static struct sxe__lua_object *
+push_new_object(lua_State *L)
+{
+    struct sxe__lua_object *object = lua_newuserdatauv(L, sizeof(*object), USER_VALUES);
+
+    *object = (struct sxe__lua_object){.outcome = ALIVE};
+    luaL_setmetatable(L, CLASS);
+    return object;
+}
+
+/* Let the userdata on top be the object of a task: anchor it as long as that lives. */
+static void
+attach(lua_State *L, struct sxe__lua_object *object, uint32_t index)
+{
+    object->task = sxe__lua_task_handle(index);
+    sxe__lua_task_at(index)->object = object;
+    sxe__lua_push_anchors(L);
+    lua_pushvalue(L, -2);
+    lua_rawseti(L, -2, sxe__lua_anchor(index) + 1);
+    lua_pop(L, 1);
+}
+
+static void
+push_object(lua_State *L, uint32_t index)
+{
+    if (sxe__lua_task_at(index)->object == NULL) {
+        attach(L, push_new_object(L), index);
+        return;
+    }
+    sxe__lua_push_anchors(L);
+    lua_rawgeti(L, -1, sxe__lua_anchor(index) + 1);
+    lua_remove(L, -2);
+}
+
+/* An error as text is kept without its traceback, which is in the log. */
+static void
+cut_traceback(lua_State *L)
+{
+    const char *text = lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : "";
+    const char *trace = strstr(text, "\nstack traceback:\n");
+
+    if (trace == NULL)
+        return;
+    lua_pushlstring(L, text, (size_t)(trace - text));
+    lua_remove(L, -2);
+}
+
+static void
+pack(lua_State *L, int first, int count)
+{
+    lua_createtable(L, count, 0);
+    lua_insert(L, first);
+    for (int i = count; i > 0; i--)
+        lua_rawseti(L, first, i);
+}
+
+/* Arguments: the task's index, 1 if it failed, then its results or the error. */
+static int
+keep(lua_State *L)
+{
+    uint32_t index = (uint32_t)lua_tointeger(L, 1);
+    const int results = lua_gettop(L) - 2;
+
+    if (lua_toboolean(L, 2))
+        cut_traceback(L);
+    if (results > 1)
+        pack(L, 3, results);
+    push_object(L, index);
+    lua_insert(L, -2);
+    lua_setiuservalue(L, -2, RESULTS);
+    sxe__lua_task_at(index)->object->results = results;
+    return 0;
+}
+
+static bool
+keep_results(uint32_t index, lua_State *L, bool is_failed, int results)
+{
+    if (lua_checkstack(L, results + 6)) {
+        lua_pushcfunction(L, keep);
+        lua_pushinteger(L, index);
+        lua_pushboolean(L, is_failed);
+        for (int i = 0; i < results; i++)
+            lua_pushvalue(L, -3 - results);
+        if (lua_pcall(L, 2 + results, 0, 0) == LUA_OK)
+            return true;
+        lua_pop(L, 1);
+    }
+    return false;
+}
+
+void
+sxe__lua_object_end(uint32_t index, lua_State *L, int status, int results)
+{
+    struct sxe__lua_object *object = sxe__lua_task_at(index)->object;
+    enum outcome outcome = status == LUA_OK ? DONE : status == LUA_YIELD ? CANCELLED : FAILED;
+
+    if (results > 0 && !keep_results(index, L, outcome == FAILED, results)) {
+        outcome = FAILED;
+        object->results = 0;
+    }
+    object->outcome = outcome;
+    sxe__lua_wake_all(&object->joiners);
+}
+
+void
+sxe__lua_object_release(uint32_t index, lua_State *L)
+{
+    sxe__lua_push_anchors(L);
+    lua_pushboolean(L, false);
+    lua_rawseti(L, -2, sxe__lua_anchor(index) + 1);
+    lua_pop(L, 1);
+}
+
+void
+sxe__lua_object_cancel(uint32_t index)
+{
+    lua_State *L = SCHEDULER->main;
+    bool is_started = false;
+
+    if (lua_checkstack(L, 3)) {
+        push_object(L, index);
+        is_started = lua_getiuservalue(L, -1, ON_CANCEL) == LUA_TNIL;
+        if (is_started)
+            lua_pop(L, 1);
+        else
+            is_started = sxe__lua_start(L, 0, false, NULL, NULL) != 0;
+        lua_pop(L, 1);
+    }
+    if (!is_started)
+        SXE_ERROR("task: no task is free for what on_cancel was given");
+}
+
+/* ---- Starting and ending ---- */
+
+static int
+l_start(lua_State *L)
+{
+    struct sxe__lua_object *object;
+    uint64_t task;
+
+    luaL_checktype(L, 1, LUA_TFUNCTION);
+    object = push_new_object(L);
+    lua_insert(L, 1);
+    task = sxe__lua_start(L, lua_gettop(L) - 2, false, NULL, NULL);
+    if (task == 0)
+        return sxe__lua_fail(L, "no task is free, or no memory for one");
+    attach(L, object, sxe__lua_task_index(task));
+    return 1;
+}
+
+int
+sxe__lua_fail_woken(lua_State *L)
+{
+    return sxe__lua_fail(L, sxe__lua_woken(L) == SXE__LUA_CANCELLED ? "cancelled" : "timeout");
+}
+
+/* Return or raise what became of the task, whose object is at 1. */
+static int
+push_outcome(lua_State *L, const struct sxe__lua_object *object)
+{
+    if (object->outcome == CANCELLED)
+        return sxe__lua_fail(L, "cancelled");
+    lua_settop(L, 1);
+    lua_getiuservalue(L, 1, RESULTS);
+    if (object->outcome == FAILED) {
+        if (object->results == 0)
+            lua_pushliteral(L, "not enough memory");
+        return lua_error(L);
+    }
+    luaL_checkstack(L, object->results, NULL);
+    for (int i = 1; object->results > 1 && i <= object->results; i++)
+        lua_rawgeti(L, 2, i);
+    return object->results;
+}
+
+static int
+joined(lua_State *L, int status, lua_KContext context)
+{
+    const struct sxe__lua_object *object = lua_touserdata(L, 1);
+
+    SXE_UNUSED_PARAMETER(status);
+    SXE_UNUSED_PARAMETER(context);
+    if (object->outcome == ALIVE || sxe__lua_woken(L) == SXE__LUA_CANCELLED)
+        return sxe__lua_fail_woken(L);
+    return push_outcome(L, object);
+}
+
+static int
+l_join(lua_State *L)
+{
+    struct sxe__lua_object *object = check_object(L);
+    uint64_t deadline_ns = sxe__lua_deadline(L, 2);
+
+    if (object->outcome != ALIVE)
+        return push_outcome(L, object);
+    if (object->task == sxe__lua_running(L))
+        return luaL_error(L, "a task cannot wait for its own end");
+    return sxe__lua_park_in(L, &object->joiners, deadline_ns, joined, 0);
+}
+
+static int
+l_cancel(lua_State *L)
+{
+    sxe__lua_cancel(check_object(L)->task);
+    return 0;
+}
+
+static int
+l_on_cancel(lua_State *L)
+{
+    check_object(L);
+    luaL_checktype(L, 2, LUA_TFUNCTION);
+    lua_settop(L, 2);
+    lua_setiuservalue(L, 1, ON_CANCEL);
+    return 1;
+}
+
+/* ---- Waiting ---- */
+
+static int
+slept(lua_State *L, int status, lua_KContext context)
+{
+    SXE_UNUSED_PARAMETER(status);
+    SXE_UNUSED_PARAMETER(context);
+    if (sxe__lua_woken(L) == SXE__LUA_CANCELLED)
+        return sxe__lua_fail_woken(L);
+    lua_pushboolean(L, true);
+    return 1;
+}
+
+static int
+l_sleep(lua_State *L)
+{
+    luaL_checknumber(L, 1);
+    return sxe__lua_park(L, sxe__lua_deadline(L, 1), NULL, NULL, slept, 0);
+}
+
+/* ---- Looking at tasks ---- */
+
+static int
+l_self(lua_State *L)
+{
+    if (SCHEDULER->running == SXE_NONE)
+        return luaL_error(L, "no task is running");
+    push_object(L, SCHEDULER->running);
+    return 1;
+}
+
+static int
+l_all(lua_State *L)
+{
+    int count = 0;
+
+    lua_createtable(L, 0, 0);
+    for (unsigned state = SXE__LUA_READY; state < SXE__LUA_TASK_STATES; state++) {
+        SXE_POOL_WALKER walker;
+        uint32_t index;
+
+        sxe_pool_walker_construct(&walker, SCHEDULER->tasks, state);
+        while ((index = sxe_pool_walker_step(&walker)) != SXE_NONE) {
+            push_object(L, index);
+            lua_rawseti(L, -2, ++count);
+        }
+    }
+    return 1;
+}
+
+static const char *
+status_of(const struct sxe__lua_object *object)
+{
+    static const char *const states[] = {"", "ready", "running", "waiting"};
+    static const char *const outcomes[] = {"", "done", "failed", "cancelled"};
+
+    return object->outcome == ALIVE ? states[sxe__lua_task_state(sxe__lua_task_index(object->task))]
+                                    : outcomes[object->outcome];
+}
+
+/* Where it is: nothing if it has ended. */
+static void
+push_trace(lua_State *L, const struct sxe__lua_object *object)
+{
+    if (object->outcome != ALIVE) {
+        lua_pushliteral(L, "");
+        return;
+    }
+    luaL_checkstack(L, 16, NULL);
+    luaL_traceback(L, sxe__lua_task_at(sxe__lua_task_index(object->task))->coroutine, NULL, 0);
+}
+
+static void
+push_name(lua_State *L, const struct sxe__lua_object *object)
+{
+    if (lua_getiuservalue(L, 1, NAME) != LUA_TNIL)
+        return;
+    lua_pushfstring(L, "task %I", (lua_Integer)(SCHEDULER->number - (uint32_t)object->task));
+}
+
+static int
+l_index(lua_State *L)
+{
+    const struct sxe__lua_object *object = check_object(L);
+    const char *key = luaL_checkstring(L, 2);
+
+    if (strcmp(key, "status") == 0) {
+        lua_pushstring(L, status_of(object));
+    } else if (strcmp(key, "name") == 0) {
+        push_name(L, object);
+    } else if (strcmp(key, "trace") == 0) {
+        push_trace(L, object);
+    } else {
+        lua_settop(L, 2);
+        lua_gettable(L, lua_upvalueindex(1));
+    }
+    return 1;
+}
+
+static int
+l_newindex(lua_State *L)
+{
+    check_object(L);
+    if (strcmp(luaL_checkstring(L, 2), "name") != 0)
+        return luaL_error(L, "a task has no field '%s' to set", lua_tostring(L, 2));
+    luaL_checkstring(L, 3);
+    lua_settop(L, 3);
+    lua_setiuservalue(L, 1, NAME);
+    return 0;
+}
+
+static int
+l_tostring(lua_State *L)
+{
+    const struct sxe__lua_object *object = check_object(L);
+
+    push_name(L, object);
+    lua_pushfstring(L, CLASS " \"%s\" (%s)", lua_tostring(L, -1), status_of(object));
+    return 1;
+}
+
+/* ---- The module ---- */
+
+/* What needs no speed. It gets the table of the module. */
+static const char sugar[] =
+    "local task = ...\n"
+    "\n"
+    "local function stop(t, ...)\n"
+    "    t:cancel()\n"
+    "    return ...\n"
+    "end\n"
+    "\n"
+    "function task.deadline(seconds, fn, ...)\n"
+    "    local t, why = task.start(fn, ...)\n"
+    "    if not t then return nil, why end\n"
+    "    return stop(t, t:join(seconds))\n"
+    "end\n"
+    "\n"
+    "local function cancel_all(workers)\n"
+    "    for _, t in ipairs(workers) do t:cancel() end\n"
+    "end\n"
+    "\n"
+    "local function start_workers(workers, count, work)\n"
+    "    for i = 1, count do\n"
+    "        local t, why = task.start(work)\n"
+    "        if not t then return i > 1, why end\n"
+    "        workers[i] = t\n"
+    "    end\n"
+    "    return true\n"
+    "end\n"
+    "\n"
+    "-- A few tasks take one piece of work after the other. One that fails cancels the others.\n"
+    "function task.parallel(list, fn, limit)\n"
+    "    if type(fn) ~= 'function' then fn, limit = nil, fn end\n"
+    "    local workers <close> = setmetatable({}, { __close = cancel_all })\n"
+    "    local at_end = { __close = function(_, e) if e ~= nil then cancel_all(workers) end end }\n"
+    "    local results, last, why = { n = #list }, 0, nil\n"
+    "    local function work()\n"
+    "        local ending <close> = setmetatable({}, at_end)\n"
+    "        while last < #list do\n"
+    "            last = last + 1\n"
+    "            local i = last\n"
+    "            if fn then results[i] = fn(list[i], i) else results[i] = list[i]() end\n"
+    "        end\n"
+    "    end\n"
+    "    local count = math.min(math.max(limit or #list, 1), #list)\n"
+    "    local ok, error = start_workers(workers, count, work)\n"
+    "    if not ok then return nil, error end\n"
+    "    for _, t in ipairs(workers) do\n"
+    "        t:join() -- raises its error\n"
+    "        if t.status == 'cancelled' then why = 'cancelled'\n"
+    "        elseif t.status ~= 'done' then return nil, 'cancelled' end -- we are\n"
+    "    end\n"
+    "    if why then return nil, why end\n"
+    "    return results\n"
+    "end\n";
+
+static const luaL_Reg methods[] = {
+    {"join", l_join}, {"cancel", l_cancel}, {"on_cancel", l_on_cancel}, {NULL, NULL}};
+
+static const luaL_Reg metamethods[] = {
+    {"__newindex", l_newindex}, {"__tostring", l_tostring}, {"__close", l_cancel}, {NULL, NULL}};
+
+static const luaL_Reg functions[] = {
+    {"start", l_start}, {"sleep", l_sleep}, {"self", l_self}, {"all", l_all}, {NULL, NULL}};
+
+int
+sxe__lua_open_task(lua_State *L)
+{
+    static const char *const counters[] = {"started", "failed", "cancelled", "refused"};
+
+    luaL_newmetatable(L, CLASS);
+    luaL_setfuncs(L, metamethods, 0);
+    luaL_newlib(L, methods);
+    lua_pushcclosure(L, l_index, 1);
+    lua_setfield(L, -2, "__index");
+    luaL_newlib(L, functions);
+    sxe__lua_open_sync(L);
+    sxe__lua_stats_push(L, "task", counters, SCHEDULER->counters, SXE__LUA_TASK_COUNTERS);
+    lua_setfield(L, -2, "stats");
+    if (luaL_loadbufferx(L, sugar, sizeof(sugar) - 1, "=sxe.task", "t") != LUA_OK)
+        return lua_error(L);
+    lua_pushvalue(L, -2);
+    lua_call(L, 1, 0);
+    return 1;
+}

@@ -1,0 +1,416 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: require "sxe.tcp": tcp.serve, whose function runs as a task for each connection, and
+ * tcp.connect.
+ */
+#include "sxe-lua-socket-private.h"
+
+#include <errno.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <string.h>
+
+#include "sxe-lua-task-private.h"
+
+enum {
+    SERVERS_MAX = 64,
+    CONNECTIONS_DEFAULT = 1000, /* of a server that names none */
+    CLIENTS_DEFAULT = 64,       /* sockets for tcp.connect */
+    IP_SIZE = INET6_ADDRSTRLEN + IF_NAMESIZE
+};
+
+struct server {
+    uint64_t listener; /* sxe_handle(); 0: it does not listen yet */
+    uint64_t timeout_ns;
+    uint64_t accepted;
+    int function; /* in the registry */
+    uint32_t generation;
+    uint16_t port;
+    bool is_used;
+    char ip[IP_SIZE];
+};
+
+/* In a userdata of the state's. */
+static _Thread_local struct server *servers;
+
+static int
+forget_servers(lua_State *L)
+{
+    SXE_UNUSED_PARAMETER(L);
+    servers = NULL;
+    return 0;
+}
+
+/* ---- Serving ---- */
+
+/* The task of a connection ended. */
+static void
+served(lua_State *L, int status, int results, void *user)
+{
+    SXE *s = sxe_loop() == NULL ? NULL : sxe_from_handle((uintptr_t)user);
+
+    SXE_UNUSED_PARAMETER(results);
+    if (status == LUA_OK || status == LUA_YIELD) {
+        if (s != NULL)
+            sxe__lua_conn_close(s);
+        return;
+    }
+    sxe__lua_log_error(L, "tcp connection");
+    /* The peer is not to take what it got for all. */
+    if (s != NULL)
+        sxe_abort(s);
+}
+
+static void
+on_accepted(SXE *s)
+{
+    lua_State *L = sxe__lua_main(sxe__lua_current());
+    struct server *server = &servers[(uintptr_t)s->user_data];
+    struct sxe__lua_slot *slot = sxe__lua_adopt(s);
+
+    slot->timeout_ns = server->timeout_ns;
+    server->accepted++;
+    lua_rawgeti(L, LUA_REGISTRYINDEX, server->function);
+    sxe__lua_push_socket(L, SXE__LUA_CONN, s);
+    if (sxe__lua_start(L, 1, true, served, (void *)(uintptr_t)sxe_handle(s)) == 0) {
+        SXE_WARN_ID(s->id, "closing: no task is free for it; configure more than %u",
+                    sxe__lua_config()->tasks);
+        sxe_abort(s);
+    }
+}
+
+/* Have it listen: 0 or -errno. */
+static int
+listen_at(struct server *server)
+{
+    SXE *s = sxe_new_tcp(NULL, server->ip, server->port, on_accepted, sxe__lua_conn_on_read,
+                         sxe__lua_conn_on_close);
+    int result;
+
+    if (s == NULL)
+        return -errno;
+    sxe__lua_adopt(s);
+    s->user_data = (void *)(uintptr_t)(server - servers);
+    sxe_set_half_close(s, true);
+    result = sxe_listen(s);
+    if (result < 0) {
+        sxe_close(s);
+        return result;
+    }
+    server->listener = sxe_handle(s);
+    server->port = sxe_local_port(s);
+    return 0;
+}
+
+static void
+give_server(lua_State *L, struct server *server)
+{
+    luaL_unref(L, LUA_REGISTRYINDEX, server->function);
+    server->is_used = false;
+    server->generation++;
+    server->listener = 0;
+}
+
+/* What sxe_init was waited for with. */
+static int
+listen_later(lua_State *L)
+{
+    struct server *server = &servers[lua_tointeger(L, lua_upvalueindex(1))];
+    int result;
+
+    if (server->generation != lua_tointeger(L, lua_upvalueindex(2)))
+        return 0;
+    sxe__lua_sockets_open(L);
+    result = listen_at(server);
+    if (result < 0)
+        return luaL_error(L, "tcp.serve cannot listen at %s port %d: %s", server->ip, server->port,
+                          strerror(-result));
+    return 0;
+}
+
+static struct server *
+free_server(lua_State *L)
+{
+    unsigned i = 0;
+
+    while (i < SERVERS_MAX && servers[i].is_used)
+        i++;
+    if (i == SERVERS_MAX)
+        luaL_error(L, "tcp.serve: %d servers at most", SERVERS_MAX);
+    return &servers[i];
+}
+
+static lua_Integer
+number_of_connections(lua_State *L, int options)
+{
+    lua_Integer number = CONNECTIONS_DEFAULT;
+
+    if (lua_getfield(L, options, "connections") != LUA_TNIL)
+        number = luaL_checkinteger(L, -1);
+    lua_pop(L, 1);
+    luaL_argcheck(L, number > 0 && number < INT32_MAX, options,
+                  "connections: a number of sockets is expected");
+    return number;
+}
+
+/* Make the options, or the function, at stack index 3 a table with handler. */
+static void
+check_options(lua_State *L)
+{
+    if (lua_isfunction(L, 3)) {
+        lua_createtable(L, 0, 1);
+        lua_pushvalue(L, 3);
+        lua_setfield(L, -2, "handler");
+        lua_replace(L, 3);
+    }
+    luaL_checktype(L, 3, LUA_TTABLE);
+    lua_getfield(L, 3, "handler");
+    luaL_argcheck(L, lua_isfunction(L, -1), 3, "a function is expected, or a table with handler");
+    lua_pop(L, 1);
+}
+
+/* Of the table at an index, or nil there. */
+static uint64_t
+timeout_of(lua_State *L, int options)
+{
+    uint64_t timeout_ns = 0;
+
+    if (lua_istable(L, options)) {
+        lua_getfield(L, options, "timeout");
+        timeout_ns = sxe__lua_check_timeout(L, -1);
+        lua_pop(L, 1);
+    }
+    return timeout_ns;
+}
+
+static int
+push_server(lua_State *L, const struct server *server)
+{
+    sxe__lua_push_handle(L, SXE__LUA_TCP_SERVER, (uint32_t)(server - servers), server->generation);
+    return 1;
+}
+
+/* tcp.serve(ip, port, function | {handler =, connections =, timeout =}) */
+static int
+l_serve(lua_State *L)
+{
+    const char *ip = sxe__lua_check_ip(L, 1);
+    uint16_t port = sxe__lua_check_port(L, 2);
+    struct server made = {.port = port, .is_used = true};
+    struct server *server;
+    lua_Integer connections;
+    int result;
+
+    check_options(L);
+    connections = number_of_connections(L, 3);
+    made.timeout_ns = timeout_of(L, 3);
+    luaL_argcheck(L, strlen(ip) < sizeof(made.ip), 1, "too long");
+    memcpy(made.ip, ip, strlen(ip));
+    server = free_server(L);
+    made.generation = server->generation;
+    lua_getfield(L, 3, "handler");
+    made.function = luaL_ref(L, LUA_REGISTRYINDEX);
+    *server = made;
+    if (sxe_loop() == NULL) {
+        sxe_register((unsigned)connections + 1, 0);
+        lua_pushinteger(L, server - servers);
+        lua_pushinteger(L, server->generation);
+        lua_pushcclosure(L, listen_later, 2);
+        sxe__lua_queue(L);
+        return push_server(L, server);
+    }
+    sxe__lua_sockets_open(L);
+    result = listen_at(server);
+    if (result == 0)
+        return push_server(L, server);
+    give_server(L, server);
+    return sxe__lua_fail_errno(L, -result, "tcp.serve");
+}
+
+/* NULL: it was closed. */
+static struct server *
+server_at(uint32_t index, uint32_t generation)
+{
+    struct server *server = &servers[index];
+
+    return server->is_used && (server->generation & 0xffffff) == generation ? server : NULL;
+}
+
+static int
+l_server_close(lua_State *L)
+{
+    uint32_t generation = 0;
+    uint32_t index = sxe__lua_check_handle(L, 1, SXE__LUA_TCP_SERVER, &generation);
+    struct server *server = server_at(index, generation);
+
+    if (server == NULL)
+        return sxe__lua_fail(L, "closed");
+    if (server->listener != 0 && sxe_loop() != NULL)
+        sxe_close(sxe_from_handle(server->listener));
+    give_server(L, server);
+    lua_pushboolean(L, 1);
+    return 1;
+}
+
+static int
+get_of_server(lua_State *L, uint32_t index, uint32_t generation, const char *name)
+{
+    const struct server *server = server_at(index, generation);
+    bool is_addr = strcmp(name, "addr") == 0;
+    bool is_port = strcmp(name, "port") == 0;
+
+    if (!is_addr && !is_port && strcmp(name, "accepted") != 0)
+        return 0;
+    if (server == NULL)
+        lua_pushnil(L);
+    else if (is_addr)
+        lua_pushstring(L, server->ip);
+    else
+        lua_pushinteger(L, is_port ? server->port : (lua_Integer)server->accepted);
+    return 1;
+}
+
+/* ---- Connecting ---- */
+
+/* Places in the stack of tcp.connect: addresses as text, and how much of it was tried. */
+enum { HOST = 1, PORT, OPTIONS, DEADLINE, ADDRESSES, TRIED };
+
+static void
+on_connected(SXE *s)
+{
+    sxe__lua_wake_first(&sxe__lua_slot_of(s)->writers);
+}
+
+/* Take the next address; false: there is none. */
+static bool
+next_address(lua_State *L, char ip[IP_SIZE])
+{
+    lua_Integer tried = lua_tointeger(L, TRIED);
+    const char *address = lua_tostring(L, ADDRESSES) + tried;
+    size_t length = strcspn(address, " ");
+
+    if (length == 0 || length >= IP_SIZE)
+        return false;
+    memcpy(ip, address, length);
+    ip[length] = '\0';
+    lua_pushinteger(L, tried + (lua_Integer)length + (address[length] == ' '));
+    lua_replace(L, TRIED);
+    return true;
+}
+
+/* A socket that begins to connect; NULL with errno. */
+static SXE *
+begin_connect(lua_State *L, const char *ip)
+{
+    const char *from = "";
+    SXE *s;
+    int result;
+
+    if (lua_istable(L, OPTIONS) && lua_getfield(L, OPTIONS, "from") != LUA_TNIL)
+        from = sxe__lua_check_ip(L, -1);
+    s = sxe_new_tcp(NULL, from, 0, on_connected, sxe__lua_conn_on_read, sxe__lua_conn_on_close);
+    lua_settop(L, TRIED);
+    if (s == NULL)
+        return NULL;
+    sxe__lua_adopt(s)->timeout_ns = timeout_of(L, OPTIONS);
+    sxe_set_half_close(s, true);
+    result = sxe_connect(s, ip, sxe__lua_check_port(L, PORT));
+    if (result == 0)
+        return s;
+    sxe_close(s);
+    errno = -result;
+    return NULL;
+}
+
+static int go_on_connecting(lua_State *L, int status, lua_KContext handle);
+
+/* Try the addresses that are left; error is why the last one failed. */
+static int
+connect_next(lua_State *L, int error)
+{
+    char ip[IP_SIZE];
+
+    while (next_address(L, ip)) {
+        SXE *s = begin_connect(L, ip);
+
+        if (s != NULL)
+            return sxe__lua_park_in(L, &sxe__lua_slot_of(s)->writers,
+                                    (uint64_t)lua_tointeger(L, DEADLINE), go_on_connecting,
+                                    (lua_KContext)sxe_handle(s));
+        error = errno;
+    }
+    return sxe__lua_fail_errno(L, error, "connect");
+}
+
+static int
+go_on_connecting(lua_State *L, int status, lua_KContext handle)
+{
+    const struct sxe__lua_slot *slot =
+        sxe__lua_slot_at((uint32_t)handle, (uint32_t)(handle >> 32) & 0xffffff);
+    SXE *s = sxe__lua_socket(slot);
+
+    SXE_UNUSED_PARAMETER(status);
+    if (sxe__lua_woken(L) != SXE__LUA_EVENT) {
+        sxe_close(s);
+        return sxe__lua_fail_woken(L);
+    }
+    if (s == NULL)
+        return connect_next(L, slot == NULL || slot->error == 0 ? ECONNABORTED : slot->error);
+    sxe__lua_push_socket(L, SXE__LUA_CONN, s);
+    return 1;
+}
+
+static int
+go_on_resolved(lua_State *L, int status, lua_KContext context)
+{
+    int failed = sxe__lua_resolved(L);
+
+    SXE_UNUSED_PARAMETER(status);
+    SXE_UNUSED_PARAMETER(context);
+    if (failed > 0)
+        return failed;
+    lua_pushinteger(L, 0);
+    return connect_next(L, EADDRNOTAVAIL);
+}
+
+/* tcp.connect(host, port, {timeout =, from =}) */
+static int
+l_connect(lua_State *L)
+{
+    const char *host = luaL_checkstring(L, HOST);
+
+    sxe__lua_check_port(L, PORT);
+    lua_settop(L, OPTIONS);
+    timeout_of(L, OPTIONS);
+    sxe__lua_sockets_open(L);
+    lua_pushinteger(L, (lua_Integer)sxe__lua_deadline(L, OPTIONS));
+    if (!sxe__lua_is_ip(host))
+        return sxe__lua_resolve(L, host, (uint64_t)lua_tointeger(L, DEADLINE), go_on_resolved, 0);
+    lua_pushvalue(L, HOST);
+    lua_pushinteger(L, 0);
+    return connect_next(L, EINVAL);
+}
+
+int
+sxe__lua_open_tcp(lua_State *L)
+{
+    static const luaL_Reg functions[] = {{"serve", l_serve}, {"connect", l_connect}, {NULL, NULL}};
+    static const luaL_Reg server_methods[] = {{"close", l_server_close}, {NULL, NULL}};
+    static const struct sxe__lua_class_spec server_spec = {
+        .name = "sxe.tcp server", .methods = server_methods, .get = get_of_server};
+
+    sxe__lua_open_conn(L);
+    sxe__lua_register_class(L, SXE__LUA_TCP_SERVER, &server_spec);
+    servers = lua_newuserdatauv(L, SERVERS_MAX * sizeof(*servers), 0);
+    memset(servers, 0, SERVERS_MAX * sizeof(*servers));
+    lua_createtable(L, 0, 1);
+    lua_pushcfunction(L, forget_servers);
+    lua_setfield(L, -2, "__gc");
+    lua_setmetatable(L, -2);
+    luaL_ref(L, LUA_REGISTRYINDEX);
+    sxe__lua_open_resolve(L);
+    if (sxe_loop() == NULL)
+        sxe_register(CLIENTS_DEFAULT, 0);
+    luaL_newlib(L, functions);
+    return 1;
+}

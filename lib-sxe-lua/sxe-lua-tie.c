@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A tied table has none of the tied fields itself, so that each look at one comes to its metatable:
+ *
+ *     config = {}    its metatable   {fields = {port = <struct tied>}, __index, __newindex}
+ */
+#include "sxe-lua-core-private.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <string.h>
+
+struct tied {
+    enum sxe_lua_type type;
+    void *variable;
+    size_t size; /* of a string's array */
+};
+
+struct request {
+    const char *table;
+    const char *field;
+    struct tied tied;
+};
+
+static void
+push_variable(lua_State *L, const struct tied *tied)
+{
+    switch (tied->type) {
+    case SXE_LUA_BOOL:
+        lua_pushboolean(L, *(bool *)tied->variable);
+        break;
+    case SXE_LUA_INT:
+        lua_pushinteger(L, *(int *)tied->variable);
+        break;
+    case SXE_LUA_INT64:
+        lua_pushinteger(L, *(int64_t *)tied->variable);
+        break;
+    case SXE_LUA_DOUBLE:
+        lua_pushnumber(L, *(double *)tied->variable);
+        break;
+    case SXE_LUA_STRING:
+        lua_pushlstring(L, tied->variable, strnlen(tied->variable, tied->size));
+        break;
+    }
+}
+
+static int
+refuse_value(lua_State *L, const char *wanted)
+{
+    return luaL_error(L, "field '%s' is tied to a variable of C: %s expected, got %s",
+                      lua_tostring(L, 2), wanted, luaL_tolstring(L, 3, NULL));
+}
+
+static lua_Integer
+check_integer(lua_State *L, lua_Integer least, lua_Integer most)
+{
+    int is_integer;
+    lua_Integer value = lua_tointegerx(L, 3, &is_integer);
+
+    if (!is_integer || value < least || value > most)
+        refuse_value(L, most == INT_MAX ? "an int" : "an integer");
+    return value;
+}
+
+static void
+copy_text(lua_State *L, const struct tied *tied)
+{
+    size_t length;
+    const char *text = lua_tolstring(L, 3, &length);
+
+    if (text == NULL)
+        refuse_value(L, "a string");
+    if (length >= tied->size)
+        length = tied->size - 1;
+    memcpy(tied->variable, text, length);
+    ((char *)tied->variable)[length] = '\0';
+}
+
+static void
+assign_variable(lua_State *L, const struct tied *tied)
+{
+    switch (tied->type) {
+    case SXE_LUA_BOOL:
+        if (!lua_isboolean(L, 3))
+            refuse_value(L, "a boolean");
+        *(bool *)tied->variable = lua_toboolean(L, 3) != 0;
+        break;
+    case SXE_LUA_INT:
+        *(int *)tied->variable = (int)check_integer(L, INT_MIN, INT_MAX);
+        break;
+    case SXE_LUA_INT64:
+        *(int64_t *)tied->variable = check_integer(L, LUA_MININTEGER, LUA_MAXINTEGER);
+        break;
+    case SXE_LUA_DOUBLE:
+        if (!lua_isnumber(L, 3))
+            refuse_value(L, "a number");
+        *(double *)tied->variable = lua_tonumber(L, 3);
+        break;
+    case SXE_LUA_STRING:
+        copy_text(L, tied);
+        break;
+    }
+}
+
+/* What the key at index 2 is tied to; NULL: nothing. Upvalue 1 is fields. */
+static const struct tied *
+find(lua_State *L)
+{
+    const struct tied *tied;
+
+    lua_pushvalue(L, 2);
+    lua_rawget(L, lua_upvalueindex(1));
+    tied = lua_touserdata(L, -1);
+    lua_pop(L, 1);
+    return tied;
+}
+
+static int
+read_field(lua_State *L)
+{
+    const struct tied *tied = find(L);
+
+    if (tied == NULL)
+        return 0;
+    push_variable(L, tied);
+    return 1;
+}
+
+static int
+assign_field(lua_State *L)
+{
+    const struct tied *tied = find(L);
+
+    if (tied != NULL)
+        assign_variable(L, tied);
+    else
+        lua_rawset(L, 1);
+    return 0;
+}
+
+/* Push the fields of the table on top, which is given a metatable if it has none. */
+static void
+push_fields(lua_State *L, const char *table)
+{
+    static const luaL_Reg metamethods[] = {
+        {"__index", read_field}, {"__newindex", assign_field}, {NULL, NULL}};
+
+    if (luaL_getmetafield(L, -1, "sxe.fields") == LUA_TTABLE)
+        return;
+    if (lua_getmetatable(L, -1))
+        luaL_error(L, "%s has a metatable, no field can be tied", table);
+    lua_newtable(L);
+    lua_newtable(L);
+    lua_pushvalue(L, -1);
+    lua_setfield(L, -3, "sxe.fields");
+    lua_insert(L, -2);
+    lua_pushvalue(L, -2);
+    luaL_setfuncs(L, metamethods, 1);
+    lua_setmetatable(L, -3);
+}
+
+static int
+tie(lua_State *L)
+{
+    const struct request *request = lua_touserdata(L, 1);
+
+    lua_pushglobaltable(L);
+    lua_pushstring(L, request->table);
+    if (lua_rawget(L, -2) == LUA_TNIL) {
+        lua_newtable(L);
+        lua_pushstring(L, request->table);
+        lua_pushvalue(L, -2);
+        lua_rawset(L, -5);
+    }
+    if (!lua_istable(L, -1))
+        return luaL_error(L, "%s is no table, no field can be tied", request->table);
+    lua_pushstring(L, request->field);
+    lua_pushnil(L);
+    lua_rawset(L, -3);
+    push_fields(L, request->table);
+    lua_pushstring(L, request->field);
+    *(struct tied *)lua_newuserdatauv(L, sizeof(struct tied), 0) = request->tied;
+    lua_rawset(L, -3);
+    return 0;
+}
+
+static int
+tie_variable(struct sxe_lua *lua, struct request *request)
+{
+    if (lua == NULL)
+        return -EINVAL;
+    return sxe__lua_protect(lua, tie, request, "sxe_lua_tie");
+}
+
+int
+sxe_lua_tie_field(struct sxe_lua *lua, const char *table, const char *field, enum sxe_lua_type type,
+                  void *variable)
+{
+    struct request request = {table, field, {type, variable, 0}};
+
+    if (type == SXE_LUA_STRING || strchr("bild", (int)type) == NULL)
+        return -EINVAL;
+    return tie_variable(lua, &request);
+}
+
+int
+sxe_lua_tie_string(struct sxe_lua *lua, const char *table, const char *field, char *text,
+                   size_t size)
+{
+    struct request request = {table, field, {SXE_LUA_STRING, text, size}};
+
+    return size == 0 ? -EINVAL : tie_variable(lua, &request);
+}

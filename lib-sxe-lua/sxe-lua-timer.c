@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: require "sxe.timer": after(s, fn) and every(s, fn). A timer is a task that sleeps and then
+ * calls fn, which may wait, too; so one call is over before the next, and those that were missed
+ * meanwhile are left out.
+ */
+#include "sxe-lua-port.h"
+#include "sxe-lua-task-private.h"
+
+#define CLASS        "sxe.timer"
+#define PERIOD_S_MAX 3e9
+
+struct timer {
+    uint64_t task;
+    uint64_t due_ns;
+    uint64_t period_ns; /* 0: once */
+    bool is_stopped;
+    bool is_sleeping;
+};
+
+/* ---- In the timer's task: the timer is at 1, its function at 2 ---- */
+
+static int called(lua_State *L, int status, lua_KContext context);
+
+static int
+slept(lua_State *L, int status, lua_KContext context)
+{
+    struct timer *timer = lua_touserdata(L, 1);
+
+    SXE_UNUSED_PARAMETER(status);
+    SXE_UNUSED_PARAMETER(context);
+    timer->is_sleeping = false;
+    if (timer->is_stopped || sxe__lua_woken(L) != SXE__LUA_TIMEOUT)
+        return 0;
+    lua_pushcfunction(L, sxe__lua_message_handler);
+    lua_pushvalue(L, 2);
+    return called(L, lua_pcallk(L, 0, 0, 3, 0, called), 0);
+}
+
+static int
+sleep_until_due(lua_State *L, struct timer *timer)
+{
+    timer->is_sleeping = true;
+    return sxe__lua_park(L, timer->due_ns, NULL, NULL, slept, 0);
+}
+
+static int
+called(lua_State *L, int status, lua_KContext context)
+{
+    struct timer *timer = lua_touserdata(L, 1);
+    uint64_t now_ns = sxe_lua_get_port()->now_ns();
+
+    SXE_UNUSED_PARAMETER(context);
+    if (status != LUA_OK && status != LUA_YIELD) {
+        SCHEDULER->counters[SXE__LUA_TASKS_FAILED]++;
+        sxe__lua_log_error(L, "timer");
+    }
+    lua_settop(L, 2);
+    if (timer->period_ns == 0 || timer->is_stopped)
+        return 0;
+    timer->due_ns += timer->period_ns;
+    if (timer->due_ns < now_ns)
+        timer->due_ns = now_ns + timer->period_ns - (now_ns - timer->due_ns) % timer->period_ns;
+    return sleep_until_due(L, timer);
+}
+
+static int
+begin(lua_State *L)
+{
+    struct timer *timer = lua_touserdata(L, 1);
+
+    return timer->is_stopped ? 0 : sleep_until_due(L, timer);
+}
+
+/* ---- The module ---- */
+
+static int
+start(lua_State *L, bool is_repeated)
+{
+    uint64_t due_ns = sxe__lua_deadline(L, 1);
+    lua_Number period_s = luaL_checknumber(L, 1);
+    struct timer *timer;
+
+    luaL_checktype(L, 2, LUA_TFUNCTION);
+    luaL_argcheck(L, !is_repeated || period_s >= 1e-9, 1, "a period in seconds expected");
+    timer = lua_newuserdatauv(L, sizeof(*timer), 0);
+    *timer = (struct timer){.due_ns = due_ns};
+    if (is_repeated)
+        timer->period_ns = (uint64_t)(1e9 * (period_s < PERIOD_S_MAX ? period_s : PERIOD_S_MAX));
+    luaL_setmetatable(L, CLASS);
+    lua_pushcfunction(L, begin);
+    lua_pushvalue(L, -2);
+    lua_pushvalue(L, 2);
+    timer->task = sxe__lua_start(L, 2, false, NULL, NULL);
+    return timer->task != 0 ? 1 : sxe__lua_fail(L, "no task is free, or no memory for one");
+}
+
+static int
+l_after(lua_State *L)
+{
+    return start(L, false);
+}
+
+static int
+l_every(lua_State *L)
+{
+    return start(L, true);
+}
+
+static int
+l_stop(lua_State *L)
+{
+    struct timer *timer = luaL_checkudata(L, 1, CLASS);
+
+    timer->is_stopped = true;
+    if (timer->is_sleeping)
+        sxe__lua_wake(timer->task, SXE__LUA_EVENT);
+    return 0;
+}
+
+static const luaL_Reg methods[] = {{"stop", l_stop}, {"__close", l_stop}, {NULL, NULL}};
+static const luaL_Reg functions[] = {{"after", l_after}, {"every", l_every}, {NULL, NULL}};
+
+int
+sxe__lua_open_timer(lua_State *L)
+{
+    luaL_newmetatable(L, CLASS);
+    luaL_setfuncs(L, methods, 0);
+    lua_pushvalue(L, -1);
+    lua_setfield(L, -2, "__index");
+    luaL_newlib(L, functions);
+    return 1;
+}

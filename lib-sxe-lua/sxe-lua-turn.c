@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: when tasks run. Before the loop waits, those whose deadline has come are woken, and each
+ * that is ready runs once: so many at most, and for one time slice, since sockets wait meanwhile.
+ * What they write is sent in the same turn, as lib-sxe's own watcher comes later.
+ *
+ * Shape: a binary heap of the deadlines; those that are equal come in the order of parking.
+ *
+ *     heap[0] is the soonest      heap[i] <= heap[2i + 1], heap[2i + 2]
+ *     tasks[heap[i]].heap_place == i + 1
+ */
+#include "sxe-lua-task-private.h"
+
+/* ---- Deadlines ---- */
+
+static bool
+is_sooner(uint32_t a, uint32_t b)
+{
+    const struct sxe__lua_task *tasks = SCHEDULER->tasks;
+
+    if (tasks[a].deadline_ns != tasks[b].deadline_ns)
+        return tasks[a].deadline_ns < tasks[b].deadline_ns;
+    return sxe_pool_get_element_time_by_index(tasks, a) <
+           sxe_pool_get_element_time_by_index(tasks, b);
+}
+
+static void
+place(uint32_t index, uint32_t at)
+{
+    SCHEDULER->heap[at] = index;
+    SCHEDULER->tasks[index].heap_place = at + 1;
+}
+
+/* Place a task at a free place, or above it. */
+static void
+rise(uint32_t index, uint32_t at)
+{
+    while (at > 0 && is_sooner(index, SCHEDULER->heap[(at - 1) / 2])) {
+        place(SCHEDULER->heap[(at - 1) / 2], at);
+        at = (at - 1) / 2;
+    }
+    place(index, at);
+}
+
+/* Move what is below a free place up into it, down to the end; the place that is free then. */
+static uint32_t
+sink(uint32_t at)
+{
+    const uint32_t *heap = SCHEDULER->heap;
+
+    for (uint32_t below; (below = 2 * at + 1) < SCHEDULER->heap_used; at = below) {
+        if (below + 1 < SCHEDULER->heap_used && is_sooner(heap[below + 1], heap[below]))
+            below++;
+        place(heap[below], at);
+    }
+    return at;
+}
+
+void
+sxe__lua_heap_add(uint32_t index)
+{
+    rise(index, SCHEDULER->heap_used++);
+}
+
+void
+sxe__lua_heap_remove(uint32_t index)
+{
+    uint32_t at = SCHEDULER->tasks[index].heap_place - 1;
+    uint32_t last = SCHEDULER->heap[--SCHEDULER->heap_used];
+
+    if (last != index)
+        rise(last, sink(at));
+    SCHEDULER->tasks[index].heap_place = 0;
+}
+
+/* ---- The turn ---- */
+
+/* There will be one, and the loop does not wait before it: that is what an idle watcher is for. */
+void
+sxe__lua_turn_soon(void)
+{
+    if (SCHEDULER->loop != NULL)
+        ev_idle_start(SCHEDULER->loop, &SCHEDULER->no_wait);
+}
+
+static unsigned
+number_ready(void)
+{
+    return sxe_pool_get_number_in_state(SCHEDULER->tasks, SXE__LUA_READY);
+}
+
+static bool
+is_due(uint64_t now_ns)
+{
+    return SCHEDULER->heap_used > 0 && SCHEDULER->tasks[SCHEDULER->heap[0]].deadline_ns <= now_ns;
+}
+
+/* As many as can run in a turn. */
+static void
+wake_due(uint64_t now_ns)
+{
+    for (uint32_t i = 0; i < SCHEDULER->ready_max && is_due(now_ns); i++)
+        sxe__lua_wake_index(SCHEDULER->heap[0], SXE__LUA_TIMEOUT);
+}
+
+static void
+run_ready(void)
+{
+    unsigned count = number_ready();
+    uint64_t end_ns;
+
+    if (count == 0)
+        return;
+    if (count > SCHEDULER->ready_max)
+        count = SCHEDULER->ready_max;
+    end_ns = sxe_time_ns() + SCHEDULER->slice_ns;
+    do {
+        uint32_t index =
+            sxe_pool_set_oldest_element_state(SCHEDULER->tasks, SXE__LUA_READY, SXE__LUA_RUNNING);
+
+        /* Fewer than they were: one ended another that had not begun. */
+        if (index == SXE_NONE)
+            return;
+        sxe__lua_resume(index, NULL);
+    } while (--count > 0 && sxe_time_ns() < end_ns);
+}
+
+/* A timer of libev's, to end the loop's wait in time. It is moved only when something is due
+ * earlier than it; firing too early does no harm. */
+static void
+arm(struct ev_loop *loop, uint64_t now_ns)
+{
+    uint64_t due_ns = SCHEDULER->tasks[SCHEDULER->heap[0]].deadline_ns;
+
+    if (ev_is_active(&SCHEDULER->alarm) && SCHEDULER->alarm_ns <= due_ns)
+        return;
+    ev_timer_stop(loop, &SCHEDULER->alarm);
+    ev_timer_set(&SCHEDULER->alarm, (double)(due_ns - now_ns) / (double)SXE_NS_PER_SECOND, 0);
+    ev_timer_start(loop, &SCHEDULER->alarm);
+    SCHEDULER->alarm_ns = due_ns;
+}
+
+static void
+before_wait(struct ev_loop *loop, ev_prepare *watcher, int events)
+{
+    uint64_t now_ns = sxe_time_turn_ns();
+
+    SXE_UNUSED_PARAMETER(watcher);
+    SXE_UNUSED_PARAMETER(events);
+    wake_due(now_ns);
+    run_ready();
+    sxe__lua_relieve();
+    if (number_ready() > 0 || is_due(now_ns)) {
+        sxe__lua_turn_soon();
+        return;
+    }
+    ev_idle_stop(loop, &SCHEDULER->no_wait);
+    if (SCHEDULER->heap_used > 0)
+        arm(loop, now_ns);
+    else
+        ev_timer_stop(loop, &SCHEDULER->alarm);
+}
+
+static void
+do_nothing_more(struct ev_loop *loop, ev_idle *watcher, int events)
+{
+    SXE_UNUSED_PARAMETER(loop);
+    SXE_UNUSED_PARAMETER(watcher);
+    SXE_UNUSED_PARAMETER(events);
+}
+
+static void
+on_alarm(struct ev_loop *loop, ev_timer *watcher, int events)
+{
+    SXE_UNUSED_PARAMETER(loop);
+    SXE_UNUSED_PARAMETER(watcher);
+    SXE_UNUSED_PARAMETER(events);
+    sxe__lua_turn_soon();
+}
+
+void
+sxe__lua_tasks_start(struct ev_loop *loop)
+{
+    SCHEDULER->loop = loop;
+    ev_prepare_init(&SCHEDULER->before_wait, before_wait);
+    ev_idle_init(&SCHEDULER->no_wait, do_nothing_more);
+    ev_timer_init(&SCHEDULER->alarm, on_alarm, 0, 0);
+    ev_prepare_start(loop, &SCHEDULER->before_wait);
+    /* It does not keep the loop running: tasks that are ready or have a deadline do. */
+    ev_unref(loop);
+    /* libev's arrays grow now, not later. */
+    ev_idle_start(loop, &SCHEDULER->no_wait);
+    ev_timer_start(loop, &SCHEDULER->alarm);
+    ev_timer_stop(loop, &SCHEDULER->alarm);
+}
+
+void
+sxe__lua_turn_stop(void)
+{
+    struct ev_loop *loop = SCHEDULER->loop;
+
+    if (loop == NULL)
+        return;
+    ev_ref(loop);
+    ev_prepare_stop(loop, &SCHEDULER->before_wait);
+    ev_idle_stop(loop, &SCHEDULER->no_wait);
+    ev_timer_stop(loop, &SCHEDULER->alarm);
+    SCHEDULER->loop = NULL;
+}

@@ -1,0 +1,432 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: require "sxe.udp": udp.open, udp.serve, socket:recvfrom, :sendto, :close.
+ *
+ * A datagram is there only while lib-sxe shows it. It is kept in a ring of bytes, a userdata of the
+ * state's, until a task takes it; while there is no room for one more, the socket is not read and
+ * the kernel keeps them.
+ *
+ *     on_read --> [ length sender bytes.. | length sender bytes.. |      ] --> recvfrom
+ */
+#include "sxe-lua-socket-private.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <string.h>
+
+#include "sxe-lua-task-private.h"
+
+enum {
+    SOCKETS_DEFAULT = 8,   /* what a script may open without sxe_register */
+    RING_DATAGRAMS = 4,    /* of the largest size, at least */
+    ADDRESS_SIZE = 28,     /* an IPv6 one */
+    RETRY_NS = 1000 * 1000 /* when the kernel has no room to send */
+};
+
+struct datagram {
+    uint32_t length;
+    uint32_t address_length;
+    unsigned char address[ADDRESS_SIZE];
+};
+
+struct ring {
+    int reference; /* to this, in the registry */
+    uint32_t size;
+    uint32_t largest; /* of a datagram with its head */
+    uint32_t first;
+    uint32_t used;
+    char bytes[];
+};
+
+static void
+put(struct ring *ring, const void *data, size_t length)
+{
+    uint32_t at = (ring->first + ring->used) % ring->size;
+    size_t part = length < ring->size - at ? length : ring->size - at;
+
+    memcpy(ring->bytes + at, data, part);
+    memcpy(ring->bytes, (const char *)data + part, length - part);
+    ring->used += (uint32_t)length;
+}
+
+static void
+take(struct ring *ring, void *data, size_t length)
+{
+    size_t part = length < ring->size - ring->first ? length : ring->size - ring->first;
+
+    memcpy(data, ring->bytes + ring->first, part);
+    memcpy((char *)data + part, ring->bytes, length - part);
+    ring->first = (ring->first + (uint32_t)length) % ring->size;
+    ring->used -= (uint32_t)length;
+}
+
+static bool
+has_room(const struct ring *ring)
+{
+    return ring->size - ring->used >= ring->largest;
+}
+
+/* ---- Receiving ---- */
+
+static void
+on_read(SXE *s, int length)
+{
+    struct datagram datagram = {.length = (uint32_t)length};
+    struct ring *ring = s->user_data;
+    const struct sockaddr *sender = sxe_peer_address(s, &datagram.address_length);
+
+    memcpy(datagram.address, sender, datagram.address_length);
+    put(ring, &datagram, sizeof(datagram));
+    put(ring, SXE_BUF(s), (size_t)length);
+    if (!has_room(ring))
+        sxe_pause(s);
+    sxe__lua_wake_first(&sxe__lua_slot_of(s)->readers);
+}
+
+static SXE *
+check(lua_State *L, struct sxe__lua_slot **slot)
+{
+    SXE *s = sxe__lua_check_socket(L, 1, SXE__LUA_UDP, slot);
+
+    return s == NULL || ((*slot)->flags & SXE__LUA_SHUT) ? NULL : s;
+}
+
+static void
+push_address(lua_State *L, const struct datagram *datagram)
+{
+    const struct sockaddr_in *in4 = (const struct sockaddr_in *)(const void *)datagram->address;
+    const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)(const void *)datagram->address;
+    bool is_ipv6 = in4->sin_family == AF_INET6;
+    char text[INET6_ADDRSTRLEN];
+
+    inet_ntop(in4->sin_family, is_ipv6 ? (const void *)&in6->sin6_addr : &in4->sin_addr, text,
+              sizeof(text));
+    lua_pushstring(L, text);
+    lua_pushinteger(L, ntohs(is_ipv6 ? in6->sin6_port : in4->sin_port));
+}
+
+/* data, ip, port */
+static int
+push_datagram(lua_State *L, SXE *s)
+{
+    struct ring *ring = s->user_data;
+    struct datagram datagram;
+    luaL_Buffer data;
+    char *room;
+
+    /* What may raise comes first: then none is lost. */
+    room = luaL_buffinitsize(L, &data, ring->largest);
+    take(ring, &datagram, sizeof(datagram));
+    take(ring, room, datagram.length);
+    if (has_room(ring))
+        sxe_resume(s, SXE_RESUME_WHEN_MORE);
+    luaL_pushresultsize(&data, datagram.length);
+    push_address(L, &datagram);
+    return 3;
+}
+
+static int
+go_on_receiving(lua_State *L, int status, lua_KContext deadline_ns)
+{
+    struct sxe__lua_slot *slot;
+    SXE *s = check(L, &slot);
+
+    if (status == LUA_YIELD && sxe__lua_woken(L) != SXE__LUA_EVENT)
+        return sxe__lua_fail_woken(L);
+    if (s == NULL)
+        return sxe__lua_fail(L, "closed");
+    if (((struct ring *)s->user_data)->used > 0)
+        return push_datagram(L, s);
+    return sxe__lua_park_in(L, &slot->readers, (uint64_t)deadline_ns, go_on_receiving, deadline_ns);
+}
+
+/* s:recvfrom(timeout) */
+static int
+l_recvfrom(lua_State *L)
+{
+    struct sxe__lua_slot *slot;
+
+    if (check(L, &slot) == NULL)
+        return sxe__lua_fail(L, "closed");
+    return go_on_receiving(L, LUA_OK, (lua_KContext)sxe__lua_slot_deadline(L, 2, slot));
+}
+
+/* ---- Sending ---- */
+
+/* Places in the stack of sendto. */
+enum { DATA = 2, HOST, PORT, TIMEOUT, DEADLINE, ADDRESSES };
+
+/* The first of the addresses as a sockaddr; its length, 0: it is none. */
+static socklen_t
+parse(lua_State *L, struct sockaddr_storage *to)
+{
+    struct sockaddr_in *in4 = (struct sockaddr_in *)to;
+    struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)to;
+    const char *addresses = lua_tostring(L, ADDRESSES);
+    size_t length = strcspn(addresses, " ");
+    uint16_t port = htons(sxe__lua_check_port(L, PORT));
+    char ip[INET6_ADDRSTRLEN];
+
+    memset(to, 0, sizeof(*to));
+    if (length >= sizeof(ip))
+        return 0;
+    memcpy(ip, addresses, length);
+    ip[length] = '\0';
+    in4->sin_family = AF_INET;
+    in4->sin_port = port;
+    if (inet_pton(AF_INET, ip, &in4->sin_addr) == 1)
+        return sizeof(*in4);
+    in6->sin6_family = AF_INET6;
+    in6->sin6_port = port;
+    return inet_pton(AF_INET6, ip, &in6->sin6_addr) == 1 ? sizeof(*in6) : 0;
+}
+
+static int send_again(lua_State *L, int status, lua_KContext context);
+
+/* The kernel's room for datagrams is free again soon; nothing says when. */
+static int
+wait_to_send(lua_State *L)
+{
+    uint64_t now_ns = sxe_time_turn_ns();
+    uint64_t deadline_ns = (uint64_t)lua_tointeger(L, DEADLINE);
+
+    if (deadline_ns != 0 && deadline_ns <= now_ns)
+        return sxe__lua_fail(L, "timeout");
+    return sxe__lua_park(L, now_ns + RETRY_NS, NULL, NULL, send_again, 0);
+}
+
+static int
+send_now(lua_State *L)
+{
+    struct sxe__lua_slot *slot;
+    SXE *s = check(L, &slot);
+    struct sockaddr_storage to;
+    socklen_t to_length = parse(L, &to);
+    size_t length;
+    const char *data = lua_tolstring(L, DATA, &length);
+    int result;
+
+    if (s == NULL)
+        return sxe__lua_fail(L, "closed");
+    if (length > UINT16_MAX)
+        return sxe__lua_fail_errno(L, EMSGSIZE, "sendto");
+    result = to_length == 0
+                 ? -EADDRNOTAVAIL
+                 : sxe_write_to(s, data, (unsigned)length, (struct sockaddr *)&to, to_length);
+    if (result == -EAGAIN)
+        return wait_to_send(L);
+    return sxe__lua_result(L, result, "sendto");
+}
+
+static int
+send_again(lua_State *L, int status, lua_KContext context)
+{
+    SXE_UNUSED_PARAMETER(status);
+    SXE_UNUSED_PARAMETER(context);
+    if (sxe__lua_woken(L) == SXE__LUA_CANCELLED)
+        return sxe__lua_fail_woken(L);
+    return send_now(L);
+}
+
+static int
+go_on_resolved(lua_State *L, int status, lua_KContext context)
+{
+    int failed = sxe__lua_resolved(L);
+
+    SXE_UNUSED_PARAMETER(status);
+    SXE_UNUSED_PARAMETER(context);
+    return failed > 0 ? failed : send_now(L);
+}
+
+/* s:sendto(data, host, port, timeout) */
+static int
+l_sendto(lua_State *L)
+{
+    struct sxe__lua_slot *slot;
+    SXE *s = check(L, &slot);
+    const char *host = luaL_checkstring(L, HOST);
+    uint64_t deadline_ns;
+
+    luaL_checkstring(L, DATA);
+    sxe__lua_check_port(L, PORT);
+    lua_settop(L, TIMEOUT);
+    if (s == NULL)
+        return sxe__lua_fail(L, "closed");
+    deadline_ns = sxe__lua_slot_deadline(L, TIMEOUT, slot);
+    lua_pushinteger(L, (lua_Integer)deadline_ns);
+    if (!sxe__lua_is_ip(host))
+        return sxe__lua_resolve(L, host, deadline_ns, go_on_resolved, 0);
+    lua_pushvalue(L, HOST);
+    return send_now(L);
+}
+
+/* ---- Opening and closing ---- */
+
+static void
+close_socket(lua_State *L, SXE *s)
+{
+    struct sxe__lua_slot *slot = sxe__lua_slot_of(s);
+
+    slot->flags |= SXE__LUA_SHUT;
+    luaL_unref(L, LUA_REGISTRYINDEX, ((struct ring *)s->user_data)->reference);
+    sxe_close(s);
+    sxe__lua_wake_waiting(slot);
+}
+
+static int
+l_close(lua_State *L)
+{
+    struct sxe__lua_slot *slot;
+    SXE *s = check(L, &slot);
+
+    if (s == NULL)
+        return sxe__lua_fail(L, "closed");
+    close_socket(L, s);
+    lua_pushboolean(L, 1);
+    return 1;
+}
+
+/* Push a ring on the stack, and keep it in the registry. */
+static struct ring *
+make_ring(lua_State *L)
+{
+    uint32_t largest = (uint32_t)sizeof(struct datagram) + sxe_get_config()->chunk_size;
+    uint32_t size = RING_DATAGRAMS * largest;
+    struct ring *ring = lua_newuserdatauv(L, sizeof(*ring) + size, 0);
+
+    *ring = (struct ring){.size = size, .largest = largest};
+    ring->reference = luaL_ref(L, LUA_REGISTRYINDEX);
+    return ring;
+}
+
+/* Push the socket and return 1, or nil and what follows it. */
+static int
+open_socket(lua_State *L, const char *ip, uint16_t port)
+{
+    struct ring *ring;
+    SXE *s;
+    int result;
+
+    sxe__lua_sockets_open(L);
+    ring = make_ring(L);
+    s = sxe_new_udp(NULL, ip, port, on_read);
+    result = s == NULL ? -errno : 0;
+    if (s != NULL) {
+        sxe__lua_adopt(s);
+        s->user_data = ring;
+        result = sxe_listen(s);
+    }
+    if (result == 0) {
+        sxe__lua_push_socket(L, SXE__LUA_UDP, s);
+        return 1;
+    }
+    luaL_unref(L, LUA_REGISTRYINDEX, ring->reference);
+    sxe_close(s);
+    return sxe__lua_fail_errno(L, -result, "udp.open");
+}
+
+/* udp.open(ip, port) */
+static int
+l_open(lua_State *L)
+{
+    const char *ip = sxe__lua_check_ip(L, 1);
+
+    return open_socket(L, ip, sxe__lua_check_port(L, 2));
+}
+
+/* The task of udp.serve ended. */
+static void
+served(lua_State *L, int status, int results, void *user)
+{
+    SXE *s = sxe_loop() == NULL ? NULL : sxe_from_handle((uintptr_t)user);
+
+    SXE_UNUSED_PARAMETER(results);
+    if (status != LUA_OK && status != LUA_YIELD)
+        sxe__lua_log_error(L, "udp socket");
+    if (s != NULL && !(sxe__lua_slot_of(s)->flags & SXE__LUA_SHUT))
+        close_socket(L, s);
+}
+
+/* ip, port, function: what udp.serve got. */
+static int
+serve(lua_State *L)
+{
+    const char *ip = lua_tostring(L, lua_upvalueindex(1));
+    uint16_t port = (uint16_t)lua_tointeger(L, lua_upvalueindex(2));
+    uint32_t generation, index;
+    SXE *s;
+
+    lua_settop(L, 0);
+    if (open_socket(L, ip, port) != 1)
+        return luaL_error(L, "udp.serve cannot open %s port %d: %s", ip, (int)port,
+                          lua_tostring(L, 2));
+    index = sxe__lua_check_handle(L, 1, SXE__LUA_UDP, &generation);
+    s = sxe__lua_socket(sxe__lua_slot_at(index, generation));
+    lua_pushvalue(L, lua_upvalueindex(3));
+    lua_pushvalue(L, 1);
+    if (sxe__lua_start(L, 1, false, served, (void *)(uintptr_t)sxe_handle(s)) == 0) {
+        close_socket(L, s);
+        return luaL_error(L, "udp.serve: no task is free");
+    }
+    return 1;
+}
+
+/* udp.serve(ip, port, function) runs function(socket) as a task, and closes the socket at its end.
+ * */
+static int
+l_serve(lua_State *L)
+{
+    sxe__lua_check_ip(L, 1);
+    sxe__lua_check_port(L, 2);
+    luaL_checktype(L, 3, LUA_TFUNCTION);
+    lua_settop(L, 3);
+    lua_pushcclosure(L, serve, 3);
+    if (sxe_loop() != NULL) {
+        lua_call(L, 0, 1);
+        return 1;
+    }
+    sxe_register(1, 0);
+    sxe__lua_queue(L);
+    return 0;
+}
+
+static int
+get(lua_State *L, uint32_t index, uint32_t generation, const char *name)
+{
+    const struct sxe__lua_slot *slot = sxe__lua_slot_at(index, generation);
+
+    if (strcmp(name, "timeout") != 0)
+        return sxe__lua_push_address(L, sxe__lua_socket(slot), name);
+    sxe__lua_push_timeout(L, slot);
+    return 1;
+}
+
+static int
+set(lua_State *L, uint32_t index, uint32_t generation, const char *name)
+{
+    struct sxe__lua_slot *slot = sxe__lua_slot_at(index, generation);
+
+    if (strcmp(name, "timeout") != 0)
+        return 0;
+    if (sxe__lua_socket(slot) != NULL)
+        slot->timeout_ns = sxe__lua_check_timeout(L, 3);
+    return 1;
+}
+
+int
+sxe__lua_open_udp(lua_State *L)
+{
+    static const luaL_Reg functions[] = {{"open", l_open}, {"serve", l_serve}, {NULL, NULL}};
+    static const luaL_Reg methods[] = {
+        {"recvfrom", l_recvfrom}, {"sendto", l_sendto}, {"close", l_close}, {NULL, NULL}};
+    static const struct sxe__lua_class_spec spec = {
+        .name = "sxe.udp socket", .methods = methods, .get = get, .set = set};
+
+    sxe__lua_register_class(L, SXE__LUA_UDP, &spec);
+    sxe__lua_open_resolve(L);
+    if (sxe_loop() == NULL)
+        sxe_register(SOCKETS_DEFAULT, 0);
+    luaL_newlib(L, functions);
+    return 1;
+}

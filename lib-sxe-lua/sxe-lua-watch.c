@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * One thread a process looks after all states. It touches nothing of Lua: what has to happen to a
+ * state happens in its own thread, in a hook, which a signal sets (lua_sethook may be called
+ * there). So Lua runs without a hook as long as it does not run for long.
+ */
+#include "sxe-lua-core-private.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+
+enum { TICK_MS = 10, BLOCKED_MS = 100 };
+
+#define SIGNAL SIGRTMIN
+
+static struct {
+    pthread_mutex_t lock; /* of all of this */
+    struct sxe_lua *first;
+    pthread_t thread;
+    bool has_thread;
+} dog = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+#define LOAD(field)         __atomic_load_n(&(field), __ATOMIC_ACQUIRE)
+#define STORE(field, value) __atomic_store_n(&(field), (value), __ATOMIC_RELEASE)
+
+/* ---- In the loop's thread ---- */
+
+static uint64_t
+thread_cpu_ns(void)
+{
+    struct timespec used = {0};
+
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+    return (uint64_t)used.tv_sec * SXE_NS_PER_SECOND + (uint64_t)used.tv_nsec;
+}
+
+static enum sxe__lua_demand
+demand_of(const struct sxe__lua_watch *watch)
+{
+    if (LOAD(watch->asked_sequence) != LOAD(watch->sequence))
+        return SXE__LUA_NO_DEMAND;
+    return (enum sxe__lua_demand)LOAD(watch->demand);
+}
+
+/* Where L is, for messages: the script's line, and if a function of C returns to it, its name. */
+static void
+push_place(lua_State *L, lua_Debug *ar)
+{
+    lua_Debug caller = *ar;
+    const char *name;
+    int level = 0;
+
+    lua_getinfo(L, "nS", ar);
+    do
+        lua_getinfo(L, "Sl", &caller);
+    while (caller.currentline < 0 && lua_getstack(L, ++level, &caller));
+    name = level > 0 ? ar->name : NULL;
+    lua_pushfstring(L, "%s%s%s:%d", name != NULL ? name : "", name != NULL ? " at " : "",
+                    caller.short_src, caller.currentline);
+}
+
+static void
+log_if_blocked(lua_State *L, lua_Debug *ar, uint64_t asked_ns)
+{
+    uint64_t late_ms = (sxe_time_ns() - asked_ns) / SXE_NS_PER_MS;
+
+    if (late_ms < BLOCKED_MS)
+        return;
+    push_place(L, ar);
+    SXE_WARN("loop blocked %llu ms in %s", (unsigned long long)late_ms, lua_tostring(L, -1));
+    lua_pop(L, 1);
+}
+
+static void
+make_way(lua_State *L, struct sxe__lua_watch *watch)
+{
+    uint64_t used = LOAD(watch->asked_cpu_ns) - LOAD(watch->start_cpu_ns);
+
+    if (!sxe__lua_may_yield(L))
+        return;
+    *watch->top->spent_ns += used;
+    watch->top->spent_ns = NULL;
+    sxe__lua_make_way(L);
+}
+
+static void interrupt(lua_State *L, lua_Debug *ar);
+
+/* Called by the signal handler, too. */
+static void
+set_hook(struct sxe__lua_watch *watch, lua_State *L)
+{
+    /* A function of C that returns need not be disturbed again once there was an error. */
+    const int mask =
+        LOAD(watch->demand) == SXE__LUA_END ? LUA_MASKCOUNT : LUA_MASKCOUNT | LUA_MASKRET;
+
+    if (lua_gethook(L) != interrupt)
+        watch->replaced =
+            (struct sxe__lua_hook){L, lua_gethook(L), lua_gethookmask(L), lua_gethookcount(L)};
+    lua_sethook(L, interrupt, mask, 1);
+}
+
+/* The script's hook comes back, unless another coroutine was hooked since. */
+static void
+clear_hook(const struct sxe__lua_hook *replaced, lua_State *L)
+{
+    if (replaced->L == L)
+        lua_sethook(L, replaced->function, replaced->mask, replaced->count);
+    else
+        lua_sethook(L, NULL, 0, 0);
+}
+
+static void
+interrupt(lua_State *L, lua_Debug *ar)
+{
+    struct sxe_lua *lua = sxe__lua_current();
+    struct sxe__lua_watch *watch = &lua->watch;
+    enum sxe__lua_demand demand = demand_of(watch);
+
+    clear_hook(&watch->replaced, L);
+    if (demand == SXE__LUA_NO_DEMAND)
+        return;
+    log_if_blocked(L, ar, LOAD(watch->asked_ns));
+    STORE(watch->asked_ns, sxe_time_ns());
+    if (demand == SXE__LUA_END || (demand == SXE__LUA_MAKE_WAY && ar->event != LUA_HOOKCOUNT))
+        set_hook(watch, L);
+    else
+        STORE(watch->demand, SXE__LUA_NO_DEMAND);
+    if (demand >= SXE__LUA_RAISE) {
+        push_place(L, ar);
+        luaL_error(L, "%s: handler exceeded %d ms of CPU", lua_tostring(L, -1),
+                   (int)lua->config.cpu_ms);
+    }
+    if (demand == SXE__LUA_MAKE_WAY && ar->event == LUA_HOOKCOUNT)
+        make_way(L, watch);
+}
+
+static void
+on_signal(int number)
+{
+    struct sxe_lua *lua = sxe__lua_current();
+
+    (void)number;
+    if (lua != NULL && demand_of(&lua->watch) != SXE__LUA_NO_DEMAND)
+        set_hook(&lua->watch, lua->watch.running);
+}
+
+void
+sxe__lua_watch_switch(struct sxe_lua *lua, lua_State *running)
+{
+    lua->watch.running = running;
+    if (SXE_UNLIKELY(LOAD(lua->watch.demand) != SXE__LUA_NO_DEMAND) &&
+        demand_of(&lua->watch) != SXE__LUA_NO_DEMAND)
+        set_hook(&lua->watch, running);
+}
+
+void
+sxe__lua_watch_enter(struct sxe__lua_watched *watched, lua_State *L, uint64_t *spent_ns)
+{
+    struct sxe_lua *lua = sxe__lua_current();
+    struct sxe__lua_watch *watch = &lua->watch;
+
+    *watched = (struct sxe__lua_watched){L, spent_ns, watch->top, watch->running};
+    watch->top = watched;
+    sxe__lua_watch_switch(lua, L);
+    if (watched->interrupted != NULL)
+        return;
+    STORE(watch->spent_ns, *spent_ns);
+    STORE(watch->start_cpu_ns, *spent_ns > 0 ? watch->cpu_ns() : 0);
+    STORE(watch->sequence, watch->sequence + 1);
+}
+
+void
+sxe__lua_watch_leave(struct sxe__lua_watched *watched)
+{
+    struct sxe_lua *lua = sxe__lua_current();
+    struct sxe__lua_watch *watch = &lua->watch;
+
+    if (watched->spent_ns != NULL) /* it did not make way, but waits, or has ended */
+        *watched->spent_ns = 0;
+    watch->top = watched->interrupted;
+    if (watch->top != NULL) {
+        sxe__lua_watch_switch(lua, watched->running);
+        return;
+    }
+    STORE(watch->sequence, watch->sequence + 1);
+    watch->running = NULL;
+}
+
+/* ---- In the watchdog's thread ---- */
+
+static enum sxe__lua_demand
+choose_demand(struct sxe_lua *lua, uint64_t used_ns)
+{
+    struct sxe__lua_watch *watch = &lua->watch;
+    const enum sxe__lua_demand pending = demand_of(watch);
+
+    if (LOAD(watch->spent_ns) + used_ns < lua->config.cpu_ms * SXE_NS_PER_MS)
+        return used_ns < lua->config.slice_ms * SXE_NS_PER_MS ? SXE__LUA_ANSWER : SXE__LUA_MAKE_WAY;
+    if (watch->has_raised && pending != SXE__LUA_RAISE)
+        return SXE__LUA_END;
+    watch->has_raised = true;
+    return SXE__LUA_RAISE;
+}
+
+/* Where that is, only the loop's thread can tell, and does when it is back. */
+static void
+complain(struct sxe__lua_watch *watch, uint64_t now_ns)
+{
+    uint64_t blocked_ns = now_ns - LOAD(watch->asked_ns);
+
+    if (blocked_ns < watch->complain_ns)
+        return;
+    SXE_WARN("loop blocked %llu ms so far, by a function of C that does not return",
+             (unsigned long long)(blocked_ns / SXE_NS_PER_MS));
+    watch->complain_ns *= 2;
+}
+
+void
+sxe__lua_watch_look(struct sxe_lua *lua, uint64_t cpu_ns, uint64_t now_ns)
+{
+    struct sxe__lua_watch *watch = &lua->watch;
+    uint32_t sequence = LOAD(watch->sequence);
+
+    if (sequence != watch->seen_sequence || sequence % 2 == 0) {
+        watch->seen_sequence = sequence;
+        watch->has_raised = false;
+        watch->complain_ns = SXE_NS_PER_SECOND;
+        if (LOAD(watch->start_cpu_ns) == 0)
+            STORE(watch->start_cpu_ns, cpu_ns);
+        return;
+    }
+    enum sxe__lua_demand demand = choose_demand(lua, cpu_ns - LOAD(watch->start_cpu_ns));
+
+    if (demand_of(watch) == SXE__LUA_NO_DEMAND)
+        STORE(watch->asked_ns, now_ns);
+    else
+        complain(watch, now_ns);
+    STORE(watch->asked_cpu_ns, cpu_ns);
+    STORE(watch->demand, demand);
+    STORE(watch->asked_sequence, sequence);
+    pthread_kill(watch->thread, SIGNAL);
+}
+
+static void
+look_at_all(void)
+{
+    uint64_t now_ns = sxe_time_ns();
+
+    for (struct sxe_lua *lua = dog.first; lua != NULL; lua = lua->watch.next) {
+        struct timespec used = {0};
+
+        clock_gettime(lua->watch.thread_clock, &used);
+        sxe__lua_watch_look(lua, (uint64_t)used.tv_sec * SXE_NS_PER_SECOND + (uint64_t)used.tv_nsec,
+                            now_ns);
+    }
+}
+
+static void *
+watch_all(void *unused)
+{
+    bool has_work = true;
+
+    while (has_work) {
+        poll(NULL, 0, TICK_MS);
+        pthread_mutex_lock(&dog.lock);
+        look_at_all();
+        has_work = dog.first != NULL;
+        pthread_mutex_unlock(&dog.lock);
+    }
+    return unused;
+}
+
+/* ---- The thread ---- */
+
+static void
+lock(void)
+{
+    pthread_mutex_lock(&dog.lock);
+}
+
+static void
+unlock(void)
+{
+    pthread_mutex_unlock(&dog.lock);
+}
+
+static void
+begin_child(void)
+{
+    dog.has_thread = false;
+    unlock();
+}
+
+static void
+prepare_process(void)
+{
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+
+    sigaction(SIGNAL, &action, NULL);
+    pthread_atfork(lock, unlock, begin_child);
+}
+
+static int
+start_thread(void)
+{
+    sigset_t all, before;
+    int error;
+
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    error = pthread_create(&dog.thread, NULL, watch_all, NULL);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    dog.has_thread = error == 0;
+    return -error;
+}
+
+static bool
+is_listed(const struct sxe_lua *lua)
+{
+    const struct sxe_lua *listed = dog.first;
+
+    while (listed != NULL && listed != lua)
+        listed = listed->watch.next;
+    return listed == lua;
+}
+
+int
+sxe__lua_watch_start(struct sxe_lua *lua)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    int result = 0;
+
+    pthread_once(&once, prepare_process);
+    lua->watch.thread = pthread_self();
+    lua->watch.cpu_ns = thread_cpu_ns;
+    pthread_getcpuclockid(lua->watch.thread, &lua->watch.thread_clock);
+    lock();
+    if (!is_listed(lua)) {
+        lua->watch.next = dog.first;
+        dog.first = lua;
+    }
+    if (!dog.has_thread)
+        result = start_thread();
+    unlock();
+    return result;
+}
+
+void
+sxe__lua_watch_stop(struct sxe_lua *lua)
+{
+    struct sxe_lua **link = &dog.first;
+    bool is_last;
+
+    lock();
+    while (*link != lua)
+        link = &(*link)->watch.next;
+    *link = lua->watch.next;
+    is_last = dog.first == NULL && dog.has_thread;
+    dog.has_thread = dog.has_thread && !is_last;
+    unlock();
+    if (is_last)
+        pthread_join(dog.thread, NULL);
+}

@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: MIT */
+#include "sxe-lua.h"
+
+#include <errno.h>
+#include <lualib.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sxe-lua-core-private.h"
+
+struct sxe_log_control sxe__lua_log = SXE_LOG_CONTROL_INIT("sxe-lua");
+
+/* In the registry: what the script's top level returned. */
+static const char script_key = 0;
+
+static _Thread_local struct sxe_lua *current __attribute__((tls_model("initial-exec")));
+
+struct sxe_lua *
+sxe__lua_current(void)
+{
+    return current;
+}
+
+lua_State *
+sxe__lua_main(struct sxe_lua *lua)
+{
+    return lua->main;
+}
+
+const struct sxe_lua_config *
+sxe__lua_config(void)
+{
+    return &current->config;
+}
+
+/* ---- Making one ---- */
+
+static void
+fill_in(struct sxe_lua_config *config)
+{
+    if (config->memory_max == 0)
+        config->memory_max = (size_t)256 << 20;
+    if (config->tasks == 0)
+        config->tasks = 16384;
+    if (config->ready_max == 0)
+        config->ready_max = 256;
+    if (config->cpu_ms == 0)
+        config->cpu_ms = 1000;
+    if (config->slice_ms == 0)
+        config->slice_ms = 10;
+}
+
+/* lua_WarnFunction: an error in a finalizer, or warn(), in pieces. */
+static void
+log_warning(void *user, const char *piece, int is_continued)
+{
+    static _Thread_local char line[SXE_LOG_LINE_MAX];
+    size_t used = strlen(line);
+
+    (void)user;
+    if (used == 0 && !is_continued && *piece == '@') /* "@on" and "@off" are for lua.c's */
+        return;
+    snprintf(line + used, sizeof(line) - used, "%s", piece);
+    if (is_continued)
+        return;
+    SXE_WARN("%s", line);
+    line[0] = '\0';
+}
+
+static void
+open_arguments(lua_State *L, const struct sxe_lua_config *config)
+{
+    lua_createtable(L, config->argc, 1);
+    for (int i = 0; i < config->argc; i++) {
+        lua_pushstring(L, config->argv[i]);
+        lua_rawseti(L, -2, i);
+    }
+    lua_setglobal(L, "arg");
+}
+
+/* The module "sxe" and, unless they are not wanted, its names as globals. */
+static void
+open_compat(lua_State *L)
+{
+    lua_pushcfunction(L, sxe__lua_open_compat);
+    lua_call(L, 0, 1);
+    lua_getfield(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
+    lua_pushvalue(L, -2);
+    lua_setfield(L, -2, "sxe");
+    lua_pop(L, 1);
+    if (!sxe__lua_config()->is_bare) {
+        lua_pushvalue(L, -1);
+        lua_setglobal(L, "sxe");
+        for (lua_pushnil(L); lua_next(L, -2) != 0; lua_pop(L, 1)) {
+            if (lua_type(L, -2) == LUA_TSTRING && strncasecmp(lua_tostring(L, -2), "sxe", 3) == 0) {
+                lua_pushvalue(L, -1);
+                lua_setglobal(L, lua_tostring(L, -3));
+            }
+        }
+    }
+    lua_pop(L, 1);
+}
+
+static int
+open_state(lua_State *L)
+{
+    const struct sxe_lua_config *config = sxe__lua_config();
+
+    luaL_openlibs(L);
+    sxe__lua_open_handles(L);
+    sxe__lua_open_coroutine(L);
+    sxe__lua_open_require(L);
+    sxe__lua_open_port(L);
+    open_arguments(L, config);
+    open_compat(L);
+    if (!config->is_loose)
+        sxe__lua_open_strict(L);
+    return 0;
+}
+
+struct sxe_lua *
+sxe_lua_new(const struct sxe_lua_config *config)
+{
+    struct sxe_lua *lua;
+    int error = EINVAL;
+
+    if (current != NULL)
+        goto out;
+    error = ENOMEM;
+    lua = calloc(1, sizeof(*lua));
+    if (lua == NULL)
+        goto out;
+    current = lua;
+    lua->config = *config;
+    fill_in(&lua->config);
+    lua->heap.max = lua->config.memory_max;
+    lua->main = lua_newstate(sxe__lua_allocate, &lua->heap);
+    if (lua->main == NULL)
+        goto fail;
+    lua_setwarnf(lua->main, log_warning, NULL);
+    error = -sxe__lua_watch_start(lua);
+    if (error == 0)
+        error = -sxe__lua_protect(lua, open_state, NULL, "sxe_lua_new");
+    if (error == 0)
+        error = -sxe__lua_tasks_open(lua->main, &lua->config);
+    if (error == 0)
+        return lua;
+
+fail:
+    sxe_lua_delete(lua);
+out:
+    errno = error;
+    return NULL;
+}
+
+void
+sxe_lua_delete(struct sxe_lua *lua)
+{
+    struct sxe__lua_watched watched;
+    uint64_t spent_ns = 0;
+
+    if (lua == NULL)
+        return;
+    SXE_ASSERT(lua == current && lua->watch.top == NULL,
+               "a state is deleted by another thread, or inside of a script");
+    if (lua->main != NULL) {
+        sxe__lua_tasks_close();
+        sxe__lua_close_http();
+        sxe__lua_watch_enter(&watched, lua->main, &spent_ns);
+        lua_close(lua->main);
+        sxe__lua_watch_leave(&watched);
+        sxe__lua_watch_stop(lua);
+    }
+    sxe__lua_heap_free(&lua->heap);
+    current = NULL;
+    free(lua);
+}
+
+/* ---- Scripts ---- */
+
+struct script {
+    struct sxe__lua_call call;
+    const char *path; /* NULL: it is text, of that name */
+    const char *name;
+    const char *text;
+    size_t length;
+    int error; /* errno of reading it */
+};
+
+/* The compiled script and its arguments. */
+static int
+compile(lua_State *L)
+{
+    struct script *script = lua_touserdata(L, 1);
+    const struct sxe_lua_config *config = sxe__lua_config();
+    int status;
+
+    lua_settop(L, 0);
+    luaL_checkstack(L, config->argc + LUA_MINSTACK, NULL);
+    if (script->path != NULL)
+        status = luaL_loadfilex(L, script->path, "t");
+    else
+        status = luaL_loadbufferx(L, script->text, script->length, script->name, "t");
+    if (status == LUA_ERRFILE)
+        script->error = errno;
+    if (status != LUA_OK)
+        return lua_error(L);
+    for (int i = 1; i < config->argc; i++)
+        lua_pushstring(L, config->argv[i]);
+    return lua_gettop(L);
+}
+
+/* Keeps the first result. */
+static int
+take_script(lua_State *L)
+{
+    lua_rawsetp(L, LUA_REGISTRYINDEX, &script_key);
+    return 0;
+}
+
+static void
+script_ended(lua_State *L, int status, int results, void *user)
+{
+    lua_State *main = current->main;
+
+    current->loading--;
+    if (status == LUA_OK && results > 0 && lua_checkstack(main, 2)) {
+        lua_settop(L, lua_gettop(L) - results + 1);
+        results = 0;
+        lua_pushcfunction(main, take_script);
+        lua_xmove(L, main, 1);
+        lua_pcall(main, 1, 0, 0);
+    }
+    sxe__lua_call_ended(L, status, results, user);
+}
+
+static int
+no_results(lua_State *L, struct sxe__lua_call *call)
+{
+    (void)L;
+    (void)call;
+    return 0;
+}
+
+static int
+load_script(struct sxe_lua *lua, struct script *script)
+{
+    int pushed = sxe__lua_prepare(lua, compile, script, script->call.where);
+    int result;
+
+    if (pushed < 0)
+        return script->error != 0 ? -script->error : pushed;
+    lua->loading++;
+    script->call.take = no_results;
+    result = sxe__lua_run(lua, pushed - 1, &script->call, script_ended);
+    if (result == -ENOMEM) /* it did not start */
+        lua->loading--;
+    return result == -EINPROGRESS ? 0 : result;
+}
+
+int
+sxe_lua_load(struct sxe_lua *lua, const char *path)
+{
+    struct script script = {.call = {.where = path}, .path = path};
+
+    return load_script(lua, &script);
+}
+
+int
+sxe_lua_load_text(struct sxe_lua *lua, const char *name, const char *text, size_t length)
+{
+    struct script script = {.call = {.where = name + (*name == '=' || *name == '@')},
+                            .name = name,
+                            .text = text,
+                            .length = length};
+
+    return load_script(lua, &script);
+}
+
+void
+sxe__lua_push_script(lua_State *L)
+{
+    lua_rawgetp(L, LUA_REGISTRYINDEX, &script_key);
+}
+
+int
+sxe_lua_init(struct sxe_lua *lua)
+{
+    int result = sxe__lua_watch_start(lua);
+
+    if (result < 0)
+        return result;
+    sxe__lua_tasks_start(sxe_loop());
+    result = sxe__lua_init_compat(lua->main);
+    return result < 0 ? result : sxe__lua_init_http(lua->main);
+}
+
+/* ---- Modules ---- */
+
+struct module {
+    const char *name;
+    const luaL_Reg *functions;
+};
+
+static int
+add_module(lua_State *L)
+{
+    const struct module *module = lua_touserdata(L, 1);
+
+    lua_getfield(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
+    lua_newtable(L);
+    luaL_setfuncs(L, module->functions, 0);
+    lua_setfield(L, -2, module->name);
+    return 0;
+}
+
+int
+sxe_lua_module(struct sxe_lua *lua, const char *name, const struct luaL_Reg *functions)
+{
+    struct module module = {name, functions};
+
+    return sxe__lua_protect(lua, add_module, &module, "sxe_lua_module");
+}
+
+/* ---- Memory ---- */
+
+size_t
+sxe_lua_memory(const struct sxe_lua *lua, size_t *most)
+{
+    if (most != NULL)
+        *most = lua->heap.most;
+    return lua->heap.held;
+}
+
+static int
+collect(lua_State *L)
+{
+    lua_gc(L, LUA_GCSTEP, 0);
+    return 0;
+}
+
+void
+sxe__lua_relieve(void)
+{
+    if (SXE_UNLIKELY(current->heap.held > current->heap.max / 4 * 3))
+        sxe__lua_protect(current, collect, NULL, "collecting garbage");
+}

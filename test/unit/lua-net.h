@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: a script with sockets, and the loop it runs in, for tests of lib-sxe-lua.
+ *
+ * Example:
+ *     net_start("server = require 'sxe.tcp'.serve('127.0.0.1', 0, function(c) ... end)");
+ *     int peer = peer_connect(number("server.port"));
+ *     ...
+ *     net_stop();
+ */
+#ifndef LUA_NET_H
+#define LUA_NET_H
+
+#include "lua-state.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+#include "fake-os.h"
+#include "sxe-fixture.h"
+
+static unsigned net_open_before;
+
+/* Load it, then sxe_init, then what it queued. config may be NULL. */
+static inline void
+net_start_with(const struct sxe_config *config, const char *text)
+{
+    static char name[] = "test", port[] = "0";
+    static char *argv[] = {name, port, NULL};
+
+    net_open_before = fake_os_open_fds();
+    event_reset();
+    state_start_with(&(struct sxe_lua_config){.tasks = 64, .argc = 2, .argv = argv});
+    sxe_register(8, 0);
+    run_script(text);
+    if (config != NULL)
+        sxe_configure(config);
+    ck_assert_int_eq(sxe_init(), 0);
+    ck_assert_msg(sxe_lua_init(lua) == 0, "%s", log_line(0));
+}
+
+static inline void
+net_start(const char *text)
+{
+    net_start_with(NULL, text);
+}
+
+/* The script in a file; its port is 0. */
+static inline void
+net_start_file(const char *path)
+{
+    static char text[8192];
+    FILE *file = fopen(path, "r");
+
+    ck_assert_msg(file != NULL, "%s", path);
+    text[fread(text, 1, sizeof(text) - 1, file)] = '\0';
+    fclose(file);
+    net_start(text);
+}
+
+static inline void
+net_stop(void)
+{
+    state_stop();
+    turn(2);
+    ck_assert_int_eq(sxe_fini(), 0);
+    ev_loop_destroy(ev_default_loop(EVFLAG_AUTO));
+    ck_assert_uint_eq(fake_os_open_fds(), net_open_before);
+}
+
+/* The value of an expression; 1 or 0 if it is no number. */
+static inline long
+number(const char *expression)
+{
+    long value;
+
+    ck_assert_msg(luaL_loadstring(lua->main, lua_pushfstring(lua->main, "return %s", expression)) ==
+                          LUA_OK &&
+                      lua_pcall(lua->main, 0, 1, 0) == LUA_OK,
+                  "%s", lua_tostring(lua->main, -1));
+    value = lua_isnumber(lua->main, -1) ? (long)lua_tointeger(lua->main, -1)
+                                        : lua_toboolean(lua->main, -1);
+    lua_settop(lua->main, 0);
+    return value;
+}
+
+static inline void
+do_not_care(struct ev_loop *loop, ev_timer *tick, int events)
+{
+    (void)loop;
+    (void)tick;
+    (void)events;
+}
+
+/* Turns that wait for at most 1 ms each. */
+static inline void
+turn_slowly(unsigned times)
+{
+    for (unsigned i = 0; i < times; i++) {
+        ev_timer tick;
+
+        ev_timer_init(&tick, do_not_care, 0.001, 0);
+        ev_timer_start(sxe_loop(), &tick);
+        ev_run(sxe_loop(), EVRUN_ONCE);
+        ev_timer_stop(sxe_loop(), &tick);
+    }
+}
+
+/* Turn the loop until an expression holds. */
+static inline void
+until(const char *expression)
+{
+    for (unsigned i = 0; i < WAIT_TURNS && number(expression) == 0; i++)
+        turn_slowly(1);
+    for (unsigned i = 0; number(expression) == 0 && i < captured.number; i++)
+        fputs(captured.lines[i], stderr);
+    ck_assert_msg(number(expression) != 0, "%s never came true", expression);
+}
+
+/* Run a script again and again while its 1st, 2nd, 3rd ... allocation fails, until none does. After
+ * it another one closes what it left, and no socket is in use. */
+static inline void
+sweep_allocations(const char *text, const char *cleanup)
+{
+    unsigned unused = sxe_number_in_state(SXE_STATE_FREE);
+    bool is_touched = true;
+
+    for (uint64_t after = 0; is_touched; after++) {
+        captured.number = 0;
+        lua->heap.fail_after = after;
+        lua->heap.fail_times = 2; /* Lua tries once more, after it collected garbage */
+        (void)load_text(text);
+        turn(3);
+        is_touched = lua->heap.fail_times != 2;
+        lua->heap.fail_times = 0;
+        captured.number = 0;
+        run_script(cleanup);
+        for (unsigned i = 0; i < WAIT_TURNS && sxe_number_in_state(SXE_STATE_FREE) < unused; i++)
+            turn_slowly(1);
+        ck_assert_msg(sxe_number_in_state(SXE_STATE_FREE) == unused, "allocation %d: %s",
+                      (int)after, log_line(0));
+    }
+}
+
+#endif

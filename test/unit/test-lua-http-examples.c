@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * examples/lua: each runs as it is, and does what it says.
+ */
+#include "lua-site.h"
+
+/* On a port of the system's choice. Those that return a handler get a server of C. */
+static struct sxe_http *
+run_example(const char *path, const char *argument)
+{
+    static char program[100], port[] = "0", last[100];
+    static char *argv[] = {program, port, last, NULL};
+    struct sxe_http_config config = {
+        .handler = sxe_lua_http_handle, .stream = true, .connections = 100};
+
+    snprintf(program, sizeof(program), "%s", path);
+    snprintf(last, sizeof(last), "%s", argument);
+    load_site("", &(struct sxe_lua_config){.tasks = 64, .argc = 3, .argv = argv});
+    ck_assert_msg(sxe_lua_load(lua, path) == 0, "%s", log_line(0));
+    site.http = sxe__lua_http.servers[0].http;
+    if (site.http != NULL) {
+        start_site();
+        return NULL;
+    }
+    site.http = sxe_http_new(&config);
+    start_site();
+    ck_assert_int_eq(sxe_http_listen(site.http, "127.0.0.1", 0), 0);
+    return site.http;
+}
+
+static void
+end_example(struct sxe_http *http)
+{
+    ck_assert_msg(captured.number == 0, "%s", log_line(0));
+    end_script();
+    sxe_http_delete(http);
+}
+
+START_TEST(hello)
+{
+    struct sxe_http *http = run_example("examples/lua/hello.lua", "");
+
+    EXPECT_TEXT("/", "Hello, World!\n");
+    end_example(http);
+}
+END_TEST
+
+START_TEST(router)
+{
+    struct sxe_http *http = run_example("examples/lua/router.lua", "");
+    const char *reply = ask(ASK("GET /users/1", "", ""));
+
+    EXPECT_IN(reply, "404 Not Found");
+    EXPECT_IN(reply, "\"error\":\"no such user\"");
+    reply = ask(ASK("POST /users", "Content-Length: 14\r\n", "{\"name\":\"Ann\"}"));
+    EXPECT_IN(reply, "201 Created\r\n");
+    EXPECT_IN(reply, "Location: /users/1\r\n");
+    EXPECT_IN(reply, "X-Request-Id: ");
+    EXPECT_IN(ask(ASK("GET /users/1", "", "")), "\"name\":\"Ann\"");
+    EXPECT_IN(ask(ASK("GET /users/1", "", "")), "\"id\":1");
+    end_example(http);
+}
+END_TEST
+
+START_TEST(random_number)
+{
+    struct sxe_http *http = run_example("examples/lua/random.lua", "");
+    const char *reply;
+    int peers[5];
+
+    for (int i = 0; i < 5; i++) {
+        peers[i] = client();
+        say(peers[i], ASK("GET /random?number=50", "", ""));
+    }
+    PEER_EXPECT_SILENCE(peers[0]);
+    wait_ms(1100);
+    for (int i = 0; i < 5; i++) {
+        reply = strstr(hear(peers[i]), "\r\n\r\n") + 4;
+        ck_assert_uint_eq(strspn(reply, "0123456789"), strlen(reply));
+        ck_assert_int_le(atol(reply), 50);
+        close(peers[i]);
+    }
+    EXPECT_IN("0", strstr(ask(ASK("GET /", "", "")), "\r\n\r\n") + 4);
+    end_example(http);
+}
+END_TEST
+
+START_TEST(static_files)
+{
+    struct sxe_http *http = run_example("examples/lua/static.lua", "examples/lua");
+    const char *reply;
+    int peer = client();
+
+    say(peer, ASK("GET /hello.lua", "", ""));
+    for (unsigned i = 0; i < 1000 && connections_in(SXE__HTTP_HANDLING) > 0; i++) {
+        usleep(1000);
+        turn(1);
+    }
+    reply = hear(peer);
+    EXPECT_IN(reply, "Cache-Control: max-age=60\r\n");
+    EXPECT_IN(reply, "return \"Hello, World!\\n\"");
+    close(peer);
+    end_example(http);
+}
+END_TEST
+
+START_TEST(sse)
+{
+    struct sxe_http *http = run_example("examples/lua/sse.lua", "");
+    char got[2000] = "";
+    int peer = client();
+
+    say(peer, GET("/"));
+    wait_ms(2500);
+    turn(3);
+    take_dates_out(got, peer_receive(peer, got, 250));
+    EXPECT_IN(got, "event: tick\ndata: 08:49:37\n\n");
+    EXPECT_IN(got, "event: tick\ndata: 08:49:38\n\n");
+    EXPECT_IN(got, "event: tick\ndata: 08:49:39\n\n");
+    peer_reset(peer);
+    turn(5);
+    end_example(http);
+}
+END_TEST
+
+static Suite *
+suite(void)
+{
+    Suite *s = suite_create("lua-http-examples");
+    TCase *t = tcase_create("examples");
+
+    tcase_add_test(t, hello);
+    tcase_add_test(t, router);
+    tcase_add_test(t, random_number);
+    tcase_add_test(t, static_files);
+    tcase_add_test(t, sse);
+    suite_add_tcase(s, t);
+    return s;
+}
+
+int
+main(void)
+{
+    return sxe_test_main(suite());
+}

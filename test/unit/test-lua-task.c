@@ -1,0 +1,550 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The scheduler, as functions of C see it: starting, parking, waking, cancelling, the loop's turns,
+ * the end of a state, what it costs.
+ */
+#include "lua-task-world.h"
+
+#include "event-queue.h"
+#include "fake-os.h"
+#include "sxe-fixture.h"
+
+/* ---- A function that waits until C wakes it ---- */
+
+static uint64_t waiter;
+static struct sxe__lua_line line;
+
+static void
+push_leave(void *what)
+{
+    event_push("leave", what, 0);
+}
+
+static int
+woken(lua_State *L, int status, lua_KContext context)
+{
+    static const char *const reasons[] = {"event", "timeout", "cancelled"};
+
+    (void)status;
+    lua_pushstring(L, reasons[sxe__lua_woken(L)]);
+    lua_pushinteger(L, context);
+    return 2;
+}
+
+/* wait([timeout]) -> reason, 77 */
+static int
+l_wait(lua_State *L)
+{
+    waiter = sxe__lua_running(L);
+    return sxe__lua_park(L, sxe__lua_deadline(L, 1), push_leave, &waiter, woken, 77);
+}
+
+static int
+l_wait_in_line(lua_State *L)
+{
+    return sxe__lua_park_in(L, &line, sxe__lua_deadline(L, 1), woken, 78);
+}
+
+static void
+push_end(lua_State *L, int status, int results, void *user)
+{
+    const char *text = results > 0 ? luaL_tolstring(L, -results, NULL) : "";
+
+    event_push_data("end", user, status, text, strcspn(text, "\n"));
+}
+
+/* start_now(fn, ...): a task inside of this one. */
+static int
+l_start_now(lua_State *L)
+{
+    waiter = sxe__lua_start(L, lua_gettop(L) - 1, true, push_end, &line);
+    return 0;
+}
+
+static int
+l_make_way(lua_State *L)
+{
+    return sxe__lua_make_way(L);
+}
+
+static int
+l_is_leaving(lua_State *L)
+{
+    lua_pushboolean(L, sxe__lua_is_leaving());
+    return 1;
+}
+
+static void
+raise_in_hook(lua_State *L, lua_Debug *frame)
+{
+    (void)frame;
+    lua_sethook(L, NULL, 0, 0);
+    luaL_error(L, "hooked");
+}
+
+static int
+l_hook(lua_State *L)
+{
+    lua_sethook(L, raise_in_hook, LUA_MASKCOUNT, 1000);
+    return 0;
+}
+
+static const luaL_Reg functions[] = {{"hook", l_hook},
+                                     {"wait", l_wait},
+                                     {"wait_in_line", l_wait_in_line},
+                                     {"start_now", l_start_now},
+                                     {"make_way", l_make_way},
+                                     {"is_leaving", l_is_leaving},
+                                     {NULL, NULL}};
+
+static void
+begin(void)
+{
+    event_reset();
+    line = (struct sxe__lua_line){0};
+    begin_world();
+    ck_assert_int_eq(sxe_lua_module(lua, "c", functions), 0);
+}
+
+#define C "local c = require 'c' "
+
+static void
+expect_end(int status, const char *text)
+{
+    const struct event *event = event_pop();
+
+    ck_assert_str_eq(event->name, "end");
+    ck_assert_int_eq(event->number, status);
+    ck_assert_str_eq(event->data, text);
+}
+
+/* ---- Parking and waking ---- */
+
+START_TEST(an_event_wakes_and_does_not_leave)
+{
+    begin();
+    SCRIPT(C "say(c.wait())");
+    ck_assert_str_eq(said, "");
+    ck_assert(sxe__lua_wake(waiter, SXE__LUA_EVENT));
+    ck_assert(!sxe__lua_wake(waiter, SXE__LUA_EVENT));
+    sxe_run();
+    ck_assert_str_eq(said, "event 77;");
+    ck_assert(!sxe__lua_wake(waiter, SXE__LUA_EVENT));
+    ck_assert_uint_eq(event_count(), 0);
+    end_world();
+}
+END_TEST
+
+START_TEST(a_timeout_leaves_first)
+{
+    begin();
+    ck_assert_str_eq(SCRIPT(C "say(c.wait(3)) say(world.now())"), "timeout 77;3;");
+    ck_assert_ptr_eq(event_pop()->object, &waiter);
+    ck_assert(!sxe__lua_wake(waiter, SXE__LUA_EVENT));
+    end_world();
+}
+END_TEST
+
+START_TEST(cancelling_leaves_first_wherever_it_comes_from)
+{
+    begin();
+    SCRIPT(C "say(c.wait())");
+    sxe__lua_cancel(waiter);
+    ck_assert_str_eq(event_pop()->name, "leave");
+    sxe_run();
+    ck_assert_str_eq(said, "cancelled 77;");
+    sxe__lua_cancel(waiter);
+    ck_assert_str_eq(SCRIPT(C "task.self():cancel() say(c.wait()) say(pcall(c.wait))"),
+                     "cancelled 77;false cancelled;");
+    ck_assert_str_eq(event_pop()->name, "leave");
+    ck_assert_str_eq(event_pop()->name, "leave");
+    ck_assert_uint_eq(event_count(), 0);
+    end_world();
+}
+END_TEST
+
+START_TEST(where_nothing_can_wait_it_leaves_and_raises)
+{
+    begin();
+    ck_assert_str_eq(
+        SCRIPT(C "say(pcall(function() string.gsub('a', 'a', function() c.wait() end) end))"),
+        "false test:1: cannot wait inside of gsub, a C function;");
+    ck_assert_str_eq(event_pop()->name, "leave");
+    end_world();
+}
+END_TEST
+
+START_TEST(a_line_is_woken_in_its_order_and_anyone_may_leave)
+{
+    begin();
+    ck_assert(!sxe__lua_wake_first(&line));
+    SCRIPT(C "local t = {} for i = 1, 5 do t[i] = task.start(function() "
+             "say(i, c.wait_in_line(i == 3 and 1 or nil)) end) end task.sleep(2) "
+             "t[1]:cancel() t[5]:cancel()");
+    ck_assert_str_eq(said, "3 timeout 78;1 cancelled 78;5 cancelled 78;");
+    ck_assert(sxe__lua_wake_first(&line));
+    ck_assert(sxe__lua_wake_first(&line));
+    ck_assert(!sxe__lua_wake_first(&line));
+    ck_assert_uint_eq(line.last, 0);
+    sxe_run();
+    ck_assert_str_eq(said, "3 timeout 78;1 cancelled 78;5 cancelled 78;2 event 78;4 event 78;");
+    end_world();
+}
+END_TEST
+
+START_TEST(making_way_lets_others_run_and_goes_on)
+{
+    begin();
+    ck_assert_str_eq(SCRIPT(C "task.start(say, 'other') say 'before' "
+                              "coroutine.wrap(function() c.make_way() say 'inside' end)() "
+                              "say('after', c.is_leaving())"),
+                     "before;other;inside;after false;");
+    ck_assert(!sxe__lua_is_leaving());
+    end_world();
+}
+END_TEST
+
+/* ---- Starting ---- */
+
+START_TEST(a_task_may_run_at_once_inside_another)
+{
+    begin();
+    ck_assert_str_eq(SCRIPT(C "c.start_now(function(...) say(...) task.sleep(1) say 'slept' "
+                              "return 'end' end, 1, 2) say 'back'"),
+                     "1 2;back;slept;");
+    expect_end(LUA_OK, "end");
+    end_world();
+}
+END_TEST
+
+START_TEST(whoever_started_it_hears_how_it_ended)
+{
+    begin();
+    SCRIPT(C "c.start_now(function() return 'a', 'b' end)");
+    expect_end(LUA_OK, "a");
+    SCRIPT(C "c.start_now(function() end)");
+    expect_end(LUA_OK, "");
+    SCRIPT(C "c.start_now(error, 'text')");
+    expect_end(LUA_ERRRUN, "text");
+    SCRIPT(C "c.start_now(error, 404)");
+    expect_end(LUA_ERRRUN, "404");
+    SCRIPT(C "c.start_now(c.wait)");
+    ck_assert_ptr_eq(sxe__lua_user(waiter), &line);
+    sxe__lua_cancel(waiter);
+    ck_assert_str_eq(event_pop()->name, "leave");
+    sxe_run();
+    expect_end(LUA_OK, "cancelled");
+    ck_assert_ptr_null(sxe__lua_user(waiter));
+    SCRIPT(C "c.start_now(function() c.wait() c.wait() end)");
+    sxe__lua_cancel(waiter);
+    sxe_run();
+    event_pop();
+    event_pop();
+    expect_end(LUA_YIELD, "");
+    end_world();
+}
+END_TEST
+
+START_TEST(tasks_inside_tasks_end_before_the_stack_of_C_does)
+{
+    begin();
+    ck_assert_str_eq(SCRIPT(C "local depth = 0 local function deeper() depth = depth + 1 "
+                              "c.start_now(deeper) end deeper() say(depth)"),
+                     "16;");
+    end_world();
+    event_reset();
+    begin_world_with(&(struct sxe_lua_config){.tasks = 1000});
+    ck_assert_int_eq(sxe_lua_module(lua, "c", functions), 0);
+    SCRIPT(C "for i = 1, 300 do task.start(task.sleep, 1) end");
+    ck_assert_str_eq(SCRIPT(C "local depth = 0 local function deeper() depth = depth + 1 "
+                              "c.start_now(deeper) end deeper() say(depth < 250)"),
+                     "true;");
+    expect_end(LUA_ERRRUN, "C stack overflow");
+    end_world();
+}
+END_TEST
+
+START_TEST(coroutines_are_used_again_the_warmest_first)
+{
+    begin();
+    ck_assert_str_eq(
+        SCRIPT(
+            "local seen, n = {}, 0 for i = 1, 20 do pcall(task.self().join, task.start(function() "
+            "local co = coroutine.running() if not seen[co] then n = n + 1 seen[co] = true end "
+            "if i % 4 == 0 then error {} end end)) end say(n)"),
+        "1;");
+    end_world();
+}
+END_TEST
+
+/* As the watchdog does. Lua leaves hooks off in a coroutine that a hook's error has left. */
+START_TEST(hooks_work_in_a_coroutine_after_one_raised_in_it)
+{
+    begin();
+    ck_assert_str_eq(SCRIPT(C "for i = 1, 2 do local t = task.start(function() "
+                              "local x <close> = setmetatable({}, {__close = function() c.hook() "
+                              "while true do end end}) c.hook() while true do end end) "
+                              "say(pcall(t.join, t)) end"),
+                     "false hooked;false hooked;");
+    end_world();
+}
+END_TEST
+
+/* ---- The loop's turns ---- */
+
+START_TEST(a_turn_runs_so_many_and_then_looks_at_sockets)
+{
+    begin_world_with(&(struct sxe_lua_config){.tasks = 16, .ready_max = 4});
+    load_text(PRELUDE "for i = 1, 9 do task.start(function() for k = 1, 2 do say(i) "
+                      "coroutine.yield() end end) end");
+    turn(1);
+    ck_assert_str_eq(said, "1;2;3;4;");
+    turn(1);
+    ck_assert_str_eq(said, "1;2;3;4;5;6;7;8;");
+    turn(1);
+    ck_assert_str_eq(said, "1;2;3;4;5;6;7;8;9;1;2;3;");
+    sxe_run();
+    ck_assert_uint_eq(tasks_left(), 0);
+    end_world();
+}
+END_TEST
+
+START_TEST(a_turn_runs_each_once)
+{
+    begin_world();
+    load_text(PRELUDE "for i = 1, 3 do task.start(function() for k = 1, 2 do say(i) "
+                      "task.start(say, 'new') task.sleep(0) end end) end");
+    turn(1);
+    ck_assert_str_eq(said, "1;2;3;");
+    turn(1);
+    ck_assert_str_eq(said, "1;2;3;new;new;new;1;2;3;");
+    sxe_run();
+    end_world();
+}
+END_TEST
+
+START_TEST(a_turn_ends_after_a_slice_of_time)
+{
+    begin_world_with(&(struct sxe_lua_config){.tasks = 16, .slice_ms = 10});
+    load_text(PRELUDE "for i = 1, 5 do task.start(function() say(i) advance(0.004) end) end");
+    turn(1);
+    ck_assert_str_eq(said, "1;2;3;");
+    turn(1);
+    ck_assert_str_eq(said, "1;2;3;4;5;");
+    end_world();
+}
+END_TEST
+
+START_TEST(a_task_may_end_others_that_are_ready)
+{
+    begin_world();
+    ck_assert_str_eq(
+        SCRIPT("local a, b task.start(function() a:cancel() b:cancel() say 'first' end) "
+               "a, b = task.start(say, 'a'), task.start(say, 'b')"),
+        "first;");
+    end_world();
+}
+END_TEST
+
+START_TEST(a_storm_of_ready_tasks_does_not_starve_sockets)
+{
+    const void *accepted;
+    SXE *listener;
+    int peer;
+
+    begin_world_with(&(struct sxe_lua_config){.tasks = 16});
+    event_reset();
+    listener = listen_tcp(push_read);
+    load_text(PRELUDE "for i = 1, 15 do task.start(function() while true do "
+                      "coroutine.yield() end end) end");
+    peer = peer_connect(sxe_local_port(listener));
+    accepted = EXPECT("connected", NULL, 0)->object;
+    peer_send(peer, "hi", 2);
+    EXPECT_READ(accepted, "hi");
+    close(peer);
+    EXPECT("close", accepted, 0);
+    end_world();
+}
+END_TEST
+
+START_TEST(what_waits_for_nothing_does_not_keep_the_loop)
+{
+    begin();
+    SCRIPT(C "task.start(c.wait) task.event():wait()");
+    ck_assert_uint_eq(tasks_left(), 2);
+    end_world();
+}
+END_TEST
+
+START_TEST(tasks_may_wait_before_the_loop_is_there)
+{
+    begin_state(&(struct sxe_lua_config){.tasks = 16});
+    ck_assert_int_eq(load_text(PRELUDE "task.sleep(1) say 'slept'"), 0);
+    ck_assert_int_eq(sxe_init(), 0);
+    ck_assert_int_eq(sxe_lua_init(lua), 0);
+    sxe_run();
+    ck_assert_str_eq(said, "slept;");
+    end_world();
+}
+END_TEST
+
+/* Deadlines at random, half of them cancelled at random: each is woken in time, and in order. */
+START_TEST(deadlines_come_in_order_whatever_is_cancelled)
+{
+    begin_world_with(&(struct sxe_lua_config){.tasks = 600});
+    ck_assert_str_eq(
+        SCRIPT("math.randomseed(7) local last, woken, cancelled, late = 0, 0, 0, 0 local t = {} "
+               "for i = 1, 500 do t[i] = task.start(function() local s = math.random(1, 100) / 10 "
+               "local due = world.now_ms() + 1000 * s if task.sleep(s) then woken = woken + 1 "
+               "local now = world.now_ms() if now < last or now < due or now > due + 2 then "
+               "late = late + 1 end last = now else cancelled = cancelled + 1 end end) end "
+               "task.start(function() for i = 1, 400 do task.sleep(0.02) "
+               "t[math.random(500)]:cancel() end end) "
+               "for i = 1, 500 do t[i]:join() end say(woken + cancelled, late, cancelled > 50)"),
+        "500 0 true;");
+    ck_assert_uint_eq(SCHEDULER->heap_used, 0);
+    end_world();
+}
+END_TEST
+
+/* ---- The end of a state ---- */
+
+START_TEST(deleting_a_state_ends_its_tasks_and_closes_what_they_have)
+{
+    begin();
+    SCRIPT(C "for i = 1, 3 do task.start(function() local x <close> = setmetatable({}, "
+             "{__close = function() say('closed', i, task.start(say, 'never')) end}) "
+             "c.wait() end) end");
+    ck_assert_str_eq(said, "");
+    load_text(PRELUDE "task.start(say, 'never begun')");
+    state_stop();
+    ck_assert_str_eq(said, "closed 1 nil no task is free, or no memory for one;"
+                           "closed 2 nil no task is free, or no memory for one;"
+                           "closed 3 nil no task is free, or no memory for one;");
+    end_world();
+}
+END_TEST
+
+START_TEST(what_fails_at_the_end_is_logged)
+{
+    begin();
+    SCRIPT(C "local e = task.event() task.start(function() local c <close> = setmetatable({}, "
+             "{__close = function() e:set() error 'no' end}) task.event():wait() end) "
+             "task.start(function() say(e:wait()) end)");
+    state_stop();
+    ck_assert_str_eq(said, "");
+    ck_assert(logged("task: test:1: no"));
+    end_world();
+}
+END_TEST
+
+START_TEST(without_memory_in_Lua_there_is_no_scheduler)
+{
+    int result;
+
+    begin_world();
+    for (uint64_t nth = 0;; nth++) {
+        sxe__lua_tasks_close();
+        lua->heap.fail_after = nth;
+        lua->heap.fail_times = 2;
+        result = sxe__lua_tasks_open(sxe__lua_main(lua), sxe__lua_config());
+        if (result == 0)
+            break;
+        ck_assert_int_eq(result, -ENOMEM);
+        ck_assert_uint_eq(sxe__lua_running(NULL), 0);
+    }
+    lua->heap.fail_times = 0;
+    ck_assert_str_eq(sxe_pool_state_to_string(SCHEDULER->tasks, SXE__LUA_PARKED), "PARKED");
+    end_world();
+}
+END_TEST
+
+START_TEST(without_memory_there_is_no_scheduler)
+{
+    static const enum fake_call kinds[] = {FAKE_MALLOC,  FAKE_CALLOC,        FAKE_MMAP,
+                                           FAKE_REALLOC, FAKE_ALIGNED_ALLOC, FAKE_POSIX_MEMALIGN};
+    unsigned nth = 0;
+
+    sxe_log_to_fd(-1);
+    do {
+        fake_os_reset();
+        fake_os_sweep(kinds, sizeof(kinds) / sizeof(*kinds), ++nth, false, ENOMEM);
+        lua = sxe_lua_new(&(struct sxe_lua_config){.tasks = 16});
+        ck_assert(lua != NULL || fake_os_injected() != 0);
+        if (lua != NULL)
+            sxe_lua_delete(lua);
+        ck_assert_uint_eq(sxe__lua_running(NULL), 0);
+    } while (fake_os_injected() != 0);
+}
+END_TEST
+
+/* ---- What it costs ---- */
+
+#if SXE_HAVE_ASAN
+#    define MANY "5000"
+#else
+#    define MANY "100000"
+#endif
+
+START_TEST(a_task_that_sleeps_costs_at_most_1_5_kib)
+{
+    const unsigned many = (unsigned)atol(MANY);
+    size_t before;
+    size_t each;
+
+    begin_world_with(&(struct sxe_lua_config){.tasks = 100001, .memory_max = 1u << 30});
+    SCRIPT("");
+    before = sxe_lua_memory(lua, NULL);
+    load_text(PRELUDE "local function sleeper() task.sleep(100) end "
+                      "for i = 1, " MANY " do task.start(sleeper) end");
+    while (SCHEDULER->heap_used < many)
+        turn(1);
+    each = (sxe_lua_memory(lua, NULL) - before) / many;
+    /* And what C has for each. */
+    each += sizeof(struct sxe__lua_task) + 24 + sizeof(uint32_t);
+    ck_assert_uint_le(each, 1536);
+    sxe_run();
+    ck_assert_uint_eq(tasks_left(), 0);
+    end_world();
+}
+END_TEST
+
+static Suite *
+suite(void)
+{
+    Suite *s = suite_create("lua-task");
+    TCase *tc = tcase_create("scheduler");
+
+    suite_add_tcase(s, tc);
+    tcase_add_test(tc, an_event_wakes_and_does_not_leave);
+    tcase_add_test(tc, a_timeout_leaves_first);
+    tcase_add_test(tc, cancelling_leaves_first_wherever_it_comes_from);
+    tcase_add_test(tc, where_nothing_can_wait_it_leaves_and_raises);
+    tcase_add_test(tc, a_line_is_woken_in_its_order_and_anyone_may_leave);
+    tcase_add_test(tc, making_way_lets_others_run_and_goes_on);
+    tcase_add_test(tc, a_task_may_run_at_once_inside_another);
+    tcase_add_test(tc, whoever_started_it_hears_how_it_ended);
+    tcase_add_test(tc, tasks_inside_tasks_end_before_the_stack_of_C_does);
+    tcase_add_test(tc, coroutines_are_used_again_the_warmest_first);
+    tcase_add_test(tc, hooks_work_in_a_coroutine_after_one_raised_in_it);
+    tcase_add_test(tc, a_turn_runs_so_many_and_then_looks_at_sockets);
+    tcase_add_test(tc, a_turn_runs_each_once);
+    tcase_add_test(tc, a_turn_ends_after_a_slice_of_time);
+    tcase_add_test(tc, a_task_may_end_others_that_are_ready);
+    tcase_add_test(tc, a_storm_of_ready_tasks_does_not_starve_sockets);
+    tcase_add_test(tc, what_waits_for_nothing_does_not_keep_the_loop);
+    tcase_add_test(tc, tasks_may_wait_before_the_loop_is_there);
+    tcase_add_test(tc, deadlines_come_in_order_whatever_is_cancelled);
+    tcase_add_test(tc, deleting_a_state_ends_its_tasks_and_closes_what_they_have);
+    tcase_add_test(tc, what_fails_at_the_end_is_logged);
+    tcase_add_test(tc, without_memory_in_Lua_there_is_no_scheduler);
+    tcase_add_test(tc, without_memory_there_is_no_scheduler);
+    tcase_add_test(tc, a_task_that_sleeps_costs_at_most_1_5_kib);
+    return s;
+}
+
+int
+main(void)
+{
+    return sxe_test_main(suite());
+}

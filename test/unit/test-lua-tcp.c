@@ -1,0 +1,790 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * require "sxe.tcp": servers, clients and connections as tasks.
+ */
+#include "lua-net.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <sys/socket.h>
+
+#include "fake-time.h"
+#include "test-main.h"
+
+/* A server whose function is this, and a peer of it. */
+static int
+serve_with(const struct sxe_config *config, const char *function)
+{
+    static char text[4096];
+
+    snprintf(text, sizeof(text),
+             "tcp, task = require 'sxe.tcp', require 'sxe.task'\n"
+             "log, c = '', false\n"
+             "server = tcp.serve('127.0.0.1', 0, {connections = 20, handler = function(conn)\n"
+             "    c = conn %s end})\n",
+             function);
+    net_start_with(config, text);
+    return peer_connect((unsigned short)number("server.port"));
+}
+
+static int
+serve(const char *function)
+{
+    return serve_with(NULL, function);
+}
+
+/* ---- Reading ---- */
+
+START_TEST(an_echo_server_echoes)
+{
+    int peer = serve("for data in conn:chunks() do conn:write(data) end log = 'over'");
+
+    for (int i = 0; i < 5; i++) {
+        peer_send(peer, "hello", 5);
+        PEER_EXPECT(peer, "hello");
+    }
+    peer_shutdown(peer);
+    PEER_EXPECT_END(peer);
+    until("log == 'over'");
+    run_script("assert(c:read() == nil and c:write('x') == nil and c.error == nil)");
+    ck_assert_int_eq(number("server.accepted"), 1);
+    close(peer);
+    net_stop();
+}
+END_TEST
+
+START_TEST(lines_end_with_lf_or_crlf_wherever_they_are_cut)
+{
+    static const char text[] = "one\r\ntwo\n\r\n\nlast";
+    size_t cut = (size_t)_i;
+    int peer = serve("for line in conn:lines() do log = log .. '[' .. line .. ']' end\n"
+                     "log = log .. conn:read()");
+
+    peer_send(peer, text, cut);
+    turn(3);
+    peer_send(peer, text + cut, sizeof(text) - 1 - cut);
+    peer_shutdown(peer);
+    until("log == '[one][two][][]last'");
+    close(peer);
+    net_stop();
+}
+END_TEST
+
+START_TEST(exact_numbers_are_waited_for)
+{
+    int peer = serve("log = conn:read(3) .. ',' .. conn:read(0) .. ',' .. conn:read(2) .. ','\n"
+                     ".. conn:read('*L') .. conn:read('L') .. conn:read('*l')\n"
+                     "local data, why = conn:read(5) assert(not data)\n"
+                     "log = log .. why .. conn:read()");
+
+    peer_send(peer, "a", 1);
+    turn(3);
+    peer_send(peer, "bcdefg\nh\r\ni\njk", 14);
+    peer_shutdown(peer);
+    until("log == 'abc,,de,fg\\nh\\r\\niclosedjk'");
+    close(peer);
+    net_stop();
+}
+END_TEST
+
+START_TEST(all_is_what_comes_until_the_end)
+{
+    char block[50000];
+    int peer = serve(
+        "local text = conn:read('a') conn:write(#text .. (conn:read('a') == '' and '!' or '?'))");
+
+    memset(block, 'x', sizeof(block));
+    peer_send(peer, block, sizeof(block));
+    peer_shutdown(peer);
+    PEER_EXPECT(peer, "50000!");
+    close(peer);
+    turn(5);
+    net_stop();
+}
+END_TEST
+
+START_TEST(what_is_larger_than_a_chunk_comes_in_pieces)
+{
+    char block[60000];
+    int peer =
+        serve("local text = conn:read(40000) local data, why, code, part = conn:read(30000)\n"
+              "conn:write(#text .. ',' .. tostring(data) .. why .. tostring(code) .. #part)");
+
+    memset(block, 'x', sizeof(block));
+    peer_send(peer, block, sizeof(block));
+    peer_shutdown(peer);
+    PEER_EXPECT(peer, "40000,nilclosednil20000");
+    close(peer);
+    turn(5);
+    net_stop();
+}
+END_TEST
+
+START_TEST(a_line_that_fits_no_chunk_is_refused)
+{
+    char block[16384];
+    int peer = serve("local line, why, code = conn:read('l') conn:write(tostring(line) .. code)");
+
+    memset(block, 'x', sizeof(block));
+    peer_send(peer, block, sizeof(block));
+    PEER_EXPECT(peer, "nil90");
+    close(peer);
+    turn(5);
+    net_stop();
+}
+END_TEST
+
+START_TEST(two_readers_take_turns)
+{
+    int peer = serve("for i = 1, 2 do task.start(function() local data = conn:read(2) log = log .. "
+                     "i .. data end) end\n"
+                     "task.sleep(60)");
+
+    until("c");
+    turn(3);
+    peer_send(peer, "abcd", 4);
+    until("log == '1ab2cd'");
+    close(peer);
+    turn(3);
+    net_stop();
+}
+END_TEST
+
+START_TEST(a_read_times_out)
+{
+    fake_time_start(SXE_NS_PER_SECOND, SXE_NS_PER_SECOND);
+    int peer = serve("local data, why, code, part = conn:read(nil, 5) log = why\n"
+                     "data, why = conn:read(1, {timeout = 5}) log = log .. why\n"
+                     "assert(conn.timeout == nil) conn.timeout = 2 assert(conn.timeout == 2)\n"
+                     "data, why, code, part = conn:read(20000) log = log .. why\n"
+                     "data, why, code, part = conn:read('a') log = log .. why .. #part\n");
+    for (int i = 0; i < 30; i++)
+        ev_run(sxe_loop(), EVRUN_ONCE);
+    ck_assert_msg(number("log == 'timeouttimeouttimeouttimeout0'"), "%s", log_line(0));
+    close(peer);
+    turn(5);
+    fake_time_stop();
+    net_stop();
+}
+END_TEST
+
+START_TEST(a_reset_is_told)
+{
+    int peer = serve("local data, why, code = conn:read() log = why .. code .. conn.error");
+
+    until("c");
+    turn(2);
+    peer_reset(peer);
+    until("log ~= ''");
+    ck_assert_msg(number("log:find('reset by peer') and log:find('104')"), "%s", log_line(0));
+    net_stop();
+}
+END_TEST
+
+START_TEST(closing_wakes_who_reads)
+{
+    int peer =
+        serve("task.start(function() task.sleep(0) conn:close() assert(not conn:close()) end)\n"
+              "local data, why = conn:read() log = why .. select(2, conn:read('a'))\n"
+              ".. select(2, conn:write('x')) .. select(2, conn:shutdown())");
+
+    until("log == 'closedclosedclosedclosed'");
+    PEER_EXPECT_END(peer);
+    close(peer);
+    turn(3);
+    net_stop();
+}
+END_TEST
+
+START_TEST(half_a_connection_goes_on)
+{
+    int peer = serve("conn:write('bye') assert(conn:shutdown()) log = conn:read('a')\n"
+                     "local ok, why = conn:write('x') log = log .. why");
+
+    PEER_EXPECT(peer, "bye");
+    PEER_EXPECT_END(peer);
+    peer_send(peer, "still here", 10);
+    peer_shutdown(peer);
+    until("log == 'still hereclosed'");
+    close(peer);
+    turn(3);
+    net_stop();
+}
+END_TEST
+
+START_TEST(reads_check_their_arguments)
+{
+    int peer = serve("task.sleep(10)");
+
+    until("c");
+    fails_with("c:read(-1)", "a number of bytes is expected");
+    fails_with("c:read('n')", "a number, \"l\", \"L\" or \"a\" is expected");
+    fails_with("c:read(1.5)", "number has no integer representation");
+    fails_with("c.read(1)", "sxe.tcp connection expected, got number");
+    fails_with("c:write('x', {})", "string expected");
+    fails_with("c.timeout = 'soon'", "a number of seconds is expected, got soon");
+    fails_with("c.timeout = -1", "a number of seconds is expected");
+    fails_with("c.colour = 1", "has no field 'colour' to assign");
+    fails_with("c.colour()", "has no field 'colour'");
+    run_script("assert(c.id and c.peer_addr == '127.0.0.1' and c.local_port == server.port)\n"
+               "c.timeout = 1 c.timeout = nil assert(c.timeout == nil)\n"
+               "assert(server.addr == '127.0.0.1')\n");
+    fails_with("server.colour()", "has no field 'colour'");
+    close(peer);
+    net_stop();
+}
+END_TEST
+
+/* ---- Writing ---- */
+
+START_TEST(writing_waits_while_the_peer_does_not_read)
+{
+    static char block[30000000];
+    int peer = serve("local piece = ('x'):rep(10000)\n"
+                     "for i = 1, 3000 do assert(conn:write(piece)) log = i end");
+
+    until("log ~= ''");
+    turn(50);
+    ck_assert_int_lt(number("log"), 3000);
+    ck_assert_uint_eq(peer_receive(peer, block, sizeof(block)), sizeof(block));
+    until("log == 3000");
+    PEER_EXPECT_END(peer);
+    close(peer);
+    turn(3);
+    net_stop();
+}
+END_TEST
+
+START_TEST(a_long_string_is_lent_and_sent_whole)
+{
+    static char block[5000003];
+    int peer = serve("assert(conn:write('a', ('x'):rep(5000000), 12)) log = 'sent'");
+
+    ck_assert_uint_eq(peer_receive(peer, block, sizeof(block)), sizeof(block));
+    ck_assert(block[0] == 'a' && block[5000000] == 'x' && block[5000001] == '1');
+    until("log == 'sent'");
+    close(peer);
+    turn(3);
+    net_stop();
+}
+END_TEST
+
+START_TEST(a_write_that_times_out_resets_the_connection)
+{
+    int peer =
+        serve("conn.timeout = 0.01 local ok, why = conn:write(('x'):rep(50000000)) log = why");
+
+    until("log == 'timeout'");
+    until("c:write('x') == nil");
+    close(peer);
+    turn(3);
+    net_stop();
+}
+END_TEST
+
+START_TEST(a_peer_that_resets_ends_a_write)
+{
+    int peer = serve("local ok, why, code = conn:write(('x'):rep(50000000)) log = why .. code");
+
+    until("c");
+    turn(5);
+    peer_reset(peer);
+    until("log ~= ''");
+    ck_assert(number("log:find('104')"));
+    net_stop();
+}
+END_TEST
+
+START_TEST(output_that_fits_nowhere_waits_or_is_refused)
+{
+    static char block[400000];
+    struct sxe_config config = {
+        .chunks = 64, .chunk_size = 4096, .output_max = 30000, .output_pause = 1000000};
+    int peer = serve_with(&config, "local piece = ('x'):rep(10000)\n"
+                                   "for i = 1, 40 do\n"
+                                   "    local ok, why = conn:write(piece)\n"
+                                   "    log = ok and i or why if not ok then break end\n"
+                                   "end");
+
+    until("log ~= ''");
+    ck_assert_uint_eq(peer_receive(peer, block, sizeof(block)), sizeof(block));
+    until("log == 40");
+    close(peer);
+    turn(3);
+    net_stop();
+}
+END_TEST
+
+START_TEST(a_write_of_which_nothing_fits_fails)
+{
+    struct sxe_config config = {.output_max = 100};
+    int peer = serve_with(&config, "local ok, why, code = conn:write(('x'):rep(200)) log = code");
+
+    until("log == 105");
+    close(peer);
+    turn(3);
+    net_stop();
+}
+END_TEST
+
+START_TEST(without_a_chunk_for_the_mark_a_write_fails)
+{
+    struct sxe_config config = {.chunks = 1, .chunk_size = 64, .output_pause = 1};
+    int peer =
+        serve_with(&config, "local ok, why, code\n"
+                            "for i = 1, 100000 do ok, why, code = conn:write(('x'):rep(10000))\n"
+                            "    if not ok then break end end\n"
+                            "log = tostring(why)");
+
+    until("log ~= ''");
+    close(peer);
+    turn(3);
+    net_stop();
+}
+END_TEST
+
+START_TEST(who_closes_while_another_writes_ends_that)
+{
+    static char block[20000000];
+    int peer = serve("task.start(function() task.sleep(0.001) conn:close() log = 'closing' end)\n"
+                     "local ok, why = conn:write(('x'):rep(20000000), 'y') log = why");
+
+    until("log == 'closing'");
+    ck_assert_uint_eq(peer_receive(peer, block, sizeof(block)), sizeof(block));
+    until("log == 'closed'");
+    close(peer);
+    turn(3);
+    net_stop();
+}
+END_TEST
+
+/* ---- Serving ---- */
+
+START_TEST(an_error_resets_the_connection_and_is_logged)
+{
+    int peer = serve("error 'in the handler'");
+
+    PEER_EXPECT_RESET(peer);
+    ck_assert(logged("in the handler"));
+    close(peer);
+    net_stop();
+}
+END_TEST
+
+START_TEST(a_task_that_is_cancelled_closes_its_connection)
+{
+    int peer = serve("log = task.self() assert(select(2, conn:read()) == 'cancelled')");
+
+    until("c");
+    run_script("log:cancel()");
+    PEER_EXPECT_END(peer);
+    close(peer);
+    turn(3);
+    net_stop();
+}
+END_TEST
+
+START_TEST(without_a_task_a_connection_is_reset)
+{
+    int peer = serve("conn:read()");
+
+    until("c");
+    run_script("for i = 1, 62 do task.start(function() task.sleep(100) end) end");
+    int last = peer_connect((unsigned short)number("server.port"));
+    until("server.accepted == 2");
+    int other = peer_connect((unsigned short)number("server.port"));
+    PEER_EXPECT_RESET(other);
+    ck_assert(logged("no task is free"));
+    close(other);
+    close(last);
+    close(peer);
+    turn(3);
+    net_stop();
+}
+END_TEST
+
+START_TEST(a_connection_may_end_before_its_task)
+{
+    int peer = serve("conn:read() conn:read() task.sleep(0.01) log = 'over'");
+
+    until("c");
+    peer_reset(peer);
+    until("log == 'over'");
+    net_stop();
+}
+END_TEST
+
+START_TEST(servers_close_and_start_later)
+{
+    int peer = serve("conn:write('hi')");
+
+    PEER_EXPECT(peer, "hi");
+    run_script("second = tcp.serve('', 0, function(conn) conn:write('two') end)\n"
+               "assert(second.port > 0 and second:close())\n"
+               "local ok, why = second:close() assert(not ok and why == 'closed')\n"
+               "assert(second.port == nil)\n"
+               "local ok, why, code = tcp.serve('127.0.0.1', server.port, print)\n"
+               "assert(not ok and code == 98, why) server:close()\n");
+    close(peer);
+    turn(3);
+    net_stop();
+}
+END_TEST
+
+START_TEST(a_server_that_is_closed_before_init_never_listens)
+{
+    net_start("tcp = require 'sxe.tcp' s = tcp.serve('127.0.0.1', 0, print) s:close()");
+    ck_assert_uint_eq(sxe_number_in_state(SXE_STATE_LISTENING), 0);
+    run_script("while sxe_new_tcp('', 0) do end\n"
+               "local ok, why, code = tcp.serve('', 0, print) assert(not ok and code == 23, why)");
+    net_stop();
+}
+END_TEST
+
+START_TEST(a_server_that_cannot_listen_fails_sxe_lua_init)
+{
+    unsigned short port;
+    int other = peer_listen(&port);
+    char text[200];
+
+    net_open_before = fake_os_open_fds();
+    state_start();
+    snprintf(text, sizeof(text), "require 'sxe.tcp'.serve('127.0.0.1', %d, print)", port);
+    run_script(text);
+    ck_assert_int_eq(sxe_init(), 0);
+    ck_assert_int_eq(sxe_lua_init(lua), -EINVAL);
+    ck_assert_msg(logged("tcp.serve cannot listen at 127.0.0.1 port"), "%s", log_line(0));
+    net_stop();
+    close(other);
+}
+END_TEST
+
+START_TEST(serve_checks_its_arguments)
+{
+    state_start();
+    run_script("tcp = require 'sxe.tcp'");
+    fails_with("tcp.serve('localhost', 0, print)", "an IPv4 or IPv6 address is expected");
+    fails_with("tcp.serve('', -1, print)", "a port is 0 to 65535");
+    fails_with("tcp.serve('', 0)", "table expected");
+    fails_with("tcp.serve('', 0, {})", "a function is expected, or a table with handler");
+    fails_with("tcp.serve('', 0, {handler = print, connections = 0})",
+               "a number of sockets is expected");
+    fails_with("tcp.serve('', 0, {handler = print, timeout = 0})",
+               "a number of seconds is expected");
+    fails_with("tcp.serve('::1%' .. ('x'):rep(100), 0, print)", "too long");
+    fails_with("for i = 1, 65 do tcp.serve('', 0, print) end", "64 servers at most");
+    fails_with("tcp.connect('127.0.0.1', 1)", "sxe_init was not called yet");
+    state_stop();
+    /* What was registered goes with a plan. */
+    ck_assert_int_eq(sxe_init(), 0);
+    sxe_fini();
+    ev_loop_destroy(ev_default_loop(EVFLAG_AUTO));
+}
+END_TEST
+
+/* ---- Connecting ---- */
+
+START_TEST(a_client_connects_to_a_server)
+{
+    int peer = serve("conn:write(conn:read('l'):upper(), '\\n')");
+
+    run_script("task.start(function()\n"
+               "    local conn = assert(tcp.connect('127.0.0.1', server.port, {timeout = 2, from = "
+               "'127.0.0.1'}))\n"
+               "    assert(conn.timeout == 2) conn:write('hello\\n') log = conn:read('l')\n"
+               "    assert(conn:read() == nil)\n"
+               "end)");
+    until("log == 'HELLO'");
+    close(peer);
+    turn(5);
+    net_stop();
+}
+END_TEST
+
+START_TEST(a_name_is_looked_up_by_a_thread)
+{
+    int peer = serve("conn:write(conn:read('l'):upper(), '\\n')");
+
+    run_script("task.start(function()\n"
+               "    local conn = assert(tcp.connect('localhost', server.port))\n"
+               "    conn:write('hello\\n') log = conn:read('l')\n"
+               "end)");
+    until("log == 'HELLO'");
+    close(peer);
+    turn(5);
+    net_stop();
+}
+END_TEST
+
+START_TEST(a_name_that_is_none_is_told)
+{
+    int peer = serve("conn:read()");
+
+    run_script("task.start(function() local c, why = tcp.connect('no..name', 1) log = log .. '1' "
+               ".. why end)\n"
+               "task.start(function() local c, why, code = tcp.connect(('x'):rep(300), 1) log = "
+               "log .. '2' .. code end)\n");
+    until("log:find '1' and log:find '236'");
+    close(peer);
+    turn(5);
+    net_stop();
+}
+END_TEST
+
+START_TEST(what_refuses_is_told)
+{
+    int peer = serve("conn:read()");
+
+    run_script(
+        "task.start(function()\n"
+        "    local port = server.port server:close() task.sleep(0.01)\n"
+        "    local c, why, code = tcp.connect('127.0.0.1', port) assert(not c) log = code\n"
+        "    c, why, code = tcp.connect('::1', port, {from = '127.0.0.1'}) assert(not c and code)\n"
+        "    c, why, code = tcp.connect('x%y', port) assert(not c and code == 22, code)\n"
+        "    c, why, code = tcp.connect(('x'):rep(80) .. '%y', port) assert(not c and code == 22, "
+        "code)\n"
+        "    log = log .. 'x'\n"
+        "end)");
+    until("log == '111x'");
+    close(peer);
+    turn(5);
+    net_stop();
+}
+END_TEST
+
+START_TEST(connecting_times_out)
+{
+    int peer = serve("conn:read()");
+
+    /* A listener whose queue is full takes no more. */
+    unsigned short port;
+    int listener = peer_listen(&port);
+    ck_assert_int_eq(listen(listener, 0), 0);
+    int first = peer_connect(port);
+    lua_pushinteger(lua->main, port);
+    lua_pushglobaltable(lua->main);
+    lua_insert(lua->main, -2);
+    lua_pushstring(lua->main, "full");
+    lua_insert(lua->main, -2);
+    lua_rawset(lua->main, -3);
+    lua_settop(lua->main, 0);
+    run_script(
+        "task.start(function()\n"
+        "    local c, why = tcp.connect('127.0.0.1', full, {timeout = 0.01}) log = log .. why\n"
+        "end)\n");
+    until("log == 'timeout'");
+    close(first);
+    close(listener);
+    close(peer);
+    turn(5);
+    net_stop();
+}
+END_TEST
+
+START_TEST(a_look_up_that_is_cut_off_is_forgotten)
+{
+    int peer = serve("conn:read()");
+
+    run_script("for i = 1, 20 do\n"
+               "    local t = task.start(function()\n"
+               "        local c, why = tcp.connect('localhost', 1) log = log .. why:sub(1, 1)\n"
+               "    end)\n"
+               "    task.start(function() t:cancel() end)\n"
+               "end\n");
+    until("log == ('c'):rep(20)");
+    run_script(
+        "task.start(function() local c, why, code = tcp.connect('localhost', 1) log = code end)");
+    until("log == 111");
+    close(peer);
+    turn(5);
+    net_stop();
+}
+END_TEST
+
+START_TEST(the_state_may_go_while_names_are_looked_up)
+{
+    int peer = serve("conn:read()");
+
+    run_script("for i = 1, 20 do task.start(function() tcp.connect('localhost', 1) end) end");
+    turn(1);
+    close(peer);
+    net_stop();
+}
+END_TEST
+
+START_TEST(too_many_look_ups_are_refused)
+{
+    state_start_with(&(struct sxe_lua_config){.tasks = 400});
+    run_script("tcp, task, log = require 'sxe.tcp', require 'sxe.task', 0");
+    net_open_before = fake_os_open_fds();
+    ck_assert_int_eq(sxe_init(), 0);
+    ck_assert_int_eq(sxe_lua_init(lua), 0);
+    run_script("for i = 1, 300 do task.start(function()\n"
+               "    local c, why, code = tcp.connect('localhost', 1) if code == 11 then log = log "
+               "+ 1 end end) end");
+    until("log > 0");
+    net_stop();
+}
+END_TEST
+
+START_TEST(without_threads_names_are_not_looked_up)
+{
+    net_start("task, log = require 'sxe.task', 0");
+    run_script(
+        "tcp = require 'sxe.tcp'\n"
+        "task.start(function() local c, why, code = tcp.connect('localhost', 1) log = code end)");
+    until("log == 22");
+    run_script(
+        "while sxe_new_tcp('', 0) do end\n"
+        "task.start(function() local c, why, code = tcp.connect('127.0.0.1', 1) log = code end)");
+    until("log == 23");
+    net_stop();
+}
+END_TEST
+
+START_TEST(outside_of_a_task_nothing_waits)
+{
+    int peer = serve("conn:read()");
+
+    until("c");
+    run_script("sxe_register(0, function() log = select(2, pcall(c.read, c)) end)");
+    ck_assert(number("type(log) == 'string'"));
+    close(peer);
+    turn(3);
+    net_stop();
+}
+END_TEST
+
+/* ---- Examples ---- */
+
+START_TEST(the_echo_of_the_examples_echoes)
+{
+    net_start_file("examples/lua/echo.lua");
+    int peer = peer_connect((unsigned short)number("server.port"));
+    peer_send(peer, "hello", 5);
+    PEER_EXPECT(peer, "hello");
+    close(peer);
+    turn(3);
+    net_stop();
+}
+END_TEST
+
+START_TEST(the_chat_of_the_examples_chats)
+{
+    net_start_file("examples/lua/chat.lua");
+    int ann = peer_connect((unsigned short)number("server.port"));
+    int bob = peer_connect((unsigned short)number("server.port"));
+    PEER_EXPECT(ann, "your name? ");
+    PEER_EXPECT(bob, "your name? ");
+    peer_send(ann, "Ann\n", 4);
+    turn(3);
+    peer_send(bob, "Bob\n", 4);
+    PEER_EXPECT(ann, "Bob has come\n");
+    peer_send(bob, "hello\n", 6);
+    PEER_EXPECT(ann, "Bob: hello\n");
+    peer_shutdown(bob);
+    PEER_EXPECT(ann, "Bob has gone\n");
+    PEER_EXPECT_END(bob);
+    close(bob);
+    close(ann);
+    turn(3);
+    net_stop();
+}
+END_TEST
+
+START_TEST(no_allocation_that_fails_leaves_a_socket)
+{
+    int peer = serve("for line in conn:lines() do conn:write(line) end");
+
+    close(peer);
+    turn(5);
+    run_script("log = false");
+    sweep_allocations(
+        "log = tcp.connect('localhost', server.port, {timeout = 1})\n"
+        "log:write('one\\ntwo\\n', ('x'):rep(20000), '\\n')\n"
+        "log:shutdown() log:read(3) log:read('a')\n",
+        "for i, t in ipairs(task.all()) do if t ~= task.self() then t:cancel() end end\n"
+        "if log then log:close() log = false end");
+    sweep_allocations("log = tcp.serve('127.0.0.1', 0, print)",
+                      "if log then log:close() log = false end");
+    net_stop();
+}
+END_TEST
+
+START_TEST(without_memory_nothing_is_looked_up)
+{
+    static const enum fake_call kinds[] = {FAKE_MALLOC, FAKE_CALLOC};
+
+    state_start();
+    fake_os_sweep(kinds, 2, 1, true, ENOMEM);
+    fails_with("require 'sxe.udp'", "not enough memory");
+    fake_os_reset();
+    run_script("require 'sxe.udp'");
+    ck_assert_int_eq(sxe_init(), 0);
+    fake_os_sweep(kinds, 2, 1, true, ENOMEM);
+    fails_with("sxe_new_tcp('', 0)", "not enough memory");
+    fake_os_reset();
+    state_stop();
+    sxe_fini();
+    ev_loop_destroy(ev_default_loop(EVFLAG_AUTO));
+}
+END_TEST
+
+static Suite *
+suite(void)
+{
+    Suite *s = suite_create("lua-tcp");
+    TCase *c = tcase_create("all");
+
+    signal(SIGPIPE, SIG_IGN);
+    suite_add_tcase(s, c);
+    tcase_add_test(c, an_echo_server_echoes);
+    tcase_add_loop_test(c, lines_end_with_lf_or_crlf_wherever_they_are_cut, 0, 16);
+    tcase_add_test(c, exact_numbers_are_waited_for);
+    tcase_add_test(c, all_is_what_comes_until_the_end);
+    tcase_add_test(c, what_is_larger_than_a_chunk_comes_in_pieces);
+    tcase_add_test(c, a_line_that_fits_no_chunk_is_refused);
+    tcase_add_test(c, two_readers_take_turns);
+    tcase_add_test(c, a_read_times_out);
+    tcase_add_test(c, a_reset_is_told);
+    tcase_add_test(c, closing_wakes_who_reads);
+    tcase_add_test(c, half_a_connection_goes_on);
+    tcase_add_test(c, reads_check_their_arguments);
+    tcase_add_test(c, writing_waits_while_the_peer_does_not_read);
+    tcase_add_test(c, a_long_string_is_lent_and_sent_whole);
+    tcase_add_test(c, a_write_that_times_out_resets_the_connection);
+    tcase_add_test(c, a_peer_that_resets_ends_a_write);
+    tcase_add_test(c, output_that_fits_nowhere_waits_or_is_refused);
+    tcase_add_test(c, a_write_of_which_nothing_fits_fails);
+    tcase_add_test(c, without_a_chunk_for_the_mark_a_write_fails);
+    tcase_add_test(c, who_closes_while_another_writes_ends_that);
+    tcase_add_test(c, an_error_resets_the_connection_and_is_logged);
+    tcase_add_test(c, a_task_that_is_cancelled_closes_its_connection);
+    tcase_add_test(c, without_a_task_a_connection_is_reset);
+    tcase_add_test(c, a_connection_may_end_before_its_task);
+    tcase_add_test(c, servers_close_and_start_later);
+    tcase_add_test(c, a_server_that_is_closed_before_init_never_listens);
+    tcase_add_test(c, a_server_that_cannot_listen_fails_sxe_lua_init);
+    tcase_add_test(c, serve_checks_its_arguments);
+    tcase_add_test(c, a_client_connects_to_a_server);
+    tcase_add_test(c, a_name_is_looked_up_by_a_thread);
+    tcase_add_test(c, a_name_that_is_none_is_told);
+    tcase_add_test(c, what_refuses_is_told);
+    tcase_add_test(c, connecting_times_out);
+    tcase_add_test(c, a_look_up_that_is_cut_off_is_forgotten);
+    tcase_add_test(c, the_state_may_go_while_names_are_looked_up);
+    tcase_add_test(c, too_many_look_ups_are_refused);
+    tcase_add_test(c, without_threads_names_are_not_looked_up);
+    tcase_add_test(c, outside_of_a_task_nothing_waits);
+    tcase_add_test(c, the_echo_of_the_examples_echoes);
+    tcase_add_test(c, the_chat_of_the_examples_chats);
+    tcase_add_test(c, no_allocation_that_fails_leaves_a_socket);
+    tcase_add_test(c, without_memory_nothing_is_looked_up);
+    return s;
+}
+
+int
+main(void)
+{
+    return sxe_test_main(suite());
+}

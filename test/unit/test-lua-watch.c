@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The watchdog. In most cases look(ms) stands for its thread, from inside of the script: after so
+ * many ms more of CPU time it looks again. Its thread itself finds too little time to do anything.
+ */
+#include "lua-state.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "fake-os.h"
+#include "fake-time.h"
+
+#include "test-main.h"
+
+static uint64_t cpu_ns;
+
+static uint64_t
+fake_cpu_ns(void)
+{
+    return cpu_ns;
+}
+
+/* look(ms): as if the script had computed for so long. */
+static int
+look(lua_State *L)
+{
+    cpu_ns += (uint64_t)luaL_checkinteger(L, 1) * SXE_NS_PER_MS;
+    sxe__lua_watch_look(lua, cpu_ns, sxe_time_ns());
+    return 0;
+}
+
+/* look_and_call(ms, f): no instruction of the caller's is between the two. */
+static int
+look_and_call(lua_State *L)
+{
+    look(L);
+    lua_call(L, 0, 0);
+    return 0;
+}
+
+/* block(ms, cpu_ms): a function of C that does not return for so long, in the eyes of a watchdog
+ * that looks every 10 ms, and in which it uses cpu_ms more. */
+static int
+block(lua_State *L)
+{
+    const uint64_t used_ns = (uint64_t)luaL_optinteger(L, 2, 0) * SXE_NS_PER_MS;
+
+    for (lua_Integer ms = luaL_checkinteger(L, 1); ms > 0; ms -= 10) {
+        fake_time_advance(10 * SXE_NS_PER_MS);
+        sxe__lua_watch_look(lua, cpu_ns, sxe_time_ns());
+        cpu_ns += used_ns;
+    }
+    return 0;
+}
+
+/* Limits of 100 and 30 ms; the real thread sees a thread that uses no time. */
+static void
+watch_start(void)
+{
+    state_start();
+    lua->config.cpu_ms = 100;
+    lua->config.slice_ms = 30;
+    sxe__lua_watch_stop(lua);
+    lua->watch.cpu_ns = fake_cpu_ns;
+    cpu_ns = 1;
+    add_global("look", look);
+    add_global("block", block);
+    add_global("look_and_call", look_and_call);
+}
+
+static void
+watch_stop(void)
+{
+    ck_assert_int_eq(sxe__lua_watch_start(lua), 0);
+    state_stop();
+}
+
+START_TEST(a_short_script_is_left_alone)
+{
+    watch_start();
+    run_script("look(0) look(20) look(9) assert(not debug.gethook())");
+    run_script("look(0) look(20) look(9) assert(not debug.gethook())");
+    watch_stop();
+}
+END_TEST
+
+START_TEST(a_script_that_computes_too_long_is_ended)
+{
+    watch_start();
+    lua->config.slice_ms = 1000;
+    fails_with("local n = 0\nwhile true do n = n + 1 look(10) end",
+               "test:2: handler exceeded 100 ms of CPU");
+    run_script("look(0) look(10)");
+    watch_stop();
+}
+END_TEST
+
+START_TEST(no_way_of_catching_errors_keeps_it_alive)
+{
+    static const char *const scripts[] = {
+        "while true do pcall(function() while true do look(10) end end) end",
+        "while true do xpcall(function() while true do look(10) end end, function() look(10) end) "
+        "end",
+        "while true do coroutine.wrap(function() while true do look(10) end end)() end",
+        "while true do coroutine.resume(coroutine.create(function() while true do look(10) end "
+        "end)) end",
+        "while true do pcall(coroutine.wrap(function() while true do look(10) end end)) end",
+        "local function f() return pcall(f) or look(10) end while true do pcall(f) end",
+        "local t <close> = setmetatable({}, {__close = function() while true do look(10) end "
+        "end}); (nil)()",
+        "local t <close> = setmetatable({}, {__close = function() while true do look(10) end end})",
+        "local t = setmetatable({}, {__index = function() while true do look(10) end end}) return "
+        "t.x",
+        "table.sort({3, 2, 1}, function() while true do look(10) end end)",
+        "('x'):gsub('x', function() while true do look(10) end end)",
+        "coroutine.wrap(function() local t <close> = setmetatable({},\n"
+        "{__close = function() while true do look(10) end end}) error() end)()",
+        "local co = coroutine.create(function() local t <close> = setmetatable({},\n"
+        "{__close = function() while true do look(10) end end}) coroutine.yield() end)\n"
+        "coroutine.resume(co) while true do coroutine.close(co) look(10) end",
+    };
+
+    ck_assert_int_lt(_i, (int)(sizeof(scripts) / sizeof(scripts[0])));
+    watch_start();
+    lua->config.slice_ms = 1000;
+    fails_with(scripts[_i], "handler exceeded 100 ms of CPU");
+    watch_stop();
+}
+END_TEST
+
+START_TEST(a_finalizer_that_computes_too_long_is_ended)
+{
+    watch_start();
+    run_script("setmetatable({}, {__gc = function() while true do look(10) end end})\n"
+               "collectgarbage()");
+    ck_assert(logged("handler exceeded 100 ms of CPU"));
+    run_script("kept = setmetatable({}, {__gc = function() while true do look(10) end end})");
+    captured.number = 0;
+    watch_stop();
+    ck_assert(logged("handler exceeded 100 ms of CPU"));
+}
+END_TEST
+
+START_TEST(closing_variables_have_the_time_until_the_next_tick)
+{
+    watch_start();
+    lua->config.slice_ms = 1000;
+    fails_with(
+        "closed = 0\n"
+        "local t <close> = setmetatable({}, {__close = function() closed = closed + 1 end})\n"
+        "while true do look(10) end",
+        "handler exceeded 100 ms of CPU");
+    run_script("assert(closed == 1)");
+    watch_stop();
+}
+END_TEST
+
+START_TEST(a_long_one_makes_way_and_is_ended_all_the_same)
+{
+    int n = 0;
+
+    watch_start();
+    run_script("n = 0 function get() return n end\n"
+               "for i = 1, 1000 do look(10) n = n + 1 end");
+    for (unsigned turns = 0; turns < 100 && lua->loading > 0; turns++) {
+        ck_assert_int_eq(sxe_lua_call(lua, "get", ">i", &n), 0);
+        turn_tasks();
+    }
+    ck_assert(logged("handler exceeded 100 ms of CPU"));
+    ck_assert_int_ge(n, 6);
+    ck_assert_int_le(n, 14);
+    watch_stop();
+}
+END_TEST
+
+START_TEST(where_it_cannot_make_way_it_goes_on)
+{
+    watch_start();
+    run_script("local n = 0\n"
+               "table.sort({2, 1}, function() for i = 1, 8 do look(10) n = n + 1 end end)\n"
+               "assert(n == 8)");
+    ck_assert_uint_eq(lua->loading, 0);
+    watch_stop();
+}
+END_TEST
+
+START_TEST(it_makes_way_out_of_coroutines)
+{
+    watch_start();
+    run_script("coroutine.wrap(function() coroutine.wrap(function() look(0) look(40) look(0)\n"
+               "done = true end)() end)()");
+    ck_assert_uint_eq(lua->loading, 1);
+    for (unsigned turns = 0; turns < 10 && lua->loading > 0; turns++)
+        turn_tasks();
+    run_script("assert(done)");
+    watch_stop();
+}
+END_TEST
+
+START_TEST(a_call_that_blocks_is_logged_with_its_place)
+{
+    fake_time_start(SXE_NS_PER_SECOND, 0);
+    watch_start();
+    run_script("local x\nx = block(90)\nx = block(150)\nlocal y = 1");
+    ck_assert(!logged("in block at test:2"));
+    ck_assert(logged("loop blocked 140 ms in block at test:3") ||
+              logged("loop blocked 150 ms in block at test:3"));
+    run_script("block(8000)");
+    ck_assert(logged("loop blocked 1000 ms so far, by a function of C that does not return"));
+    ck_assert(logged("loop blocked 4000 ms so far"));
+    ck_assert(!logged("loop blocked 3000 ms so far"));
+    watch_stop();
+}
+END_TEST
+
+START_TEST(a_script_s_own_hook_comes_back)
+{
+    watch_start();
+    run_script("local n, co = 0, nil\n"
+               "local function count() n = n + 1 end\n"
+               "debug.sethook(count, '', 1) look(0) look(10) local before = n\n"
+               "for i = 1, 100 do end assert(n >= before + 100 and debug.gethook() == count)\n"
+               "co = coroutine.create(function()\n"
+               "    debug.sethook(count, '', 1) look(10) for i = 1, 9 do end\n"
+               "    assert(debug.gethook() == count)\n"
+               "end)\n"
+               "assert(coroutine.resume(co)) debug.sethook()\n"
+               "look_and_call(10, coroutine.wrap(function() for i = 1, 9 do end end))\n"
+               "assert(not debug.gethook())");
+    watch_stop();
+}
+END_TEST
+
+START_TEST(the_error_is_raised_once_however_late_it_is)
+{
+    watch_start();
+    lua->config.slice_ms = 1000;
+    run_script("local good, x = pcall(block, 40, 200)\n"
+               "assert(not good and x == 'test:1: handler exceeded 100 ms of CPU')");
+    fails_with("block(40, 200)\nlook(10)", "block at test:1: handler exceeded 100 ms of CPU");
+    ck_assert(logged("     test:1: in main chunk"));
+    watch_stop();
+}
+END_TEST
+
+START_TEST(a_signal_that_comes_late_does_nothing)
+{
+    watch_start();
+    fails_with("look(0) look(200)", "look at test:1: handler exceeded");
+    captured.number = 0;
+    raise(SIGRTMIN);
+    run_script("for i = 1, 10 do end");
+    ck_assert_uint_eq(captured.number, 0);
+    watch_stop();
+    raise(SIGRTMIN);
+}
+END_TEST
+
+/* ---- With its thread ---- */
+
+START_TEST(the_thread_ends_endless_scripts)
+{
+    capture_log();
+    lua = sxe_lua_new(&(struct sxe_lua_config){.cpu_ms = 20, .slice_ms = 1000});
+    ck_assert_ptr_nonnull(lua);
+    fails_with("while true do pcall(function() while true do end end) end",
+               "handler exceeded 20 ms of CPU");
+    state_stop();
+}
+END_TEST
+
+START_TEST(the_thread_lets_long_ones_take_turns)
+{
+    capture_log();
+    lua = sxe_lua_new(&(struct sxe_lua_config){.cpu_ms = 100000, .slice_ms = 1});
+    ck_assert_ptr_nonnull(lua);
+    run_script("stop, done = false, false\n"
+               "function set() stop = true end while not stop do end done = true");
+    ck_assert_uint_eq(lua->loading, 1);
+    turn_tasks();
+    ck_assert_uint_eq(lua->loading, 1);
+    ck_assert_int_eq(sxe_lua_call(lua, "set", ""), 0);
+    turn_tasks();
+    run_script("assert(done)");
+    state_stop();
+}
+END_TEST
+
+static void *
+have_a_state(void *barrier)
+{
+    struct sxe_lua *mine =
+        sxe_lua_new(&(struct sxe_lua_config){.cpu_ms = 20, .slice_ms = 1000, .tasks = 4});
+    static const char script[] = "while true do end";
+
+    ck_assert_ptr_nonnull(mine);
+    pthread_barrier_wait(barrier);
+    ck_assert_int_eq(sxe_lua_load_text(mine, "=mine", script, sizeof(script) - 1), -EINVAL);
+    pthread_barrier_wait(barrier);
+    sxe_lua_delete(mine);
+    return NULL;
+}
+
+START_TEST(one_thread_watches_the_states_of_all_others)
+{
+    pthread_barrier_t barrier;
+    pthread_t thread;
+
+    capture_log();
+    sxe_log_set_level(0);
+    lua = sxe_lua_new(&(struct sxe_lua_config){.cpu_ms = 20, .slice_ms = 1000, .tasks = 4});
+    ck_assert_ptr_nonnull(lua);
+    pthread_barrier_init(&barrier, NULL, 2);
+    ck_assert_int_eq(pthread_create(&thread, NULL, have_a_state, &barrier), 0);
+    pthread_barrier_wait(&barrier);
+    ck_assert_int_eq(sxe__lua_watch_start(lua), 0);
+    ck_assert_int_eq(load_text("while true do end"), -EINVAL);
+    state_stop();
+    pthread_barrier_wait(&barrier);
+    ck_assert_int_eq(pthread_join(thread, NULL), 0);
+    pthread_barrier_destroy(&barrier);
+}
+END_TEST
+
+#ifdef SXE_COVERAGE
+void __gcov_dump(void);
+#else
+static void
+__gcov_dump(void)
+{
+}
+#endif
+
+START_TEST(a_child_has_a_thread_of_its_own)
+{
+    int status;
+    pid_t child;
+
+    capture_log();
+    lua = sxe_lua_new(&(struct sxe_lua_config){.cpu_ms = 20, .slice_ms = 1000});
+    ck_assert_ptr_nonnull(lua);
+    child = fork();
+    if (child == 0) {
+        bool is_good = sxe__lua_watch_start(lua) == 0 && load_text("while true do end") == -EINVAL;
+
+        sxe_lua_delete(lua);
+        __gcov_dump();
+        _exit(is_good ? 0 : 1);
+    }
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert_int_eq(status, 0);
+    state_stop();
+}
+END_TEST
+
+int
+main(void)
+{
+    Suite *suite = suite_create("lua-watch");
+    TCase *tcase = tcase_create("watch");
+
+    tcase_add_test(tcase, a_short_script_is_left_alone);
+    tcase_add_test(tcase, a_script_that_computes_too_long_is_ended);
+    tcase_add_loop_test(tcase, no_way_of_catching_errors_keeps_it_alive, 0, 13);
+    tcase_add_test(tcase, a_finalizer_that_computes_too_long_is_ended);
+    tcase_add_test(tcase, closing_variables_have_the_time_until_the_next_tick);
+    tcase_add_test(tcase, a_long_one_makes_way_and_is_ended_all_the_same);
+    tcase_add_test(tcase, where_it_cannot_make_way_it_goes_on);
+    tcase_add_test(tcase, it_makes_way_out_of_coroutines);
+    tcase_add_test(tcase, a_call_that_blocks_is_logged_with_its_place);
+    tcase_add_test(tcase, a_script_s_own_hook_comes_back);
+    tcase_add_test(tcase, the_error_is_raised_once_however_late_it_is);
+    tcase_add_test(tcase, a_signal_that_comes_late_does_nothing);
+    tcase_add_test(tcase, the_thread_ends_endless_scripts);
+    tcase_add_test(tcase, the_thread_lets_long_ones_take_turns);
+    tcase_add_test(tcase, one_thread_watches_the_states_of_all_others);
+    tcase_add_test(tcase, a_child_has_a_thread_of_its_own);
+    suite_add_tcase(suite, tcase);
+    return sxe_test_main(suite);
+}
