@@ -94,8 +94,8 @@ SXE_PUBLIC void sxe_http_files_delete(struct sxe_http_files *files);
 SXE_PUBLIC enum sxe_http_verdict sxe_http_files_handle(struct sxe_http_request *request,
                                                        struct sxe_http_response *response);
 
-/* The same, but for the file at another path than the request's, escapes and all, without a prefix and
- * for any method. */
+/* The same, but for the file at another path than the request's, escapes and all, without a prefix
+ * and for any method. */
 SXE_PUBLIC enum sxe_http_verdict sxe_http_files_send(struct sxe_http_files *files,
                                                      struct sxe_http_request *request,
                                                      struct sxe_span path);

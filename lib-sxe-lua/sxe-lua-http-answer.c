@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: what handlers return becomes the reply. The usual, a short string, a number or nothing, needs
- * neither memory nor a protected call; what may raise an error is done in one, and what may have to
- * wait in a task of its own. Its error is then the handler's:
+ * What: what handlers return becomes the reply. The usual, a short string, a number or nothing,
+ * needs neither memory nor a protected call; what may raise an error is done in one, and what may
+ * have to wait in a task of its own. Its error is then the handler's:
  *
  *     handler ends ---- short string, number, nil -----------------> reply
  *        |   '--------- table, long string, status and body: finish -> reply
@@ -207,7 +207,8 @@ add_member(luaL_Buffer *buffer, const char *name, struct sxe_span text)
     sxe__lua_json_quote(buffer, text);
 }
 
-/* {"error":"internal","id":"..."}; what a client did wrong is said in words. The error table is at 3. */
+/* {"error":"internal","id":"..."}; what a client did wrong is said in words. The error table is at
+ * 3. */
 static void
 reply_error(lua_State *L, struct sxe__lua_exchange *exchange, unsigned status)
 {
@@ -377,7 +378,8 @@ conclude_results(struct sxe__lua_exchange *exchange, lua_State *L, int results)
     lua_settop(main, top);
 }
 
-/* The reply has gone; an error still goes into the log, unless it is about a client that has gone. */
+/* The reply is sent; an error still goes into the log, unless it is about a client that has gone.
+ * */
 static void
 conclude_late(const struct sxe__lua_exchange *exchange, lua_State *L, int status)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The body of a request: whole, or in parts as they come. One part at a time is kept, and the next one
- * is read when it has been taken, so a client that sends faster than the script works has to wait.
+ * The body of a request: whole, or in parts as they come. One part at a time is kept, and the next
+ * one is read when it has been taken, so a client that sends faster than the script works has to
+ * wait.
  */
 #include "sxe-lua-http-private.h"
 

@@ -17,8 +17,8 @@
  *     the library's slot <--- request, response --- exchange --- task ---> the coroutine
  *          on_done: response = NULL                         on_end: is_running = false
  *
- * Scripts see it as handles, of req, res, req.headers ..., all with its index and generation: once it
- * is over they are refused.
+ * Scripts see it as handles, of req, res, req.headers ..., all with its index and generation: once
+ * it is over they are refused.
  */
 #ifndef SXE_LUA_HTTP_PRIVATE_H
 #define SXE_LUA_HTTP_PRIVATE_H
@@ -127,8 +127,8 @@ enum sxe_http_verdict sxe__lua_http_run(struct sxe_http_request *request,
 enum sxe_http_verdict sxe__lua_http_answer(struct sxe_http_request *request,
                                            struct sxe_http_response *response);
 
-/* Start another task for an exchange, with a function and arguments on the main state's stack. False:
- * none is free. */
+/* Start another task for an exchange, with a function and arguments on the main state's stack.
+ * False: none is free. */
 bool sxe__lua_http_start(struct sxe__lua_exchange *exchange, int arguments);
 
 /* The exchange of a handle; raises if it is over. */
@@ -178,8 +178,8 @@ const char *sxe__lua_http_type(const struct sxe__lua_exchange *exchange, const c
 /* Send status and fields, if they are not sent: 0 or -errno. */
 int sxe__lua_http_begin(struct sxe__lua_exchange *exchange);
 
-/* Write the string at stack index 2, of a C function that then returns this: true, or nil, "closed".
- * May wait. */
+/* Write the string at stack index 2, of a C function that then returns this: true, or nil,
+ * "closed". May wait. */
 int sxe__lua_http_write(lua_State *L, struct sxe__lua_exchange *exchange);
 
 /* ---- Texts (sxe-lua-http-request.c) ---- */
@@ -207,10 +207,6 @@ int sxe__lua_http_res_sse(lua_State *L);
 int sxe__lua_http_res_file(lua_State *L);
 extern const struct sxe__lua_class_spec sxe__lua_events_class;
 
-/* What a handler may be: routes it to what answers. config: handler, router and user are set. Raises
- * if the value at index is none. */
-void sxe__lua_http_configure(lua_State *L, int index, struct sxe_http_config *config);
-
 /* ---- Routers and files ---- */
 
 struct sxe__lua_router {
@@ -223,8 +219,8 @@ struct sxe__lua_router {
 struct sxe__lua_router *sxe__lua_http_router(lua_State *L, int index);
 struct sxe_http_files *sxe__lua_http_files(lua_State *L, int index);
 
-/* Push what runs a router's filters and then, if they let it, the function: three values to call with
- * req and res behind them. */
+/* Push what runs a router's filters and then, if they let it, the function: three values to call
+ * with req and res behind them. */
 void sxe__lua_http_push_filtered(lua_State *L, const struct sxe__lua_answerer *answerer);
 
 /* A handler: find the route of a router that the script returned, and let it answer. */
@@ -233,8 +229,8 @@ enum sxe_http_verdict sxe__lua_http_route(const struct sxe__lua_router *router,
 
 /* ---- JSON (sxe-lua-json.c) ---- */
 
-/* Replace the value on top by its JSON; raises without lua-cjson. decode: returns false, with an error
- * message on top, for what is no JSON. */
+/* Replace the value on top by its JSON; raises without lua-cjson. decode: returns false, with an
+ * error message on top, for what is no JSON. */
 void sxe__lua_json_encode(lua_State *L);
 bool sxe__lua_json_decode(lua_State *L);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * http.router: routes of lib-sxe-http's router, whose handlers are the script's functions. The server
- * asks it once a request, so a route costs a script nothing.
+ * http.router: routes of lib-sxe-http's router, whose handlers are the script's functions.
+ * The server asks it once a request, so a route costs a script nothing.
  */
 #include "sxe-lua-http-private.h"
 

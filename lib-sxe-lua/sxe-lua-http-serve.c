@@ -123,8 +123,9 @@ take_timeouts(lua_State *L, struct sxe_http_config *config)
 
 /* ---- What answers ---- */
 
-void
-sxe__lua_http_configure(lua_State *L, int index, struct sxe_http_config *config)
+/* Have the value at index answer: a function, a router or files. Raises if it is none of these. */
+static void
+answer_with(lua_State *L, int index, struct sxe_http_config *config)
 {
     struct sxe__lua_router *router = sxe__lua_http_router(L, index);
     struct sxe_http_files *files = sxe__lua_http_files(L, index);
@@ -178,7 +179,7 @@ serve(lua_State *L)
     take_limits(L, &config, server);
     take_timeouts(L, &config);
     lua_getfield(L, 1, "handler");
-    sxe__lua_http_configure(L, 2, &config);
+    answer_with(L, 2, &config);
     server->http = sxe_http_new(&config);
     if (server->http == NULL)
         return luaL_error(L, "http.serve: %s", strerrordesc_np(errno));

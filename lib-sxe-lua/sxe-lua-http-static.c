@@ -110,7 +110,8 @@ delete_files(lua_State *L)
     return 0;
 }
 
-/* The text of an option, NULL if it is not there; it stays in the table on top as long as the files. */
+/* The text of an option, NULL if it is not there; it stays in the table at 3, as long as the
+ * files. */
 static const char *
 text_option(lua_State *L, const char *name)
 {

@@ -273,29 +273,33 @@ sxe_lua_http_handle(struct sxe_http_request *request, struct sxe_http_response *
 
 /* ---- The module ---- */
 
-static void
-open_files(void)
+/* What is not Lua's; it may be there already, if an error came in between. */
+static bool
+open_memory(void)
 {
     static const struct sxe_http_files_config config = {.root = ".", .entries_max = 256};
+    void *exchanges = HTTP->exchanges;
 
-    if (sxe_loop() == NULL)
+    if (exchanges == NULL)
+        exchanges =
+            mmap(NULL, SXE__LUA_EXCHANGES * sizeof(*HTTP->exchanges), PROT_READ | PROT_WRITE,
+                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (exchanges == MAP_FAILED)
+        return false;
+    HTTP->exchanges = exchanges;
+    if (HTTP->files == NULL && sxe_loop() == NULL)
         HTTP->files = sxe_http_files_new(&config);
+    return true;
 }
 
 int
 sxe__lua_open_http(lua_State *L)
 {
     static const char *const names[] = {"requests", "errors", "truncated", "refused", "gone"};
-    size_t size = SXE__LUA_EXCHANGES * sizeof(*HTTP->exchanges);
 
-    HTTP->exchanges = mmap(NULL, size, PROT_READ | PROT_WRITE,
-                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (HTTP->exchanges == MAP_FAILED) {
-        HTTP->exchanges = NULL;
+    if (!open_memory())
         return luaL_error(L, "not enough memory");
-    }
     HTTP->main = sxe__lua_main(sxe__lua_current());
-    open_files();
     lua_newtable(L);
     lua_rawsetp(L, LUA_REGISTRYINDEX, &kept_key);
     lua_newtable(L);

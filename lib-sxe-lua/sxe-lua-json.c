@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * JSON through lua-cjson, an instance of our own, so that what scripts set in theirs changes nothing
- * here. Of its numbers, which are all floats, those that are whole become integers.
+ * JSON through lua-cjson, an instance of our own, so that what scripts set in theirs changes
+ * nothing here. Of its numbers, which are all floats, those that are whole become integers.
  */
 #include "sxe-lua-http-private.h"
 
@@ -61,8 +61,8 @@ is_whole(lua_State *L)
     return floor(value) == value && fabs(value) <= 9007199254740992.0;
 }
 
-/* Everywhere in the table on top. Its levels, as many as cjson allows, are on the stack: each a table
- * and the key where it goes on. */
+/* Everywhere in the table on top. Its levels, as many as cjson allows, are on the stack: each a
+ * table and the key where it goes on. */
 static void
 make_integers(lua_State *L)
 {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Counters with names, in groups: a script's own, and those of the library. A group is a handle, its
- * counters are its properties.
+ * Counters with names, in groups: a script's own, and those of the library. A group is a handle,
+ * its counters are its properties.
  *
- *     group: | name | number | values --> int64_t[number]      names are strings of the registry, or C's
+ *     group: | name | number | values --> int64_t[number] 
+ *                              names are strings of the registry, or C's
  */
 #include "sxe-lua-stats.h"
 #include "sxe-lua-http-private.h"
@@ -174,7 +175,7 @@ sxe__lua_stats_push(lua_State *L, const char *name, const char *const *names, in
                             .values = values,
                             .number = number,
                             .since_ns = sxe_lua_get_port()->now_ns()};
-    strncat(group->name, name, NAME_SIZE - 1);
+    snprintf(group->name, NAME_SIZE, "%s", name);
     sxe__lua_push_handle(L, SXE__LUA_STAT, stats.number++, 0);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: the counters of a state, for who shows them: those that scripts made, and the library's own.
+ * What: the counters of a state, for who shows them: those that scripts made, and the library's
+ * own.
  *
  * Place: over sxe-lua.h; apps/httpd prints them.
  *
@@ -29,7 +30,8 @@
 extern "C" {
 #endif
 
-/* Call each for every counter, in the order in which they were made; names are good during the call. */
+/* Call each for every counter, in the order in which they were made; names are good during the
+ * call. */
 SXE_PUBLIC void sxe_lua_each_stat(struct sxe_lua *lua,
                                   void (*each)(void *user, const char *group, const char *name,
                                                int64_t value),

@@ -318,13 +318,15 @@ START_TEST(at_the_end_of_the_state_requests_are_over)
 {
     int peer;
 
-    serve_handler(
-        "local x <close> = setmetatable({}, {__close = function() "
-        "log = select(2, pcall(function() return req.path end)) print(log) end}) task.sleep(100)");
+    serve_handler("local log = require 'sxe.log' "
+                  "local x <close> = setmetatable({}, {__close = function() "
+                  "log.warn('%s', select(2, pcall(function() return req.path end))) end}) "
+                  "task.sleep(100)");
     peer = client();
     say(peer, GET("/"));
     ck_assert_int_eq(sxe_fini(), 0);
     state_stop();
+    ck_assert(logged("the request is over"));
     close(peer);
 }
 END_TEST
@@ -452,6 +454,27 @@ START_TEST(a_short_reply_allocates_nothing)
 }
 END_TEST
 
+START_TEST(the_module_may_be_opened_again_after_an_error)
+{
+    unsigned fds = fake_os_open_fds();
+    uint64_t nth = 0;
+    bool was_touched;
+
+    state_start();
+    do {
+        lua->heap.fail_after = nth++;
+        lua->heap.fail_times = 1;
+        (void)!load_text("require 'sxe.http'");
+        was_touched = lua->heap.fail_times == 0;
+        lua->heap.fail_times = 0;
+        captured.number = 0;
+    } while (was_touched);
+    run_script("assert(require 'sxe.http'.stats.requests == 0)");
+    state_stop();
+    ck_assert_uint_eq(fake_os_open_fds(), fds);
+}
+END_TEST
+
 START_TEST(what_the_system_refuses_fails_the_script)
 {
     fake_os_reset();
@@ -508,6 +531,7 @@ suite(void)
     tcase_add_test(t, each_allocation_of_an_error_may_fail);
     tcase_add_loop_test(t, each_allocation_may_fail, 0, CASES(hungry));
     tcase_add_test(t, a_short_reply_allocates_nothing);
+    tcase_add_test(t, the_module_may_be_opened_again_after_an_error);
     tcase_add_test(t, what_the_system_refuses_fails_the_script);
     suite_add_tcase(s, t);
     return s;
