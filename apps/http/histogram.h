@@ -4,15 +4,16 @@
  * memory. Place: the worker records, everything that reports asks. One a worker and a kind of
  * duration, never one a connection.
  *
- * Shape: log-linear, one array. Below 2,048 us a bucket is one us wide; above, each power of two is
- * cut into 1,024 buckets, so that a bucket is at most 1/1,024 of its value wide. This is the layout
- * of HdrHistogram with three significant digits. Two histograms are added by adding their buckets:
- * percentiles are never averaged.
+ * Shape: log-linear, one array, of durations rounded up to whole us. Below 2,048 us a bucket is one
+ * us wide; above, each power of two is cut into 1,024 buckets, so that a bucket is at most 1/1,024
+ * of its value wide. This is the layout of HdrHistogram with three significant digits. Two
+ * histograms are added by adding their buckets: percentiles are never averaged.
  *
  *     us      0 1 2 .. 2047 | 2048-2049 .. 4094-4095 | 4096-4099 .. 8188-8191 | ...
  *     bucket  0 1 2 .. 2047 | 2048      .. 3071      | 3072      .. 4095      | ...
  *
- * Limits: 189 KB. What took longer than 1 h is counted as 1 h; max_ns, min_ns and sum_ns are exact.
+ * Limits: 189 KB. What took longer than 1 h is counted as 1 h; max_ns, min_ns and sum_ns are exact,
+ * the sum up to 584 years, where it stays.
  */
 #ifndef HTTP_HISTOGRAM_H
 #define HTTP_HISTOGRAM_H
@@ -52,8 +53,8 @@ bool http_histogram_can_tell(const struct http_histogram *histogram, double frac
 double http_histogram_mean_ns(const struct http_histogram *histogram); /* 0 when there is none */
 double http_histogram_deviation_ns(const struct http_histogram *histogram);
 
-/* Walk the buckets that are not empty, in order: begin with *bucket 0; false at the end. from_ns and
- * to_ns bound the durations in it, both inclusive. */
+/* Walk the buckets that are not empty, in order: begin with *bucket 0; false at the end. The
+ * durations in one are from from_ns to to_ns, both inclusive. */
 struct http_bucket {
     uint64_t from_ns;
     uint64_t to_ns;

@@ -42,17 +42,17 @@ struct http_live {
     struct http_histogram before; /* at the last full second, since the beginning */
 };
 
+/* Columns that may be filled: behind the last one a cursor may be in the next line. */
 static unsigned
 terminal_width(FILE *err)
 {
     struct winsize size = {0};
+    unsigned width = WIDTH;
 
-    if (ioctl(fileno(err), TIOCGWINSZ, &size) < 0 || size.ws_col == 0)
-        return WIDTH;
-    /* A cursor behind the last column may be in the next line. */
-    return size.ws_col < WIDTH_MIN   ? WIDTH_MIN
-           : size.ws_col > WIDTH_MAX ? WIDTH_MAX
-                                     : size.ws_col - 1u;
+    if (ioctl(fileno(err), TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+        width = size.ws_col;
+    width = width < WIDTH_MIN ? WIDTH_MIN : width;
+    return width < WIDTH_MAX ? width - 1 : WIDTH_MAX;
 }
 
 static bool

@@ -7,7 +7,7 @@
 
 __extension__ typedef unsigned __int128 uint128;
 
-/* splitmix64: numbers that have nothing to do with one another from seeds that follow one another. */
+/* splitmix64: numbers that have nothing in common, from seeds that follow one another. */
 static uint64_t
 mixed(uint64_t *seed)
 {

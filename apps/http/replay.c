@@ -92,8 +92,7 @@ http_replay_kind(struct http_replay *replay, struct sxe_span method, const char 
                                               .is_literal = true};
     unsigned kind = 0;
 
-    while (kind < replay->kinds && (strlen(replay->names[kind]) != method.length ||
-                                    memcmp(replay->names[kind], method.base, method.length) != 0))
+    while (kind < replay->kinds && !http_template_is_method(method, replay->names[kind]))
         kind++;
     if (kind < replay->kinds)
         return (int)kind;

@@ -168,13 +168,13 @@ struct http_result {
 };
 
 /* Add the second to the first: counts and histograms are summed; started_ns is the earliest,
- * connect_ns and elapsed_ns the longest, and of the first_... that of the first result that has one.
- * Clients follow one another. */
+ * connect_ns and elapsed_ns the longest, first_... that of the first result that has one. Clients
+ * follow one another. */
 void http_result_add(struct http_result *to, const struct http_result *result);
 
-/* Leave what came since earlier, a copy of *result. What was in flight then is carried, and what was
- * waiting is offered. What is said of the opening of sockets stays that of the whole run, and so do
- * the extremes in by_client. */
+/* Leave what came since earlier, a copy of *result. What was in flight then is carried, and what
+ * was waiting is offered. What is said of the opening of sockets stays that of the whole run, and
+ * so do the extremes in by_client. */
 void http_result_subtract(struct http_result *result, const struct http_result *earlier);
 
 uint64_t http_result_skipped(const struct http_result *result); /* all kinds together */

@@ -133,19 +133,21 @@ judge_step(struct find *find, struct http_step *step)
 {
     const struct http_result *workers[HTTP_WORKERS_MAX];
     const struct http_result *result = find->trial->result;
+    bool is_kept_up;
 
     for (unsigned i = 0; i < find->parent->number; i++)
         workers[i] = &find->delta[i];
     http_trial_sum(find->parent, find->trial, workers);
+    is_kept_up = is_answered(find, step->rate);
     step->achieved = find->trial->figures[HTTP_FIGURE_RATE];
     step->p50_ns = http_histogram_quantile(&result->response, 0.5);
     step->p90_ns = http_histogram_quantile(&result->response, 0.9);
     step->p99_ns = http_histogram_quantile(&result->response, 0.99);
     step->p999_ns = http_histogram_quantile(&result->response, 0.999);
     step->figure = http_threshold_figure(&find->condition, result);
-    step->holds = http_threshold_holds(&find->condition, result, &step->is_told) &&
-                  is_answered(find, step->rate);
-    if (!step->holds && step->rate <= find->missed_rate) {
+    step->holds = http_threshold_holds(&find->condition, result, &step->is_told) && is_kept_up;
+    step->is_told = step->is_told || !is_kept_up;
+    if (step->is_told && !step->holds && step->rate <= find->missed_rate) {
         find->missed_rate = step->rate;
         find->missed = find->trial->verdict;
     }

@@ -84,6 +84,11 @@ take_signals(struct http_parent *parent)
             http_workers_kill(parent);
         }
     }
+    /* Whatever is wrong with it, those that have ended must not be waited for. */
+    if (errno != EAGAIN) {
+        http_workers_reap(parent);
+        http_server_reap(parent);
+    }
 }
 
 /* Milliseconds until then, rounded up, at most an hour. */

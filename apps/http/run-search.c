@@ -2,7 +2,7 @@
  *
  * Rates are searched by ratios: doubled until one does not hold, then cut in two until what held and
  * what did not are 2 % apart. What held last has to hold once more, because one that did by luck
- * would be reported as the highest.
+ * would be reported as the highest. Where there are too few samples to tell, a higher rate gives more.
  */
 #include <math.h>
 
@@ -14,14 +14,14 @@
 #define RATE_MIN     0.5
 #define RATE_MAX     1e8
 
-/* The lowest that did not hold. */
+/* The lowest of which was seen that it does not hold. */
 static double
 lowest_missed(const struct http_step *steps, unsigned number)
 {
     double rate = INFINITY;
 
     for (unsigned i = 0; i < number; i++) {
-        if (!steps[i].holds && steps[i].rate < rate)
+        if (steps[i].is_told && !steps[i].holds && steps[i].rate < rate)
             rate = steps[i].rate;
     }
     return rate;
@@ -50,6 +50,12 @@ has_held_twice(const struct http_step *steps, unsigned number, double rate)
     return times > 1;
 }
 
+static double
+up(double rate)
+{
+    return rate * UP > RATE_MAX ? 0 : rate * UP;
+}
+
 double
 http_search_next(const struct http_step *steps, unsigned number, double start)
 {
@@ -58,10 +64,13 @@ http_search_next(const struct http_step *steps, unsigned number, double start)
 
     if (number == 0)
         return start;
-    if (number == HTTP_STEPS_MAX || (isinf(high) && low * UP > RATE_MAX))
+    if (number == HTTP_STEPS_MAX)
         return 0;
     if (isinf(high))
-        return low * UP;
+        return up(steps[number - 1].rate);
+    /* At a lower rate there are fewer samples still. */
+    if (!steps[number - 1].is_told)
+        return 0;
     if (low <= 0)
         return high > RATE_MIN ? fmax(high / DOWN, RATE_MIN) : 0;
     if (high / low > CLOSE_ENOUGH)

@@ -167,6 +167,8 @@ http_server_start(struct http_parent *parent)
         return 0;
     if (fail_if_in_use(parent) < 0)
         return -1;
+    /* What its shell leaves behind becomes our child, and can be waited for. */
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
     fflush(NULL);
     parent->server = fork();
     if (parent->server == 0)
@@ -181,26 +183,35 @@ http_server_start(struct http_parent *parent)
     return await_accept(parent);
 }
 
-/* Whether it has ended; it is not waited for, so that its group's number stays taken. */
+/* Wait for what has ended of its group, until nothing is left of it: true. *status becomes the
+ * leader's. While one of them lives the port is taken. */
 static bool
-has_ended(pid_t pid, siginfo_t *info)
+bury_group(pid_t server, int options, int *status)
 {
-    memset(info, 0, sizeof(*info));
-    return waitid(P_PID, (id_t)pid, info, WEXITED | WNOHANG | WNOWAIT) < 0 || info->si_pid == pid;
+    int one_status;
+    pid_t pid;
+
+    while ((pid = waitpid(-server, &one_status, options)) > 0) {
+        if (pid == server)
+            *status = one_status;
+    }
+    return pid < 0;
 }
 
 void
 http_server_reap(struct http_parent *parent)
 {
-    siginfo_t info;
     pid_t server = parent->server;
+    siginfo_t info = {0};
     int status = 0;
 
-    if (server == 0 || !has_ended(server, &info))
+    /* Its number is the group's, so it stays until the group is gone. */
+    if (server == 0 ||
+        (waitid(P_PID, (id_t)server, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == 0))
         return;
-    kill(-server, SIGKILL);
-    waitpid(server, &status, 0);
     parent->server = 0;
+    kill(-server, SIGKILL);
+    bury_group(server, 0, &status);
     http_parent_fail(parent, "the server of --server-cmd (process %d) %s", (int)server,
                      http_wait_text(status));
 }
@@ -210,15 +221,16 @@ http_server_stop(struct http_parent *parent)
 {
     uint64_t end_ns = sxe_time_ns() + http_server_stop_ns;
     pid_t server = parent->server;
-    siginfo_t info;
+    int status;
 
     if (server == 0)
         return;
     /* Nobody is told of its end any more. */
     parent->server = 0;
     kill(-server, SIGTERM);
-    while (!has_ended(server, &info) && sxe_time_ns() < end_ns)
+    while (!bury_group(server, WNOHANG, &status)) {
+        if (sxe_time_ns() >= end_ns)
+            kill(-server, SIGKILL);
         http_parent_turn(parent, sxe_time_ns() + TRY_NS);
-    kill(-server, SIGKILL);
-    waitpid(server, NULL, 0);
+    }
 }

@@ -244,8 +244,6 @@ http_lua_read_file(const char *path, size_t *length, FILE *err)
         fprintf(err, "sxe-http: cannot read the script '%s': %s\n", path, strerror(errno));
         free(bytes);
         bytes = NULL;
-    } else if (*length >= 2 && bytes[0] == '#') {
-        memcpy(bytes, "--", 2);
     }
     if (file != NULL)
         fclose(file);
@@ -257,8 +255,13 @@ http_lua_run_chunk(lua_State *L)
 {
     const struct http_lua_chunk *chunk = lua_touserdata(L, 1);
     const char *name = lua_pushfstring(L, "@%s", chunk->path);
+    const char *begin = chunk->bytes, *end = begin + chunk->length;
 
-    if (luaL_loadbufferx(L, chunk->bytes, chunk->length, name, "t") != LUA_OK)
+    if (begin < end && *begin == '#') { /* the line for the shell; its end stays, and counts */
+        begin = memchr(begin, '\n', chunk->length);
+        begin = begin == NULL ? end : begin;
+    }
+    if (luaL_loadbufferx(L, begin, (size_t)(end - begin), name, "t") != LUA_OK)
         return lua_error(L);
     lua_call(L, 0, 1);
     lua_setfield(L, LUA_REGISTRYINDEX, result_key);

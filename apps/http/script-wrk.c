@@ -39,11 +39,13 @@ put_text(lua_State *L, const char *text)
 static void
 put_value(lua_State *L, int index)
 {
+    bool is_text = lua_type(L, index) == LUA_TSTRING;
     size_t length;
-    const char *text = luaL_tolstring(L, index, &length);
+    const char *text =
+        is_text ? lua_tolstring(L, index, &length) : luaL_tolstring(L, index, &length);
 
     http_lua_put(L, text, length);
-    lua_pop(L, 1);
+    lua_pop(L, is_text ? 0 : 1);
 }
 
 static void
@@ -66,6 +68,9 @@ static bool
 push_header(lua_State *L, int headers, const char *name)
 {
     headers = lua_absindex(L, headers);
+    if (lua_getfield(L, headers, name) != LUA_TNIL)
+        return true;
+    lua_pop(L, 1);
     for (lua_pushnil(L); lua_next(L, headers) != 0; lua_pop(L, 1)) {
         if (is_named(L, -2, name)) {
             lua_remove(L, -2);

@@ -269,7 +269,8 @@ add_table(struct http_page *page, const struct http_run *run)
     add_times(page, HTTP_WEIGHT_CONNECT, "connect", &total->connect);
 }
 
-/* Ok a second of one trial, in columns of so many slices. The last of them may be a short one. */
+/* Ok a second of one trial, in columns of so many slices. The last of them may be a short one; one
+ * that is too short to say something is left out. */
 static unsigned
 rates_over_time(const struct http_run *run, double *rates, unsigned slices)
 {
@@ -282,11 +283,12 @@ rates_over_time(const struct http_run *run, double *rates, unsigned slices)
         double rest_s = all_s - number * width_s;
         uint64_t ok = 0;
 
+        if (rest_s < width_s / 4)
+            break;
         for (unsigned k = i; k < i + slices && k < timeline->used; k++)
             ok += timeline->slices[k].ok;
         rates[number++] =
-            http_per_second(ok, rest_s > width_s / 4 && rest_s < width_s ? rest_s : width_s) /
-            run->trials_number;
+            http_per_second(ok, rest_s < width_s ? rest_s : width_s) / run->trials_number;
     }
     return number;
 }
@@ -328,7 +330,7 @@ add_lags(struct http_page *page, const struct http_result *total)
     size_t used = 0;
 
     for (unsigned i = 0; i < sizeof(lags) / sizeof(lags[0]); i++)
-        if (lags[i].histogram->count > 0)
+        if (http_histogram_can_tell(lags[i].histogram, 0.99))
             used += (size_t)snprintf(text + used, sizeof(text) - used, "%s %s %s",
                                      used == 0 ? "p99 of" : ",", lags[i].what,
                                      http_percentile_text(lags[i].histogram, 0.99));

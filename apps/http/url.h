@@ -25,7 +25,8 @@ struct http_url {
     char target_text[4096];
 };
 
-/* NULL, or what is wrong and what to do, as a text of this thread ("https is not there yet: ..."). */
+/* NULL, or what is wrong and what to do, as a text of this thread ("https is not there yet: ...").
+ */
 const char *http_url_parse(struct http_url *url, const char *text);
 
 /* The first address of host as text, with its zone if it has one, into ip; NULL, or getaddrinfo's

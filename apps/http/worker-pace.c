@@ -108,6 +108,8 @@ serve_arrival(struct http__worker *worker, uint64_t now_ns)
         take_arrival(worker);
         worker->result->skipped[HTTP_SKIP_SHED]++;
     } else if (socket != NULL) {
+        if (now_ns - due_ns <= HTTP__LATE_NS)
+            worker->progress_ns = now_ns;
         take_arrival(worker);
         http__offer(socket, plan->stop == HTTP_STOP_REPLAY ? number : worker->given, due_ns,
                     now_ns);
@@ -304,8 +306,10 @@ static void
 lose_patience(struct http__worker *worker, uint64_t now_ns)
 {
     uint64_t timeout_ns = worker->plan->timeout_ns;
-    bool is_planned = may_arrive(worker) && worker->arrivals.next_ns > now_ns;
+    bool is_planned;
 
+    http__arrive(worker, now_ns);
+    is_planned = may_arrive(worker) && worker->arrivals.next_ns > now_ns;
     for (uint32_t id = 0; id < worker->number && !is_planned; id++)
         is_planned = worker->sockets[id].thinking > 0 ||
                      (worker->sockets[id].is_held && !worker->sockets[id].is_held_due);

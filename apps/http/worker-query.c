@@ -269,7 +269,9 @@ record_times(struct http__socket *socket, const struct http__flight *flight, boo
 
     http_histogram_record(&result->service, now_ns - flight->sent_ns);
     http_histogram_record(&result->response, response_ns);
-    http_histogram_record(&result->by_kind[flight->kind].response, response_ns);
+    /* With one kind they are all: see http__bring_up_to_date. */
+    if (result->kinds > 1)
+        http_histogram_record(&result->by_kind[flight->kind].response, response_ns);
     http_timeline_ended(&result->timeline, http__since_start(worker, now_ns), is_ok, response_ns);
     record_client(socket, flight->kind, response_ns);
 }

@@ -12,6 +12,25 @@
 
 #define LOOK_NS (50 * SXE_NS_PER_MS)
 
+/* ---- Copies of histograms ---- */
+
+/* Only what differs is written, and what is empty not even read: memory that nobody used stays
+ * unused. */
+static void
+copy_histogram(struct http_histogram *to, const struct http_histogram *histogram)
+{
+    if (to->count == histogram->count)
+        return;
+    for (unsigned i = 0; i < HTTP_HISTOGRAM_BUCKETS; i++) {
+        if (to->buckets[i] != histogram->buckets[i])
+            to->buckets[i] = histogram->buckets[i];
+    }
+    to->count = histogram->count;
+    to->sum_ns = histogram->sum_ns;
+    to->min_ns = histogram->min_ns;
+    to->max_ns = histogram->max_ns;
+}
+
 /* ---- CPU ---- */
 
 static uint64_t
@@ -81,6 +100,8 @@ http__bring_up_to_date(struct http__worker *worker, uint64_t now_ns)
         return;
     http__count_waiting(worker, now_ns);
     look_at_cpu(worker);
+    if (worker->result->kinds == 1)
+        copy_histogram(&worker->result->by_kind[0].response, &worker->result->response);
     worker->result->elapsed_ns = http__since_start(worker, now_ns);
 }
 
@@ -138,24 +159,7 @@ http__unwatch_turns(struct http__worker *worker)
     ev_prepare_stop(worker->loop, &worker->turn_ends);
 }
 
-/* ---- Copies ---- */
-
-/* Only what differs is written, and what is empty not even read: memory that nobody used stays
- * unused. */
-static void
-copy_histogram(struct http_histogram *to, const struct http_histogram *histogram)
-{
-    if (to->count == histogram->count)
-        return;
-    for (unsigned i = 0; i < HTTP_HISTOGRAM_BUCKETS; i++) {
-        if (to->buckets[i] != histogram->buckets[i])
-            to->buckets[i] = histogram->buckets[i];
-    }
-    to->count = histogram->count;
-    to->sum_ns = histogram->sum_ns;
-    to->min_ns = histogram->min_ns;
-    to->max_ns = histogram->max_ns;
-}
+/* ---- Copies of results ---- */
 
 static void
 copy_timeline(struct http_timeline *to, const struct http_timeline *timeline)

@@ -108,8 +108,8 @@ count_retransmits(const struct http__socket *socket)
 {
     unsigned segments = segments_sent_again(socket);
 
-    if (segments > socket->syn_retries)
-        socket->worker->result->retransmits += segments - socket->syn_retries;
+    socket->worker->result->retransmits +=
+        segments > socket->syn_retries ? segments - socket->syn_retries : 0;
 }
 
 /* ---- Connecting ---- */

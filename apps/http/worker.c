@@ -189,8 +189,8 @@ init_sxe(struct http__worker *worker)
     config.loop = worker->loop;
     config.chunk_size = limits.head_max;
     config.chunks = worker->number / 4 + 4096;
-    /* Long bodies of requests wait here for servers that read slowly. */
-    config.output_max = 1u << 30;
+    /* Long bodies wait for servers that read slowly, and may be answered before they are read. */
+    config.output_max = config.output_pause = 1u << 30;
     config.timeout_ms[SXE_STATE_CONNECTING] =
         timeout_ms < UINT32_MAX ? (uint32_t)timeout_ms : UINT32_MAX;
     sxe_configure(&config);

@@ -45,14 +45,14 @@ static const struct {
     {"a\x80z", "a\\ufffdz"},
     {"\xc3", "\\ufffd"},
     {"\xc3(", "\\ufffd("},
-    {"\xc0\xaf", "\\ufffd\\ufffd"},                         /* overlong */
-    {"\xe0\x80\xaf", "\\ufffd\\ufffd\\ufffd"},              /* overlong */
-    {"\xed\xa0\x80", "\\ufffd\\ufffd\\ufffd"},              /* a surrogate */
-    {"\xed\x9f\xbf", "\xed\x9f\xbf"},                       /* the last before them */
-    {"\xf4\x90\x80\x80", "\\ufffd\\ufffd\\ufffd\\ufffd"},   /* beyond U+10FFFF */
-    {"\xf4\x8f\xbf\xbf", "\xf4\x8f\xbf\xbf"},               /* the last */
-    {"\xf0\x8f\xbf\xbf", "\\ufffd\\ufffd\\ufffd\\ufffd"},   /* overlong */
-    {"\xe2\x82", "\\ufffd\\ufffd"},                         /* cut off */
+    {"\xc0\xaf", "\\ufffd\\ufffd"},                       /* overlong */
+    {"\xe0\x80\xaf", "\\ufffd\\ufffd\\ufffd"},            /* overlong */
+    {"\xed\xa0\x80", "\\ufffd\\ufffd\\ufffd"},            /* a surrogate */
+    {"\xed\x9f\xbf", "\xed\x9f\xbf"},                     /* the last before them */
+    {"\xf4\x90\x80\x80", "\\ufffd\\ufffd\\ufffd\\ufffd"}, /* beyond U+10FFFF */
+    {"\xf4\x8f\xbf\xbf", "\xf4\x8f\xbf\xbf"},             /* the last */
+    {"\xf0\x8f\xbf\xbf", "\\ufffd\\ufffd\\ufffd\\ufffd"}, /* overlong */
+    {"\xe2\x82", "\\ufffd\\ufffd"},                       /* cut off */
     {"\xe2\x82\"", "\\ufffd\\ufffd\\\""},
     {"\xf0\x9f\x98", "\\ufffd\\ufffd\\ufffd"},
 };

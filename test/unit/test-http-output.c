@@ -136,9 +136,8 @@ START_TEST(json_histograms_have_all_buckets_and_no_percentile_that_cannot_be_tol
     ck_assert(json_is_null(at(root, "total.connect.p99")));
     ck_assert_double_eq(number_at(root, "total.connect.p50"), 131.499);
     ck_assert_double_eq(number_at(root, "total.connect.mean"), 131.5);
-    ck_assert_double_eq(
-        number_at(root, "total.service.p99:9"),
-        (double)http_histogram_quantile(&made.run.total->service, 0.999) / 1000);
+    ck_assert_double_eq(number_at(root, "total.service.p99:9"),
+                        (double)http_histogram_quantile(&made.run.total->service, 0.999) / 1000);
     ck_assert(json_is_null(at(root, "total.service.p99:99")));
     ck_assert_double_eq(number_at(root, "total.client.timer_error.count"), 0);
     ck_assert_ptr_null(at(root, "total.client.timer_error.p50"));
@@ -292,10 +291,10 @@ START_TEST(candles_have_five_columns_a_kind_and_client)
     text = written_by(http_output_candles);
     ck_assert_uint_eq(ck_lines(text, 5), 1 + 2 * 4 - 1);
     client = &made.run.total->by_client[5];
-    snprintf(expected, sizeof(expected), "\r\n\"POST, \"\"all\"\"</script> 3\",%.3f,%.3f,%.3f,%.3f\r\n",
-             (double)client->min_ns / 1e3, (double)client->sum_ns / (double)client->count / 1e3,
-             (double)client->sum_ns / (double)client->count / 1e3 * 1.01,
-             (double)client->max_ns / 1e3);
+    snprintf(
+        expected, sizeof(expected), "\r\n\"POST, \"\"all\"\"</script> 3\",%.3f,%.3f,%.3f,%.3f\r\n",
+        (double)client->min_ns / 1e3, (double)client->sum_ns / (double)client->count / 1e3,
+        (double)client->sum_ns / (double)client->count / 1e3 * 1.01, (double)client->max_ns / 1e3);
     ck_assert_msg(strstr(text, expected) != NULL, "no %s in %s", expected, text);
     free(text);
     free_run(&made);
@@ -321,38 +320,38 @@ END_TEST
 
 START_TEST(hgrm_is_what_hdrhistogram_writes)
 {
-    static const char expected[] =
-        "       Value     Percentile TotalCount 1/(1-Percentile)\n"
-        "\n"
-        "       1.000 0.000000000000         10           1.00\n"
-        "       1.000 0.100000000000         10           1.11\n"
-        "       2.000 0.200000000000         90           1.25\n"
-        "       2.000 0.300000000000         90           1.43\n"
-        "       2.000 0.400000000000         90           1.67\n"
-        "       2.000 0.500000000000         90           2.00\n"
-        "       2.000 0.550000000000         90           2.22\n"
-        "       2.000 0.600000000000         90           2.50\n"
-        "       2.000 0.650000000000         90           2.86\n"
-        "       2.000 0.700000000000         90           3.33\n"
-        "       2.000 0.750000000000         90           4.00\n"
-        "       2.000 0.775000000000         90           4.44\n"
-        "       2.000 0.800000000000         90           5.00\n"
-        "       2.000 0.825000000000         90           5.71\n"
-        "       2.000 0.850000000000         90           6.67\n"
-        "       2.000 0.875000000000         90           8.00\n"
-        "       2.000 0.887500000000         90           8.89\n"
-        "       2.000 0.900000000000         90          10.00\n"
-        "      10.000 0.912500000000        100          11.43\n"
-        "      10.000 1.000000000000        100\n"
-        "#[Mean    =        2.700, StdDeviation   =        2.451]\n"
-        "#[Max     =       10.000, Total count    =          100]\n"
-        "#[Buckets =           22, SubBuckets     =         2048]\n";
+    static const char expected[] = "       Value     Percentile TotalCount 1/(1-Percentile)\n"
+                                   "\n"
+                                   "       1.000 0.000000000000         10           1.00\n"
+                                   "       1.000 0.100000000000         10           1.11\n"
+                                   "       2.000 0.200000000000         90           1.25\n"
+                                   "       2.000 0.300000000000         90           1.43\n"
+                                   "       2.000 0.400000000000         90           1.67\n"
+                                   "       2.000 0.500000000000         90           2.00\n"
+                                   "       2.000 0.550000000000         90           2.22\n"
+                                   "       2.000 0.600000000000         90           2.50\n"
+                                   "       2.000 0.650000000000         90           2.86\n"
+                                   "       2.000 0.700000000000         90           3.33\n"
+                                   "       2.000 0.750000000000         90           4.00\n"
+                                   "       2.000 0.775000000000         90           4.44\n"
+                                   "       2.000 0.800000000000         90           5.00\n"
+                                   "       2.000 0.825000000000         90           5.71\n"
+                                   "       2.000 0.850000000000         90           6.67\n"
+                                   "       2.000 0.875000000000         90           8.00\n"
+                                   "       2.000 0.887500000000         90           8.89\n"
+                                   "       2.000 0.900000000000         90          10.00\n"
+                                   "      10.000 0.912500000000        100          11.43\n"
+                                   "      10.000 1.000000000000        100\n"
+                                   "#[Mean    =        2.700, StdDeviation   =        2.451]\n"
+                                   "#[Max     =       10.000, Total count    =          100]\n"
+                                   "#[Buckets =           22, SubBuckets     =         2048]\n";
     char *text;
 
     make_run(&made, 0);
     for (unsigned i = 0; i < 100; i++)
-        http_histogram_record(&made.run.total->response,
-                              i < 10 ? 1000000 : i < 90 ? 2000000 : 10000000);
+        http_histogram_record(&made.run.total->response, i < 10   ? 1000000
+                                                         : i < 90 ? 2000000
+                                                                  : 10000000);
     text = written_by(http_output_hgrm);
     ck_assert_str_eq(text, expected);
     free(text);
@@ -638,9 +637,10 @@ START_TEST(what_cannot_be_written_is_said_and_the_others_are)
     made.plan.hgrm = path;
     ck_assert_int_eq(http_output_all(&made.run, err), HTTP_EXIT_ERRORS);
     text = text_of(err, NULL);
-    ck_assert_str_eq(text, "sxe-http: --json /nowhere/a.json could not be written: No such file or "
-                           "directory\n"
-                           "sxe-http: --csv /dev/full could not be written: No space left on device\n");
+    ck_assert_str_eq(text,
+                     "sxe-http: --json /nowhere/a.json could not be written: No such file or "
+                     "directory\n"
+                     "sxe-http: --csv /dev/full could not be written: No space left on device\n");
     free(text);
     text = text_of(fopen(path, "r"), NULL);
     ck_assert_ptr_nonnull(strstr(text, "#[Max"));
@@ -657,8 +657,7 @@ main(void)
     TCase *tcase = tcase_create("output");
 
     tcase_add_test(tcase, json_has_the_run_with_its_trials_and_their_sum);
-    tcase_add_test(tcase,
-                   json_histograms_have_all_buckets_and_no_percentile_that_cannot_be_told);
+    tcase_add_test(tcase, json_histograms_have_all_buckets_and_no_percentile_that_cannot_be_told);
     tcase_add_test(tcase, json_has_what_was_judged);
     tcase_add_test(tcase, json_of_a_run_in_which_nothing_happened_has_no_number_that_is_none);
     tcase_add_test(tcase, csv_has_a_line_a_trial_and_one_for_all);

@@ -81,12 +81,13 @@ static long double
 area_until(uint64_t ns)
 {
     long double t = ns / 1e9L, ramp = plan.duration_ns / 1e9L, over = 0;
+    long double rate = (long double)plan.rate, rate_end = (long double)plan.rate_end;
 
     if (t > ramp) {
-        over = (t - ramp) * plan.rate_end;
+        over = (t - ramp) * rate_end;
         t = ramp;
     }
-    return plan.rate * t + (plan.rate_end - plan.rate) * t * t / (2 * ramp) + over;
+    return rate * t + (rate_end - rate) * t * t / (2 * ramp) + over;
 }
 
 /* 1 us of the rate that is then, and what a ns is, rounded. */

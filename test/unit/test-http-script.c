@@ -246,8 +246,9 @@ END_TEST
 
 START_TEST(a_request_stays_although_the_script_forgets_it)
 {
-    must_begin("function request() return wrk.format(nil, '/' .. ('x'):rep(100)) end\n"
-               "function response() collectgarbage() for i = 1, 100 do _ = ('y'):rep(99 + i) end end");
+    must_begin(
+        "function request() return wrk.format(nil, '/' .. ('x'):rep(100)) end\n"
+        "function response() collectgarbage() for i = 1, 100 do _ = ('y'):rep(99 + i) end end");
     requests->next(requests, 0, &query);
     reply(200, "", "");
     ck_assert_int_eq(memcmp(query.bytes, "GET /xxxxx", 10), 0);
@@ -290,7 +291,8 @@ START_TEST(a_kind_without_a_name_ends_the_run)
 {
     must_begin("function request() return wrk.request(), 'new' end");
     ck_assert_ptr_null(next_text());
-    check_has(said(), "request() returned the kind 'new'; it has to be in wrk.kinds = {'new', ...}");
+    check_has(said(),
+              "request() returned the kind 'new'; it has to be in wrk.kinds = {'new', ...}");
 }
 END_TEST
 

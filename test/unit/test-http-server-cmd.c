@@ -4,8 +4,8 @@
  * program itself, with arguments.
  */
 #include <arpa/inet.h>
-#include <netinet/in.h>
 #include <limits.h>
+#include <netinet/in.h>
 #include <stddef.h>
 #include <sys/un.h>
 
@@ -142,8 +142,8 @@ START_TEST(each_trial_has_a_server_of_its_own)
     plan.trials = 3;
     set_command("mortal"); /* the second trial's would end the first one's */
     ck_assert_int_eq(run_plan(), 0);
-    ck_assert_uint_eq(run.trials_number, 3);
     ck_assert_str_eq(errors, "");
+    ck_assert_uint_eq(run.trials_number, 3);
 }
 END_TEST
 

@@ -9,7 +9,7 @@
 #define MS           UINT64_C(1000000)
 
 /* The last ns of the bucket of 10 ms. */
-#define P99 10007499
+#define P99 10007000
 
 static struct http_threshold threshold;
 static struct http_result result;
@@ -45,11 +45,11 @@ static const struct {
     bool holds;
 } conditions[] = {
     {"p99<20ms", P99, true},
-    {"p99<10.007499ms", P99, false},
-    {"p99<=10.007499ms", P99, true},
-    {"p99>10.007499ms", P99, false},
-    {"p99>=10.007499ms", P99, true},
-    {"p99>10.007498ms", P99, true},
+    {"p99<10.007ms", P99, false},
+    {"p99<=10.007ms", P99, true},
+    {"p99>10.007ms", P99, false},
+    {"p99>=10.007ms", P99, true},
+    {"p99>10.006999ms", P99, true},
     {"p99<10ms", P99, false},
     {"p99 < 20ms", P99, true},
     {"  p99  <=  20ms", P99, true},
