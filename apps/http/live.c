@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "live.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,7 @@
 #define WIDTH_MAX   200u
 #define LINE_SIZE   (WIDTH_MAX * HTTP_SPARK_BYTES + 1)
 #define LINES       4u
+#define NOISE_S     0.01 /* by which wake-ups are late or early */
 #define BAR_COLUMNS 20u
 
 /* The counts of a look. */
@@ -191,9 +193,10 @@ add_progress(char *line, const struct http_live *live, const struct http_result 
             live->plan->sockets);
         return;
     }
-    add(line, "%.0f s", elapsed_s);
+    add(line, "%.0f s", floor(elapsed_s + NOISE_S));
     if (done > 0)
-        add(line, ", %.0f %% done, %.0f s left", done * 100, elapsed_s / done - elapsed_s);
+        add(line, ", %.0f %% done, %.0f s left", done * 100,
+            ceil(fmax(elapsed_s / done - elapsed_s - NOISE_S, 0)));
 }
 
 static void

@@ -19,7 +19,7 @@ http_script_begin(struct http_script *script, unsigned shard, struct http_lua *o
     script->shard = shard;
     script->is_stopped = false;
     script->at = script->length = 0;
-    script->requesting = script->replying = (struct http_lua_cost){0, 0};
+    script->requesting = script->replying = (struct http_lua_cost){0};
     http_lua_watch(true);
 }
 

@@ -134,7 +134,7 @@ START_TEST(json_histograms_have_all_buckets_and_no_percentile_that_cannot_be_tol
         ck_assert_double_eq(before, number_at(times, "max"));
     }
     ck_assert(json_is_null(at(root, "total.connect.p99")));
-    ck_assert_double_eq(number_at(root, "total.connect.p50"), 131.499);
+    ck_assert_double_eq(number_at(root, "total.connect.p50"), 131);
     ck_assert_double_eq(number_at(root, "total.connect.mean"), 131.5);
     ck_assert_double_eq(number_at(root, "total.service.p99:9"),
                         (double)http_histogram_quantile(&made.run.total->service, 0.999) / 1000);
@@ -260,7 +260,7 @@ START_TEST(csv_has_a_line_a_trial_and_one_for_all)
     ck_assert_ptr_nonnull(strstr(text, ",service_p99.9_us,"));
     ck_assert_ptr_nonnull(strstr(text, "\r\n1,4.000000,5000.000,20000,20000,0,0,0,0,0,20000,"));
     ck_assert_ptr_nonnull(strstr(text, "\r\ntotal,12.000000,5000.000,60000,"));
-    ck_assert_ptr_nonnull(strstr(text, ",64,131.500,131.499,,,,,163.000,")); /* connect */
+    ck_assert_ptr_nonnull(strstr(text, ",64,131.500,131.000,,,,,163.000,")); /* connect */
     free(text);
     free_run(&made);
 }
@@ -342,7 +342,7 @@ START_TEST(hgrm_is_what_hdrhistogram_writes)
                                    "       2.000 0.900000000000         90          10.00\n"
                                    "      10.000 0.912500000000        100          11.43\n"
                                    "      10.000 1.000000000000        100\n"
-                                   "#[Mean    =        2.700, StdDeviation   =        2.451]\n"
+                                   "#[Mean    =        2.700, StdDeviation   =        2.452]\n"
                                    "#[Max     =       10.000, Total count    =          100]\n"
                                    "#[Buckets =           22, SubBuckets     =         2048]\n";
     char *text;

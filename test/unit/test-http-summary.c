@@ -237,8 +237,8 @@ START_TEST(a_good_run_in_a_closed_loop)
         "queries   20000  ok 20000  errors 0  in flight 0  in 4.000 s  5000/s\n"
         "                 p50       p90       p99     p99.9    p99.99       max  closed: response "
         "= service\n"
-        "service       232 us    318 us    611 us   1.37 ms       n/a   7.12 ms\n"
-        "first byte    212 us    298 us    591 us   1.35 ms       n/a   7.10 ms\n"
+        "service       233 us    318 us    611 us   1.37 ms       n/a   7.12 ms\n"
+        "first byte    213 us    298 us    591 us   1.35 ms       n/a   7.10 ms\n"
         "connect       131 us       n/a       n/a       n/a       n/a    163 us\n"
         "over time \u2588\u2588\u2588\u2588\u2588\u2588\u2588\u2588\u2588\u2588\u2588\u2588"
         "\u2588\u2588\u2588\u2588\u2588\u2588\u2588\u2588\u2588\u2588\u2588\u2588\u2588\u2588"
@@ -287,8 +287,8 @@ START_TEST(in_a_rate_response_stands_beside_service)
     made.run.total->script_calls = 1;
     made.run.total->script_ns = MADE_NS / 8;
     text = summary();
-    ck_has(text, "\nservice       232 us ");
-    ck_has(text, "\nresponse      251 us ");
+    ck_has(text, "\nservice       233 us ");
+    ck_has(text, "\nresponse      252 us ");
     ck_has_not(text, "response = service");
     ck_has(text, "  late 14 (by more than 1 ms)\n");
     ck_has(text,
