@@ -407,7 +407,7 @@ set_how_much(struct http_command *command)
         return http_command_refuse("--find takes its time: it goes without %s", typed->stop_option);
     if (typed->replay != NULL)
         plan->replay_speed = typed->speed;
-    if (typed->replay != NULL)
+    if (typed->replay != NULL || plan->find != NULL)
         plan->model = typed->is_open ? HTTP_OPEN : HTTP_PARTLY_OPEN;
     if (has_url && plan->stop == HTTP_STOP_PER_SOCKET && plan->queries * plan->sockets > MANY)
         fprintf(

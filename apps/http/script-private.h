@@ -55,6 +55,7 @@ struct http_script {
     struct http_lua *own; /* its state; NULL in the parent */
     unsigned shard;
     bool is_stopped; /* thread:stop(), or an error */
+    char ip[64];     /* of requests.ip */
     struct http_lua_cost requesting;
     struct http_lua_cost replying;
     int anchor;        /* in the registry: what keeps bytes alive */

@@ -11,6 +11,21 @@
 
 /* ---- In a worker ---- */
 
+/* thread.addr, if setup() has set it. */
+static void
+set_address(struct http_script *script)
+{
+    const struct http_address *address = &script->addresses[script->shard];
+    char port[NI_MAXSERV];
+
+    script->requests.ip = NULL;
+    if (getnameinfo((const struct sockaddr *)&address->storage, address->length, script->ip,
+                    sizeof(script->ip), port, sizeof(port), NI_NUMERICHOST | NI_NUMERICSERV) == 0) {
+        script->requests.ip = script->ip;
+        script->requests.port = (uint16_t)strtoul(port, NULL, 10);
+    }
+}
+
 void
 http_script_begin(struct http_script *script, unsigned shard, struct http_lua *own)
 {
@@ -19,6 +34,7 @@ http_script_begin(struct http_script *script, unsigned shard, struct http_lua *o
     script->shard = shard;
     script->is_stopped = false;
     script->at = script->length = 0;
+    set_address(script);
     script->requesting = script->replying = (struct http_lua_cost){0};
     http_lua_watch(true);
 }
@@ -216,22 +232,6 @@ http_script_new(const struct http_script_options *options, FILE *err)
 }
 
 /* ---- In the parent, later ---- */
-
-bool
-http_script_address(const struct http_requests *requests, unsigned shard, char *ip, size_t size,
-                    uint16_t *port)
-{
-    const struct http_script *script = (const struct http_script *)requests;
-    const struct http_address *address = &script->addresses[shard];
-    char service[NI_MAXSERV];
-
-    if (address->length == 0 || getnameinfo((const struct sockaddr *)&address->storage,
-                                            address->length, ip, (socklen_t)size, service,
-                                            sizeof(service), NI_NUMERICHOST | NI_NUMERICSERV) != 0)
-        return false;
-    *port = (uint16_t)strtoul(service, NULL, 10);
-    return true;
-}
 
 static int
 call_done(lua_State *L)

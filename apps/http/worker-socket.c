@@ -133,6 +133,7 @@ static int
 begin_connect(struct http__socket *socket)
 {
     const struct http_plan *plan = socket->worker->plan;
+    const struct http_requests *requests = socket->worker->requests;
     SXE *sxe = new_sxe(socket->worker, http__id(socket));
     int error;
 
@@ -142,8 +143,9 @@ begin_connect(struct http__socket *socket)
     socket->is_connected = socket->has_replied = false;
     socket->failure = HTTP_ENDS;
     socket->connect_ns = sxe_time_ns();
-    error =
-        -(plan->unix_path != NULL ? sxe_connect_unix(sxe) : sxe_connect(sxe, plan->ip, plan->port));
+    error = -(plan->unix_path != NULL ? sxe_connect_unix(sxe)
+              : requests->ip != NULL  ? sxe_connect(sxe, requests->ip, requests->port)
+                                      : sxe_connect(sxe, plan->ip, plan->port));
     if (error == 0)
         socket->sxe = sxe;
     else

@@ -382,6 +382,7 @@ START_TEST(judgements_are_taken)
     ck_assert_uint_eq(plan->trials_max, 100);
     GOOD("--find", "p99<10ms");
     ck_assert_str_eq(plan->find, "p99<10ms");
+    ck_assert_int_eq(plan->model, HTTP_PARTLY_OPEN);
     ck_assert_int_eq(plan->stop, HTTP_STOP_TIME);
 }
 END_TEST

@@ -104,9 +104,9 @@ START_TEST(numbers_keep_their_digits_and_what_json_has_not_is_null)
     http_json_open(&json, NULL, '[');
     http_json_number(&json, NULL, 0.1);
     http_json_number(&json, NULL, 3599999999.999);
-    http_json_number(&json, NULL, NAN);
-    http_json_number(&json, NULL, INFINITY);
-    http_json_number(&json, NULL, -INFINITY);
+    http_json_number(&json, NULL, nan(""));
+    http_json_number(&json, NULL, HUGE_VAL);
+    http_json_number(&json, NULL, -HUGE_VAL);
     http_json_number(&json, NULL, 1e300);
     http_json_count(&json, NULL, UINT64_MAX);
     http_json_bool(&json, NULL, true);

@@ -200,7 +200,7 @@ START_TEST(json_of_a_run_in_which_nothing_happened_has_no_number_that_is_none)
 
     make_run(&made, 0);
     for (unsigned i = 0; i < HTTP_FIGURES; i++)
-        made.run.figures[i].middle = NAN;
+        made.run.figures[i].middle = nan("");
     made.plan.requests = NULL;
     made.run.total->kinds = 1;
     made.run.total->clients = 1;

@@ -195,8 +195,8 @@ check_exponential(double mean)
         sum += gaps[i];
         squares += (gaps[i] - 1) * (gaps[i] - 1);
     }
-    ck_assert_double_eq_tol(sum / GAPS, 1, 0.05);
-    ck_assert_double_eq_tol(squares / GAPS, 1, 0.15);
+    ck_assert_double_eq_tol(sum / GAPS, 1, 0.02);
+    ck_assert_double_eq_tol(squares / GAPS, 1, 0.07);
     qsort(gaps, GAPS, sizeof(gaps[0]), by_value);
     for (unsigned i = 0; i < GAPS; i++) {
         double probability = -expm1(-gaps[i]);

@@ -177,9 +177,6 @@ END_TEST
 
 START_TEST(addr_is_what_threads_connect_to)
 {
-    char ip[64];
-    uint16_t port;
-
     catch_print();
     must_load("function setup(thread)\n"
               "    print(thread.addr)\n"
@@ -189,13 +186,14 @@ START_TEST(addr_is_what_threads_connect_to)
               "    print(thread.addr)\n"
               "end\n"
               "function init() print(wrk.thread.addr) end\n");
-    ck_assert(!http_script_address(requests, 0, ip, sizeof(ip), &port));
-    ck_assert(http_script_address(requests, 1, ip, sizeof(ip), &port));
-    ck_assert_str_eq(ip, "127.0.0.9");
-    ck_assert_uint_eq(port, 81);
-    ck_assert(!http_script_address(requests, 1, ip, 3, &port));
     ck_assert_int_eq(requests->begin(requests, 1, 2, 0), 0);
-    ck_assert_str_eq(printed(), "127.0.0.1:8000\n127.0.0.1:8000\n127.0.0.9:81\n127.0.0.9:81\n");
+    ck_assert_str_eq(requests->ip, "127.0.0.9");
+    ck_assert_uint_eq(requests->port, 81);
+    end_calls();
+    ck_assert_int_eq(requests->begin(requests, 0, 2, 0), 0);
+    ck_assert_ptr_null(requests->ip);
+    ck_assert_str_eq(printed(), "127.0.0.1:8000\n127.0.0.1:8000\n127.0.0.9:81\n127.0.0.9:81\n"
+                                "127.0.0.1:8000\n");
 }
 END_TEST
 

@@ -183,7 +183,8 @@ other_stop(void)
 static void
 ramp(void)
 {
-    plan.rate_end = 90000;
+    plan.rate = 9000;
+    plan.rate_end = 10;
 }
 
 static void
