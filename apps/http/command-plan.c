@@ -73,7 +73,7 @@ take_first_url(struct http_command *command, const struct http_url *url, const c
     if (plan->unix_path == NULL && *url->path != '\0')
         plan->unix_path = url->path;
     else if (plan->unix_path == NULL && !command->typed.has_ip)
-        problem = http_url_resolve(url->host, plan->ip, sizeof(plan->ip));
+        problem = http_url_resolve(url->host, plan->port, plan->ip, sizeof(plan->ip));
     return problem == NULL ? COMMAND_LINE_GO_ON : refuse_url(text, problem);
 }
 

@@ -88,16 +88,16 @@ static int
 perform(const struct http_command *command)
 {
     switch (command->what) {
-    case HTTP_COMMAND_RUN:
-        return load(command);
     case HTTP_COMMAND_COMPARE:
         return http_compare_files(command->argv[0], command->argv[1], stdout, stderr);
     case HTTP_COMMAND_OVERLAY:
         return http_output_overlay(command->argc, command->argv, stdout, stderr);
     case HTTP_COMMAND_SELFTEST:
         return http_selftest(stdout, stderr);
+    case HTTP_COMMAND_RUN:
+        break;
     }
-    return HTTP_EXIT_USAGE;
+    return load(command);
 }
 
 int

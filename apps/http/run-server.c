@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <netdb.h>
 #include <poll.h>
+#include <spawn.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -92,19 +93,30 @@ does_accept(const struct http_plan *plan)
 /* ---- The process ---- */
 
 /* A group of its own, so that all that the command starts is ended with it, and Ctrl-C is ours. What
- * it prints goes to stderr: stdout is for data. */
-static _Noreturn void
-be_server(const struct http_parent *parent)
+ * it prints goes to stderr: stdout is for data. 0 or an errno. */
+static int
+spawn(struct http_parent *parent)
 {
-    int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    char shell[] = "sh";
+    char option[] = "-c";
+    char *arguments[] = {shell, option, (char *)(uintptr_t)parent->plan->server_cmd, NULL};
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    int error;
 
-    setpgid(0, 0);
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    dup2(nothing, STDIN_FILENO);
-    dup2(STDERR_FILENO, STDOUT_FILENO);
-    sigprocmask(SIG_SETMASK, &parent->mask_before, NULL);
-    execl("/bin/sh", "sh", "-c", parent->plan->server_cmd, (char *)NULL);
-    _exit(127);
+    posix_spawnattr_init(&attributes);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
+    posix_spawnattr_setpgroup(&attributes, 0);
+    posix_spawnattr_setsigmask(&attributes, &parent->mask_before);
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO);
+    error = posix_spawn(&parent->server, "/bin/sh", &actions, &attributes, arguments, environ);
+    posix_spawn_file_actions_destroy(&actions);
+    posix_spawnattr_destroy(&attributes);
+    if (error != 0)
+        parent->server = 0;
+    return error;
 }
 
 static const char *
@@ -163,6 +175,8 @@ await_accept(struct http_parent *parent)
 int
 http_server_start(struct http_parent *parent)
 {
+    int error;
+
     if (parent->plan->server_cmd == NULL)
         return 0;
     if (fail_if_in_use(parent) < 0)
@@ -170,17 +184,11 @@ http_server_start(struct http_parent *parent)
     /* What its shell leaves behind becomes our child, and can be waited for. */
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     fflush(NULL);
-    parent->server = fork();
-    if (parent->server == 0)
-        be_server(parent);
-    if (parent->server < 0) {
-        parent->server = 0;
-        http_parent_fail(parent, "cannot start --server-cmd: %s", strerror(errno));
-        return -1;
-    }
-    /* Both do it, so that it is done whoever comes first. */
-    setpgid(parent->server, parent->server);
-    return await_accept(parent);
+    error = spawn(parent);
+    if (error == 0)
+        return await_accept(parent);
+    http_parent_fail(parent, "cannot start --server-cmd: %s", strerror(error));
+    return -1;
 }
 
 /* Wait for what has ended of its group, until nothing is left of it: true. *status becomes the

@@ -188,14 +188,15 @@ set_text(lua_State *L, const char *name, const char *text)
     lua_setfield(L, -2, name);
 }
 
-/* Into the table at the top: a name that comes again makes its value a list. */
+/* Into the table at the top: a name that comes again makes its value a list. "Name:" has none. */
 static void
 add_header(lua_State *L, const char *field)
 {
     const char *colon = strchr(field, ':');
+    const char *value = colon == NULL ? "" : colon + 1 + strspn(colon + 1, " \t");
     int headers = lua_gettop(L);
 
-    if (colon == NULL)
+    if (*value == '\0')
         return;
     lua_pushlstring(L, field, (size_t)(colon - field));
     lua_pushvalue(L, -1);
@@ -204,7 +205,7 @@ add_header(lua_State *L, const char *field)
         lua_insert(L, -2);
         lua_rawseti(L, -2, 1);
     }
-    lua_pushstring(L, colon + 1 + strspn(colon + 1, " \t"));
+    lua_pushstring(L, value);
     if (lua_type(L, -2) == LUA_TTABLE) {
         lua_rawseti(L, -2, (lua_Integer)lua_rawlen(L, -2) + 1);
     } else {

@@ -184,18 +184,19 @@ sleep_until(uint64_t then_ns)
 /* Stops the server for half of the run, and leaves how long that was: its times are not those that
  * were asked for on a busy machine. */
 static _Noreturn void
-be_stopper(const struct http_selftest_server *server, volatile uint64_t *stall_ns)
+be_stopper(const struct http_selftest_server *server)
 {
+    struct http_selftest_counts *counts = server->counts;
     uint64_t begin_ns;
 
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    while (server->counts->first_ns == 0)
+    while (counts->first_ns == 0)
         usleep(500);
-    sleep_until(server->counts->first_ns + STALL_BEGIN_NS);
+    sleep_until(counts->first_ns + STALL_BEGIN_NS);
     kill(server->pid, SIGSTOP);
     begin_ns = sxe_time_ns();
-    sleep_until(server->counts->first_ns + STALL_END_NS);
-    *stall_ns = sxe_time_ns() - begin_ns;
+    sleep_until(counts->first_ns + STALL_END_NS);
+    counts->stalled_ns = sxe_time_ns() - begin_ns;
     kill(server->pid, SIGCONT);
     exit(EXIT_SUCCESS);
 }
@@ -207,8 +208,7 @@ run_stalled(struct load *load, char *text, size_t size)
     bool has_run;
 
     if (stopper == 0)
-        /* The counts of what is held are not used by this server: room for a number. */
-        be_stopper(&load->server, &load->server.counts->held.sum_ns);
+        be_stopper(&load->server);
     if (stopper < 0) {
         snprintf(text, size, "cannot be tried: %s", strerror(errno));
         return false;
@@ -238,7 +238,7 @@ http_selftest_stall(char *text, size_t size)
     load->plan.rate_end = STALL_RATE;
     if (run_stalled(load, text, size)) {
         const struct http_result *total = load->run.total;
-        double stall = (double)load->server.counts->held.sum_ns;
+        double stall = (double)load->server.counts->stalled_ns;
         double expected = stall - 0.1 * (double)STALL_RUN_NS;
         double response = (double)http_histogram_quantile(&total->response, 0.9);
         double service = (double)http_histogram_quantile(&total->service, 0.9);

@@ -54,7 +54,10 @@ add_model(struct http_page *page, const struct http_plan *plan)
 {
     http_page_add(page, "%s: ", http_model_text(plan->model));
     if (plan->model != HTTP_CLOSED && plan->stop != HTTP_STOP_REPLAY) {
-        http_page_add(page, "%.10g/s ", plan->rate);
+        if (plan->find != NULL)
+            http_page_add(page, "highest rate with %s, ", plan->find);
+        else
+            http_page_add(page, "%.10g/s ", plan->rate);
         if (plan->rate_end > plan->rate || plan->rate_end < plan->rate)
             http_page_add(page, "to %.10g/s ", plan->rate_end);
         http_page_add(page, "%s, ", plan->arrivals == HTTP_FIXED ? "fixed" : "Poisson");
@@ -79,8 +82,6 @@ lay_out_plan(struct http_page *page, const struct http_plan *plan)
         http_page_item(page, "think %s", http_duration_text(plan->think_ns));
     if (plan->warmup_ns > 0)
         http_page_item(page, "warm-up %s", http_duration_text(plan->warmup_ns));
-    if (plan->find != NULL)
-        http_page_item(page, "find %s", plan->find);
 }
 
 void

@@ -298,10 +298,12 @@ http_worker_run(const struct http_worker *given)
     signal(SIGTERM, SIG_IGN);
     signal(SIGPIPE, SIG_IGN);
     error = prepare(&worker);
-    if (error == 0)
+    if (error == 0) {
         run(&worker);
-    else
+    } else {
+        worker.result->unopened[HTTP_UNOPENED_UNTRIED] = worker.result->sockets_wanted;
         tell(&worker, HTTP_MESSAGE_READY, -error);
+    }
     if (worker.has_begun)
         worker.requests->end(worker.requests, &worker.result->script_calls,
                              &worker.result->script_ns);

@@ -796,6 +796,15 @@ START_TEST(what_is_wrong_on_the_command_line_is_said)
 }
 END_TEST
 
+START_TEST(the_selftest_has_a_line_a_check)
+{
+    RUN_HTTP("--selftest");
+    for (unsigned i = 0; i < 7; i++)
+        check_has(ran.output, (const char *[]){" clocks ", " timer ", " histogram ", " accounts ",
+                                               " merge ", " stall ", " delay "}[i]);
+}
+END_TEST
+
 START_TEST(the_log_has_the_level_that_is_asked_for)
 {
     setenv("SXE_LOG_LEVEL", "5", 1);
@@ -915,6 +924,7 @@ main(void)
     tcase_add_test(parts, two_workers_share_the_load);
     tcase_add_test(parts, a_rate_is_kept);
     tcase_add_test(parts, what_is_wrong_on_the_command_line_is_said);
+    tcase_add_test(parts, the_selftest_has_a_line_a_check);
     tcase_add_test(parts, the_log_has_the_level_that_is_asked_for);
     tcase_add_loop_test(parts, a_terminal_has_colours_unless_somebody_minds, 0, 4);
     tcase_add_checked_fixture(parts, make_directory, remove_directory);

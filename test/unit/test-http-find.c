@@ -200,10 +200,33 @@ START_TEST(a_step_ends_as_soon_as_it_can_be_told)
 }
 END_TEST
 
+START_TEST(a_step_that_cannot_be_told_goes_on_to_its_end)
+{
+    plan.duration_ns = 1150 * SXE_NS_PER_MS;
+    plan.rate = 1; /* 230 in the step */
+    fake_worker.bad_shard = 1;
+    fake_worker.do_at_mark = interrupt_at_fourth_mark;
+    ck_assert_int_eq(run_plan(), 0);
+    ck_assert_uint_eq(run.steps_number, 1);
+    ck_assert(!run.steps[0].is_told);
+    ck_assert_uint_gt(run.total->elapsed_ns / FAKE_FASTER, 1100 * SXE_NS_PER_MS);
+}
+END_TEST
+
+static void
+interrupt_at_second_mark(const struct http_worker *worker)
+{
+    static unsigned marks;
+
+    (void)worker;
+    if (++marks == 2)
+        kill(getppid(), SIGINT);
+}
+
 START_TEST(a_search_that_is_interrupted_at_once_reports_what_was_counted)
 {
     fake_worker.bad_shard = 1;
-    fake_worker.do_at_mark = interrupt_at_first_mark;
+    fake_worker.do_at_mark = _i == 0 ? interrupt_at_first_mark : interrupt_at_second_mark;
     plan.workers = 1;
     ck_assert_int_eq(run_plan(), 0);
     ck_assert_int_eq(run.status, HTTP_EXIT_INTERRUPTED);
@@ -246,7 +269,8 @@ main(void)
     tcase_add_test(all, too_few_samples_are_said_and_a_higher_rate_is_tried);
     tcase_add_test(all, when_the_client_was_busy_where_it_ended_the_result_is_suspect);
     tcase_add_test(all, an_interrupted_search_reports_what_it_tried);
-    tcase_add_test(all, a_search_that_is_interrupted_at_once_reports_what_was_counted);
+    tcase_add_test(all, a_step_that_cannot_be_told_goes_on_to_its_end);
+    tcase_add_loop_test(all, a_search_that_is_interrupted_at_once_reports_what_was_counted, 0, 2);
     tcase_add_test(all, workers_that_cannot_start_end_the_search);
     tcase_add_loop_test(all, without_memory_there_is_no_search, 0, 2);
     tcase_add_checked_fixture(all, set_up, tear_down_run);

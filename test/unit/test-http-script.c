@@ -95,7 +95,7 @@ START_TEST(pipeline_is_sent_request_by_request)
         ck_assert(query.is_head);
     }
     ck_assert_uint_eq(end_calls(), 2);
-    check_has(said(), "--depth");
+    check_has(said(), "--pipeline says how many ahead of their replies\n");
     ck_assert_str_eq(said(), "");
 }
 END_TEST
