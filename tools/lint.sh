@@ -12,6 +12,7 @@ empty() { # empty command...: succeeds if it prints nothing
     cat "$work/out"
     [ ! -s "$work/out" ]
 }
+lua_flags=$(pkg-config --cflags lua5.4 2>/dev/null || echo -I/usr/include/lua5.4)
 includes="-Ibuild/release/include $(for m in lib-*/; do printf -- '-I%s ' "${m%/}"; done)"
 
 without_spdx() {
@@ -82,7 +83,7 @@ stale_man_pages() {
 warnings() { # warnings COMPILER: as errors, over everything
     flags=$(${MAKE:-make} --no-print-directory -s MODE=release CC="$1" WERROR=-Werror print-flags)
     sources 'lib-*.c' 'apps/*.c' 'bench/*.c' 'examples/*.c' | while read -r f; do
-        $1 $flags $includes -I"$(dirname "$f")" -Iapps/common -c -o /dev/null "$f" || echo "$1: $f"
+        $1 $flags $includes $lua_flags -I"$(dirname "$f")" -Iapps/common -c -o /dev/null "$f" || echo "$1: $f"
     done
 }
 header_alone() { # header_alone COMPILER FLAGS... HEADER

@@ -221,6 +221,8 @@ add_states(char *line, const struct http_result *sum)
     for (unsigned state = 0; state < HTTP_SOCKET_STATES; state++)
         if (sum->in_state[state] > 0)
             add(line, "  %s %llu", names[state], (unsigned long long)sum->in_state[state]);
+    if (sum->waiting > 0)
+        add(line, "  queries waiting %llu", (unsigned long long)sum->waiting);
 }
 
 /* ---- One line a second ---- */

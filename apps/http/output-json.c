@@ -117,6 +117,7 @@ write_accounts(struct http_json *json, const struct http_result *result)
     http_json_count(json, "sent", result->sent);
     http_json_count(json, "carried", result->carried);
     write_counts(json, "skipped", skip_names, result->skipped, HTTP_SKIPS);
+    http_json_count(json, "waiting", result->waiting);
     write_counts(json, "ends", end_names, result->ends, HTTP_ENDS);
     http_json_count(json, "in_flight", result->in_flight);
     http_json_count(json, "late", result->late);

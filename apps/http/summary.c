@@ -192,6 +192,8 @@ add_queries(struct http_page *page, const struct http_run *run)
     http_page_add(page, "queries   %llu  ok %llu  errors %llu  in flight %llu", ull(total->offered),
                   ull(total->ends[HTTP_END_OK]), ull(http_result_errors(total)),
                   ull(total->in_flight));
+    if (total->waiting > 0)
+        http_page_item(page, "waiting %llu", ull(total->waiting));
     http_page_item(page, "in %.3f s", seconds);
     http_page_item(page, "%.0f/s", http_per_second(total->ends[HTTP_END_OK], seconds));
     if (total->late > 0)

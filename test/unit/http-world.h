@@ -206,6 +206,23 @@ reset_client(unsigned client)
     close_client(client);
 }
 
+/* What does not fit now is sent a little later. */
+static void
+send_some(int fd, const struct act *act)
+{
+    ssize_t n = fd < 0 ? 0 : __real_send(fd, act->text, act->length, MSG_NOSIGNAL | MSG_DONTWAIT);
+    struct act rest = *act;
+
+    if (n < 0 && errno == EAGAIN)
+        n = 0;
+    if (fd < 0 || n < 0 || (size_t)n == act->length)
+        return;
+    rest.at_ns = now_ns() + US(1);
+    rest.text += n;
+    rest.length -= (size_t)n;
+    act_at(rest);
+}
+
 static void
 perform(const struct act *act)
 {
@@ -213,8 +230,7 @@ perform(const struct act *act)
 
     switch (act->what) {
     case ANSWER:
-        if (fd >= 0)
-            (void)__real_send(fd, act->text, act->length, MSG_NOSIGNAL | MSG_DONTWAIT);
+        send_some(fd, act);
         break;
     case HANG_UP:
         close_client(act->client);

@@ -283,6 +283,7 @@ START_TEST(a_terminal_is_drawn_in_place_ten_times_a_second)
         ck_assert_int_eq(strncmp(seen(), "\r\033[4Aclosed loop  ", 18), 0);
     }
     reply(5000, 200000);
+    sum->waiting = 7;
     show_after(SECOND / 10);
     ck_assert_str_eq(seen(),
                      "\r\033[4Aclosed loop  1 s, 10 % done, 9 s left  [##..................]"
@@ -290,7 +291,7 @@ START_TEST(a_terminal_is_drawn_in_place_ten_times_a_second)
                      "rate     5.00k/s  \u2588\033[K\r\n"
                      "response p50 200 us  p99 200 us  max 200 us  errors 0  skipped 0"
                      "\033[K\r\n"
-                     "sockets  idle 3  busy 61\033[K\r\n");
+                     "sockets  idle 3  busy 61  queries waiting 7\033[K\r\n");
     http_live_delete(live);
     ck_assert_str_eq(seen(), "\r\033[4A\033[J\033[?25h");
     end_terminal();

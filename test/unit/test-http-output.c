@@ -161,6 +161,7 @@ START_TEST(json_has_what_was_judged)
     run->noise = (struct http_interval){0.98, 1, 1.02, true};
     run->total->first_bad_status = 503;
     run->total->first_error = EPIPE;
+    run->total->waiting = 9;
     run->total->kinds = 3;
     run->total->clients = 1;
     run->verdict.number = 1;
@@ -185,6 +186,7 @@ START_TEST(json_has_what_was_judged)
     ck_assert(json_is_true(at(root, "is_interrupted")));
     ck_assert_double_eq(number_at(root, "total.accounts.first_bad_status"), 503);
     ck_assert_str_eq(text_at(root, "total.accounts.first_error"), strerror(EPIPE));
+    ck_assert_double_eq(number_at(root, "total.accounts.waiting"), 9);
     ck_assert_str_eq(text_at(root, "total.kinds.2.name"), "request");
     ck_assert_double_eq(number_at(root, "total.kinds.2.clients.0.2"),
                         (double)run->total->by_client[2].sum_ns /
@@ -258,7 +260,7 @@ START_TEST(csv_has_a_line_a_trial_and_one_for_all)
     ck_assert_uint_eq(ck_lines(text, 0), 5);
     ck_assert_int_eq(strncmp(text, "trial,seconds,rate,", 19), 0);
     ck_assert_ptr_nonnull(strstr(text, ",service_p99.9_us,"));
-    ck_assert_ptr_nonnull(strstr(text, "\r\n1,4.000000,5000.000,20000,20000,0,0,0,0,0,20000,"));
+    ck_assert_ptr_nonnull(strstr(text, "\r\n1,4.000000,5000.000,20000,20000,0,0,0,0,0,0,20000,"));
     ck_assert_ptr_nonnull(strstr(text, "\r\ntotal,12.000000,5000.000,60000,"));
     ck_assert_ptr_nonnull(strstr(text, ",64,131.500,131.000,,,,,163.000,")); /* connect */
     free(text);

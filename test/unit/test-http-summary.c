@@ -288,6 +288,7 @@ START_TEST(in_a_rate_response_stands_beside_service)
     make_run(&made, 1);
     made.plan.model = HTTP_PARTLY_OPEN;
     made.run.total->late = 14;
+    made.run.total->waiting = 5;
     for (unsigned i = 0; i < 2000; i++) {
         http_histogram_record(&made.run.total->timer_error, 50000);
         http_histogram_record(&made.run.total->schedule_lag, 60000);
@@ -298,7 +299,8 @@ START_TEST(in_a_rate_response_stands_beside_service)
     ck_has(text, "\nservice       233 us ");
     ck_has(text, "\nresponse      252 us ");
     ck_has_not(text, "response = service");
-    ck_has(text, "  late 14 (by more than 1 ms)\n");
+    ck_has(text,
+           "in flight 0  waiting 5  in 4.000 s  5000/s\n          late 14 (by more than 1 ms)\n");
     ck_has(text,
            "\nclient    kept up: cpu 50 %  waited 1.0 %  script 25 %\n          p99 of loop lag "
            "26.0 us, timer 50.0 us, schedule 60.0 us\n");

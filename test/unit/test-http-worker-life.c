@@ -381,9 +381,9 @@ START_TEST(a_source_that_cannot_begin_is_said)
 }
 END_TEST
 
-static const enum fake_call needs[] = {FAKE_CALLOC,         FAKE_MALLOC,       FAKE_MMAP,
-                                       FAKE_POSIX_MEMALIGN, FAKE_EVENTFD,      FAKE_ALIGNED_ALLOC,
-                                       FAKE_TIMERFD_CREATE, FAKE_EPOLL_CREATE1};
+static const enum fake_call needs[] = {FAKE_CALLOC,         FAKE_MALLOC,  FAKE_MMAP,
+                                       FAKE_POSIX_MEMALIGN, FAKE_EVENTFD, FAKE_ALIGNED_ALLOC,
+                                       FAKE_TIMERFD_CREATE};
 
 /* Fails the nth of all that it needs, until there is no nth. */
 START_TEST(whatever_it_cannot_have_is_said_and_the_rest_given_back)
@@ -414,6 +414,17 @@ START_TEST(without_a_way_to_wait_there_is_no_loop)
     setenv("LIBEV_FLAGS", "16384", 1);
     run_world();
     ck_assert_int_eq(world.error, -ENOMEM);
+}
+END_TEST
+
+START_TEST(nor_one_without_a_set_for_its_sockets)
+{
+    make_world();
+    /* The first is libev's. */
+    fake_os_fail(FAKE_EPOLL_CREATE1, 2, 1, EMFILE);
+    run_world();
+    ck_assert_int_eq(world.error, -EMFILE);
+    ck_assert_uint_eq(world.result->unopened[HTTP_UNOPENED_UNTRIED], 1);
 }
 END_TEST
 
@@ -463,6 +474,7 @@ suite(void)
     tcase_add_test(t, a_source_that_cannot_begin_is_said);
     tcase_add_test(t, whatever_it_cannot_have_is_said_and_the_rest_given_back);
     tcase_add_test(t, without_a_way_to_wait_there_is_no_loop);
+    tcase_add_test(t, nor_one_without_a_set_for_its_sockets);
     tcase_add_test(t, what_the_kernel_does_not_say_is_nothing);
     tcase_add_test(t, a_timeout_may_be_longer_than_libsxe_can_count);
     suite_add_tcase(s, t);

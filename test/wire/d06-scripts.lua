@@ -219,20 +219,22 @@ test("check: a reply that fails is an error, and its reason is said", function()
 end)
 
 test("an error in a function ends the run, with a report", function()
-    local client = converse(3, [[
+    local listener <close> = wire.listen("127.0.0.1", 0)
+    local client = start(listener, "-s", [[
         local n = 0
         function request()
             n = n + 1
             if n == 3 then error("my reason") end
             return wrk.request()
         end
-    ]], function(request, i, sock)
-        return i == 2 and load.reply("last") or nil
-    end)
-    client:finish()
+    ]], "-c", "1", "-n", "10")
+    local sock <close> = listener:accept(20)
+    for _ = 1, 2 do
+        sock:recv_until("\r\n\r\n")
+        sock:send(load.reply("hello"))
+    end
+    client:finish():check_report{status = 1, ok = 2, failed = 0}
     os.remove(client.path)
-    equal(client.status, 1)
-    equal(client.ok, 2)
     check(client.errors:find("request() failed: ", 1, true), client.errors)
     check(client.errors:find(":4: my reason\nstack traceback:", 1, true), client.errors)
 end)
