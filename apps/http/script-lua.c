@@ -166,7 +166,7 @@ cpu_ns(void)
     return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-/* What is measured when nothing is: this clock is a system call, and as long as a short function. */
+/* What is measured when nothing is: this clock is a system call, as long as a short function. */
 static uint64_t
 cost_of_clock(void)
 {
