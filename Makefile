@@ -122,6 +122,8 @@ $B/obj/apps/$1/%.o: apps/$1/%.c $B/flags | $B/include/sxe-log-2010.h
 	$$Q$$(CC) $$(app_cflags) -DSXE_LOG_NO_2010 -MMD -MP -c -o $$@ $$<
 endef
 $(foreach a,common $(apps),$(eval $(call app_rules,$a)))
+# The page is inside the program: .incbin, of which the compiler's list of dependencies knows nothing.
+$B/obj/apps/http/output-html.o $B/obj/test/apps/http/output-html.o: apps/http/page.html
 define program_rule
 $B/sxe-$1: $$($1.app.obj) $$(common.app.obj) $B/libsxe.a
 	@$$(call say,LD,$$@)

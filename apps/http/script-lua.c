@@ -76,7 +76,10 @@ static void
 raise_error(lua_State *L, lua_Debug *where)
 {
     SXE_UNUSED_PARAMETER(where);
-    luaL_error(L, "it did not end: it has used %d ms of CPU time", (int)http_lua_patience_ms);
+    if (ticks >= TICKS_MAX)
+        luaL_error(L, "it did not end: it has used %d ms of CPU time", (int)http_lua_patience_ms);
+    /* That was another call, in which this coroutine yielded just in time. */
+    lua_sethook(L, NULL, 0, 0);
 }
 
 /* A signal handler: lua_sethook is what a Lua state allows there. */

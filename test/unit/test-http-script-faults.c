@@ -24,6 +24,19 @@ START_TEST(a_file_that_cannot_be_read_is_named)
 }
 END_TEST
 
+START_TEST(a_script_may_be_long)
+{
+    static char text[200000];
+
+    memset(text, ' ', sizeof(text) - 1);
+    memcpy(text + sizeof(text) - 18, "wrk.path = '/long'", 17);
+    must_refuse(text, ":1: unfinished string");
+    memcpy(text + sizeof(text) - 19, "wrk.path = '/long'", 18);
+    must_begin(text);
+    check_has(next_text(), "GET /long ");
+}
+END_TEST
+
 START_TEST(a_first_line_may_be_for_the_shell)
 {
     must_refuse("#!/usr/bin/env sxe-http -s\nnonsense", ":2: syntax error");
@@ -231,6 +244,26 @@ static const struct {
     {"function setup() while true do end end", "setup() failed"},
 };
 
+static int
+yield_just_in_time(lua_State *L)
+{
+    for (int i = 0; i < 5; i++)
+        raise(SIGVTALRM);
+    return lua_yield(L, 0);
+}
+
+START_TEST(a_coroutine_that_went_on_just_in_time_is_not_ended_later)
+{
+    must_begin(
+        "local co = coroutine.create(function() while true do yield_just_in_time() end end)\n"
+        "function request() assert(coroutine.resume(co)) return wrk.request() end");
+    lua_register(((struct http_script *)requests)->lua[0]->L, "yield_just_in_time",
+                 yield_just_in_time);
+    for (int i = 0; i < 3; i++)
+        ck_assert_msg(next_text() != NULL, "%s", said());
+}
+END_TEST
+
 START_TEST(neither_do_those_before_the_run_go_on_for_ever)
 {
     http_lua_patience_ms = 50;
@@ -289,7 +322,7 @@ live_through_a_run(void)
 {
     static const char text[] =
         "wrk.kinds = {'a', 'b'}\n"
-        "function setup(thread) t = thread t:set('n', {1, 'x', 2.5}) t:get('n')\n"
+        "function setup(thread) t = thread t:set('n', {1, 'x', 2.5}) t:get('n') t:get('m' .. 1)\n"
         "    thread.addr = wrk.lookup('127.0.0.1', 80)[1] tostring(t.addr) end\n"
         "function init(args) wrk.headers.X = {1, 2} end\n"
         "function delay() return 1 end\n"
@@ -406,6 +439,7 @@ suite(void)
 
     tcase_add_checked_fixture(cases, NULL, free_script);
     tcase_add_test(cases, a_file_that_cannot_be_read_is_named);
+    tcase_add_test(cases, a_script_may_be_long);
     tcase_add_test(cases, a_first_line_may_be_for_the_shell);
     tcase_add_loop_test(cases, an_error_before_the_run_is_said_with_where_it_is, 0,
                         sizeof(refused) / sizeof(*refused));
@@ -425,6 +459,7 @@ suite(void)
     tcase_add_checked_fixture(cases, NULL, free_script);
     tcase_add_loop_test(cases, a_function_that_does_not_end_is_ended, 0,
                         sizeof(endless) / sizeof(*endless));
+    tcase_add_test(cases, a_coroutine_that_went_on_just_in_time_is_not_ended_later);
     tcase_add_loop_test(cases, neither_do_those_before_the_run_go_on_for_ever, 0,
                         sizeof(endless_functions) / sizeof(*endless_functions));
     tcase_add_test(cases, nor_do_those_after_the_run);
