@@ -360,6 +360,16 @@ http_compare_files(const char *a, const char *b, FILE *out, FILE *err)
 }
 
 int
+http_compare_check(const char *a, FILE *err)
+{
+    struct side side;
+    int status = read_side(&side, a, err) == 0 ? HTTP_EXIT_OK : HTTP_EXIT_USAGE;
+
+    json_decref(side.root);
+    return status;
+}
+
+int
 http_compare_baseline(const char *a, const struct http_run *b, FILE *out, FILE *err)
 {
     struct side side_a, side_b = {0};

@@ -27,6 +27,8 @@
 /* 0; HTTP_EXIT_THRESHOLD on a regression that is shown; HTTP_EXIT_USAGE for a file that cannot be
  * read or is none of ours, after saying which, where and why. */
 int http_compare_files(const char *a, const char *b, FILE *out, FILE *err);
+/* Before a run: 0, or HTTP_EXIT_USAGE after saying why a is none to compare with. */
+int http_compare_check(const char *a, FILE *err);
 int http_compare_baseline(const char *a, const struct http_run *b, FILE *out, FILE *err);
 
 #endif

@@ -41,13 +41,24 @@ is_colored(FILE *out)
            terminal != NULL && strcmp(terminal, "dumb") != 0;
 }
 
-/* What is found after the run: an error is more than the run's own judgement, all else is less. */
+static unsigned
+rank(int status)
+{
+    static const enum http_exit ranks[] = {HTTP_EXIT_OK,      HTTP_EXIT_THRESHOLD,
+                                           HTTP_EXIT_SUSPECT, HTTP_EXIT_USAGE,
+                                           HTTP_EXIT_ERRORS,  HTTP_EXIT_INTERRUPTED};
+    unsigned i = 0;
+
+    while ((int)ranks[i] != status)
+        i++;
+    return i;
+}
+
+/* What is found after the run may be worse than what the run was judged. */
 static void
 add_status(struct http_run *run, int status)
 {
-    if (run->status == HTTP_EXIT_INTERRUPTED)
-        return;
-    if (run->status == HTTP_EXIT_OK || status == HTTP_EXIT_ERRORS)
+    if (rank(status) > rank((int)run->status))
         run->status = (enum http_exit)status;
 }
 

@@ -148,7 +148,7 @@ take_second(struct http_live *live, const struct http_result *sum, uint64_t now_
     return true;
 }
 
-/* How much of the run is done, 0 to 1; below 0: nobody knows. */
+/* How much of the run is done, 0 to 1; below 0: nobody knows, as in a search. */
 static double
 part_done(const struct http_plan *plan, const struct http_result *sum, uint64_t now_ns)
 {
@@ -156,7 +156,7 @@ part_done(const struct http_plan *plan, const struct http_result *sum, uint64_t 
 
     if (sum->started_ns == 0 || sum->started_ns > now_ns)
         return done;
-    if (plan->stop == HTTP_STOP_TIME)
+    if (plan->stop == HTTP_STOP_TIME && plan->find == NULL)
         done = (double)(now_ns - sum->started_ns) / (double)plan->duration_ns;
     else if (plan->stop == HTTP_STOP_TOTAL)
         done = (double)(sum->sent + http_result_skipped(sum)) / (double)plan->requests_max;

@@ -139,6 +139,7 @@ write_sockets(struct http_json *json, const struct http_result *result)
     write_counts(json, "unopened", unopened_names, result->unopened, HTTP_UNOPENEDS);
     http_json_number(json, "seconds", (double)result->connect_ns / NS);
     http_json_count(json, "reopened", result->reopened);
+    http_json_count(json, "not_reopened", result->not_reopened);
     http_json_count(json, "syn_retries", result->syn_retries);
     http_json_count(json, "retransmits", result->retransmits);
     http_json_close(json, '}');

@@ -23,6 +23,10 @@ int http_output_candles(FILE *out, const struct http_run *run);
 int http_output_hgrm(FILE *out, const struct http_run *run);
 int http_output_html(FILE *out, const struct http_run *run);
 
+/* Before a run: whether each file that the plan asks for can be written; what is in it stays. Says on
+ * err which cannot: 0 or HTTP_EXIT_USAGE. */
+int http_output_check(const struct http_plan *plan, FILE *err);
+
 /* All that the plan asks for; says on err what could not be written. 0 or HTTP_EXIT_ERRORS. */
 int http_output_all(const struct http_run *run, FILE *err);
 

@@ -148,6 +148,8 @@ http_replay_refuse(struct http_replay *replay, struct sxe_span line)
         return;
     replay->bad_at = replay->lines;
     snprintf(replay->bad_text, sizeof(replay->bad_text), "%.*s", (int)line.length, line.base);
+    for (char *p = replay->bad_text; *p != '\0'; p++)
+        *p = (*p & 0x80) != 0 ? '?' : *p; /* it may be anything, and goes to a terminal */
 }
 
 /* ---- When it was read ---- */

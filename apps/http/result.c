@@ -7,6 +7,7 @@
 /* What counts since the beginning, or since the mark. The rest is of the whole run or of now. */
 #define EACH_COUNT(X) \
     X(reopened)       \
+    X(not_reopened)   \
     X(retransmits)    \
     X(offered)        \
     X(sent)           \

@@ -121,10 +121,11 @@ struct http_result {
     uint64_t sockets_wanted;
     uint64_t opened;
     uint64_t unopened[HTTP_UNOPENEDS];
-    uint64_t reopened;    /* connections made anew because the server ended one */
-    uint64_t syn_retries; /* connects whose first SYN was not answered: TCP_INFO */
-    uint64_t retransmits; /* segments, over all connections that were closed: TCP_INFO */
-    uint64_t connect_ns;  /* from the first connect until every socket is open or given up */
+    uint64_t reopened;     /* connections made anew because the server ended one */
+    uint64_t not_reopened; /* tries of that which failed */
+    uint64_t syn_retries;  /* connects whose first SYN was not answered: TCP_INFO */
+    uint64_t retransmits;  /* segments, over all connections that were closed: TCP_INFO */
+    uint64_t connect_ns;   /* from the first connect until every socket is open or given up */
     uint64_t in_state[HTTP_SOCKET_STATES]; /* now */
 
     /* Queries */

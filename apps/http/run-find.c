@@ -229,7 +229,7 @@ http_find(struct http_parent *parent, struct http_run *run)
     struct find find = {.run = run,
                         .parent = parent,
                         .trial = &run->trials[0],
-                        .missed_rate = INFINITY,
+                        .missed_rate = HUGE_VAL,
                         .longest_ns =
                             plan->stop == HTTP_STOP_TIME ? plan->duration_ns : HTTP_STEP_NS};
     int error = -1;

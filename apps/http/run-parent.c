@@ -11,6 +11,15 @@
 
 #include "sxe-time.h"
 
+/* A terminal that goes away is an interrupt too, but not under nohup(1). */
+static bool
+is_hangup_ignored(void)
+{
+    struct sigaction action;
+
+    return sigaction(SIGHUP, NULL, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
 int
 http_parent_open(struct http_parent *parent, const struct http_plan *plan, FILE *out, FILE *err)
 {
@@ -29,6 +38,8 @@ http_parent_open(struct http_parent *parent, const struct http_plan *plan, FILE 
     sigaddset(&mask, SIGINT);
     sigaddset(&mask, SIGTERM);
     sigaddset(&mask, SIGCHLD);
+    if (!is_hangup_ignored())
+        sigaddset(&mask, SIGHUP);
     parent->signals = signalfd(-1, &mask, SFD_NONBLOCK | SFD_CLOEXEC);
     if (parent->signals < 0) {
         error = -errno;
@@ -52,10 +63,13 @@ http_parent_close(struct http_parent *parent)
 void
 http_parent_show(struct http_parent *parent, bool is_shown)
 {
+    bool is_terminal = isatty(fileno(parent->err)) == 1;
+
     http_live_delete(parent->live);
     parent->live = NULL;
-    if (is_shown)
-        parent->live = http_live_new(parent->plan, parent->err, isatty(fileno(parent->err)) == 1);
+    /* A search has a line a step; two kinds of lines are too many. */
+    if (is_shown && (is_terminal || parent->plan->find == NULL))
+        parent->live = http_live_new(parent->plan, parent->err, is_terminal);
     parent->look_ns = parent->live != NULL ? sxe_time_ns() : HTTP_NEVER;
 }
 

@@ -47,7 +47,7 @@ struct http_parent {
     struct http_live *live;  /* NULL: not shown now */
     struct http_result *sum; /* of the workers, for the live view */
     uint64_t look_ns;        /* the next one; HTTP_NEVER */
-    int signals;             /* signalfd: SIGINT, SIGTERM, SIGCHLD */
+    int signals;             /* signalfd: SIGINT, SIGTERM, SIGHUP, SIGCHLD */
     sigset_t mask_before;
     unsigned interrupts;
     bool has_failed;            /* said why; the exit status is 1 */
@@ -135,7 +135,8 @@ void http_trial_sum(struct http_parent *parent, struct http_trial *trial,
 /* Fills the run's steps, found_rate and only trial. 0 or -1 as http_trial_run. */
 int http_find(struct http_parent *parent, struct http_run *run);
 
-/* The rate to try after these steps, in the order in which they were tried; 0: the search is over. */
+/* The rate to try after these steps, in the order in which they were tried; 0: the search is
+ * over. */
 double http_search_next(const struct http_step *steps, unsigned number, double start);
 
 /* The highest that held below all that did not; 0: none. */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Rates are searched by ratios: doubled until one does not hold, then cut in two until what held and
- * what did not are 2 % apart. What held last has to hold once more, because one that did by luck
- * would be reported as the highest. Where there are too few samples to tell, a higher rate gives more.
+ * Rates are searched by ratios: doubled until one does not hold, then cut in two until what held
+ * and what did not are 2 % apart. What held last has to hold once more, because one that did by
+ * luck would be reported as the highest. Where there are too few samples to tell, a higher rate
+ * gives more.
  */
 #include <math.h>
 
@@ -18,7 +19,7 @@
 static double
 lowest_missed(const struct http_step *steps, unsigned number)
 {
-    double rate = INFINITY;
+    double rate = HUGE_VAL;
 
     for (unsigned i = 0; i < number; i++) {
         if (steps[i].is_told && !steps[i].holds && steps[i].rate < rate)

@@ -92,8 +92,8 @@ does_accept(const struct http_plan *plan)
 
 /* ---- The process ---- */
 
-/* A group of its own, so that all that the command starts is ended with it, and Ctrl-C is ours. What
- * it prints goes to stderr: stdout is for data. 0 or an errno. */
+/* A group of its own, so that all that the command starts is ended with it, and Ctrl-C is ours.
+ * What it prints goes to stderr: stdout is for data. 0 or an errno. */
 static int
 spawn(struct http_parent *parent)
 {

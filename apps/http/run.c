@@ -55,7 +55,7 @@ planned_trials(const struct http_plan *plan)
     unsigned number = plan->trials > 1 ? plan->trials : 1;
 
     if (plan->until_ci > 0) {
-        number = plan->trials_max;
+        number = plan->trials_max > HTTP_TRIALS_MIN ? plan->trials_max : HTTP_TRIALS_MIN;
     } else if (plan->aa) {
         number = number < HTTP_TRIALS_MIN ? HTTP_TRIALS_MIN : number;
         number *= 2;

@@ -43,7 +43,7 @@ http_selftest_clocks(char *text, size_t size)
 {
     struct timespec resolution = {0, 0};
     bool is_monotonic = true;
-    double cost_ns = INFINITY;
+    double cost_ns = HUGE_VAL;
 
     clock_getres(CLOCK_MONOTONIC, &resolution);
     for (unsigned i = 0; i < CLOCK_BATCHES; i++)

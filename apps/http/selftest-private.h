@@ -3,8 +3,8 @@
  * What: the servers that --selftest runs against, each a process of its own, which count what they
  * did. Place: selftest*.c.
  *
- * Shape: one loop over epoll(7), nothing shared with the load generator: what they count is what the
- * report is checked against.
+ * Shape: one loop over epoll(7), nothing shared with the load generator: what they count is what
+ * the report is checked against.
  *
  *     WELL      answers each request at once
  *     BADLY     of ten requests in a row six are answered well, one has status 404, at one the

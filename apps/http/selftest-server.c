@@ -165,8 +165,8 @@ welcome(struct loop *loop)
     watch(loop, fd);
 }
 
-/* Until the control is closed. While replies are held it does not sleep: a timer would be as late as
- * what is measured. */
+/* Until the control is closed. While replies are held it does not sleep: a timer would be as late
+ * as what is measured. */
 static void
 serve(struct loop *loop)
 {

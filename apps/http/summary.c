@@ -192,10 +192,14 @@ add_queries(struct http_page *page, const struct http_run *run)
     http_page_add(page, "queries   %llu  ok %llu  errors %llu  in flight %llu", ull(total->offered),
                   ull(total->ends[HTTP_END_OK]), ull(http_result_errors(total)),
                   ull(total->in_flight));
+    if (total->carried > 0)
+        http_page_item(page, "begun before %llu", ull(total->carried));
     if (total->waiting > 0)
         http_page_item(page, "waiting %llu", ull(total->waiting));
     http_page_item(page, "in %.3f s", seconds);
     http_page_item(page, "%.0f/s", http_per_second(total->ends[HTTP_END_OK], seconds));
+    if (total->reopened > 0)
+        http_page_item(page, "reopened %llu sockets", ull(total->reopened));
     if (total->late > 0)
         http_page_item(page, "late %llu (by more than 1 ms)", ull(total->late));
 }
@@ -230,7 +234,7 @@ add_skipped(struct http_page *page, const struct http_run *run)
             if (total->skipped[i] > 0)
                 http_page_item(page, "%s %llu", texts[i], ull(total->skipped[i]));
     }
-    if (without_socket(run) > 0) {
+    if (without_socket(run) > 0 && total->not_reopened == 0) {
         http_page_begin(page, HTTP_WEIGHT_SKIPPED, HTTP_PAINT_BAD);
         http_page_add(page, "overload: %llu queries found all %u sockets busy; give more (-c), or ",
                       ull(without_socket(run)), run->plan->sockets);
@@ -272,6 +276,19 @@ add_table(struct http_page *page, const struct http_run *run)
     add_times(page, HTTP_WEIGHT_CONNECT, "connect", &total->connect);
 }
 
+/* Slices of one trial, with those at the end in which nothing happened any more. */
+static unsigned
+slices_in_all(const struct http_run *run)
+{
+    const struct http_timeline *timeline = &run->total->timeline;
+    uint64_t all_ns = run->total->elapsed_ns / (run->trials_number > 0 ? run->trials_number : 1);
+    uint64_t number =
+        timeline->width_ns > 0 ? (all_ns + timeline->width_ns - 1) / timeline->width_ns : 0;
+
+    number = number < HTTP_SLICES ? number : HTTP_SLICES;
+    return number > timeline->used ? (unsigned)number : timeline->used;
+}
+
 /* Ok a second of one trial, in columns of so many slices. The last of them may be a short one; one
  * that is too short to say something is left out. */
 static unsigned
@@ -282,7 +299,7 @@ rates_over_time(const struct http_run *run, double *rates, unsigned slices)
     double width_s = (double)timeline->width_ns * slices / NS;
     unsigned number = 0;
 
-    for (unsigned i = 0; i < timeline->used; i += slices) {
+    for (unsigned i = 0; i < slices_in_all(run); i += slices) {
         double rest_s = all_s - number * width_s;
         uint64_t ok = 0;
 
@@ -301,7 +318,7 @@ add_over_time(struct http_page *page, const struct http_run *run)
 {
     double rates[COLUMNS_MAX];
     char spark[COLUMNS_MAX * HTTP_SPARK_BYTES + 1];
-    unsigned slices = (run->total->timeline.used + COLUMNS_MAX - 1) / COLUMNS_MAX;
+    unsigned slices = (slices_in_all(run) + COLUMNS_MAX - 1) / COLUMNS_MAX;
     unsigned number = rates_over_time(run, rates, slices);
     double highest = 0;
 

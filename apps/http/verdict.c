@@ -18,6 +18,7 @@ enum limit_name {
     SCHEDULE_LAG,
     UNSENT,
     SOCKETS,
+    LOST,
     PORTS,
     DESCRIPTORS,
     SCRIPT,
@@ -53,6 +54,8 @@ static const struct limit {
                 "it could not keep up; use a larger -t, or a lower -R"},
     [SOCKETS] = {"sockets that did not open:", &none, 0, "",
                  "the load is smaller than asked for; use fewer, or a slower --connect-ramp"},
+    [LOST] = {"connections that could not be opened again:", &none, 0, "",
+              "the load was smaller than asked for; see why the server was away"},
     [PORTS] = {"sockets without a local port:", &none, 0, "",
                "use --source with more addresses, or widen net.ipv4.ip_local_port_range"},
     [DESCRIPTORS] = {"sockets without a descriptor:", &none, 0, "",
@@ -157,12 +160,18 @@ judge_sockets(struct http_verdict *verdict, const struct http_result *sum)
 {
     uint64_t ports = sum->unopened[HTTP_UNOPENED_NO_PORT];
     uint64_t descriptors = sum->unopened[HTTP_UNOPENED_NO_DESCRIPTOR];
+    uint64_t untried = sum->unopened[HTTP_UNOPENED_UNTRIED];
     uint64_t known = ports + descriptors;
 
     if (sum->interrupted)
-        known += sum->unopened[HTTP_UNOPENED_UNTRIED];
+        known += untried;
+    else if (descriptors > 0) {
+        descriptors += untried; /* the first without one ends the ramp */
+        known += untried;
+    }
     check_limit(verdict, SOCKETS,
                 (double)sum->sockets_wanted - (double)sum->opened - (double)known);
+    check_limit(verdict, LOST, (double)sum->not_reopened);
     check_limit(verdict, PORTS, (double)ports);
     check_limit(verdict, DESCRIPTORS, (double)descriptors);
 }

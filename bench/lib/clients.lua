@@ -68,8 +68,8 @@ end
 local function run_weighttp(server, row, seconds, cpu)
     return run({wire.has("weighttp"), "-k", "-t", "1", "-c", tostring(row.connections), "-n",
                 requests_of(row, seconds), url_of(server), cpu = cpu},
-               "([%d.]+) req/s", function(output)
-        return output:find(" 0 failed, 0 errored", 1, true)
+               '"reqs_per_sec": ([%d.]+)', function(output)
+        return output:find('"fail": 0,', 1, true) and output:find('"errs": 0', 1, true)
     end)
 end
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * What: a worker process without sockets, for tests of the coordinator: it speaks worker.h's
- * protocol, and counts queries that nobody sent. Place: FAKE_WORKER() in a fixture; what it shall do
- * is set in fake_worker before http_run, since it is inherited over fork.
+ * protocol, and counts queries that nobody sent. Place: run-plan.h; what it shall do is set in
+ * fake_worker before http_run, since it is inherited over fork.
  *
  * Shape: its clock is faster than the real one, so that a second of load takes a millisecond. While
  * it runs it makes up queries at its rate, each as slow as the server of the test's choice says.

@@ -516,29 +516,28 @@ make_world(void)
     fake_time_start(SECONDS(1000), SECONDS(1000000));
     fake_time_idle = turn_world;
     on_go = NULL;
-    world = (struct world){
-        .plan = {.ip = "127.0.0.1",
-                 .sockets = 1,
-                 .workers = 1,
-                 .stop = HTTP_STOP_PER_SOCKET,
-                 .queries = 1,
-                 .drain_ns = SECONDS(1),
-                 .arrivals = HTTP_FIXED,
-                 .depth = 1,
-                 .ramp = 16,
-                 .timeout_ns = SECONDS(5),
-                 .requests = &world.requests,
-                 .expect = &world.expect},
-        .requests = {.kinds = 2,
-                     .kind_names = names,
-                     .begin = begin_nothing,
-                     .next = give_request,
-                     .end = end_nothing},
-        .shards = 1,
-        .request = REQUEST,
-        .go_ns = MS(1),
-        .serve = ok_at_once,
-    };
+    memset(&world, 0, sizeof(world));
+    world.plan = (struct http_plan){.ip = "127.0.0.1",
+                                    .sockets = 1,
+                                    .workers = 1,
+                                    .stop = HTTP_STOP_PER_SOCKET,
+                                    .queries = 1,
+                                    .drain_ns = SECONDS(1),
+                                    .arrivals = HTTP_FIXED,
+                                    .depth = 1,
+                                    .ramp = 16,
+                                    .timeout_ns = SECONDS(5),
+                                    .requests = &world.requests,
+                                    .expect = &world.expect};
+    world.requests = (struct http_requests){.kinds = 2,
+                                            .kind_names = names,
+                                            .begin = begin_nothing,
+                                            .next = give_request,
+                                            .end = end_nothing};
+    world.shards = 1;
+    world.request = REQUEST;
+    world.go_ns = MS(1);
+    world.serve = ok_at_once;
     ck_assert_ptr_null(http_expect_add_status(&world.expect, "2xx"));
     world.result = __real_mmap(NULL, size, PROT_READ | PROT_WRITE,
                                MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

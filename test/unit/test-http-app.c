@@ -3,211 +3,23 @@
  * sxe-http as a whole against a server in another process, which does as each test says.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/sockios.h>
-#include <netinet/in.h>
-#include <poll.h>
 #include <sched.h>
-#include <signal.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
-#include <sys/prctl.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
+#include <unistd.h>
 
-#include "run-http.h"
-#include "run.h"
+#include "http-app-server.h"
 #include "test-main.h"
 
-#define SOCKETS_MAX 200
-#define REPLY       "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
-#define NOT_FOUND   "HTTP/1.1 404 Not Found\r\nContent-Length: 5\r\n\r\nhello"
-#define CHUNKED     "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
-#define UNTIL_CLOSE "HTTP/1.1 200 OK\r\n\r\nhello"
-
-/* ---- The server ---- */
-
-/* What to do with a socket's nth request, 1 the first: true keeps the connection. */
-typedef bool (*answer_fn)(int fd, unsigned nth);
-
-static char port[8];
-static pid_t server;
-
-static void
-say(int fd, const char *text)
-{
-    /* A client that is gone is found when it is read from. */
-    (void)!write(fd, text, strlen(text));
-}
-
-static bool
-reset(int fd)
-{
-    struct linger at_once = {.l_onoff = 1, .l_linger = 0};
-
-    setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
-    return false;
-}
-
-static int
-listen_anywhere(int backlog)
-{
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t length = sizeof(address);
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-    ck_assert_int_eq(bind(fd, (struct sockaddr *)&address, length), 0);
-    ck_assert_int_eq(listen(fd, backlog), 0);
-    ck_assert_int_eq(getsockname(fd, (struct sockaddr *)&address, &length), 0);
-    snprintf(port, sizeof(port), "%u", ntohs(address.sin_port));
-    return fd;
-}
-
-struct requests {
-    unsigned number;
-    unsigned matched; /* bytes of the blank line that ends the next one */
-};
-
-/* Read once, and answer each request that ends in it. */
-static bool
-receive(int fd, struct requests *requests, answer_fn answer)
-{
-    static const char blank_line[] = "\r\n\r\n";
-    char bytes[4096];
-    ssize_t n = read(fd, bytes, sizeof(bytes));
-    bool keep = n > 0;
-
-    for (ssize_t i = 0; i < n && keep; i++) {
-        requests->matched =
-            bytes[i] == blank_line[requests->matched] ? requests->matched + 1 : bytes[i] == '\r';
-        if (requests->matched < 4)
-            continue;
-        requests->matched = 0;
-        keep = answer(fd, ++requests->number);
-    }
-    return keep;
-}
-
-/* Says the greeting on each connection, and answers what comes, for ever. */
-static void
-serve(int listener, const char *greeting, answer_fn answer)
-{
-    struct pollfd fds[1 + SOCKETS_MAX] = {{listener, POLLIN, 0}};
-    struct requests requests[1 + SOCKETS_MAX] = {0};
-    unsigned number = 1;
-
-    for (;;) {
-        poll(fds, number, -1);
-        for (unsigned i = 1; i < number; i++) {
-            if (fds[i].revents == 0 || receive(fds[i].fd, &requests[i], answer))
-                continue;
-            close(fds[i].fd);
-            fds[i] = fds[--number];
-            requests[i] = requests[number];
-            i--;
-        }
-        if (fds[0].revents != 0) {
-            fds[number] = (struct pollfd){accept(listener, NULL, NULL), POLLIN, 0};
-            requests[number] = (struct requests){0};
-            say(fds[number++].fd, greeting);
-        }
-    }
-}
-
-/* True in the new process, which ends with ours at the latest. */
-static bool
-fork_server(void)
-{
-    server = fork();
-    ck_assert_int_ge(server, 0);
-    if (server > 0)
-        return false;
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    signal(SIGPIPE, SIG_IGN);
-    return true;
-}
-
-static void
-start_greeting_server(const char *greeting, answer_fn answer)
-{
-    int listener = listen_anywhere(SOCKETS_MAX);
-
-    if (fork_server())
-        serve(listener, greeting, answer);
-    close(listener);
-}
-
-static void
-start_server(answer_fn answer)
-{
-    start_greeting_server("", answer);
-}
-
-static void
-stop_server(void)
-{
-    if (server > 0) {
-        kill(server, SIGKILL);
-        waitpid(server, NULL, 0);
-    }
-    server = 0;
-}
-
-/* ---- What is run, and what is checked ---- */
-
-#define RUN(sockets, queries) RUN_HTTP("-p", port, "-c", #sockets, "-n", #queries, "--timeout", "5")
-
-/* A machine that is busy with other tests makes a good result a suspect one. */
-static bool
-is_status(int status)
-{
-    return ran.status == status || (status == HTTP_EXIT_OK && ran.status == HTTP_EXIT_SUSPECT &&
-                                    strstr(ran.output, "RESULT SUSPECT: ") != NULL);
-}
-
-/* The status, and parts of the report, then NULL. */
-static void
-check_report(int status, const char *const *parts)
-{
-    ck_assert_msg(is_status(status), "status %d of %s%s", ran.status, ran.output, ran.errors);
-    for (; *parts != NULL; parts++)
-        check_has(ran.output, *parts);
-    stop_server();
-}
-#define CHECK(status, ...) check_report(status, (const char *const[]){__VA_ARGS__, NULL})
-
-/* Descriptors are given back too. */
-static unsigned open_before;
-
-static void
-set_up(void)
-{
-    open_before = fake_os_open_fds();
-}
-
-static void
-tear_down(void)
-{
-    ck_assert_uint_eq(fake_os_open_fds(), open_before);
-}
-
 /* ---- All is well ---- */
-
-static bool
-hello(int fd, unsigned nth)
-{
-    (void)nth;
-    say(fd, REPLY);
-    return true;
-}
 
 START_TEST(every_socket_has_its_queries)
 {
     start_server(hello);
     RUN(20, 5);
     CHECK(0, "sockets   20/20 open in ", "queries   100  ok 100  errors 0  in flight 0  in ");
-    ck_assert_str_eq(ran.errors, "");
+    ck_assert_ptr_null(strstr(ran.errors, "sxe-http: "));
 }
 END_TEST
 
@@ -414,13 +226,6 @@ START_TEST(nobody_listens)
           "skipped   40 of 40  socket not opened 40");
 }
 END_TEST
-
-static bool
-not_found_once(int fd, unsigned nth)
-{
-    say(fd, nth == 2 ? NOT_FOUND : REPLY);
-    return true;
-}
 
 START_TEST(a_bad_status_is_counted_and_the_next_query_still_comes)
 {
@@ -655,224 +460,6 @@ START_TEST(a_report_that_cannot_be_written_is_an_error)
 }
 END_TEST
 
-/* ---- What main() puts together ---- */
-
-static char directory[64];
-static char path[96];
-
-/* Load that is soon over. */
-#define SHORT_RUN "sxe-http", "-p", port, "-c", "1", "--requests", "100"
-
-START_TEST(json_on_stdout_is_alone_there)
-{
-    start_server(hello);
-    RUN_HTTP("-p", port, "-c", "1", "--requests", "100", "--json", "-");
-    stop_server();
-    ck_assert_int_eq(ran.output[0], '{');
-    ck_assert_str_eq(ran.output + strlen(ran.output) - 2, "}\n");
-    ck_assert_ptr_null(strstr(ran.output, "time for all"));
-}
-END_TEST
-
-START_TEST(results_go_to_files_and_are_compared)
-{
-    start_server(hello);
-    RUN_HTTP("-p", port, "-c", "1", "--requests", "100", "--json", path);
-    check_has(ran.output, "time for all");
-    RUN_HTTP("-p", port, "-c", "1", "--requests", "100", "--baseline", path);
-    CHECK(0, "cannot tell");
-    RUN_HTTP("compare", path, path);
-    CHECK(0, "cannot tell");
-    RUN_HTTP("html", path, path);
-    CHECK(0, "<html");
-}
-END_TEST
-
-START_TEST(the_comparison_is_no_data)
-{
-    start_server(hello);
-    RUN_HTTP("-p", port, "-c", "1", "--requests", "100", "--json", path);
-    RUN_HTTP("-p", port, "-c", "1", "--requests", "100", "--baseline", path, "--json", "-");
-    stop_server();
-    ck_assert_int_eq(ran.output[0], '{');
-    check_has(ran.errors, "cannot tell");
-}
-END_TEST
-
-START_TEST(a_baseline_that_is_none_is_wrong_usage)
-{
-    start_server(hello);
-    RUN_HTTP("-p", port, "-c", "1", "--requests", "100", "--baseline", "/nowhere/a.json");
-    stop_server();
-    ck_assert_int_eq(ran.status, 2);
-    check_has(ran.errors, "/nowhere/a.json");
-}
-END_TEST
-
-START_TEST(an_output_that_cannot_be_written_is_an_error)
-{
-    start_server(hello);
-    RUN_HTTP("-p", port, "-c", "1", "--requests", "100", "--csv", "/nowhere/a.csv");
-    stop_server();
-    ck_assert_int_eq(ran.status, 1);
-    check_has(ran.errors, "/nowhere/a.csv");
-}
-END_TEST
-
-START_TEST(a_threshold_that_is_missed_has_a_status_of_its_own)
-{
-    start_server(hello);
-    RUN_HTTP("-p", port, "-c", "1", "--requests", "100", "--threshold", "p50<0.001us");
-    stop_server();
-    ck_assert(ran.status == 3 || ran.status == 4);
-    check_has(ran.errors, "sxe-http: threshold p50<0.001us is missed\n");
-}
-END_TEST
-
-/* One on errors decides about them. */
-START_TEST(errors_may_be_allowed)
-{
-    start_server(not_found_once);
-    RUN_HTTP("-p", port, "-c", "1", "--requests", "100", "--threshold", "errors<2%");
-    CHECK(0, "bad status 1");
-    start_server(not_found_once);
-    RUN_HTTP("-p", port, "-c", "1", "--requests", "100", "--threshold", "errors<1%");
-    stop_server();
-    ck_assert(ran.status == 3 || ran.status == 4);
-}
-END_TEST
-
-static void
-write_script(const char *text)
-{
-    FILE *file = fopen(path, "w");
-
-    ck_assert_ptr_nonnull(file);
-    fputs(text, file);
-    fclose(file);
-}
-
-START_TEST(a_script_has_its_last_word)
-{
-    write_script("function done(summary) print('requests: ' .. summary.requests) end\n");
-    start_server(hello);
-    RUN_HTTP("-p", port, "-c", "1", "--requests", "100", "-s", path);
-    CHECK(0, "requests: 100\n");
-}
-END_TEST
-
-START_TEST(a_script_that_fails_at_the_end_is_an_error)
-{
-    write_script("function done() error('no more') end\n");
-    start_server(hello);
-    RUN_HTTP("-p", port, "-c", "1", "--requests", "100", "-s", path);
-    stop_server();
-    ck_assert_int_eq(ran.status, 1);
-    check_has(ran.errors, "no more");
-}
-END_TEST
-
-START_TEST(two_workers_share_the_load)
-{
-    start_server(hello);
-    RUN_HTTP("-p", port, "-c", "5", "-n", "7", "-t", "2");
-    CHECK(0, "sockets   5/5 open", "queries   35  ok 35  errors 0", "2 workers");
-}
-END_TEST
-
-START_TEST(a_rate_is_kept)
-{
-    start_server(hello);
-    RUN_HTTP("-p", port, "-c", "5", "-R", "1000", "-d", "0.3s", "--arrivals", "fixed");
-    CHECK(0, "partly open: 1000/s fixed", "queries   300  ok 300  errors 0");
-}
-END_TEST
-
-START_TEST(what_is_wrong_on_the_command_line_is_said)
-{
-    RUN_HTTP("--nonsense");
-    ck_assert_int_eq(ran.status, 2);
-    check_has(ran.errors, "--nonsense");
-}
-END_TEST
-
-START_TEST(the_selftest_has_a_line_a_check)
-{
-    RUN_HTTP("--selftest");
-    for (unsigned i = 0; i < 7; i++)
-        check_has(ran.output, (const char *[]){" clocks ", " timer ", " histogram ", " accounts ",
-                                               " merge ", " stall ", " delay "}[i]);
-}
-END_TEST
-
-START_TEST(the_log_has_the_level_that_is_asked_for)
-{
-    setenv("SXE_LOG_LEVEL", "5", 1);
-    start_server(hello);
-    RUN(1, 1);
-    CHECK(0, "ok 1");
-}
-END_TEST
-
-static void
-make_directory(void)
-{
-    snprintf(directory, sizeof(directory), "/tmp/test-http-app-XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(directory));
-    snprintf(path, sizeof(path), "%s/file", directory);
-}
-
-static void
-remove_directory(void)
-{
-    unlink(path);
-    rmdir(directory);
-}
-
-/* ---- On a terminal ---- */
-
-/* What is printed when stdout is a terminal. */
-static void
-run_on_terminal(void)
-{
-    int terminal = posix_openpt(O_RDWR | O_NOCTTY);
-    FILE *out;
-
-    ck_assert_int_ge(terminal, 0);
-    ck_assert_int_eq(grantpt(terminal), 0);
-    ck_assert_int_eq(unlockpt(terminal), 0);
-    fcntl(terminal, F_SETFL, O_NONBLOCK);
-    out = fopen(ptsname(terminal), "w");
-    ck_assert_ptr_nonnull(out);
-    start_server(not_found_once);
-    run_http_into(out, (const char *[]){SHORT_RUN, NULL});
-    stop_server();
-    ssize_t got = read(terminal, ran.output, sizeof(ran.output) - 1);
-    ran.output[got > 0 ? got : 0] = '\0';
-    fclose(out);
-    close(terminal);
-}
-
-START_TEST(a_terminal_has_colours_unless_somebody_minds)
-{
-    static const struct {
-        const char *no_color;
-        const char *terminal;
-        bool is_colored;
-    } cases[] = {
-        {"", "xterm", true}, {"1", "xterm", false}, {"", "dumb", false}, {"", NULL, false}};
-
-    setenv("NO_COLOR", cases[_i].no_color, 1);
-    if (cases[_i].terminal != NULL)
-        setenv("TERM", cases[_i].terminal, 1);
-    else
-        unsetenv("TERM");
-    run_on_terminal();
-    check_has(ran.output, "bad status 1");
-    ck_assert_int_eq(strchr(ran.output, '\033') != NULL, cases[_i].is_colored);
-}
-END_TEST
-
 int
 main(void)
 {
@@ -881,8 +468,7 @@ main(void)
     TCase *servers = tcase_create("servers");
     TCase *interrupted = tcase_create("interrupted");
     TCase *calls = tcase_create("calls");
-    TCase *parts = tcase_create("parts");
-    TCase *all[] = {good, servers, interrupted, calls, parts};
+    TCase *all[] = {good, servers, interrupted, calls};
 
     tcase_add_test(good, every_socket_has_its_queries);
     tcase_add_test(good, more_sockets_than_a_batch_have_theirs_too);
@@ -912,22 +498,6 @@ main(void)
     tcase_add_test(calls, a_query_may_need_many_writes);
     tcase_add_test(calls, without_a_loop_there_is_no_run);
     tcase_add_test(calls, a_report_that_cannot_be_written_is_an_error);
-    tcase_add_test(parts, json_on_stdout_is_alone_there);
-    tcase_add_test(parts, results_go_to_files_and_are_compared);
-    tcase_add_test(parts, the_comparison_is_no_data);
-    tcase_add_test(parts, a_baseline_that_is_none_is_wrong_usage);
-    tcase_add_test(parts, an_output_that_cannot_be_written_is_an_error);
-    tcase_add_test(parts, a_threshold_that_is_missed_has_a_status_of_its_own);
-    tcase_add_test(parts, errors_may_be_allowed);
-    tcase_add_test(parts, a_script_has_its_last_word);
-    tcase_add_test(parts, a_script_that_fails_at_the_end_is_an_error);
-    tcase_add_test(parts, two_workers_share_the_load);
-    tcase_add_test(parts, a_rate_is_kept);
-    tcase_add_test(parts, what_is_wrong_on_the_command_line_is_said);
-    tcase_add_test(parts, the_selftest_has_a_line_a_check);
-    tcase_add_test(parts, the_log_has_the_level_that_is_asked_for);
-    tcase_add_loop_test(parts, a_terminal_has_colours_unless_somebody_minds, 0, 4);
-    tcase_add_checked_fixture(parts, make_directory, remove_directory);
     for (unsigned i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
         tcase_add_checked_fixture(all[i], set_up, tear_down);
         suite_add_tcase(suite, all[i]);

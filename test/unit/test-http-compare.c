@@ -465,6 +465,18 @@ START_TEST(a_file_that_is_no_result_is_refused_with_its_name)
 }
 END_TEST
 
+START_TEST(a_baseline_is_looked_at_before_the_run)
+{
+    put_result(0, &usual);
+    ck_assert_int_eq(http_compare_check(paths[0], err), HTTP_EXIT_OK);
+    ck_assert_int_eq(http_compare_check("/nowhere/a.json", err), HTTP_EXIT_USAGE);
+    fflush(err);
+    ck_assert_str_eq(complained,
+                     "sxe-http: compare: /nowhere/a.json: unable to open /nowhere/a.json: No such "
+                     "file or directory; give a file that sxe-http --json has written\n");
+}
+END_TEST
+
 START_TEST(a_file_that_is_not_there_is_refused)
 {
     ck_assert_int_eq(http_compare_files("/nowhere/a.json", paths[1], out, err), HTTP_EXIT_USAGE);
@@ -590,6 +602,7 @@ main(void)
     tcase_add_test(tcase, a_result_in_doubt_is_said_to_be);
     tcase_add_loop_test(tcase, a_file_that_is_no_result_is_refused_with_its_name, 0,
                         COUNT(refused));
+    tcase_add_test(tcase, a_baseline_is_looked_at_before_the_run);
     tcase_add_test(tcase, a_file_that_is_not_there_is_refused);
     tcase_add_test(tcase, more_trials_than_there_can_be_are_refused);
     tcase_add_test(tcase, a_file_that_was_cut_off_is_refused);

@@ -81,7 +81,7 @@ START_TEST(more_than_its_room_stops_the_program)
 {
     struct http_heap heap;
 
-    sxe_log_set_level(SXE_LOG_NOTHING);
+    sxe_log_set_level(SXE_LOG_NONE);
     ck_assert_int_eq(http_heap_init(&heap, 1), 0);
     http_heap_push(&heap, (struct http_due){.ns = 1});
     http_heap_push(&heap, (struct http_due){.ns = 1});
@@ -92,7 +92,7 @@ START_TEST(nothing_cannot_be_taken)
 {
     struct http_heap heap;
 
-    sxe_log_set_level(SXE_LOG_NOTHING);
+    sxe_log_set_level(SXE_LOG_NONE);
     ck_assert_int_eq(http_heap_init(&heap, 1), 0);
     http_heap_pop(&heap);
 }

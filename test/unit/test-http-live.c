@@ -218,6 +218,13 @@ stop_replay(void)
     plan.stop = HTTP_STOP_REPLAY;
 }
 
+/* It lasts until it has found something. */
+static void
+stop_search(void)
+{
+    plan.find = "p99<10ms";
+}
+
 static void
 stop_late(void)
 {
@@ -231,6 +238,7 @@ static const struct {
     {stop_total, "1 s, 50 % done, 1 s left: "},
     {stop_per_socket, "1 s, 50 % done, 1 s left: "},
     {stop_replay, "1 s: "},
+    {stop_search, "1 s: "},
     {stop_late, "1 s, 100 % done, 0 s left: "},
 };
 

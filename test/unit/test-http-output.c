@@ -494,6 +494,7 @@ static const struct {
 } no_runs[] = {
     {"", "line 1: '[' or '{' expected near end of file"},
     {"{\n\"sxe_http\": 1,\n", "line 3: "},
+    {NULL, "unable to open /nowhere/a.json: No such file or directory; give a file"},
     {"[1]", "no result that this version can read"},
     {"{}", "no result that this version can read"},
     {"{\"sxe_http\": 2}", "no result that this version can read"},
@@ -504,10 +505,13 @@ START_TEST(overlay_refuses_what_is_no_run_and_writes_nothing)
 {
     FILE *out = tmpfile();
     FILE *err = tmpfile();
-    char *paths[2] = {path_with("{\"sxe_http\": 1}"), path_with(no_runs[_i].content)};
+    char nowhere[] = "/nowhere/a.json";
+    char *paths[2] = {path_with("{\"sxe_http\": 1}"), nowhere};
     char *said;
     size_t length;
 
+    if (no_runs[_i].content != NULL)
+        paths[1] = path_with(no_runs[_i].content);
     ck_assert_int_eq(http_output_overlay(2, paths, out, err), HTTP_EXIT_USAGE);
     said = text_of(err, NULL);
     ck_assert_msg(strstr(said, no_runs[_i].expected) != NULL, "%s", said);
@@ -607,6 +611,26 @@ START_TEST(each_file_that_is_asked_for_is_written)
 }
 END_TEST
 
+START_TEST(before_a_run_all_files_can_be_written_and_keep_what_is_in_them)
+{
+    struct http_plan plan = {.json = path_with("old"), .csv = "-", .html = "/dev/full"};
+    FILE *err = tmpfile();
+    char *text;
+
+    ck_assert_int_eq(http_output_check(&plan, err), HTTP_EXIT_OK);
+    text = text_of(fopen(plan.json, "r"), NULL);
+    ck_assert_str_eq(text, "old");
+    free(text);
+    plan.hgrm = "/nowhere/a.hgrm";
+    ck_assert_int_eq(http_output_check(&plan, err), HTTP_EXIT_USAGE);
+    text = text_of(err, NULL);
+    ck_assert_str_eq(text, "sxe-http: --hgrm /nowhere/a.hgrm cannot be written: No such file or "
+                           "directory; nothing was run\n");
+    free(text);
+    unlink(plan.json);
+}
+END_TEST
+
 START_TEST(a_dash_is_standard_output)
 {
     FILE *out = tmpfile();
@@ -677,6 +701,7 @@ main(void)
     tcase_add_loop_test(tcase, a_full_disk_is_an_error, 0, sizeof(writers) / sizeof(writers[0]));
     tcase_add_test(tcase, what_was_lost_earlier_is_an_error_at_the_end);
     tcase_add_test(tcase, each_file_that_is_asked_for_is_written);
+    tcase_add_test(tcase, before_a_run_all_files_can_be_written_and_keep_what_is_in_them);
     tcase_add_test(tcase, a_dash_is_standard_output);
     tcase_add_test(tcase, what_cannot_be_written_is_said_and_the_others_are);
     suite_add_tcase(suite, tcase);

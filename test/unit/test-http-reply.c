@@ -221,10 +221,72 @@ START_TEST(a_body_of_any_length_is_counted)
 }
 END_TEST
 
+/* ---- Who looks on ---- */
+
+static char seen[1024];
+
+static void
+see_head(struct http_reply_viewer *viewer, const struct sxe_http_parser *head, const char *data,
+         size_t length)
+{
+    (void)viewer;
+    ck_assert_mem_eq(data + length - 4, "\r\n\r\n", 4);
+    snprintf(seen + strlen(seen), sizeof(seen) - strlen(seen), "[%u %zu]", head->status, length);
+}
+
+static void
+see_body(struct http_reply_viewer *viewer, const char *data, size_t length)
+{
+    (void)viewer;
+    ck_assert_uint_gt(length, 0);
+    snprintf(seen + strlen(seen), sizeof(seen) - strlen(seen), "%.*s", (int)length, data);
+}
+
+static const struct {
+    const char *text;
+    const char *seen;
+} shown[] = {
+    {OK_200 "Content-Length: 5\r\n\r\nhello", "[200 38]hello"},
+    {OK_200 "Content-Length: 0\r\n\r\n", "[200 38]"},
+    {"HTTP/1.1 103 Early Hints\r\n\r\n" OK_200 "Content-Length: 1\r\n\r\n!", "[200 38]!"},
+    {CHUNKED_200 "5;a=b\r\nhello\r\n1\r\n!\r\n0\r\nDigest: x\r\n\r\n", "[200 47]hello!"},
+    {OK_200 "\r\nuntil the end", "[200 19]until the end"},
+};
+
+START_TEST(a_viewer_sees_the_head_and_all_of_the_body_wherever_it_is_cut)
+{
+    struct http_reply_viewer viewer = {see_head, see_body};
+    size_t size = strlen(shown[_i].text);
+
+    for (size_t cut = 0; cut <= size; cut++) {
+        struct http_reply reply = {0};
+        ssize_t taken = http_reply_view(&reply, shown[_i].text, cut, &viewer);
+
+        ck_assert_int_ge(taken, 0);
+        taken += http_reply_view(&reply, shown[_i].text + taken, size - (size_t)taken, &viewer);
+        ck_assert_int_eq(taken, (ssize_t)size);
+        ck_assert_str_eq(seen, shown[_i].seen);
+        seen[0] = '\0';
+    }
+}
+END_TEST
+
+START_TEST(a_reply_to_head_ends_with_its_head)
+{
+    struct http_reply reply = {.is_to_head = true};
+    const char *text = OK_200 "Content-Length: 5\r\n\r\n";
+
+    ck_assert_int_eq(http_reply_scan(&reply, text, strlen(text)), (ssize_t)strlen(text));
+    ck_assert_uint_eq(reply.part, HTTP_REPLY_WHOLE);
+    ck_assert(reply.keep_alive);
+}
+END_TEST
+
 int
 main(void)
 {
     Suite *suite = suite_create("http-reply");
+    TCase *viewers = tcase_create("viewers");
     TCase *whole = tcase_create("good");
     TCase *refused = tcase_create("bad");
     TCase *limits = tcase_create("limits");
@@ -243,5 +305,9 @@ main(void)
     tcase_add_test(limits, a_trailer_without_an_end_is_bad_at_the_limit);
     tcase_add_test(limits, a_body_of_any_length_is_counted);
     suite_add_tcase(suite, limits);
+    tcase_add_loop_test(viewers, a_viewer_sees_the_head_and_all_of_the_body_wherever_it_is_cut, 0,
+                        ROWS(shown));
+    tcase_add_test(viewers, a_reply_to_head_ends_with_its_head);
+    suite_add_tcase(suite, viewers);
     return sxe_test_main(suite);
 }

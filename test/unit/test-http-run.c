@@ -289,10 +289,20 @@ terminate_parent(const struct http_worker *worker)
     kill(getppid(), SIGTERM);
 }
 
+static void
+hang_up_parent(const struct http_worker *worker)
+{
+    (void)worker;
+    kill(getppid(), SIGHUP);
+}
+
+static void (*const interrupts[])(const struct http_worker *) = {interrupt_parent, terminate_parent,
+                                                                 hang_up_parent};
+
 START_TEST(an_interrupt_stops_the_workers_and_what_was_done_is_reported)
 {
     fake_worker.bad_shard = 2;
-    fake_worker.do_at_mark = _i == 0 ? interrupt_parent : terminate_parent;
+    fake_worker.do_at_mark = interrupts[_i];
     fake_worker.queries = 0;
     plan.warmup_ns = SXE_NS_PER_MS;
     plan.thresholds[0] = "p99<1us";
@@ -303,6 +313,16 @@ START_TEST(an_interrupt_stops_the_workers_and_what_was_done_is_reported)
     ck_assert_ptr_eq(http_result_check(run.total), NULL);
     ck_assert_uint_eq(run.thresholds_missed, 0);
     ck_assert_str_eq(errors, "");
+}
+END_TEST
+
+START_TEST(under_nohup_a_hangup_is_none)
+{
+    signal(SIGHUP, SIG_IGN);
+    fake_worker.bad_shard = 2;
+    fake_worker.do_before_done = hang_up_parent;
+    ck_assert_int_eq(run_plan(), 0);
+    ck_assert_int_eq(run.status, HTTP_EXIT_OK);
 }
 END_TEST
 
@@ -429,9 +449,9 @@ main(void)
     TCase *trial = tcase_create("trial");
     TCase *trials = tcase_create("trials");
     TCase *dying = tcase_create("dying");
-    TCase *interrupts = tcase_create("interrupts");
+    TCase *interrupted = tcase_create("interrupted");
     TCase *calls = tcase_create("calls");
-    TCase *all[] = {trial, trials, dying, interrupts, calls};
+    TCase *all[] = {trial, trials, dying, interrupted, calls};
 
     tcase_add_test(trial, workers_are_added_up);
     tcase_add_test(trial, one_worker_is_a_process_too);
@@ -454,11 +474,12 @@ main(void)
     tcase_add_test(dying, later_trials_are_not_begun_when_one_failed);
     tcase_add_test(dying, workers_that_cannot_start_say_why_once);
     tcase_add_test(dying, a_worker_that_cannot_be_told_is_killed);
-    tcase_add_loop_test(interrupts, an_interrupt_stops_the_workers_and_what_was_done_is_reported, 0,
-                        2);
-    tcase_add_test(interrupts, an_interrupt_in_the_ramp_lets_no_query_begin);
-    tcase_add_test(interrupts, a_second_interrupt_kills);
-    tcase_add_test(interrupts, an_interrupted_trial_is_not_in_the_intervals);
+    tcase_add_loop_test(interrupted, an_interrupt_stops_the_workers_and_what_was_done_is_reported,
+                        0, 3);
+    tcase_add_test(interrupted, under_nohup_a_hangup_is_none);
+    tcase_add_test(interrupted, an_interrupt_in_the_ramp_lets_no_query_begin);
+    tcase_add_test(interrupted, a_second_interrupt_kills);
+    tcase_add_test(interrupted, an_interrupted_trial_is_not_in_the_intervals);
     tcase_add_loop_test(calls, a_call_that_fails_is_said, 0, sizeof(faults) / sizeof(faults[0]));
     tcase_add_test(calls, a_poll_that_fails_is_made_again);
     tcase_add_test(calls, memory_that_cannot_be_given_back_is_cleared);

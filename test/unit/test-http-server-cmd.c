@@ -346,16 +346,12 @@ START_TEST(workers_that_cannot_start_leave_no_server)
 }
 END_TEST
 
-int
-main(int argc, char **argv)
+static int
+run_cases(void)
 {
     Suite *suite = suite_create("http-server-cmd");
     TCase *all = tcase_create("all");
 
-    if (argc == 3)
-        return serve(argv[1], argv[2]);
-    if (realpath(argv[0], program) == NULL)
-        return EXIT_FAILURE;
     tcase_add_test(all, the_server_runs_while_the_workers_do);
     tcase_add_test(all, each_trial_has_a_server_of_its_own);
     tcase_add_loop_test(all, a_server_at_a_path_is_waited_for_too, 0, 2);
@@ -374,4 +370,12 @@ main(int argc, char **argv)
     tcase_add_checked_fixture(all, set_up, tear_down);
     suite_add_tcase(suite, all);
     return sxe_test_main(suite);
+}
+
+int
+main(int argc, char **argv)
+{
+    if (argc == 3)
+        return serve(argv[1], argv[2]);
+    return realpath(argv[0], program) != NULL ? run_cases() : EXIT_FAILURE;
 }

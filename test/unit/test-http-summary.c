@@ -324,6 +324,37 @@ START_TEST(too_high_a_rate_is_called_overload)
 }
 END_TEST
 
+START_TEST(what_lost_sockets_left_unsent_is_no_overload)
+{
+    char *text;
+
+    make_run(&made, 1);
+    made.plan.model = HTTP_PARTLY_OPEN;
+    made.run.total->offered += 10;
+    made.run.total->skipped[HTTP_SKIP_UNSENT] = 10;
+    made.run.total->reopened = 3;
+    made.run.total->not_reopened = 1;
+    text = summary();
+    ck_has(text, "\nskipped   10 of 20010  not sent by the end 10\n");
+    ck_has(text, "  reopened 3 sockets\n");
+    ck_has_not(text, "overload");
+    free(text);
+}
+END_TEST
+
+START_TEST(what_was_begun_before_the_measuring_is_in_the_account)
+{
+    char *text;
+
+    make_run(&made, 1);
+    made.run.total->carried = 5;
+    made.run.total->in_flight = 5;
+    text = summary();
+    ck_has(text, "\nqueries   20000  ok 20000  errors 0  in flight 5  begun before 5  in 4.000 s");
+    free(text);
+}
+END_TEST
+
 START_TEST(what_an_interruption_or_a_closed_loop_left_unsent_is_no_overload)
 {
     char *text;
@@ -478,6 +509,21 @@ START_TEST(a_run_in_which_nothing_happened_is_printed_too)
     ck_has_not(text, "service   ");
     ck_has_not(text, "over time");
     ck_has(text, "time for all            : 0.000000 seconds or 0.000000 per second\n");
+    free(text);
+}
+END_TEST
+
+START_TEST(time_goes_on_after_the_last_reply)
+{
+    char *text;
+
+    make_run(&made, 1);
+    memset(&made.run.total->timeline, 0, sizeof(made.run.total->timeline));
+    for (uint64_t ms = 0; ms < 20; ms++)
+        http_timeline_ended(&made.run.total->timeline, ms * 1000000, true, 1000);
+    made.run.total->elapsed_ns = 50000000;
+    text = summary();
+    ck_has(text, "over time \u2588\u2588     to 1.00k/s, a column 10.0 ms\n");
     free(text);
 }
 END_TEST
@@ -642,6 +688,8 @@ main(void)
     tcase_add_test(tcase, errors_come_first_each_kind_with_its_first_detail);
     tcase_add_test(tcase, in_a_rate_response_stands_beside_service);
     tcase_add_test(tcase, too_high_a_rate_is_called_overload);
+    tcase_add_test(tcase, what_lost_sockets_left_unsent_is_no_overload);
+    tcase_add_test(tcase, what_was_begun_before_the_measuring_is_in_the_account);
     tcase_add_loop_test(tcase, what_an_interruption_or_a_closed_loop_left_unsent_is_no_overload, 0,
                         2);
     tcase_add_test(tcase, why_a_result_is_suspect_stands_above_all);
@@ -652,6 +700,7 @@ main(void)
     tcase_add_loop_test(tcase, a_search_may_find_nothing, 0, 2);
     tcase_add_test(tcase, a_search_of_one_rate_has_no_plot);
     tcase_add_test(tcase, a_run_in_which_nothing_happened_is_printed_too);
+    tcase_add_test(tcase, time_goes_on_after_the_last_reply);
     tcase_add_loop_test(tcase, the_last_column_over_time_may_be_short, 0, 2);
     tcase_add_loop_test(tcase, a_server_on_this_machine_may_share_the_cpus, 0,
                         sizeof(here) / sizeof(here[0]));

@@ -131,10 +131,13 @@ END_TEST
 static void
 expect_coarse_tick(uint64_t asked_ns)
 {
+    const struct event *now;
     long now_ns;
 
     EXPECT("tick", &ticker, (long)asked_ns);
-    now_ns = EXPECT("now", &ticker, event_peek()->number)->number;
+    now = event_pop();
+    ck_assert_str_eq(now->name, "now");
+    now_ns = now->number;
     ck_assert_int_ge(now_ns, (long)asked_ns);
     ck_assert_int_le(now_ns, (long)(asked_ns + US(2000)));
 }
@@ -156,7 +159,8 @@ END_TEST
 START_TEST(nor_where_it_cannot_be_watched)
 {
     begin();
-    fake_os_fail(FAKE_EPOLL_CTL, _i == 0 ? 1 : 2, 1, ENOSPC);
+    /* The first is lib-sxe's own set. */
+    fake_os_fail(FAKE_EPOLL_CTL, 2, 1, ENOSPC);
     http_ticker_at(&ticker, BEGIN_NS + US(3300));
     expect_coarse_tick(US(3300));
     EXPECT_NOTHING();
@@ -177,7 +181,7 @@ suite(void)
     tcase_add_test(t, what_a_tick_writes_is_on_its_way_at_once);
     tcase_add_test(t, without_a_timerfd_there_is_an_error);
     tcase_add_test(t, where_it_cannot_be_set_milliseconds_have_to_do);
-    tcase_add_loop_test(t, nor_where_it_cannot_be_watched, 0, 2);
+    tcase_add_test(t, nor_where_it_cannot_be_watched);
     suite_add_tcase(s, t);
     return s;
 }

@@ -130,6 +130,20 @@ no_descriptors(void)
 }
 
 static void
+few_descriptors(void)
+{
+    worker[0].opened = 4;
+    worker[0].unopened[HTTP_UNOPENED_NO_DESCRIPTOR] = 1;
+    worker[0].unopened[HTTP_UNOPENED_UNTRIED] = 5;
+}
+
+static void
+server_away(void)
+{
+    worker[0].not_reopened = 17;
+}
+
+static void
 slow_script(void)
 {
     worker[0].script_ns = 500 * MS;
@@ -259,6 +273,8 @@ static const struct {
     {refused_sockets, "sockets that did not open: 7 (limit 0): "},
     {no_ports, "sockets without a local port: 1 (limit 0): use --source"},
     {no_descriptors, "sockets without a descriptor: 2 (limit 0): raise ulimit -n"},
+    {few_descriptors, "sockets without a descriptor: 6 (limit 0): raise ulimit -n"},
+    {server_away, "connections that could not be opened again: 17 (limit 0): "},
     {slow_script, "the script took 33.3 % of the client's cpu (limit 20 %): "},
     {nothing, NULL},
     {overload, NULL},
@@ -300,7 +316,7 @@ START_TEST(all_limits_may_be_passed_at_once)
         cases[i].happens();
     worker[0].opened = 0;
     judge();
-    ck_assert_uint_eq(verdict.number, 10);
+    ck_assert_uint_eq(verdict.number, 11);
 }
 END_TEST
 

@@ -4,7 +4,8 @@
 local cli = require "cli"
 local load = require "load"
 
-local common = {"-p", "-n", "-d", "-c", "-t", "-R", "-m", "-H", "-b", "-s", "--help", "8000", "1000"}
+local common = {"-p", "-n", "-d", "-c", "-t", "-R", "-m", "-H", "-b", "-s", "--help", "8000",
+                "1000"}
 local others = {"-i", "--timeout", "--version", "--open", "--trials", "--server-cmd", "--find",
                 "--threshold", "--baseline", "--json", "--selftest", "127.0.0.1"}
 
