@@ -5,15 +5,17 @@
 #include <stdio.h>
 #include <string.h>
 
-#define TOO_SHORT_NS UINT64_C(10000000) /* nothing that is divided by a shorter time is judged */
-#define CHANCE       4                  /* deviations that a Poisson process may be away */
-#define MS           1e6
+#define TOO_SHORT_NS  UINT64_C(10000000) /* nothing that is divided by a shorter time is judged */
+#define STANDSTILL_NS UINT64_C(100000000)
+#define CHANCE        4 /* deviations that a Poisson process may be away */
+#define MS            1e6
 
 /* The names of the limits; 0 is none of them. */
 enum limit_name {
     CPU = 1,
     RUN_QUEUE,
     LOOP_LAG,
+    STANDSTILL,
     TIMER_ERROR,
     SCHEDULE_LAG,
     UNSENT,
@@ -46,6 +48,8 @@ static const struct limit {
                    "something else runs on the client's CPUs; keep it off with taskset"},
     [LOOP_LAG] = {"loop lag p99", &ms, 10 * MS, "",
                   "replies wait until they are read; use a larger -t, or fewer sockets"},
+    [STANDSTILL] = {"one turn of the client's loop took", &percent, 0.1, " of the time",
+                    "it was stopped, or a script held it; measure again"},
     [TIMER_ERROR] = {"timer error p99", &ms, 1 * MS, "",
                      "the client is woken too late; leave it a CPU of its own"},
     [SCHEDULE_LAG] = {"schedule lag p99", &ms, 1 * MS, "",
@@ -100,6 +104,16 @@ p99_of(const struct http_histogram *histogram)
                : 0;
 }
 
+/* A turn that took so long that much of the run is missing; 0 if it is no longer than what may happen
+ * to any process. */
+static double
+standstill(const struct http_result *worker)
+{
+    uint64_t longest_ns = worker->loop_lag.max_ns;
+
+    return longest_ns > STANDSTILL_NS ? part_of(longest_ns, worker->elapsed_ns) : 0;
+}
+
 /* The busiest, the unluckiest, the slowest: an average of several workers would hide it. */
 static void
 judge_workers(struct http_verdict *verdict, const struct http_plan *plan,
@@ -117,12 +131,14 @@ judge_workers(struct http_verdict *verdict, const struct http_plan *plan,
         verdict->run_queue =
             fmax(verdict->run_queue, part_of(worker->run_queue_ns, worker->elapsed_ns));
         lags[LOOP_LAG] = fmax(lags[LOOP_LAG], p99_of(&worker->loop_lag));
+        lags[STANDSTILL] = fmax(lags[STANDSTILL], standstill(worker));
         lags[TIMER_ERROR] = fmax(lags[TIMER_ERROR], p99_of(&worker->timer_error));
         lags[SCHEDULE_LAG] = fmax(lags[SCHEDULE_LAG], p99_of(&worker->schedule_lag));
     }
     check_limit(verdict, CPU, verdict->cpu);
     check_limit(verdict, RUN_QUEUE, verdict->run_queue);
     check_limit(verdict, LOOP_LAG, lags[LOOP_LAG]);
+    check_limit(verdict, STANDSTILL, lags[STANDSTILL]);
     if (!is_paced(plan))
         return;
     check_limit(verdict, TIMER_ERROR, lags[TIMER_ERROR]);

@@ -350,6 +350,7 @@ look_at_oldest(struct http__socket *socket, uint64_t now_ns)
 static void
 thought(struct http__socket *socket, uint64_t now_ns)
 {
+    socket->worker->progress_ns = now_ns;
     socket->thinking--;
     socket->ready++;
     if (socket->is_connected)
@@ -359,8 +360,9 @@ thought(struct http__socket *socket, uint64_t now_ns)
 }
 
 static void
-held_is_due(struct http__socket *socket)
+held_is_due(struct http__socket *socket, uint64_t now_ns)
 {
+    socket->worker->progress_ns = now_ns;
     if (!socket->worker->is_offering)
         return;
     socket->is_held_due = true;
@@ -370,44 +372,24 @@ held_is_due(struct http__socket *socket)
     http__send_ready(socket, sxe_time_ns());
 }
 
+/* Of what is the run's, the id is 0, and nobody looks at the socket. */
 static void
-handle_socket(struct http__worker *worker, struct http_due due, uint64_t now_ns)
+handle(struct http__worker *worker, struct http_due due, uint64_t now_ns)
 {
     struct http__socket *socket = &worker->sockets[due.id];
 
     switch ((enum http__what)due.what) {
     case HTTP__QUERY:
-        worker->progress_ns = now_ns;
         thought(socket, now_ns);
         break;
     case HTTP__HELD:
-        worker->progress_ns = now_ns;
-        held_is_due(socket);
+        held_is_due(socket, now_ns);
         break;
     case HTTP__REOPEN:
         http__reopen(socket);
         break;
     case HTTP__TIMEOUT:
         look_at_oldest(socket, now_ns);
-        break;
-    case HTTP__RAMP:
-    case HTTP__START:
-    case HTTP__END:
-    case HTTP__DRAINED:
-    case HTTP__PATIENCE:
-        break;
-    }
-}
-
-static void
-handle(struct http__worker *worker, struct http_due due, uint64_t now_ns)
-{
-    switch ((enum http__what)due.what) {
-    case HTTP__QUERY:
-    case HTTP__HELD:
-    case HTTP__REOPEN:
-    case HTTP__TIMEOUT:
-        handle_socket(worker, due, now_ns);
         break;
     case HTTP__RAMP:
         http__ramp_tick(worker, now_ns);

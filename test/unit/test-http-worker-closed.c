@@ -373,6 +373,35 @@ START_TEST(a_delayed_query_is_not_offered_when_the_time_is_over)
 END_TEST
 
 static int
+second_in_100_ms(struct http_requests *requests, uint64_t sequence, struct http_query *query)
+{
+    (void)requests;
+    query->delay_ns = sequence == 1 ? MS(100) : 0;
+    return 0;
+}
+
+static void
+in_200_ms(unsigned client, unsigned query)
+{
+    (void)query;
+    answer_in(client, MS(200), OK);
+}
+
+START_TEST(nor_is_it_while_others_are_waited_for)
+{
+    make_world();
+    world.plan.sockets = 2;
+    world.plan.stop = HTTP_STOP_TIME;
+    world.plan.duration_ns = MS(50);
+    world.next = second_in_100_ms;
+    world.serve = in_200_ms;
+    run_world();
+    expect_all_ok(1);
+    ck_assert_uint_eq(world.result->offered, 1);
+}
+END_TEST
+
+static int
 slow_source(struct http_requests *requests, uint64_t sequence, struct http_query *query)
 {
     (void)requests;
@@ -422,6 +451,7 @@ suite(void)
     tcase_add_test(t, a_query_may_be_given_out_with_a_delay);
     tcase_add_test(t, a_delay_without_memory_is_none);
     tcase_add_test(t, a_delayed_query_is_not_offered_when_the_time_is_over);
+    tcase_add_test(t, nor_is_it_while_others_are_waited_for);
     tcase_add_test(t, the_time_that_the_source_takes_is_not_the_servers);
     suite_add_tcase(s, t);
     return s;

@@ -218,6 +218,16 @@ welcome_and_close(unsigned client)
         hang_up_in(client, 0);
 }
 
+START_TEST(the_kernel_may_give_up_a_connection_too)
+{
+    make_world();
+    world.serve = until_close;
+    fake_os_fail(FAKE_READ, 3, 1, ETIMEDOUT);
+    run_world();
+    expect_ends(0, HTTP_END_TIMED_OUT, 1);
+}
+END_TEST
+
 START_TEST(a_connection_that_ends_before_its_first_query_is_opened_again)
 {
     make_world();
@@ -475,6 +485,19 @@ START_TEST(each_failed_reopening_costs_the_socket_a_query)
 }
 END_TEST
 
+START_TEST(a_reopening_may_fail_when_the_loop_hears_of_it)
+{
+    make_world();
+    world.plan.queries = 4;
+    world.serve = close_each_second;
+    fake_os_fail(FAKE_GETSOCKOPT, 2, 1, ECONNREFUSED);
+    run_world();
+    expect_ends(2, HTTP_END_CLOSED_EARLY, 1);
+    ck_assert_uint_eq(world.result->skipped[HTTP_SKIP_NOT_OPENED], 1);
+    ck_assert_uint_eq(world.arrived_ns[2] - world.arrived_ns[1], MS(100));
+}
+END_TEST
+
 START_TEST(a_total_without_a_server_ends_with_patience)
 {
     make_world();
@@ -632,6 +655,7 @@ add_bad_servers(Suite *s)
     suite_add_tcase(s, t);
     t = tcase_create("gone");
     tcase_add_test(t, each_failed_reopening_costs_the_socket_a_query);
+    tcase_add_test(t, a_reopening_may_fail_when_the_loop_hears_of_it);
     tcase_add_test(t, a_total_without_a_server_ends_with_patience);
     tcase_add_test(t, what_it_thought_of_meanwhile_is_sent_when_it_is_open_again);
     tcase_add_test(t, so_is_a_query_that_was_held);
@@ -658,6 +682,7 @@ suite(void)
     tcase_add_loop_test(t, a_body_that_the_close_cuts_is_short, 0, 2);
     tcase_add_test(t, a_close_may_be_the_end_of_a_body);
     tcase_add_test(t, but_not_if_it_is_a_reset);
+    tcase_add_test(t, the_kernel_may_give_up_a_connection_too);
     tcase_add_test(t, a_connection_that_ends_before_its_first_query_is_opened_again);
     tcase_add_test(t, that_a_socket_ends_when_it_is_done_is_nothing);
     suite_add_tcase(s, t);

@@ -126,6 +126,32 @@ START_TEST(however_it_comes)
 }
 END_TEST
 
+static const struct {
+    const char *reply;
+    enum http_end end;
+} wholes[] = {
+    {OK, HTTP_END_OK}, {HEAD(2) "oh", HTTP_END_BAD_BODY}, {HEAD(3) "oki", HTTP_END_BAD_BODY}};
+
+static void
+answer_whole(unsigned client, unsigned query)
+{
+    (void)query;
+    answer(client, wholes[row].reply);
+}
+
+START_TEST(all_of_a_body_may_be_expected)
+{
+    make_world();
+    row = (unsigned)_i;
+    world.expect.body = "ok";
+    world.expect.body_length = 2;
+    world.expect.is_whole_body = true;
+    world.serve = answer_whole;
+    run_world();
+    ck_assert_uint_eq(world.result->ends[wholes[row].end], 1);
+}
+END_TEST
+
 /* ---- HEAD ---- */
 
 static int
@@ -319,6 +345,7 @@ suite(void)
     tcase_add_loop_test(t, a_reply_is_what_the_plan_expects, 0, rows);
     tcase_add_loop_test(t, or_what_the_query_expects, 0, rows);
     tcase_add_loop_test(t, however_it_comes, 0, rows);
+    tcase_add_loop_test(t, all_of_a_body_may_be_expected, 0, 3);
     tcase_add_test(t, a_reply_to_head_has_no_body);
     suite_add_tcase(s, t);
     t = tcase_create("the source looks");
