@@ -90,6 +90,7 @@ write_timeline(struct http_json *json, const struct http_timeline *timeline)
 {
     http_json_open(json, "timeline", '{');
     http_json_number(json, "width_s", (double)timeline->width_ns / NS);
+    http_json_number(json, "offset_s", (double)timeline->offset_ns / NS);
     http_json_open(json, "slices", '[');
     for (unsigned i = 0; i < timeline->used; i++)
         write_slice(json, &timeline->slices[i]);

@@ -111,8 +111,9 @@ struct http_slice {
 };
 
 struct http_timeline {
-    uint64_t width_ns; /* 0: nothing yet */
-    uint32_t used;     /* slices up to the last that has something */
+    uint64_t width_ns;  /* 0: nothing yet */
+    uint64_t offset_ns; /* so much of the first slice was before the mark, and is not in it */
+    uint32_t used;      /* slices up to the last that has something */
     struct http_slice slices[HTTP_SLICES];
 };
 
@@ -197,6 +198,9 @@ void http_timeline_add(struct http_timeline *to, const struct http_timeline *tim
  * that time are taken out. */
 void http_timeline_subtract(struct http_timeline *timeline, const struct http_timeline *earlier,
                             uint64_t earlier_ns);
+
+/* Slices of a run that took so long: used, and those behind them in which nothing happened. */
+unsigned http_timeline_length(const struct http_timeline *timeline, uint64_t elapsed_ns);
 
 /* The response time that a fraction of the slice's replies did not exceed, at most 1/8 and 1 us too
  * long; 0 if there were none. */

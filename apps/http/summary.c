@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "summary.h"
 
+#include <math.h>
 #include <sched.h>
 #include <string.h>
 #include <unistd.h>
@@ -276,39 +277,26 @@ add_table(struct http_page *page, const struct http_run *run)
     add_times(page, HTTP_WEIGHT_CONNECT, "connect", &total->connect);
 }
 
-/* Slices of one trial, with those at the end in which nothing happened any more. */
+/* Ok a second of one trial, in columns of so many of its slices. The first and the last of them may
+ * be short; one that is too short to say something is left out. */
 static unsigned
-slices_in_all(const struct http_run *run)
-{
-    const struct http_timeline *timeline = &run->total->timeline;
-    uint64_t all_ns = run->total->elapsed_ns / (run->trials_number > 0 ? run->trials_number : 1);
-    uint64_t number =
-        timeline->width_ns > 0 ? (all_ns + timeline->width_ns - 1) / timeline->width_ns : 0;
-
-    number = number < HTTP_SLICES ? number : HTTP_SLICES;
-    return number > timeline->used ? (unsigned)number : timeline->used;
-}
-
-/* Ok a second of one trial, in columns of so many slices. The last of them may be a short one; one
- * that is too short to say something is left out. */
-static unsigned
-rates_over_time(const struct http_run *run, double *rates, unsigned slices)
+rates_over_time(const struct http_run *run, double *rates, unsigned slices, unsigned length)
 {
     const struct http_timeline *timeline = &run->total->timeline;
     double all_s = (double)run->total->elapsed_ns / NS / run->trials_number;
     double width_s = (double)timeline->width_ns * slices / NS;
+    double from_s = -(double)timeline->offset_ns / NS;
     unsigned number = 0;
 
-    for (unsigned i = 0; i < slices_in_all(run); i += slices) {
-        double rest_s = all_s - number * width_s;
+    for (unsigned i = 0; i < length; i += slices, from_s += width_s) {
+        double seconds = fmin(from_s + width_s, all_s) - fmax(from_s, 0);
         uint64_t ok = 0;
 
-        if (rest_s < width_s / 4)
-            break;
+        if (seconds < width_s / 4)
+            continue;
         for (unsigned k = i; k < i + slices && k < timeline->used; k++)
             ok += timeline->slices[k].ok;
-        rates[number++] =
-            http_per_second(ok, rest_s < width_s ? rest_s : width_s) / run->trials_number;
+        rates[number++] = http_per_second(ok, seconds) / run->trials_number;
     }
     return number;
 }
@@ -318,8 +306,10 @@ add_over_time(struct http_page *page, const struct http_run *run)
 {
     double rates[COLUMNS_MAX];
     char spark[COLUMNS_MAX * HTTP_SPARK_BYTES + 1];
-    unsigned slices = (slices_in_all(run) + COLUMNS_MAX - 1) / COLUMNS_MAX;
-    unsigned number = rates_over_time(run, rates, slices);
+    unsigned trials = run->trials_number > 0 ? run->trials_number : 1;
+    unsigned length = http_timeline_length(&run->total->timeline, run->total->elapsed_ns / trials);
+    unsigned slices = (length + COLUMNS_MAX - 1) / COLUMNS_MAX;
+    unsigned number = rates_over_time(run, rates, slices, length);
     double highest = 0;
 
     if (number < 2)

@@ -123,6 +123,8 @@ http_timeline_add(struct http_timeline *to, const struct http_timeline *timeline
         to->width_ns = timeline->width_ns;
     while (to->width_ns < timeline->width_ns)
         double_width(to);
+    if (timeline->offset_ns > to->offset_ns)
+        to->offset_ns = timeline->offset_ns;
     for (unsigned i = 0; i < timeline->used; i++) {
         unsigned index = i >> (doublings(to) - doublings(timeline));
 
@@ -173,7 +175,19 @@ http_timeline_subtract(struct http_timeline *timeline, const struct http_timelin
                 subtract_slice(&timeline->slices[i >> (doublings(timeline) - doublings(earlier))],
                                &earlier->slices[i]);
     passed = earlier_ns / timeline->width_ns;
+    timeline->offset_ns = earlier_ns % timeline->width_ns;
     drop_slices(timeline, passed < timeline->used ? (uint32_t)passed : timeline->used);
+}
+
+unsigned
+http_timeline_length(const struct http_timeline *timeline, uint64_t elapsed_ns)
+{
+    uint64_t all_ns = timeline->offset_ns + elapsed_ns;
+    uint64_t number =
+        timeline->width_ns > 0 ? (all_ns + timeline->width_ns - 1) / timeline->width_ns : 0;
+
+    number = number < HTTP_SLICES ? number : HTTP_SLICES;
+    return number > timeline->used ? (unsigned)number : timeline->used;
 }
 
 uint64_t

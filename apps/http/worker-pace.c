@@ -249,7 +249,7 @@ begin(struct http__worker *worker, uint64_t now_ns)
         sxe_timer_start(&worker->go_on);
     }
     if (worker->result->opened == 0)
-        http__end(worker);
+        http__stop(worker, now_ns);
     http__end_when_done(worker);
 }
 

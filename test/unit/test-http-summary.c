@@ -528,6 +528,22 @@ START_TEST(time_goes_on_after_the_last_reply)
 }
 END_TEST
 
+START_TEST(the_first_column_over_time_may_be_short)
+{
+    char *text;
+
+    make_run(&made, 1);
+    memset(&made.run.total->timeline, 0, sizeof(made.run.total->timeline));
+    for (uint64_t ms = 5; ms < 30; ms++)
+        http_timeline_ended(&made.run.total->timeline, ms * 1000000, true, 1000);
+    made.run.total->timeline.offset_ns = 5000000;
+    made.run.total->elapsed_ns = 25000000;
+    text = summary();
+    ck_has(text, "over time \u2588\u2588\u2588  to 1.00k/s, a column 10.0 ms\n");
+    free(text);
+}
+END_TEST
+
 START_TEST(the_last_column_over_time_may_be_short)
 {
     char *text;
@@ -701,6 +717,7 @@ main(void)
     tcase_add_test(tcase, a_search_of_one_rate_has_no_plot);
     tcase_add_test(tcase, a_run_in_which_nothing_happened_is_printed_too);
     tcase_add_test(tcase, time_goes_on_after_the_last_reply);
+    tcase_add_test(tcase, the_first_column_over_time_may_be_short);
     tcase_add_loop_test(tcase, the_last_column_over_time_may_be_short, 0, 2);
     tcase_add_loop_test(tcase, a_server_on_this_machine_may_share_the_cpus, 0,
                         sizeof(here) / sizeof(here[0]));

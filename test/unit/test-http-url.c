@@ -233,6 +233,7 @@ START_TEST(an_address_that_cannot_be_tried_is_not_chosen)
     have_three_addresses();
     fake_os_fail(FAKE_SOCKET, 1, 0, EMFILE);
     ck_assert_ptr_eq(http_url_choose(found), &found[0]);
+    fake_os_reset();
     fake_os_fail(FAKE_POLL, 1, 0, EINTR);
     ck_assert_ptr_eq(http_url_choose(found), &found[0]);
     fake_os_reset();

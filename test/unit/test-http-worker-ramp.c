@@ -183,6 +183,7 @@ START_TEST(without_any_socket_there_is_nothing_to_wait_for)
     ck_assert_uint_eq(world.done, 1);
     ck_assert_uint_eq(world.result->unopened[HTTP_UNOPENED_REFUSED], 3);
     ck_assert_uint_eq(world.result->skipped[HTTP_SKIP_NOT_OPENED], _i == HTTP_STOP_TIME ? 0 : 12);
+    ck_assert_uint_eq(world.result->elapsed_ns, 0);
     ck_assert_uint_le(world.ended_ns, SECONDS(1001));
 }
 END_TEST
