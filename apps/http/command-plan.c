@@ -11,6 +11,7 @@
 #include "replay.h"
 #include "script.h"
 #include "stats.h"
+#include "threshold.h"
 #include "url.h"
 
 #define NS            UINT64_C(1000000000)
@@ -368,6 +369,15 @@ set_rate(struct http_command *command)
     return COMMAND_LINE_GO_ON;
 }
 
+static bool
+can_be_sought(const char *condition)
+{
+    struct http_threshold threshold;
+
+    return http_threshold_parse(&threshold, condition) == NULL &&
+           http_threshold_can_be_sought(&threshold);
+}
+
 /* Options that mean nothing without another. */
 static int
 check_together(struct http_command *command)
@@ -382,6 +392,10 @@ check_together(struct http_command *command)
     if (typed->is_open && plan->deadline_ns > 0)
         return http_command_refuse("--open skips what finds no free socket, so nothing waits for a "
                                    "--deadline");
+    if (plan->find != NULL && !can_be_sought(plan->find))
+        return http_command_refuse("the condition (--find) is '%s': there is no highest rate that "
+                                   "holds it: turn < and > round",
+                                   plan->find);
     if (plan->find != NULL && (plan->trials > 1 || plan->until_ci > 0 || plan->aa))
         return http_command_refuse("--find tries many rates in one run: it goes without --trials, "
                                    "--until-ci and --aa");

@@ -325,21 +325,6 @@ take_condition(const char *what, const char **to)
 }
 
 static int
-take_find(struct http_plan *plan)
-{
-    struct http_threshold threshold;
-    int result = take_condition("the condition (--find)", &plan->find);
-
-    if (result != COMMAND_LINE_GO_ON)
-        return result;
-    http_threshold_parse(&threshold, plan->find);
-    return refuse_if("the condition (--find)",
-                     http_threshold_can_be_sought(&threshold)
-                         ? NULL
-                         : "there is no highest rate that holds it: turn < and > round");
-}
-
-static int
 take_threshold(struct http_command *command)
 {
     unsigned last = sizeof(command->plan.thresholds) / sizeof(command->plan.thresholds[0]) - 1;
@@ -429,7 +414,7 @@ take_judgement(struct http_command *command, int val)
     case THRESHOLD:
         return take_threshold(command);
     case FIND:
-        return take_find(plan);
+        return take_condition("the condition (--find)", &plan->find);
     case TRIALS:
         return take_small("the number of trials (--trials)", 1, HTTP_TRIALS_MAX, &plan->trials);
     case UNTIL_CI:
