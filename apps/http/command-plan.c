@@ -8,6 +8,7 @@
 
 #include "command-line.h"
 #include "command.h"
+#include "output.h"
 #include "replay.h"
 #include "script.h"
 #include "stats.h"
@@ -272,6 +273,7 @@ load_script(struct http_command *command)
         .authority = plan->authority,
         .request = &command->request,
         .workers = plan->workers,
+        .is_stdout_data = http_output_uses_stdout(plan),
     };
 
     command->script = http_script_new(&options, stderr);
@@ -509,6 +511,7 @@ http_command_free(struct http_command *command)
         http_replay_free(command->plan.requests);
     else if (command->plan.requests != NULL)
         http_templates_free(command->plan.requests);
+    http_expect_clear_body(&command->expect);
     free(command->typed.body_bytes);
     free(command->typed.words);
     free(command->typed.fields);

@@ -72,6 +72,24 @@ list_files(struct file files[FILES], const struct http_plan *plan)
     files[4] = (struct file){"--html", plan->html, http_output_html};
 }
 
+static bool
+is_stdout(const struct file *file)
+{
+    return file->path != NULL && strcmp(file->path, "-") == 0;
+}
+
+bool
+http_output_uses_stdout(const struct http_plan *plan)
+{
+    struct file files[FILES];
+    bool uses = false;
+
+    list_files(files, plan);
+    for (unsigned i = 0; i < FILES; i++)
+        uses |= is_stdout(&files[i]);
+    return uses;
+}
+
 int
 http_output_check(const struct http_plan *plan, FILE *err)
 {
@@ -81,7 +99,7 @@ http_output_check(const struct http_plan *plan, FILE *err)
     for (unsigned i = 0; i < FILES; i++) {
         FILE *file;
 
-        if (files[i].path == NULL || strcmp(files[i].path, "-") == 0)
+        if (files[i].path == NULL || is_stdout(&files[i]))
             continue;
         file = fopen(files[i].path, "a");
         if (file == NULL) {

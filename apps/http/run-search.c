@@ -13,7 +13,6 @@
 #define UP           2.0
 #define DOWN         4.0 /* the start was a guess */
 #define RATE_MIN     0.5
-#define RATE_MAX     1e8
 
 /* The lowest of which was seen that it does not hold. */
 static double
@@ -51,24 +50,29 @@ has_held_twice(const struct http_step *steps, unsigned number, double rate)
     return times > 1;
 }
 
+/* None was seen that does not hold. */
 static double
-up(double rate)
+up(const struct http_step *steps, unsigned number, double highest)
 {
-    return rate * UP > RATE_MAX ? 0 : rate * UP;
+    const struct http_step *last = &steps[number - 1];
+
+    if (last->rate < highest)
+        return fmin(last->rate * UP, highest);
+    return last->holds && !has_held_twice(steps, number, last->rate) ? last->rate : 0;
 }
 
 double
-http_search_next(const struct http_step *steps, unsigned number, double start)
+http_search_next(const struct http_step *steps, unsigned number, double start, double highest)
 {
     double low = http_search_found(steps, number);
     double high = lowest_missed(steps, number);
 
     if (number == 0)
-        return start;
+        return fmin(start, highest);
     if (number == HTTP_STEPS_MAX)
         return 0;
     if (isinf(high))
-        return up(steps[number - 1].rate);
+        return up(steps, number, highest);
     /* At a lower rate there are fewer samples still. */
     if (!steps[number - 1].is_told)
         return 0;

@@ -92,8 +92,8 @@ does_accept(const struct http_plan *plan)
 
 /* ---- The process ---- */
 
-/* A group of its own, so that all that the command starts is ended with it, and Ctrl-C is ours.
- * What it prints goes to stderr: stdout is for data. 0 or an errno. */
+/* A group of its own, so that all that the command starts is ended with it, and Ctrl-C is ours; so
+ * are the signals that http.c ignores. What it prints goes to stderr: stdout is for data. 0 or an errno. */
 static int
 spawn(struct http_parent *parent)
 {
@@ -102,12 +102,18 @@ spawn(struct http_parent *parent)
     char *arguments[] = {shell, option, (char *)(uintptr_t)parent->plan->server_cmd, NULL};
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
+    sigset_t ours;
     int error;
 
+    sigemptyset(&ours);
+    sigaddset(&ours, SIGPIPE);
+    sigaddset(&ours, SIGXFSZ);
     posix_spawnattr_init(&attributes);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK |
+                                              POSIX_SPAWN_SETSIGDEF);
     posix_spawnattr_setpgroup(&attributes, 0);
     posix_spawnattr_setsigmask(&attributes, &parent->mask_before);
+    posix_spawnattr_setsigdefault(&attributes, &ours);
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
     posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO);
@@ -119,15 +125,16 @@ spawn(struct http_parent *parent)
     return error;
 }
 
-static const char *
-where(const struct http_plan *plan)
+const char *
+http_server_where(const struct http_plan *plan)
 {
     static char text[160];
+    bool is_ipv6 = strchr(plan->ip, ':') != NULL;
 
     if (plan->unix_path != NULL)
         snprintf(text, sizeof(text), "%s", plan->unix_path);
     else
-        snprintf(text, sizeof(text), "%s port %u", plan->ip, plan->port);
+        snprintf(text, sizeof(text), is_ipv6 ? "[%s]:%u" : "%s:%u", plan->ip, plan->port);
     return text;
 }
 
@@ -164,7 +171,7 @@ await_accept(struct http_parent *parent)
         if (now_ns >= end_ns) {
             http_parent_fail(parent,
                              "the server of --server-cmd does not accept at %s after %.3g s",
-                             where(parent->plan), (double)http_server_start_ns / 1e9);
+                             http_server_where(parent->plan), (double)http_server_start_ns / 1e9);
             return -1;
         }
         http_parent_turn(parent, now_ns + TRY_NS);

@@ -198,7 +198,8 @@ http_run(struct http_run *run, const struct http_plan *plan, FILE *out, FILE *er
     run->plan = plan;
     error = begin(run, &parent, out, err);
     if (error < 0) {
-        fprintf(err, "sxe-http: cannot start: %s\n", strerror(-error));
+        fprintf(err, "sxe-http: cannot start: %s; see what is limited (ulimit -a)\n",
+                strerror(-error));
         return HTTP_EXIT_ERRORS;
     }
     describe(run, out);

@@ -43,6 +43,7 @@ struct http_script {
     struct http_requests requests; /* first: a script is one */
     struct http_script_options options;
     FILE *err;
+    int diverted;                   /* what stdout is while it goes to stderr; -1: it does not */
     struct http_lua *parent;        /* the state for setup() and done(), or of the scenario */
     struct http_lua **lua;          /* [options.workers]; of a scenario NULL */
     struct http_script_slot *slots; /* [options.workers] */

@@ -266,6 +266,8 @@ add_table(struct http_page *page, const struct http_run *run)
     const struct http_result *total = run->total;
     bool is_closed = run->plan->model == HTTP_CLOSED;
 
+    if (total->connect.count == 0 && total->first_byte.count == 0)
+        return;
     http_page_begin(page, HTTP_WEIGHT_TIMES, HTTP_PAINT_FAINT);
     http_page_add(page, "%20s%10s%10s%10s%10s%10s", "p50", "p90", "p99", "p99.9", "p99.99", "max");
     if (is_closed)

@@ -20,6 +20,7 @@ enum limit_name {
     SCHEDULE_LAG,
     UNSENT,
     SOCKETS,
+    REFUSED,
     LOST,
     PORTS,
     DESCRIPTORS,
@@ -58,6 +59,8 @@ static const struct limit {
                 "it could not keep up; use a larger -t, or a lower -R"},
     [SOCKETS] = {"sockets that did not open:", &none, 0, "",
                  "the load is smaller than asked for; use fewer, or a slower --connect-ramp"},
+    [REFUSED] = {"sockets that were refused:", &none, 0, "",
+                 "see whether a server listens there, and accepts so many"},
     [LOST] = {"connections that could not be opened again:", &none, 0, "",
               "the load was smaller than asked for; see why the server was away"},
     [PORTS] = {"sockets without a local port:", &none, 0, "",
@@ -176,8 +179,9 @@ judge_sockets(struct http_verdict *verdict, const struct http_result *sum)
 {
     uint64_t ports = sum->unopened[HTTP_UNOPENED_NO_PORT];
     uint64_t descriptors = sum->unopened[HTTP_UNOPENED_NO_DESCRIPTOR];
+    uint64_t refused = sum->unopened[HTTP_UNOPENED_REFUSED];
     uint64_t untried = sum->unopened[HTTP_UNOPENED_UNTRIED];
-    uint64_t known = ports + descriptors;
+    uint64_t known = ports + descriptors + refused;
 
     if (sum->interrupted)
         known += untried;
@@ -187,6 +191,7 @@ judge_sockets(struct http_verdict *verdict, const struct http_result *sum)
     }
     check_limit(verdict, SOCKETS,
                 (double)sum->sockets_wanted - (double)sum->opened - (double)known);
+    check_limit(verdict, REFUSED, (double)refused);
     check_limit(verdict, LOST, (double)sum->not_reopened);
     check_limit(verdict, PORTS, (double)ports);
     check_limit(verdict, DESCRIPTORS, (double)descriptors);

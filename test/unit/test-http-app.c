@@ -443,7 +443,8 @@ START_TEST(without_a_loop_there_is_no_run)
     fake_os_fail(FAKE_EPOLL_CREATE1, 1, 0, EMFILE);
     RUN_HTTP("-c", "10");
     ck_assert_int_eq(ran.status, 1);
-    check_has(ran.errors, "sxe-http: cannot start: Too many open files\n");
+    check_has(ran.errors,
+              "sxe-http: cannot start: Too many open files; allow more open files (ulimit -n)\n");
 }
 END_TEST
 

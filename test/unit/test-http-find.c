@@ -103,6 +103,29 @@ START_TEST(without_one_it_begins_at_a_thousand)
 }
 END_TEST
 
+START_TEST(it_begins_at_what_the_workers_can_send)
+{
+    plan.rate = 90e6;
+    fake_worker.capacity = 1;
+    plan.quiet = false;
+    ck_assert_int_eq(run_plan(), 0);
+    check_has(errors, "sxe-http: --find begins at 2000000/s and not at 90000000/s, which the "
+                      "workers cannot send; use a lower -R, or more workers (-t)\n");
+    check_has(errors, "find      2000000/s  ok ");
+}
+END_TEST
+
+START_TEST(what_holds_at_the_most_that_workers_can_send_is_said_to_be_that)
+{
+    plan.workers = (unsigned)_i;
+    http_find_rate_max = 1500.0 / _i;
+    ck_assert_int_eq(run_plan(), 0);
+    check_found(1499.9, 1500.1);
+    check_has(errors, _i == 1 ? "ends at 1500/s, more than 1 worker can be asked for; "
+                              : "ends at 1500/s, more than 2 workers can be asked for; ");
+}
+END_TEST
+
 START_TEST(a_rate_that_is_not_answered_does_not_hold_however_fast_the_answers_are)
 {
     fake_worker.latency_ns = NULL;
@@ -218,7 +241,8 @@ START_TEST(workers_that_cannot_start_end_the_search)
 {
     fake_worker.ready_error = EMFILE;
     ck_assert_int_eq(run_plan(), HTTP_EXIT_ERRORS);
-    ck_assert_str_eq(errors, "sxe-http: cannot start: Too many open files\n");
+    ck_assert_str_eq(
+        errors, "sxe-http: cannot start: Too many open files; allow more open files (ulimit -n)\n");
 }
 END_TEST
 
@@ -243,6 +267,8 @@ main(void)
     tcase_add_test(all, each_step_is_said);
     tcase_add_test(all, the_search_begins_at_the_rate_that_is_given);
     tcase_add_test(all, without_one_it_begins_at_a_thousand);
+    tcase_add_test(all, it_begins_at_what_the_workers_can_send);
+    tcase_add_loop_test(all, what_holds_at_the_most_that_workers_can_send_is_said_to_be_that, 1, 3);
     tcase_add_test(all, a_rate_that_is_not_answered_does_not_hold_however_fast_the_answers_are);
     tcase_add_test(all, when_no_rate_holds_the_threshold_is_missed);
     tcase_add_test(all, too_few_samples_are_said_and_a_higher_rate_is_tried);

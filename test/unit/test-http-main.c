@@ -5,6 +5,7 @@
  */
 #include <fcntl.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "http-app-server.h"
@@ -52,23 +53,69 @@ START_TEST(the_comparison_is_no_data)
 }
 END_TEST
 
-START_TEST(a_baseline_that_is_none_is_wrong_usage)
+/* Before it, so that no hour is lost. */
+START_TEST(with_a_file_that_cannot_be_read_or_written_nothing_is_run)
 {
-    start_server(hello);
-    RUN_HTTP(SHORT_RUN, "--baseline", "/nowhere/a.json");
-    stop_server();
+    static const char *const files[][2] = {{"--baseline", "/nowhere/a.json"},
+                                           {"--csv", "/nowhere/a.csv"}};
+
+    RUN_HTTP("-p", "1", files[_i][0], files[_i][1]);
     ck_assert_int_eq(ran.status, 2);
-    check_has(ran.errors, "/nowhere/a.json");
+    check_has(ran.errors, files[_i][1]);
+    ck_assert_str_eq(ran.output, "");
 }
 END_TEST
 
-START_TEST(an_output_that_cannot_be_written_is_an_error)
+/* Of the process: no workers are forked meanwhile, which write files of their own. */
+START_TEST(a_file_that_grows_past_its_limit_is_an_error)
 {
+    struct rlimit before;
+
     start_server(hello);
-    RUN_HTTP(SHORT_RUN, "--csv", "/nowhere/a.csv");
+    RUN_HTTP(SHORT_RUN, "--json", path);
     stop_server();
+    ck_assert_int_eq(getrlimit(RLIMIT_FSIZE, &before), 0);
+    ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &(struct rlimit){4096, before.rlim_max}), 0);
+    RUN_HTTP("html", path);
+    ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &before), 0);
+    clearerr(stdout);
     ck_assert_int_eq(ran.status, 1);
-    check_has(ran.errors, "/nowhere/a.csv");
+    check_has(ran.errors, "could not be written");
+}
+END_TEST
+
+START_TEST(a_report_that_cannot_be_written_is_an_error)
+{
+    FILE *out = fopen("/dev/full", "w");
+
+    ck_assert_ptr_nonnull(out);
+    start_server(hello);
+    run_http_into(out, (const char *[]){"sxe-http", SHORT_RUN, NULL});
+    fclose(out);
+    ck_assert_int_eq(ran.status, 1);
+    check_has(ran.errors, "sxe-http: the report could not be written\n");
+    clearerr(stdout);
+}
+END_TEST
+
+START_TEST(files_are_written_even_if_nobody_reads_the_report)
+{
+    int ends[2];
+    FILE *out;
+
+    ck_assert_int_eq(pipe(ends), 0);
+    out = fdopen(ends[1], "w");
+    ck_assert_ptr_nonnull(out);
+    close(ends[0]);
+    start_server(hello);
+    run_http_into(out, (const char *[]){"sxe-http", SHORT_RUN, "--json", path, NULL});
+    fclose(out);
+    clearerr(stdout);
+    stop_server();
+    ck_assert(ran.status == 0 || ran.status == 4);
+    ck_assert_ptr_null(strstr(ran.errors, "written"));
+    RUN_HTTP("compare", path, path);
+    CHECK(0, "cannot tell");
 }
 END_TEST
 
@@ -111,6 +158,22 @@ START_TEST(a_script_has_its_last_word)
     start_server(hello);
     RUN_HTTP(SHORT_RUN, "-s", path);
     CHECK(0, "requests: 100\n");
+}
+END_TEST
+
+START_TEST(where_stdout_is_data_a_script_prints_on_stderr)
+{
+    write_script("print('loaded')\n"
+                 "function init() print('begun') end\n"
+                 "function done() print('done') os.execute('echo started') end\n");
+    start_server(hello);
+    RUN_HTTP(SHORT_RUN, "-s", path, "--json", "-");
+    stop_server();
+    ck_assert_int_eq(ran.output[0], '{');
+    ck_assert_str_eq(ran.output + strlen(ran.output) - 2, "}\n");
+    for (unsigned i = 0; i < 4; i++)
+        check_has(ran.errors, (const char *[]){"loaded\n", "begun\n", "done\n", "started\n"}[i]);
+    ck_assert_ptr_null(strstr(ran.output, "begun"));
 }
 END_TEST
 
@@ -238,11 +301,14 @@ main(void)
     tcase_add_test(all, json_on_stdout_is_alone_there);
     tcase_add_test(all, results_go_to_files_and_are_compared);
     tcase_add_test(all, the_comparison_is_no_data);
-    tcase_add_test(all, a_baseline_that_is_none_is_wrong_usage);
-    tcase_add_test(all, an_output_that_cannot_be_written_is_an_error);
+    tcase_add_loop_test(all, with_a_file_that_cannot_be_read_or_written_nothing_is_run, 0, 2);
+    tcase_add_test(all, a_file_that_grows_past_its_limit_is_an_error);
+    tcase_add_test(all, a_report_that_cannot_be_written_is_an_error);
+    tcase_add_test(all, files_are_written_even_if_nobody_reads_the_report);
     tcase_add_test(all, a_threshold_that_is_missed_has_a_status_of_its_own);
     tcase_add_test(all, errors_may_be_allowed);
     tcase_add_test(all, a_script_has_its_last_word);
+    tcase_add_test(all, where_stdout_is_data_a_script_prints_on_stderr);
     tcase_add_test(all, a_script_that_fails_at_the_end_is_an_error);
     tcase_add_test(all, two_workers_share_the_load);
     tcase_add_test(all, a_rate_is_kept);

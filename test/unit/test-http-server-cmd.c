@@ -150,7 +150,11 @@ END_TEST
 
 START_TEST(a_server_at_a_path_is_waited_for_too)
 {
-    plan.unix_path = _i == 0 ? path : "@test-http-server-cmd";
+    char abstract[sizeof(path)];
+
+    abstract[0] = '@';
+    snprintf(abstract + 1, sizeof(abstract) - 1, "%s", path);
+    plan.unix_path = _i == 0 ? path : abstract;
     set_command("serve");
     ck_assert_int_eq(run_plan(), 0);
     ck_assert_int_eq(run.status, HTTP_EXIT_OK);
@@ -173,6 +177,17 @@ START_TEST(a_server_that_does_not_want_to_end_is_killed)
     set_command("stubborn");
     ck_assert_int_eq(run_plan(), 0);
     ck_assert_str_eq(errors, "");
+}
+END_TEST
+
+/* Those that the program ignores for itself. */
+START_TEST(a_server_has_no_signal_ignored)
+{
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN);
+    plan.server_cmd = _i == 0 ? "kill -PIPE $$; exit 7" : "kill -XFSZ $$; exit 7";
+    ck_assert_int_eq(run_plan(), HTTP_EXIT_ERRORS);
+    check_has(errors, _i == 0 ? ") was ended by signal 13 (" : ") was ended by signal 25 (");
 }
 END_TEST
 
@@ -214,8 +229,7 @@ START_TEST(a_command_that_does_not_listen_is_not_waited_for_for_ever)
     set_command("deaf");
     ck_assert_int_eq(run_plan(), HTTP_EXIT_ERRORS);
     if (_i == 0)
-        snprintf(text, sizeof(text), "does not accept at 127.0.0.1 port %u after 0.05 s\n",
-                 plan.port);
+        snprintf(text, sizeof(text), "does not accept at 127.0.0.1:%u after 0.05 s\n", plan.port);
     else
         snprintf(text, sizeof(text), "does not accept at %s after 0.05 s\n", path);
     check_has(errors, text);
@@ -357,6 +371,7 @@ run_cases(void)
     tcase_add_loop_test(all, a_server_at_a_path_is_waited_for_too, 0, 2);
     tcase_add_test(all, a_server_with_a_shell_around_it_is_ended_with_it);
     tcase_add_test(all, a_server_that_does_not_want_to_end_is_killed);
+    tcase_add_loop_test(all, a_server_has_no_signal_ignored, 0, 2);
     tcase_add_test(all, what_a_server_prints_is_not_data);
     tcase_add_test(all, a_command_that_ends_at_once_is_said_with_its_status);
     tcase_add_loop_test(all, a_command_that_does_not_listen_is_not_waited_for_for_ever, 0, 2);

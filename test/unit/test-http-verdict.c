@@ -122,6 +122,13 @@ refused_sockets(void)
 }
 
 static void
+unopened_sockets(void)
+{
+    worker[0].opened = 7;
+    worker[0].unopened[HTTP_UNOPENED_TIMED_OUT] = 3;
+}
+
+static void
 no_ports(void)
 {
     worker[0].opened = 9;
@@ -277,7 +284,8 @@ static const struct {
     {late_send, "schedule lag p99 2.0 ms (limit 1 ms): "},
     {few_offered, "the client did not send 6.5 % of what was due (limit 1 %): "},
     {few_sent_in_the_open_model, "the client did not send 3.3 % of what was due (limit 1 %): "},
-    {refused_sockets, "sockets that did not open: 7 (limit 0): "},
+    {refused_sockets, "sockets that were refused: 7 (limit 0): see whether a server listens"},
+    {unopened_sockets, "sockets that did not open: 3 (limit 0): "},
     {no_ports, "sockets without a local port: 1 (limit 0): use --source"},
     {no_descriptors, "sockets without a descriptor: 2 (limit 0): raise ulimit -n"},
     {few_descriptors, "sockets without a descriptor: 6 (limit 0): raise ulimit -n"},
@@ -322,8 +330,9 @@ START_TEST(all_limits_may_be_passed_at_once)
     for (int i = 0; cases[i].reason != NULL; i++)
         cases[i].happens();
     worker[0].opened = 0;
+    worker[0].sockets_wanted = 100;
     judge();
-    ck_assert_uint_eq(verdict.number, 12);
+    ck_assert_uint_eq(verdict.number, 13);
 }
 END_TEST
 
@@ -395,7 +404,7 @@ START_TEST(reasons_that_do_not_fit_are_left_out)
         http_verdict_add(&all, &verdict);
     }
     ck_assert_uint_eq(all.number, HTTP_REASONS_MAX);
-    ck_assert_str_eq(all.reasons[HTTP_REASONS_MAX - 1], "reason 11");
+    ck_assert_str_eq(all.reasons[HTTP_REASONS_MAX - 1], "reason 15");
 }
 END_TEST
 

@@ -317,7 +317,7 @@ with_a_delay(struct http_requests *requests, uint64_t sequence, struct http_quer
     (void)requests;
     /* The source's memory is another's by then. */
     memset(bytes, 'x', sizeof(bytes));
-    strcpy(bytes, sequence % 2 == 0 ? REQUEST : "GET /b HTTP/1.1\r\n\r\n");
+    snprintf(bytes, sizeof(bytes), "%s", sequence % 2 == 0 ? REQUEST : "GET /b HTTP/1.1\r\n\r\n");
     query->bytes = bytes;
     query->length = (unsigned)strlen(bytes);
     query->delay_ns = MS(sequence == 1 ? 0 : 250);

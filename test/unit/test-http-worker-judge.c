@@ -306,7 +306,7 @@ START_TEST(a_body_that_is_too_long_to_be_seen_is_bad)
 {
     make_seeing_world();
     long_reply = calloc(1, 17001000);
-    strcpy(long_reply, HEAD(17000000));
+    memcpy(long_reply, HEAD(17000000), strlen(HEAD(17000000)));
     world.serve = answer_long;
     run_world();
     expect_ends(0, HTTP_END_BAD_BODY, 1);

@@ -263,7 +263,7 @@ START_TEST(an_address_that_cannot_be_read_is_another_failure)
 {
     make_world();
     world.plan.unix_path = NULL;
-    strcpy(world.plan.ip, "not an address");
+    snprintf(world.plan.ip, sizeof(world.plan.ip), "not an address");
     run_world();
     ck_assert_uint_eq(world.result->unopened[HTTP_UNOPENED_OTHER], 1);
     ck_assert_int_eq(world.result->first_error, EINVAL);

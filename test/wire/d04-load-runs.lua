@@ -127,6 +127,16 @@ test("JSON on standard output is all that is there", function()
     check(ran.output:find("^{\n.*\n}\n$"), ran.output)
 end)
 
+test("where nobody listens there is no run, and a question", function()
+    local port = free_port()
+    local ran = cli.run("sxe-http", "-p", tostring(port), "-c", "4", "-d", "60")
+    equal(ran.status, 1)
+    check(ran.output:find("sockets   0/4 open", 1, true), ran.output)
+    check(not ran.output:find("SUSPECT"), ran.output)
+    equal(ran.errors, "sxe-http: no socket could be opened (refused): does a server listen on "
+                      .. "127.0.0.1:" .. port .. "?\n")
+end)
+
 test("a threshold that cannot be told is missed", function()
     local ran = cli.run("sxe-http", "-p", tostring(free_port()), "-c", "1", "--threshold", "p99<1s")
     equal(ran.status, 1, "an error is more")
