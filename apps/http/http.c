@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: the program sxe-http: a load generator that says when not to believe it. Place: command.c
- * makes a plan of the command line, run.c carries it out, and what came of it is printed, compared
- * and written here. Read run.h next, then worker.h.
+ * What: the program sxe-http: a load generator that says when not to believe it. Place: main().
+ *
+ * Shape: the parts, in reading order; a file's name begins with its part's:
+ *
+ *     command      the command line -> plan.h, what one run is asked to do; url, source
+ *     run          the whole: trials, workers, searches, a server to restart; selftest
+ *     worker       one process of the load; ticker, heap, pace, reply, expect
+ *     requests.h   what is sent: template, replay, script, scenario
+ *     result.h     what was counted; histogram, timeline
+ *     verdict      was it the client? threshold, stats, compare, fingerprint
+ *     summary      what people read; live, output-* and page.html; text, json-writer
  */
-#include <poll.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

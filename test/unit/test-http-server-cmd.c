@@ -150,10 +150,9 @@ END_TEST
 
 START_TEST(a_server_at_a_path_is_waited_for_too)
 {
-    char abstract[sizeof(path)];
+    char abstract[1 + sizeof(path)];
 
-    abstract[0] = '@';
-    snprintf(abstract + 1, sizeof(abstract) - 1, "%s", path);
+    snprintf(abstract, sizeof(abstract), "@%s", path);
     plan.unix_path = _i == 0 ? path : abstract;
     set_command("serve");
     ck_assert_int_eq(run_plan(), 0);
