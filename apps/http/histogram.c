@@ -3,25 +3,8 @@
 
 #include <math.h>
 
-#define HALF    1024u /* buckets a power of two */
-#define LONGEST (HTTP_HISTOGRAM_MAX_NS / 1000)
-#define RARE    10u /* samples beyond a percentile that it takes to tell it */
-
-/* Bits of a time in us that its bucket does not tell apart. */
-static unsigned
-shift_of(uint64_t us)
-{
-    return us < 2 * HALF ? 0 : 53u - (unsigned)__builtin_clzll(us);
-}
-
-static unsigned
-bucket_of(uint64_t ns)
-{
-    uint64_t us = ns < HTTP_HISTOGRAM_MAX_NS ? (ns + 999) / 1000 : LONGEST;
-    unsigned shift = shift_of(us);
-
-    return shift * HALF + (unsigned)(us >> shift);
-}
+#define HALF 1024u /* buckets a power of two */
+#define RARE 10u   /* samples beyond a percentile that it takes to tell it */
 
 static uint64_t
 saturated_sum(uint64_t a, uint64_t b)
@@ -29,18 +12,6 @@ saturated_sum(uint64_t a, uint64_t b)
     uint64_t sum;
 
     return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
-}
-
-void
-http_histogram_record(struct http_histogram *histogram, uint64_t ns)
-{
-    histogram->buckets[bucket_of(ns)]++;
-    histogram->sum_ns = saturated_sum(histogram->sum_ns, ns);
-    if (ns > histogram->max_ns)
-        histogram->max_ns = ns;
-    if (ns < histogram->min_ns || histogram->count == 0)
-        histogram->min_ns = ns;
-    histogram->count++;
 }
 
 /* Shortest and longest duration that a bucket takes. */
@@ -57,7 +28,8 @@ first_ns(unsigned bucket)
 static uint64_t
 last_ns(unsigned bucket)
 {
-    return bucket < bucket_of(HTTP_HISTOGRAM_MAX_NS) ? first_ns(bucket + 1) - 1 : UINT64_MAX;
+    return bucket < http__histogram_bucket(HTTP_HISTOGRAM_MAX_NS) ? first_ns(bucket + 1) - 1
+                                                                  : UINT64_MAX;
 }
 
 /* The first bucket from there on that is not empty; HTTP_HISTOGRAM_BUCKETS: there is none. */
@@ -67,6 +39,24 @@ used_from(const struct http_histogram *histogram, unsigned bucket)
     while (bucket < HTTP_HISTOGRAM_BUCKETS && histogram->buckets[bucket] == 0)
         bucket++;
     return bucket;
+}
+
+/* All that was ever recorded is between its extremes. */
+void
+http_histogram_update(struct http_histogram *copy, const struct http_histogram *histogram)
+{
+    unsigned last = http__histogram_bucket(histogram->max_ns);
+
+    if (copy->count == histogram->count)
+        return;
+    for (unsigned i = http__histogram_bucket(histogram->min_ns); i <= last; i++) {
+        if (copy->buckets[i] != histogram->buckets[i])
+            copy->buckets[i] = histogram->buckets[i];
+    }
+    copy->count = histogram->count;
+    copy->sum_ns = histogram->sum_ns;
+    copy->min_ns = histogram->min_ns;
+    copy->max_ns = histogram->max_ns;
 }
 
 void

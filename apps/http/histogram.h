@@ -35,7 +35,40 @@ struct http_histogram {
 
 _Static_assert(sizeof(struct http_histogram) < 200 * 1024, "issue: under 200 KB");
 
-void http_histogram_record(struct http_histogram *histogram, uint64_t ns);
+/* Bits of a time in us that its bucket does not tell apart. */
+static inline unsigned
+http__histogram_shift(uint64_t us)
+{
+    return us < 2048 ? 0 : 53u - (unsigned)__builtin_clzll(us);
+}
+
+static inline unsigned
+http__histogram_bucket(uint64_t ns)
+{
+    uint64_t us = (ns < HTTP_HISTOGRAM_MAX_NS ? ns + 999 : HTTP_HISTOGRAM_MAX_NS) / 1000;
+    unsigned shift = http__histogram_shift(us);
+
+    return shift * 1024 + (unsigned)(us >> shift);
+}
+
+/* In the header because it is called for each reply. */
+static inline void
+http_histogram_record(struct http_histogram *histogram, uint64_t ns)
+{
+    histogram->buckets[http__histogram_bucket(ns)]++;
+    if (__builtin_add_overflow(histogram->sum_ns, ns, &histogram->sum_ns))
+        histogram->sum_ns = UINT64_MAX;
+    if (ns > histogram->max_ns)
+        histogram->max_ns = ns;
+    if (ns < histogram->min_ns || histogram->count == 0)
+        histogram->min_ns = ns;
+    histogram->count++;
+}
+
+/* Make the first, an earlier copy of the second, a copy of it as it is now: quick if little was
+ * recorded since, and memory that neither used stays untouched. */
+void http_histogram_update(struct http_histogram *copy, const struct http_histogram *histogram);
+
 void http_histogram_add(struct http_histogram *to, const struct http_histogram *histogram);
 
 /* What was recorded since earlier, a copy of *histogram. Its min_ns and max_ns are those of the

@@ -12,6 +12,8 @@
  *     verdict      was it the client? threshold, stats, compare, fingerprint
  *     summary      what people read; live, output-* and page.html; text, json-writer
  */
+#include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

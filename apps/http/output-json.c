@@ -122,6 +122,7 @@ write_accounts(struct http_json *json, const struct http_result *result)
     write_counts(json, "ends", end_names, result->ends, HTTP_ENDS);
     http_json_count(json, "in_flight", result->in_flight);
     http_json_count(json, "late", result->late);
+    http_json_count(json, "resent", result->resent);
     http_json_count(json, "bytes_sent", result->bytes_sent);
     http_json_count(json, "bytes_received", result->bytes_received);
     if (result->first_bad_status != 0)

@@ -130,6 +130,20 @@ http_pace_next(struct http_pace *pace)
     return pace->last_ns;
 }
 
+uint64_t
+http_pace_skip(struct http_pace *pace, uint64_t before_ns)
+{
+    double area = area_at(pace, (double)before_ns / NS_A_SECOND - pace->start_s);
+    double step = pace->arrivals == HTTP_FIXED ? pace->stride : 1;
+    double number = ceil((area - pace->area) / step);
+
+    if (!(number > 0))
+        return 0;
+    number = fmin(number, 0x1p63);
+    pace->area += number * step;
+    return (uint64_t)number;
+}
+
 void
 http_pace_set_rate(struct http_pace *pace, uint64_t at_ns, double rate, unsigned shards)
 {

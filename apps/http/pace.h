@@ -44,6 +44,10 @@ void http_pace_init(struct http_pace *pace, const struct http_plan *plan, unsign
  * is none, the rate is 0 from now on. */
 uint64_t http_pace_next(struct http_pace *pace);
 
+/* Pass over those that come before that time, after the beginning, without giving them out, however
+ * many: their number. Poisson ones count as what is to be expected. */
+uint64_t http_pace_skip(struct http_pace *pace, uint64_t before_ns);
+
 /* From at_ns on the rate, over all shards, is this and no ramp. An arrival that was given out
  * already stays; if it is later than at_ns, the new rate begins with it. Those that were due and
  * not given out yet still come. */

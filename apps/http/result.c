@@ -8,6 +8,7 @@
 #define EACH_COUNT(X) \
     X(reopened)       \
     X(not_reopened)   \
+    X(resent)         \
     X(retransmits)    \
     X(offered)        \
     X(sent)           \

@@ -124,6 +124,8 @@ struct http_result {
     uint64_t unopened[HTTP_UNOPENEDS];
     uint64_t reopened;     /* connections made anew because the server ended one */
     uint64_t not_reopened; /* tries of that which failed */
+    uint64_t resent;       /* sent once more: their connection ended behind an earlier reply, as
+                              that had said it would; `sent` has them once */
     uint64_t syn_retries;  /* connects whose first SYN was not answered: TCP_INFO */
     uint64_t retransmits;  /* segments, over all connections that were closed: TCP_INFO */
     uint64_t connect_ns;   /* from the first connect until every socket is open or given up */
@@ -187,11 +189,46 @@ const char *http_result_check(const struct http_result *result);
 
 /* ---- Time line ---- */
 
+/* The slice of at_ns after the start, to count in. It covers [from, from + width_ns), from being
+ * at_ns rounded down to width_ns; good until this is called again. */
+struct http_slice *http_timeline_slice(struct http_timeline *timeline, uint64_t at_ns);
+
+/* A query ended in that slice. In the header because it is called for each. */
+static inline void
+http_slice_ended(struct http_slice *slice, bool is_ok, uint64_t response_ns)
+{
+    /* Rounded up, so that a bucket's last us is no less than any time in it. */
+    uint64_t whole_us = response_ns / 1000 + (response_ns % 1000 > 0);
+    uint32_t us = whole_us < UINT32_MAX ? (uint32_t)whole_us : UINT32_MAX;
+    unsigned shift = us < 16 ? 0 : 28u - (unsigned)__builtin_clz(us);
+
+    slice->ok += is_ok;
+    slice->errors += !is_ok;
+    slice->buckets[shift * 8 + (us >> shift)]++;
+    if (us > slice->max_us)
+        slice->max_us = us;
+}
+
 /* What happened at_ns after the start; one call an event. */
-void http_timeline_offered(struct http_timeline *timeline, uint64_t at_ns);
-void http_timeline_sent(struct http_timeline *timeline, uint64_t at_ns);
-void http_timeline_ended(struct http_timeline *timeline, uint64_t at_ns, bool is_ok,
-                         uint64_t response_ns);
+static inline void
+http_timeline_offered(struct http_timeline *timeline, uint64_t at_ns)
+{
+    http_timeline_slice(timeline, at_ns)->offered++;
+}
+
+static inline void
+http_timeline_sent(struct http_timeline *timeline, uint64_t at_ns)
+{
+    http_timeline_slice(timeline, at_ns)->sent++;
+}
+
+static inline void
+http_timeline_ended(struct http_timeline *timeline, uint64_t at_ns, bool is_ok,
+                    uint64_t response_ns)
+{
+    http_slice_ended(http_timeline_slice(timeline, at_ns), is_ok, response_ns);
+}
+
 void http_timeline_add(struct http_timeline *to, const struct http_timeline *timeline);
 
 /* Leave what came since earlier, a copy of *timeline that was earlier_ns old; whole slices before

@@ -201,6 +201,8 @@ add_queries(struct http_page *page, const struct http_run *run)
     http_page_item(page, "%.0f/s", http_per_second(total->ends[HTTP_END_OK], seconds));
     if (total->reopened > 0)
         http_page_item(page, "reopened %llu sockets", ull(total->reopened));
+    if (total->resent > 0)
+        http_page_item(page, "resent %llu (were behind a Connection: close)", ull(total->resent));
     if (total->late > 0)
         http_page_item(page, "late %llu (by more than 1 ms)", ull(total->late));
 }

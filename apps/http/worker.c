@@ -46,6 +46,16 @@ mark(struct http__worker *worker)
     tell(worker, HTTP_MESSAGE_MARKED, 0);
 }
 
+/* One that stopped by itself need not wait for what is in flight any longer. */
+static void
+stop(struct http__worker *worker)
+{
+    if (worker->is_offering)
+        http__stop(worker, sxe_time_ns());
+    else
+        http__end(worker);
+}
+
 static void
 obey(struct http__worker *worker, const struct http_message *message)
 {
@@ -61,7 +71,7 @@ obey(struct http__worker *worker, const struct http_message *message)
         mark(worker);
         break;
     case HTTP_MESSAGE_STOP:
-        http__stop(worker, sxe_time_ns());
+        stop(worker);
         break;
     case HTTP_MESSAGE_READY:
     case HTTP_MESSAGE_MARKED:
@@ -156,21 +166,32 @@ init_sockets(struct http__worker *worker)
 }
 
 static int
+init_rings(struct http__worker *worker, size_t number)
+{
+    worker->rings = calloc(number * worker->depth, sizeof(struct http__flight));
+    if (worker->rings == NULL)
+        return -ENOMEM;
+    for (uint32_t id = 0; id < worker->number; id++)
+        worker->sockets[id].ring = &worker->rings[(size_t)id * worker->depth];
+    return 0;
+}
+
+static int
 get_memory(struct http__worker *worker)
 {
     size_t number = worker->number > 0 ? worker->number : 1;
-    /* Of each socket REOPEN, TIMEOUT, HELD, and QUERY as often as it may think; five of the run. */
+    /* Of each socket REOPEN, TIMEOUT, HELD, and QUERY as often as it may think; six of the run. */
     size_t dues = 8 + number * (3 + (worker->plan->think_ns > 0 ? worker->depth : 0));
     int error = init_sockets(worker);
 
     if (error == 0)
         error = http_heap_init(&worker->heap, dues);
-    worker->rings = calloc(number * worker->depth, sizeof(struct http__flight));
+    if (error == 0)
+        error = init_rings(worker, number);
     worker->held = calloc(number, sizeof(struct http__held));
     if (worker->requests->wants_replies)
         worker->exchanges = calloc(number, sizeof(struct http__exchange));
-    if (worker->rings == NULL || worker->held == NULL ||
-        (worker->requests->wants_replies && worker->exchanges == NULL))
+    if (worker->held == NULL || (worker->requests->wants_replies && worker->exchanges == NULL))
         error = -ENOMEM;
     return error;
 }

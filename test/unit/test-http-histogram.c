@@ -325,6 +325,19 @@ START_TEST(a_count_that_is_ahead_of_its_buckets_does_no_harm)
 }
 END_TEST
 
+static struct http_histogram copy;
+
+START_TEST(a_copy_is_brought_up_to_date)
+{
+    for (unsigned i = 0; i < 3; i++) {
+        http_histogram_update(&copy, &histogram);
+        ck_assert_mem_eq(&copy, &histogram, sizeof(copy));
+        record_many(&histogram, (70 - 30 * i) * US, 3);
+        http_histogram_record(&histogram, HOUR + i);
+    }
+}
+END_TEST
+
 int
 main(void)
 {
@@ -348,6 +361,7 @@ main(void)
     tcase_add_test(sums, subtracting_nothing_leaves_the_extremes_exact);
     tcase_add_test(sums, subtracting_all_leaves_an_empty_one);
     tcase_add_test(sums, a_count_that_is_ahead_of_its_buckets_does_no_harm);
+    tcase_add_test(sums, a_copy_is_brought_up_to_date);
     suite_add_tcase(suite, values);
     suite_add_tcase(suite, sums);
     return sxe_test_main(suite);

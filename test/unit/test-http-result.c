@@ -145,6 +145,7 @@ open_socket(struct http_result *worker, uint64_t ns)
     worker->syn_retries++;
     worker->reopened++;
     worker->not_reopened += 2;
+    worker->resent += 3;
     worker->retransmits++;
     worker->connect_ns = worker->elapsed_ns;
     http_histogram_record(&worker->connect, ns);
@@ -195,6 +196,7 @@ START_TEST(a_sum_has_all_of_its_parts)
     IS_SUM(opened);
     IS_SUM(reopened);
     IS_SUM(not_reopened);
+    IS_SUM(resent);
     IS_SUM(syn_retries);
     IS_SUM(retransmits);
     IS_SUM(offered);

@@ -333,11 +333,12 @@ START_TEST(what_lost_sockets_left_unsent_is_no_overload)
     made.run.total->offered += 10;
     made.run.total->skipped[HTTP_SKIP_UNSENT] = 10;
     made.run.total->reopened = 3;
+    made.run.total->resent = 2;
     made.run.total->not_reopened = 1;
     made.run.total->connect.count = 0;
     text = summary();
     ck_has(text, "\nskipped   10 of 20010  not sent by the end 10\n");
-    ck_has(text, "  reopened 3 sockets\n");
+    ck_has(text, "  reopened 3 sockets\n          resent 2 (were behind a Connection: close)\n");
     ck_has_not(text, "overload");
     ck_has_not(text, "\nconnect ");
     free(text);

@@ -181,7 +181,6 @@ static void
 stop_at_50_ms(void)
 {
     tell_at(MS(50), HTTP_MESSAGE_STOP);
-    tell_at(MS(51), HTTP_MESSAGE_STOP);
 }
 
 START_TEST(after_stop_only_what_is_in_flight_is_waited_for)
@@ -207,6 +206,41 @@ START_TEST(and_not_for_longer_than_the_drain)
     run_world();
     ck_assert_uint_eq(world.result->in_flight, 1);
     ck_assert_uint_eq(world.done, 1);
+    ck_assert_uint_le(world.ended_ns, world.started_ns + MS(151));
+}
+END_TEST
+
+static void
+stop_in_the_drain(void)
+{
+    tell_at(MS(50), HTTP_MESSAGE_STOP);
+}
+
+START_TEST(nor_at_all_if_it_is_told_to_stop_in_the_drain)
+{
+    make_world();
+    world.serve = never;
+    world.plan.stop = HTTP_STOP_TIME;
+    world.plan.duration_ns = MS(20);
+    on_go = stop_in_the_drain;
+    run_world();
+    ck_assert_uint_eq(world.result->in_flight, 1);
+    ck_assert_uint_eq(world.done, 1);
+    ck_assert_uint_le(world.ended_ns, world.started_ns + MS(51));
+}
+END_TEST
+
+START_TEST(the_end_of_its_time_in_the_drain_is_nothing)
+{
+    make_world();
+    world.serve = never;
+    world.plan.stop = HTTP_STOP_TIME;
+    world.plan.duration_ns = MS(70);
+    world.plan.drain_ns = MS(100);
+    on_go = stop_at_50_ms;
+    run_world();
+    ck_assert_uint_eq(world.result->in_flight, 1);
+    ck_assert_uint_ge(world.ended_ns, world.started_ns + MS(150));
     ck_assert_uint_le(world.ended_ns, world.started_ns + MS(151));
 }
 END_TEST
@@ -460,6 +494,8 @@ suite(void)
     tcase_add_test(t, states_are_up_to_date_within_50_ms);
     tcase_add_test(t, after_stop_only_what_is_in_flight_is_waited_for);
     tcase_add_test(t, and_not_for_longer_than_the_drain);
+    tcase_add_test(t, nor_at_all_if_it_is_told_to_stop_in_the_drain);
+    tcase_add_test(t, the_end_of_its_time_in_the_drain_is_nothing);
     tcase_add_test(t, with_nothing_in_flight_it_ends_at_once);
     tcase_add_test(t, stop_may_come_before_go);
     tcase_add_test(t, stop_may_come_in_the_ramp);

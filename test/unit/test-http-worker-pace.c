@@ -255,6 +255,72 @@ START_TEST(lateness_of_the_client_is_seen)
 }
 END_TEST
 
+/* ---- Far too many ---- */
+
+static uint64_t
+offered_in_slices(void)
+{
+    const struct http_timeline *timeline = &world.result->timeline;
+    uint64_t sum = 0;
+
+    for (unsigned i = 0; i < timeline->used; i++)
+        sum += timeline->slices[i].offered;
+    return sum;
+}
+
+START_TEST(what_nobody_could_send_is_counted_at_once)
+{
+    make_paced_world(HTTP_PARTLY_OPEN);
+    world.plan.rate = world.plan.rate_end = 1e9;
+    world.plan.duration_ns = SECONDS(3);
+    world.serve = never;
+    run_world();
+
+    ck_assert_uint_eq(world.result->offered, SECONDS(3));
+    ck_assert_uint_eq(world.result->sent, 4);
+    ck_assert_uint_eq(world.result->skipped[HTTP_SKIP_UNSENT], SECONDS(3) - 4);
+    ck_assert_uint_eq(offered_in_slices(), SECONDS(3));
+}
+END_TEST
+
+START_TEST(a_slice_has_no_more_than_it_can_count)
+{
+    make_paced_world(HTTP_PARTLY_OPEN);
+    world.plan.rate = world.plan.rate_end = 1e15;
+    world.serve = never;
+    run_world();
+
+    ck_assert_uint_ge(world.result->offered, UINT64_C(90000000000000));
+    ck_assert_uint_eq(world.result->timeline.slices[3].offered, UINT32_MAX);
+}
+END_TEST
+
+/* Most come while the client sleeps, and before it wakes the reply does. */
+static void
+sleep_for_5_ms(unsigned client, unsigned query)
+{
+    ssize_t n = __real_send(world.clients[client].fd, OK, strlen(OK), MSG_NOSIGNAL);
+
+    ck_assert_int_eq(n, strlen(OK));
+    if (query == 0)
+        fake_time_advance(MS(5));
+}
+
+START_TEST(however_many_arrive_replies_are_read_in_between)
+{
+    make_paced_world(HTTP_OPEN);
+    world.plan.rate = world.plan.rate_end = 1e6;
+    world.plan.duration_ns = MS(6);
+    world.plan.sockets = 1;
+    world.serve = sleep_for_5_ms;
+    run_world();
+
+    ck_assert_uint_eq(world.result->offered, 6000);
+    /* While the socket was free again, others were due. */
+    ck_assert_uint_ge(world.result->late, 1);
+}
+END_TEST
+
 /* ---- Other ways to stop ---- */
 
 START_TEST(each_socket_may_have_its_number_of_arrivals)
@@ -436,6 +502,9 @@ suite(void)
     tcase_add_test(t, it_is_shed_when_its_deadline_is_over_not_when_a_socket_is_free);
     tcase_add_test(t, those_that_wait_are_offered_already_in_a_mark);
     tcase_add_test(t, lateness_of_the_client_is_seen);
+    tcase_add_test(t, what_nobody_could_send_is_counted_at_once);
+    tcase_add_test(t, a_slice_has_no_more_than_it_can_count);
+    tcase_add_test(t, however_many_arrive_replies_are_read_in_between);
     tcase_add_test(t, each_socket_may_have_its_number_of_arrivals);
     tcase_add_test(t, the_source_may_end_the_arrivals);
     suite_add_tcase(s, t);
