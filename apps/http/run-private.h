@@ -49,6 +49,7 @@ struct http_parent {
     uint64_t look_ns;        /* the next one; HTTP_NEVER */
     int signals;             /* signalfd: SIGINT, SIGTERM, SIGHUP, SIGCHLD */
     sigset_t mask_before;
+    int awake; /* keeps the CPUs from sleeping deeply; -1 */
     unsigned interrupts;
     bool has_failed;            /* said why; the exit status is 1 */
     bool is_stopping;           /* the workers of this trial were told to stop */

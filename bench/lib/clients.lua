@@ -127,8 +127,11 @@ function clients.many(server_path, port, case)
     local client <close> = wire.spawn{wire.program("sxe-http"), "-q", "-p", tostring(port), "-c",
                                       tostring(sockets), "-n", tostring(queries), "-t",
                                       tostring(workers), "--source", sources}
-    client:line(60)
-    local line = client:line(300) or ""
+    local line
+    repeat
+        line = client:line(300)
+    until not line or line:find("^sockets")
+    line = line or ""
     local pss = 0
     for _, pid in ipairs(children(client:pid())) do
         pss = pss + wire.pss(pid)
