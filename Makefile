@@ -123,6 +123,8 @@ $B/obj/apps/$1/%.o: apps/$1/%.c $B/flags | $B/include/sxe-log-2010.h
 	$$Q$$(CC) $$(app_cflags) -DSXE_LOG_NO_2010 -MMD -MP -c -o $$@ $$<
 endef
 $(foreach a,common $(apps),$(eval $(call app_rules,$a)))
+# The page is inside the program: .incbin, of which the compiler's list of dependencies knows nothing.
+$B/obj/apps/http/output-html.o $B/obj/test/apps/http/output-html.o: apps/http/page.html
 define program_rule
 $B/sxe-$1: $$($1.app.obj) $$(common.app.obj) $B/libsxe.a
 	@$$(call say,LD,$$@)
@@ -274,6 +276,7 @@ fuzz: ## fuzz each parser for FUZZ_SECONDS (60); findings go to test/fuzz/corpus
 	@tools/fuzz.sh $(FUZZ_SECONDS)
 fuzz-bin: $(fuzz.bin)
 
+completions := bash-completion/completions zsh/site-functions fish/vendor_completions.d
 headers := $(foreach m,$(core),$(filter-out %-private.h,$(wildcard lib-$m/*.h))) \
            $(addprefix lib-sxe-lua/,sxe-lua.h sxe-lua-http.h sxe-lua-port.h)
 pc_file  = sed 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@INCDIR@|$(INCDIR)|; s|@VERSION@|$(VERSION)|' tools/$1.pc.in \
@@ -288,10 +291,17 @@ install: release ## install below PREFIX (/usr/local) in DESTDIR
 	@$(call pc_file,sxe)
 	@$(call pc_file,sxe-lua)
 	@for m in http httpd; do install -m 644 docs/$$m.1 $(DESTDIR)$(MANDIR)/man1/sxe-$$m.1; done
+	@install -d $(completions:%=$(DESTDIR)$(PREFIX)/share/%)
+	@for m in http httpd; do \
+	    build/release/sxe-$$m --completion bash > $(DESTDIR)$(PREFIX)/share/$(word 1,$(completions))/sxe-$$m; \
+	    build/release/sxe-$$m --completion zsh > $(DESTDIR)$(PREFIX)/share/$(word 2,$(completions))/_sxe-$$m; \
+	    build/release/sxe-$$m --completion fish > $(DESTDIR)$(PREFIX)/share/$(word 3,$(completions))/sxe-$$m.fish; \
+	done
 	@echo "installed in $(DESTDIR)$(PREFIX)"
 
 uninstall: ## remove what install put there
 	@rm -f $(DESTDIR)$(BINDIR)/sxe-httpd $(DESTDIR)$(BINDIR)/sxe-http
+	@rm -f $(foreach c,$(completions),$(foreach m,http httpd,$(addprefix $(DESTDIR)$(PREFIX)/share/$c/,sxe-$m _sxe-$m sxe-$m.fish)))
 	@rm -f $(DESTDIR)$(LIBDIR)/libsxe.a $(DESTDIR)$(LIBDIR)/$(SONAME) $(DESTDIR)$(LIBDIR)/libsxe.so $(DESTDIR)$(LIBDIR)/libsxe-lua.a
 	@rm -f $(DESTDIR)$(LIBDIR)/pkgconfig/sxe.pc $(DESTDIR)$(LIBDIR)/pkgconfig/sxe-lua.pc $(DESTDIR)$(MANDIR)/man1/sxe-http.1 $(DESTDIR)$(MANDIR)/man1/sxe-httpd.1
 	@for h in $(notdir $(headers)) sxe-log-2010.h; do rm -f $(DESTDIR)$(INCDIR)/$$h; done

@@ -72,6 +72,7 @@ end
 -- A row says what is asked for, how, and of whom:
 --     connections, depth   requests that a connection has outstanding
 --     target, content      of a file: its path, and what it contains
+--     keep_alive           replies say so
 --     servers, references  who is measured, all without it; names of those to compare with
 --     last_rate            what it came to, in replies a second
 
@@ -104,6 +105,9 @@ local function start_limit(row)
     if row.depth then
         port = free_port()
         append(command, "-r", tostring(#request_to(port, row)))
+    end
+    if row.keep_alive then
+        append(command, "-k")
     end
     append(command, "-p", tostring(port))
     return start_ours(command)
@@ -420,7 +424,7 @@ end
 
 -- Load generators in limit-client's place.
 local function bench_clients_at(connections)
-    local row = {connections = connections, last_rate = 50000}
+    local row = {connections = connections, last_rate = 50000, keep_alive = true}
     local contenders = {{name = "limit-client", start = start_limit, client = run_limit_client}}
     for _, client in ipairs(clients.present()) do
         contenders[#contenders + 1] = {name = client.name, start = start_limit,

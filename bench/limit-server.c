@@ -37,6 +37,7 @@ struct options {
     size_t body_len;
     size_t request_len; /* 0: a read is one request */
     bool shared;        /* others listen on the same port */
+    bool keep_alive;    /* the reply says so, for clients of HTTP/1.0 */
 };
 
 struct server {
@@ -56,11 +57,12 @@ usage(const char *complaint, const char *value)
 {
     fprintf(stderr,
             "limit-server: %s%s%s\n"
-            "usage: limit-server [-i ip] [-p port] [-l reply-bytes] [-r request-bytes] [-s]\n"
+            "usage: limit-server [-i ip] [-p port] [-l reply-bytes] [-r request-bytes] [-k] [-s]\n"
             "  -i ip             IPv4 address to listen on (127.0.0.1)\n"
             "  -p port           0 to 65535, 0 lets the kernel choose (8080)\n"
             "  -l reply-bytes    length of the reply's body, 0 to %d (13)\n"
             "  -r request-bytes  requests are pipelined and so long, %d to %d\n"
+            "  -k                say Connection: keep-alive, for clients of HTTP/1.0\n"
             "  -s                share the port with others that do so\n",
             complaint, value[0] == '\0' ? "" : ": ", value, BODY_MAX, REQUEST_MIN, REQUEST_MAX);
     exit(2);
@@ -99,7 +101,7 @@ parse_options(int argc, char **argv)
     options.address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     options.address.sin_port = htons(8080);
 
-    while ((letter = getopt(argc, argv, "i:p:l:r:s")) != -1) {
+    while ((letter = getopt(argc, argv, "i:p:l:r:ks")) != -1) {
         switch (letter) {
         case 'i':
             if (inet_pton(AF_INET, optarg, &options.address.sin_addr) != 1) {
@@ -114,6 +116,9 @@ parse_options(int argc, char **argv)
             break;
         case 'r':
             options.request_len = number(optarg, REQUEST_MIN, REQUEST_MAX, "not a request length");
+            break;
+        case 'k':
+            options.keep_alive = true;
             break;
         case 's':
             options.shared = true;
@@ -153,7 +158,8 @@ build_replies(struct server *server, const struct options *options)
     char head[128];
     size_t head_len = (size_t)snprintf(head, sizeof(head),
                                        "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n"
-                                       "Content-Length: %zu\r\n\r\n",
+                                       "%sContent-Length: %zu\r\n\r\n",
+                                       options->keep_alive ? "Connection: keep-alive\r\n" : "",
                                        options->body_len);
     size_t reply_count = options->request_len == 0 ? 1 : REQUEST_MAX / options->request_len;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * What: walks the elements of a field that is a list (RFC 9110, 5.6.1), through all the lines on
- * which the field stands, and finds the value of a field that may stand there once.
+ * which the field stands; finds the value of a field that may stand there once; knows a token.
  *
  * Place: sxe-http-select.h takes such lists; handlers read any other list field with it. Pure: no
  * allocation, nothing copied.

@@ -15,7 +15,7 @@
 #include <string.h>
 
 enum state {
-    EMPTY, /* perhaps there is an empty line in front */
+    EMPTY, /* perhaps there are empty lines in front */
     METHOD,
     TARGET,
     VERSION,
@@ -125,22 +125,18 @@ line_feed(struct sxe_http_parser *parser, const struct sxe__http_input *in, size
     return NEXT;
 }
 
-/* RFC 9112, 2.2: one empty line before a request is ignored. */
+/* RFC 9112, 2.2: empty lines before a request are ignored. */
 static int
 empty(struct sxe_http_parser *parser, struct sxe__http_input *in)
 {
-    int result;
+    while (parser->line < in->end && in->data[parser->line] == '\r') {
+        int result = line_feed(parser, in, parser->line);
 
-    if (in->end == 0)
-        return MORE;
-    if (in->data[0] != '\r')
-        return next(parser, METHOD, 0);
-    result = line_feed(parser, in, 0);
-    if (result == NEXT) {
-        parser->line = 2;
-        next(parser, METHOD, 2);
+        if (result != NEXT)
+            return result;
+        parser->line = (uint16_t)(parser->line + 2);
     }
-    return result;
+    return parser->line == in->end ? MORE : next(parser, METHOD, parser->line);
 }
 
 static int

@@ -95,7 +95,7 @@ struct sxe__http_slot {
     uint32_t path_length; /* of the decoded path, once it is made */
     struct sxe_http_chunks chunks;
 
-    /* What a new request clears; few bytes, so that it is fast. */
+    /* What a new request clears; few bytes, see sxe__http_slot_reset. */
     struct sxe_http_response response;
 
     /* The body of the request. */

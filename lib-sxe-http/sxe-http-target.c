@@ -126,9 +126,9 @@ is_port(const char *p, const char *end)
     return true;
 }
 
-/* Of 8 bytes, the highest bit of each that is no letter, digit, dot or hyphen, or is a dot or hyphen
- * behind another. A sum has that bit from the first byte of a range on; it carries only if the byte
- * has it too, and is odd by that. */
+/* Of 8 bytes, the highest bit of each that is no letter, digit, dot or hyphen, or is a dot or
+ * hyphen behind another. A sum has that bit from the first byte of a range on; it carries only if
+ * the byte has it too, and is odd by that. */
 static uint64_t
 odd_bytes(const char *bytes)
 {

@@ -73,9 +73,11 @@ static uint64_t
 due_ns(const struct sxe__pool_local *local, unsigned state)
 {
     const uint64_t timeout_ns = local->timeout_ns[state];
-    const uint64_t stamp = sxe_pool_get_oldest_element_time(local->array, state);
 
-    return timeout_ns == 0 || stamp == 0 ? 0 : stamp + timeout_ns;
+    if (timeout_ns == 0)
+        return 0;
+    const uint64_t stamp = sxe_pool_get_oldest_element_time(local->array, state);
+    return stamp == 0 ? 0 : stamp + timeout_ns;
 }
 
 /* Ends because an element that is moved or touched gets a stamp of now or later, and so is not due,

@@ -12,7 +12,7 @@
  *     [ header | T array[number] | node[number] | node[states] ]
  *                ^ the caller's T *             24 bytes each: next prev state generation stamp
  *
- *     state FREE -> 3 <-> 4 <-> 7          the first is the oldest in that state
+ *     state FREE -> 3 <-> 4 <-> 7          the first is the oldest, the last the youngest
  *     state BUSY -> 0 <-> 2                array[2].member is plain C
  *
  * Invariants: every element is on the list of its state; stamps grow strictly along each list (a
@@ -131,6 +131,7 @@ SXE_PUBLIC unsigned sxe_pool_set_oldest_element_state(void *array, unsigned old_
 /* Make an element the youngest of its state. Returns SXE_POOL_LOCK_TAKEN. */
 SXE_PUBLIC unsigned sxe_pool_touch_indexed_element(void *array, unsigned id);
 
+/* The two ends of a state: an id, or SXE_POOL_NO_INDEX. The youngest is what was used last. */
 SXE_PUBLIC unsigned sxe_pool_get_oldest_element_index(const void *array, unsigned state);
 SXE_PUBLIC unsigned sxe_pool_get_youngest_element_index(const void *array, unsigned state);
 

@@ -112,12 +112,12 @@ struct sxe__context {
     int epoll;
     SXE *reader; /* its unread bytes are in read_buffer now */
 
-    SXE *staged; /* its output is in vector[], and behind that in stage[] from stage_open on */
+    SXE *staged; /* its output is in vector[], and then in stage[] from stage_open on */
     struct iovec vector[SXE__STAGE_VECTOR];
     unsigned vector_used;
-    uint32_t stage_open;  /* bytes of stage[] that are in vector[] */
+    uint32_t stage_open;  /* where the piece of stage[] begins that still grows */
     uint32_t stage_used;  /* bytes of stage[] */
-    uint32_t stage_limit; /* how far its output may fill stage[]; 0: it is to be looked at */
+    uint32_t stage_limit; /* how far its output may fill stage[] without another look; 0: look */
     uint32_t reserved;    /* bytes of stage[] behind stage_used, that sxe_commit may add */
     size_t lent_bytes;    /* bytes of vector[] that are not in stage[] */
     char *stage;

@@ -9,6 +9,9 @@
  *                     v                                               | writable
  *                   queue (any number of sockets) --------------------'
  *
+ * Staged are pieces of the loop's buffer and, between them, memory that stays; the last piece grows
+ * until something else comes behind it.
+ *
  * Invariant: a socket whose bytes are staged has an empty queue. CONTEXT->staged may also name a
  * socket with nothing but a queue: then the end of the event tries that.
  */
@@ -55,7 +58,7 @@ is_anything_staged(void)
     return CONTEXT->stage_used > 0 || CONTEXT->vector_used > 0;
 }
 
-/* What was added to the stage since the last piece is one. There is a place for it: see
+/* The piece that grew so far is as long as it will be. There is a place for it: see
  * sxe_write_static. */
 static void
 close_piece(void)

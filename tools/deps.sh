@@ -51,6 +51,7 @@ int main(void) { srunner_free(srunner_create(suite_create("x"))); return 0; }' \
     need g++ command -v g++
     need git command -v git
     need curl command -v curl
+    need chromium command -v chromium
 }
 
 probe_lint() {

@@ -12,7 +12,8 @@ empty() { # empty command...: succeeds if it prints nothing
     cat "$work/out"
     [ ! -s "$work/out" ]
 }
-includes="-Ibuild/release/include $(for m in lib-*/; do printf -- '-I%s ' "${m%/}"; done) $(pkg-config --cflags lua5.4)"
+lua_flags=$(pkg-config --cflags lua5.4 2>/dev/null || echo -I/usr/include/lua5.4)
+includes="-Ibuild/release/include $(for m in lib-*/; do printf -- '-I%s ' "${m%/}"; done) $lua_flags"
 
 without_spdx() {
     sources '*.c' '*.h' '*.sh' '*.lua' '*.mk' Makefile '.ci/*' '.clang-format' | while read -r f; do
@@ -63,6 +64,16 @@ undocumented_options() {
         done
     done
 }
+# The page says of each feature which test shows it: "file: a_test, another, file: a_third".
+untested_claims() {
+    sed -n '/^| feature | shown by |/,$s/^| [^|]* | \(.*\) |$/\1/p' docs/load-generator.md | sed 1,2d | tr ',' '\n' | while read -r word test; do
+        case $word in
+        *:) file=${word%:} ;;
+        *) test=$word ;;
+        esac
+        grep -q "START_TEST($test)" "test/unit/test-http-$file.c" || echo "docs/load-generator.md: no $file: $test"
+    done
+}
 stale_man_pages() {
     for source in docs/*.1.in; do
         name=$(basename "$source" .1.in)
@@ -111,5 +122,6 @@ for page in docs/*.1; do
 done
 check "the man pages name every option" empty undocumented_options
 check "the man pages are as the programs say" empty stale_man_pages
+check "what the load generator claims has a test" empty untested_claims
 echo "$passed passed, $failed failed"
 [ $failed -eq 0 ]

@@ -120,10 +120,9 @@ command_line_count(const struct command_line *line, const char *what, unsigned l
 {
     if (parse_with_unit(optarg, counts, value) && *value >= min && *value <= max)
         return true;
-    fprintf(stderr,
-            "%s: %s is '%s'; it must be a number from %lu to %lu, such as 500, 10k or 1.5M. "
-            "Try --help.\n",
-            line->program, what, optarg, min, max);
+    fprintf(stderr, "%s: %s is '%s'; it must be a number from %lu to %lu%s. Try --help.\n",
+            line->program, what, optarg, min, max,
+            max >= 1500000 ? ", such as 500, 10k or 1.5M" : "");
     return false;
 }
 

@@ -8,9 +8,11 @@
 
 #include "command-line.h"
 #include "command.h"
+#include "output.h"
 #include "replay.h"
 #include "script.h"
 #include "stats.h"
+#include "threshold.h"
 #include "url.h"
 
 #define NS            UINT64_C(1000000000)
@@ -37,8 +39,9 @@ print_text(char text[HTTP_TEXT_MAX], const char *format, ...)
 /* What stands in the Host field: an IPv6 address in brackets, without its zone, which means nothing
  * to the peer (RFC 6874, 4). */
 static int
-set_address(struct http_plan *plan)
+set_address(struct http_command *command)
 {
+    struct http_plan *plan = &command->plan;
     unsigned char address[sizeof(struct in6_addr)];
     char ip[INET6_ADDRSTRLEN];
     size_t length = strcspn(plan->ip, "%");
@@ -48,6 +51,11 @@ set_address(struct http_plan *plan)
     if (length >= sizeof(ip) || (!is_ipv4 && inet_pton(AF_INET6, ip, address) != 1))
         return http_command_refuse("the ip (-i) is '%s'; it must be an IPv4 or IPv6 address",
                                    plan->ip);
+    if (plan->sources != NULL && (command->sources.family == AF_INET) != is_ipv4)
+        return http_command_refuse(
+            "the server's address is %s; --source must have IPv%c addresses, "
+            "too",
+            plan->ip, is_ipv4 ? '4' : '6');
     if (*plan->authority == '\0')
         snprintf(plan->authority, sizeof(plan->authority), is_ipv4 ? "%s:%u" : "[%s]:%u", ip,
                  plan->port);
@@ -73,7 +81,7 @@ take_first_url(struct http_command *command, const struct http_url *url, const c
     if (plan->unix_path == NULL && *url->path != '\0')
         plan->unix_path = url->path;
     else if (plan->unix_path == NULL && !command->typed.has_ip)
-        problem = http_url_resolve(url->host, plan->ip, sizeof(plan->ip));
+        problem = http_url_resolve(url->host, plan->port, plan->ip, sizeof(plan->ip));
     return problem == NULL ? COMMAND_LINE_GO_ON : refuse_url(text, problem);
 }
 
@@ -106,7 +114,7 @@ set_where(struct http_command *command)
                                    "--source");
     if (plan->unix_path != NULL && *plan->authority == '\0')
         snprintf(plan->authority, sizeof(plan->authority), "localhost");
-    return plan->unix_path != NULL ? COMMAND_LINE_GO_ON : set_address(plan);
+    return plan->unix_path != NULL ? COMMAND_LINE_GO_ON : set_address(command);
 }
 
 /* ---- What ---- */
@@ -140,6 +148,8 @@ set_request(struct http_command *command)
     const struct http_typed *typed = &command->typed;
     const char *problem = NULL;
 
+    if (typed->method != NULL && *typed->method == '\0')
+        return http_command_refuse("the method (-m) is empty");
     command->request = (struct http_template_options){
         .method = typed->method,
         .fields = typed->fields,
@@ -200,8 +210,7 @@ add_request_files(struct http_command *command)
             command->plan.requests, typed->request_files[i], command->plan.authority);
 
         if (problem != NULL)
-            return http_command_refuse("the request file '%s': %s", typed->request_files[i],
-                                       problem);
+            return http_command_refuse("the request file %s", problem);
     }
     return COMMAND_LINE_GO_ON;
 }
@@ -220,7 +229,9 @@ add_url(struct http_command *command, const struct http_url *url, const char *te
                                    text, plan->authority);
     print_text(name, "%s %s", command->request.method, url->target);
     problem = http_templates_add(plan->requests, url->authority, url->target, name);
-    return problem == NULL ? COMMAND_LINE_GO_ON : refuse_url(text, problem);
+    if (problem == NULL)
+        return COMMAND_LINE_GO_ON;
+    return http_command_refuse("the request for '%s' cannot be made: %s", text, problem);
 }
 
 /* URLs, or none: then it is "/", as in 2010. */
@@ -262,6 +273,7 @@ load_script(struct http_command *command)
         .authority = plan->authority,
         .request = &command->request,
         .workers = plan->workers,
+        .is_stdout_data = http_output_uses_stdout(plan),
     };
 
     command->script = http_script_new(&options, stderr);
@@ -349,14 +361,23 @@ set_rate(struct http_command *command)
     if (is_good && *behind == ':')
         is_good = parse_rate(behind + 1, &plan->rate_end, &behind) == 0;
     if (!is_good || *behind != '\0' || plan->rate + plan->rate_end <= 0)
-        return http_command_refuse("the rate (-R) is '%s'; it must be queries a second, such as "
-                                   "500, 10k or 1k:50k",
+        return http_command_refuse("the rate (-R) is '%s'; it must be queries a second, above 0 "
+                                   "and up to 1000M, such as 500, 10k or 1k:50k",
                                    typed->rate);
     if (plan->rate != plan->rate_end && plan->stop != HTTP_STOP_TIME)
         return http_command_refuse("the rate (-R) is '%s', a ramp, which needs a duration (-d)",
                                    typed->rate);
     plan->model = typed->is_open ? HTTP_OPEN : HTTP_PARTLY_OPEN;
     return COMMAND_LINE_GO_ON;
+}
+
+static bool
+can_be_sought(const char *condition)
+{
+    struct http_threshold threshold;
+
+    return http_threshold_parse(&threshold, condition) == NULL &&
+           http_threshold_can_be_sought(&threshold);
 }
 
 /* Options that mean nothing without another. */
@@ -373,18 +394,39 @@ check_together(struct http_command *command)
     if (typed->is_open && plan->deadline_ns > 0)
         return http_command_refuse("--open skips what finds no free socket, so nothing waits for a "
                                    "--deadline");
+    if (plan->find != NULL && !can_be_sought(plan->find))
+        return http_command_refuse("the condition (--find) is '%s': there is no highest rate that "
+                                   "holds it: turn < and > round",
+                                   plan->find);
     if (plan->find != NULL && (plan->trials > 1 || plan->until_ci > 0 || plan->aa))
         return http_command_refuse("--find tries many rates in one run: it goes without --trials, "
                                    "--until-ci and --aa");
     if (typed->replay != NULL && (typed->rate != NULL || plan->find != NULL))
         return http_command_refuse("--replay has times of its own: it goes without -R and --find; "
                                    "--speed makes it faster");
+    if (typed->replay == NULL && typed->speed != 1)
+        return http_command_refuse("--speed is how fast a log is replayed: give one with --replay");
     if (plan->think_ns > 0 && (is_paced || plan->depth > 1))
         return http_command_refuse("--think is a pause of each socket: it goes without a rate and "
                                    "without --pipeline");
     if (plan->workers > plan->sockets)
         return http_command_refuse("there are %u workers (-t) for %u sockets (-c); each needs one",
                                    plan->workers, plan->sockets);
+    return COMMAND_LINE_GO_ON;
+}
+
+/* The second to be written would be all that is left. */
+static int
+check_outputs(struct http_command *command)
+{
+    const struct http_plan *plan = &command->plan;
+    const char *paths[] = {plan->json, plan->csv, plan->candles, plan->hgrm, plan->html};
+
+    for (unsigned i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
+        for (unsigned k = 0; k < i; k++)
+            if (paths[i] != NULL && paths[k] != NULL && strcmp(paths[i], paths[k]) == 0)
+                return http_command_refuse("two outputs go to '%s'; give each a file of its own",
+                                           paths[i]);
     return COMMAND_LINE_GO_ON;
 }
 
@@ -407,7 +449,7 @@ set_how_much(struct http_command *command)
         return http_command_refuse("--find takes its time: it goes without %s", typed->stop_option);
     if (typed->replay != NULL)
         plan->replay_speed = typed->speed;
-    if (typed->replay != NULL)
+    if (typed->replay != NULL || plan->find != NULL)
         plan->model = typed->is_open ? HTTP_OPEN : HTTP_PARTLY_OPEN;
     if (has_url && plan->stop == HTTP_STOP_PER_SOCKET && plan->queries * plan->sockets > MANY)
         fprintf(
@@ -440,8 +482,8 @@ int
 http_command_plan(struct http_command *command)
 {
     static int (*const steps[])(struct http_command *) = {
-        check_source, set_how_much, check_together, set_request,
-        set_url,      set_where,    make_requests,  name_it,
+        check_source, check_outputs, set_how_much,  check_together, set_request,
+        set_url,      set_where,     make_requests, name_it,
     };
     const struct http_typed *typed = &command->typed;
     const char *word = typed->words_number > 0 ? typed->words[0] : "";
@@ -469,6 +511,7 @@ http_command_free(struct http_command *command)
         http_replay_free(command->plan.requests);
     else if (command->plan.requests != NULL)
         http_templates_free(command->plan.requests);
+    http_expect_clear_body(&command->expect);
     free(command->typed.body_bytes);
     free(command->typed.words);
     free(command->typed.fields);

@@ -5,7 +5,17 @@
  *
  * Shape: a line a figure with the interval of the ratio b/a over the trials and the word; a
  * difference inside the noise floor of --aa, if either has one, is none. Fewer than six trials on a
- * side show none. Where the fingerprints differ is said first.
+ * side show none. Where the fingerprints or the commands differ is said first, and what makes a
+ * side suspect.
+ *
+ *     compare   a: a.json, 8 trials; b: b.json, 8 trials
+ *     differs   governor: powersave | performance
+ *                   a         b         b/a    95 % interval
+ *     rate a second 48.2k     50.7k     1.052  1.031 to 1.077  faster
+ *     service p50   1.32 ms   1.31 ms   0.993  0.981 to 1.008  no difference shown
+ *
+ * Limits: each figure is judged alone, so each is wrong once in twenty. The noise is that of the
+ * rate, and is applied to all.
  */
 #ifndef HTTP_COMPARE_H
 #define HTTP_COMPARE_H
@@ -17,6 +27,8 @@
 /* 0; HTTP_EXIT_THRESHOLD on a regression that is shown; HTTP_EXIT_USAGE for a file that cannot be
  * read or is none of ours, after saying which, where and why. */
 int http_compare_files(const char *a, const char *b, FILE *out, FILE *err);
+/* Before a run: 0, or HTTP_EXIT_USAGE after saying why a is none to compare with. */
+int http_compare_check(const char *a, FILE *err);
 int http_compare_baseline(const char *a, const struct http_run *b, FILE *out, FILE *err);
 
 #endif

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "sxe-http-list.h"
 #include "whole-file.h"
 #include "wrong.h"
 
@@ -92,16 +93,6 @@ http_expect_status(const struct http_expect *expect, unsigned status)
 
 /* ---- Fields ---- */
 
-static bool
-is_token(const char *text)
-{
-    const char *p = text;
-
-    while (isalnum((unsigned char)*p) || (*p != '\0' && strchr("!#$%&'*+-.^_`|~", *p) != NULL))
-        p++;
-    return p != text && *p == '\0';
-}
-
 const char *
 http_expect_add_field(struct http_expect *expect, char *text)
 {
@@ -115,11 +106,10 @@ http_expect_add_field(struct http_expect *expect, char *text)
 
         *colon = '\0';
         value = colon + 1 + strspn(colon + 1, BLANKS);
-        length = strlen(value);
-        while (length > 0 && strchr(BLANKS, value[length - 1]) != NULL)
-            value[--length] = '\0';
+        length = sxe_http_without_blanks((struct sxe_span){value, strlen(value)}).length;
+        value[length] = '\0';
     }
-    if (!is_token(text))
+    if (!sxe_http_is_token((struct sxe_span){text, strlen(text)}))
         return http_wrong("'%s' is not the name of a header: give 'Name' or 'Name: value'", text);
     expect->field_names[expect->fields] = text;
     expect->field_values[expect->fields++] = value;

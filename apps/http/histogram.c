@@ -3,26 +3,8 @@
 
 #include <math.h>
 
-#define HALF     1024u /* buckets a power of two */
-#define LONGEST  (HTTP_HISTOGRAM_MAX_NS / 1000)
-#define RARE     10u /* samples beyond a percentile that it takes to tell it */
-#define ROUND_NS 500u
-
-/* Bits of a time in us that its bucket does not tell apart. */
-static unsigned
-shift_of(uint64_t us)
-{
-    return us < 2 * HALF ? 0 : 53u - (unsigned)__builtin_clzll(us);
-}
-
-static unsigned
-bucket_of(uint64_t ns)
-{
-    uint64_t us = ns < HTTP_HISTOGRAM_MAX_NS ? (ns + ROUND_NS) / 1000 : LONGEST;
-    unsigned shift = shift_of(us);
-
-    return shift * HALF + (unsigned)(us >> shift);
-}
+#define HALF 1024u /* buckets a power of two */
+#define RARE 10u   /* samples beyond a percentile that it takes to tell it */
 
 static uint64_t
 saturated_sum(uint64_t a, uint64_t b)
@@ -32,41 +14,49 @@ saturated_sum(uint64_t a, uint64_t b)
     return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
 }
 
-void
-http_histogram_record(struct http_histogram *histogram, uint64_t ns)
-{
-    histogram->buckets[bucket_of(ns)]++;
-    histogram->sum_ns = saturated_sum(histogram->sum_ns, ns);
-    if (ns > histogram->max_ns)
-        histogram->max_ns = ns;
-    if (ns < histogram->min_ns || histogram->count == 0)
-        histogram->min_ns = ns;
-    histogram->count++;
-}
-
 /* Shortest and longest duration that a bucket takes. */
 static uint64_t
 first_ns(unsigned bucket)
 {
     unsigned shift = bucket < 2 * HALF ? 0 : bucket / HALF - 1;
 
-    return bucket == 0 ? 0 : ((uint64_t)(bucket - shift * HALF) << shift) * 1000 - ROUND_NS;
+    uint64_t us = (uint64_t)(bucket - shift * HALF) << shift;
+
+    return us == 0 ? 0 : (us - 1) * 1000 + 1;
 }
 
 static uint64_t
 last_ns(unsigned bucket)
 {
-    return bucket < bucket_of(HTTP_HISTOGRAM_MAX_NS) ? first_ns(bucket + 1) - 1 : UINT64_MAX;
+    return bucket < http__histogram_bucket(HTTP_HISTOGRAM_MAX_NS) ? first_ns(bucket + 1) - 1
+                                                                  : UINT64_MAX;
 }
 
-/* Index of the first bucket from there on that is not empty; HTTP_HISTOGRAM_BUCKETS: there is none.
- */
+/* The first bucket from there on that is not empty; HTTP_HISTOGRAM_BUCKETS: there is none. */
 static unsigned
 used_from(const struct http_histogram *histogram, unsigned bucket)
 {
     while (bucket < HTTP_HISTOGRAM_BUCKETS && histogram->buckets[bucket] == 0)
         bucket++;
     return bucket;
+}
+
+/* All that was ever recorded is between its extremes. */
+void
+http_histogram_update(struct http_histogram *copy, const struct http_histogram *histogram)
+{
+    unsigned last = http__histogram_bucket(histogram->max_ns);
+
+    if (copy->count == histogram->count)
+        return;
+    for (unsigned i = http__histogram_bucket(histogram->min_ns); i <= last; i++) {
+        if (copy->buckets[i] != histogram->buckets[i])
+            copy->buckets[i] = histogram->buckets[i];
+    }
+    copy->count = histogram->count;
+    copy->sum_ns = histogram->sum_ns;
+    copy->min_ns = histogram->min_ns;
+    copy->max_ns = histogram->max_ns;
 }
 
 void
@@ -119,8 +109,8 @@ http_histogram_subtract(struct http_histogram *histogram, const struct http_hist
     find_extremes(histogram);
 }
 
-/* How many of all are not beyond that fraction: 99 of 100 for 0.99, though 0.07 * 100 is more than 7
- * in binary. */
+/* How many of all are not beyond that fraction: 7 of 100 for 0.07, though in binary 0.07 * 100 is
+ * more than 7. */
 static uint64_t
 rank_of(const struct http_histogram *histogram, double fraction)
 {
@@ -157,26 +147,32 @@ middle_ns(const struct http_bucket *bucket)
            2;
 }
 
-double
-http_histogram_mean_ns(const struct http_histogram *histogram)
+static double
+mean_of_middles(const struct http_histogram *histogram)
 {
     struct http_bucket found;
     unsigned bucket = 0;
     double sum = 0;
 
-    if (histogram->count == 0)
-        return 0;
-    if (histogram->sum_ns < UINT64_MAX)
-        return (double)histogram->sum_ns / (double)histogram->count;
     while (http_histogram_next(histogram, &bucket, &found))
         sum += middle_ns(&found) * (double)found.count;
     return sum / (double)histogram->count;
 }
 
 double
+http_histogram_mean_ns(const struct http_histogram *histogram)
+{
+    if (histogram->count == 0)
+        return 0;
+    return histogram->sum_ns < UINT64_MAX ? (double)histogram->sum_ns / (double)histogram->count
+                                          : mean_of_middles(histogram);
+}
+
+/* From the mean of the middles, not the exact one: what both are off by is no deviation. */
+double
 http_histogram_deviation_ns(const struct http_histogram *histogram)
 {
-    double mean = http_histogram_mean_ns(histogram);
+    double mean = mean_of_middles(histogram);
     struct http_bucket found;
     unsigned bucket = 0;
     double squares = 0;

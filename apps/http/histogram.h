@@ -4,15 +4,16 @@
  * memory. Place: the worker records, everything that reports asks. One a worker and a kind of
  * duration, never one a connection.
  *
- * Shape: log-linear, one array. Below 2,048 us a bucket is one us wide; above, each power of two is
- * cut into 1,024 buckets, so that a bucket is at most 1/1,024 of its value wide. This is the layout
- * of HdrHistogram with three significant digits. Two histograms are added by adding their buckets:
- * percentiles are never averaged.
+ * Shape: log-linear, one array, of durations rounded up to whole us. Below 2,048 us a bucket is one
+ * us wide; above, each power of two is cut into 1,024 buckets, so that a bucket is at most 1/1,024
+ * of its value wide. This is the layout of HdrHistogram with three significant digits. Two
+ * histograms are added by adding their buckets: percentiles are never averaged.
  *
  *     us      0 1 2 .. 2047 | 2048-2049 .. 4094-4095 | 4096-4099 .. 8188-8191 | ...
  *     bucket  0 1 2 .. 2047 | 2048      .. 3071      | 3072      .. 4095      | ...
  *
- * Limits: 189 KB. What took longer than 1 h is counted as 1 h; max_ns, min_ns and sum_ns are exact.
+ * Limits: 189 KB. What took longer than 1 h is counted as 1 h; max_ns, min_ns and sum_ns are exact,
+ * the sum up to 584 years, where it stays.
  */
 #ifndef HTTP_HISTOGRAM_H
 #define HTTP_HISTOGRAM_H
@@ -34,7 +35,40 @@ struct http_histogram {
 
 _Static_assert(sizeof(struct http_histogram) < 200 * 1024, "issue: under 200 KB");
 
-void http_histogram_record(struct http_histogram *histogram, uint64_t ns);
+/* Bits of a time in us that its bucket does not tell apart. */
+static inline unsigned
+http__histogram_shift(uint64_t us)
+{
+    return us < 2048 ? 0 : 53u - (unsigned)__builtin_clzll(us);
+}
+
+static inline unsigned
+http__histogram_bucket(uint64_t ns)
+{
+    uint64_t us = (ns < HTTP_HISTOGRAM_MAX_NS ? ns + 999 : HTTP_HISTOGRAM_MAX_NS) / 1000;
+    unsigned shift = http__histogram_shift(us);
+
+    return shift * 1024 + (unsigned)(us >> shift);
+}
+
+/* In the header because it is called for each reply. */
+static inline void
+http_histogram_record(struct http_histogram *histogram, uint64_t ns)
+{
+    histogram->buckets[http__histogram_bucket(ns)]++;
+    if (__builtin_add_overflow(histogram->sum_ns, ns, &histogram->sum_ns))
+        histogram->sum_ns = UINT64_MAX;
+    if (ns > histogram->max_ns)
+        histogram->max_ns = ns;
+    if (ns < histogram->min_ns || histogram->count == 0)
+        histogram->min_ns = ns;
+    histogram->count++;
+}
+
+/* Make the first, an earlier copy of the second, a copy of it as it is now: quick if little was
+ * recorded since, and memory that neither used stays untouched. */
+void http_histogram_update(struct http_histogram *copy, const struct http_histogram *histogram);
+
 void http_histogram_add(struct http_histogram *to, const struct http_histogram *histogram);
 
 /* What was recorded since earlier, a copy of *histogram. Its min_ns and max_ns are those of the
@@ -52,8 +86,8 @@ bool http_histogram_can_tell(const struct http_histogram *histogram, double frac
 double http_histogram_mean_ns(const struct http_histogram *histogram); /* 0 when there is none */
 double http_histogram_deviation_ns(const struct http_histogram *histogram);
 
-/* Walk the buckets that are not empty, in order: begin with *bucket 0; false at the end. from_ns and
- * to_ns bound the durations in it, both inclusive. */
+/* Walk the buckets that are not empty, in order: begin with *bucket 0; false at the end. The
+ * durations in one are from from_ns to to_ns, both inclusive. */
 struct http_bucket {
     uint64_t from_ns;
     uint64_t to_ns;

@@ -1,9 +1,19 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: the program sxe-http: a load generator that says when not to believe it. Place: command.c
- * makes a plan of the command line, run.c carries it out, and what came of it is printed, compared
- * and written here. Read run.h next, then worker.h.
+ * What: the program sxe-http: a load generator that says when not to believe it. Place: main().
+ *
+ * Shape: the parts, in reading order; a file's name begins with its part's:
+ *
+ *     command      the command line -> plan.h, what one run is asked to do; url, source
+ *     run          the whole: trials, workers, searches, a server to restart; selftest
+ *     worker       one process of the load; ticker, heap, pace, reply, expect
+ *     requests.h   what is sent: template, replay, script, scenario
+ *     result.h     what was counted; histogram, timeline
+ *     verdict      was it the client? threshold, stats, compare, fingerprint
+ *     summary      what people read; live, output-* and page.html; text, json-writer
  */
+#include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -16,20 +26,6 @@
 #include "summary.h"
 #include "sxe-log.h"
 
-static bool
-is_stdout(const char *path)
-{
-    return path != NULL && strcmp(path, "-") == 0;
-}
-
-/* Then nothing for people goes there. */
-static bool
-is_stdout_data(const struct http_plan *plan)
-{
-    return is_stdout(plan->json) || is_stdout(plan->csv) || is_stdout(plan->candles) ||
-           is_stdout(plan->hgrm) || is_stdout(plan->html);
-}
-
 /* https://no-color.org */
 static bool
 is_colored(FILE *out)
@@ -41,13 +37,24 @@ is_colored(FILE *out)
            terminal != NULL && strcmp(terminal, "dumb") != 0;
 }
 
-/* What is found after the run: an error is more than the run's own judgement, all else is less. */
+static unsigned
+rank(int status)
+{
+    static const enum http_exit ranks[] = {HTTP_EXIT_OK,      HTTP_EXIT_THRESHOLD,
+                                           HTTP_EXIT_SUSPECT, HTTP_EXIT_USAGE,
+                                           HTTP_EXIT_ERRORS,  HTTP_EXIT_INTERRUPTED};
+    unsigned i = 0;
+
+    while ((int)ranks[i] != status)
+        i++;
+    return i;
+}
+
+/* What is found after the run may be worse than what the run was judged. */
 static void
 add_status(struct http_run *run, int status)
 {
-    if (run->status == HTTP_EXIT_INTERRUPTED)
-        return;
-    if (run->status == HTTP_EXIT_OK || status == HTTP_EXIT_ERRORS)
+    if (rank(status) > rank((int)run->status))
         run->status = (enum http_exit)status;
 }
 
@@ -67,16 +74,32 @@ report(const struct http_command *command, struct http_run *run, FILE *out)
     return (int)run->status;
 }
 
+/* What would make a run of an hour useless is found before it. */
+static int
+check_files(const struct http_plan *plan)
+{
+    int status = http_output_check(plan, stderr);
+
+    if (status == HTTP_EXIT_OK && plan->baseline != NULL)
+        status = http_compare_check(plan->baseline, stderr);
+    return status;
+}
+
 static int
 load(const struct http_command *command)
 {
     static struct http_run run;
-    FILE *out = is_stdout_data(&command->plan) ? NULL : stdout;
-    int status;
+    FILE *out = http_output_uses_stdout(&command->plan) ? NULL : stdout;
+    int status = check_files(&command->plan);
 
-    /* The report counts what fails; a line of the log for each is for those who ask for it. */
+    if (status != HTTP_EXIT_OK)
+        return status;
+    /* There may be files to write when nobody reads the report any more. */
+    signal(SIGPIPE, SIG_IGN);
+    /* The report counts what fails, and we say what ends us; a line of the log for each is for
+     * those who ask for it. */
     if (getenv("SXE_LOG_LEVEL") == NULL)
-        sxe_log_set_level(SXE_LOG_ERROR);
+        sxe_log_set_level(SXE_LOG_FATAL);
     status = http_run(&run, &command->plan, out, stderr);
     if (status == 0)
         status = report(command, &run, out);
@@ -88,28 +111,40 @@ static int
 perform(const struct http_command *command)
 {
     switch (command->what) {
-    case HTTP_COMMAND_RUN:
-        return load(command);
     case HTTP_COMMAND_COMPARE:
         return http_compare_files(command->argv[0], command->argv[1], stdout, stderr);
     case HTTP_COMMAND_OVERLAY:
         return http_output_overlay(command->argc, command->argv, stdout, stderr);
     case HTTP_COMMAND_SELFTEST:
         return http_selftest(stdout, stderr);
+    case HTTP_COMMAND_RUN:
+        break;
     }
-    return HTTP_EXIT_USAGE;
+    return load(command);
+}
+
+/* "sxe-http ... | head -3" has what it wanted. */
+static bool
+is_reader_gone(void)
+{
+    struct pollfd reader = {.fd = STDOUT_FILENO};
+
+    return poll(&reader, 1, 0) == 1 && (reader.revents & POLLERR) != 0;
 }
 
 int
 main(int argc, char **argv)
 {
     struct http_command command;
-    int status = http_command_parse(&command, argc, argv);
+    int status;
 
+    /* A file that grows past its limit is an error of writing. */
+    signal(SIGXFSZ, SIG_IGN);
+    status = http_command_parse(&command, argc, argv);
     if (status < 0)
         status = perform(&command);
     http_command_free(&command);
-    if (fflush(stdout) != 0 || ferror(stdout)) {
+    if ((fflush(stdout) != 0 || ferror(stdout)) && !is_reader_gone()) {
         fprintf(stderr, "sxe-http: the report could not be written\n");
         return EXIT_FAILURE;
     }

@@ -2,8 +2,8 @@
  *
  * What: writes JSON (RFC 8259) as it goes, in no memory of its own. Place: output-json.c.
  *
- * Shape: one call a value; name is NULL inside an array. Values down to HTTP_JSON_WIDE deep stand on
- * a line each, what is inside them on one line, so that a person can read the file and diff it.
+ * Shape: one call a value; name is NULL inside an array. Values down to HTTP_JSON_WIDE deep stand
+ * on a line each, what is inside them on one line, so that a person can read the file and diff it.
  *
  * Any bytes make good JSON: what is no UTF-8 becomes U+FFFD, numbers that JSON has not become null.
  * "<" is written as \u003c, so that the text can stand inside an HTML script element.

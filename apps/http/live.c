@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "live.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,7 @@
 #define WIDTH_MAX   200u
 #define LINE_SIZE   (WIDTH_MAX * HTTP_SPARK_BYTES + 1)
 #define LINES       4u
+#define NOISE_S     0.01 /* by which wake-ups are late or early */
 #define BAR_COLUMNS 20u
 
 /* The counts of a look. */
@@ -42,17 +44,17 @@ struct http_live {
     struct http_histogram before; /* at the last full second, since the beginning */
 };
 
+/* Columns that may be filled: behind the last one a cursor may be in the next line. */
 static unsigned
 terminal_width(FILE *err)
 {
     struct winsize size = {0};
+    unsigned width = WIDTH;
 
-    if (ioctl(fileno(err), TIOCGWINSZ, &size) < 0 || size.ws_col == 0)
-        return WIDTH;
-    /* A cursor behind the last column may be in the next line. */
-    return size.ws_col < WIDTH_MIN   ? WIDTH_MIN
-           : size.ws_col > WIDTH_MAX ? WIDTH_MAX
-                                     : size.ws_col - 1u;
+    if (ioctl(fileno(err), TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+        width = size.ws_col;
+    width = width < WIDTH_MIN ? WIDTH_MIN : width;
+    return width < WIDTH_MAX ? width - 1 : WIDTH_MAX;
 }
 
 static bool
@@ -146,7 +148,7 @@ take_second(struct http_live *live, const struct http_result *sum, uint64_t now_
     return true;
 }
 
-/* How much of the run is done, 0 to 1; below 0: nobody knows. */
+/* How much of the run is done, 0 to 1; below 0: nobody knows, as in a search. */
 static double
 part_done(const struct http_plan *plan, const struct http_result *sum, uint64_t now_ns)
 {
@@ -154,7 +156,7 @@ part_done(const struct http_plan *plan, const struct http_result *sum, uint64_t 
 
     if (sum->started_ns == 0 || sum->started_ns > now_ns)
         return done;
-    if (plan->stop == HTTP_STOP_TIME)
+    if (plan->stop == HTTP_STOP_TIME && plan->find == NULL)
         done = (double)(now_ns - sum->started_ns) / (double)plan->duration_ns;
     else if (plan->stop == HTTP_STOP_TOTAL)
         done = (double)(sum->sent + http_result_skipped(sum)) / (double)plan->requests_max;
@@ -191,9 +193,10 @@ add_progress(char *line, const struct http_live *live, const struct http_result 
             live->plan->sockets);
         return;
     }
-    add(line, "%.0f s", elapsed_s);
+    add(line, "%.0f s", floor(elapsed_s + NOISE_S));
     if (done > 0)
-        add(line, ", %.0f %% done, %.0f s left", done * 100, elapsed_s / done - elapsed_s);
+        add(line, ", %.0f %% done, %.0f s left", done * 100,
+            ceil(fmax(elapsed_s / done - elapsed_s - NOISE_S, 0)));
 }
 
 static void
@@ -218,6 +221,8 @@ add_states(char *line, const struct http_result *sum)
     for (unsigned state = 0; state < HTTP_SOCKET_STATES; state++)
         if (sum->in_state[state] > 0)
             add(line, "  %s %llu", names[state], (unsigned long long)sum->in_state[state]);
+    if (sum->waiting > 0)
+        add(line, "  queries waiting %llu", (unsigned long long)sum->waiting);
 }
 
 /* ---- One line a second ---- */

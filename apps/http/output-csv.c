@@ -25,7 +25,7 @@ write_names(FILE *out)
 {
     static const char *const times[] = {"connect", "first_byte", "service", "response"};
 
-    fputs("trial,seconds,rate,offered,sent,carried,skipped,in_flight,late,errors", out);
+    fputs("trial,seconds,rate,offered,sent,carried,skipped,waiting,in_flight,late,errors", out);
 #define NAME(enumerator, text, name) "," name
     fputs(HTTP_EACH_END(NAME), out);
 #undef NAME
@@ -76,6 +76,7 @@ write_line(FILE *out, const struct http_result *result, const struct http_verdic
     write_count(out, result->sent);
     write_count(out, result->carried);
     write_count(out, http_result_skipped(result));
+    write_count(out, result->waiting);
     write_count(out, result->in_flight);
     write_count(out, result->late);
     write_count(out, http_result_errors(result));

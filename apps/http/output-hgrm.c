@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The text that HdrHistogram's outputPercentileDistribution writes, with five lines a half distance,
- * as wrk2's: response times in ms.
+ * The text that HdrHistogram's outputPercentileDistribution writes, with five lines a half
+ * distance, as wrk2's: response times in ms.
  */
 #include <math.h>
 
@@ -12,7 +12,7 @@
 #define SUB_BUCKETS      2048
 #define HISTOGRAM_HALVES 22
 
-/* The next level, in percent: each time the distance to 100 % has halved, steps are half as long. */
+/* The next level, in percent: whenever the distance to 100 % has halved, steps are half as long. */
 static double
 next_level(double level)
 {

@@ -66,8 +66,11 @@ load_run(const char *path, FILE *err)
     json_error_t error;
     json_t *run = json_load_file(path, 0, &error);
 
-    if (run == NULL)
-        fprintf(err, "sxe-http: %s, line %d: %s\n", path, error.line, error.text);
+    if (run == NULL && error.line < 0)
+        fprintf(err, "sxe-http: %s; give a file that sxe-http --json has written\n", error.text);
+    else if (run == NULL)
+        fprintf(err, "sxe-http: %s, line %d: %s; give a file that sxe-http --json has written\n",
+                path, error.line, error.text);
     else if (json_integer_value(json_object_get(run, "sxe_http")) != 1) {
         fprintf(err,
                 "sxe-http: %s: this is no result that this version can read; write one with "

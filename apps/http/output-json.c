@@ -90,6 +90,7 @@ write_timeline(struct http_json *json, const struct http_timeline *timeline)
 {
     http_json_open(json, "timeline", '{');
     http_json_number(json, "width_s", (double)timeline->width_ns / NS);
+    http_json_number(json, "offset_s", (double)timeline->offset_ns / NS);
     http_json_open(json, "slices", '[');
     for (unsigned i = 0; i < timeline->used; i++)
         write_slice(json, &timeline->slices[i]);
@@ -117,9 +118,11 @@ write_accounts(struct http_json *json, const struct http_result *result)
     http_json_count(json, "sent", result->sent);
     http_json_count(json, "carried", result->carried);
     write_counts(json, "skipped", skip_names, result->skipped, HTTP_SKIPS);
+    http_json_count(json, "waiting", result->waiting);
     write_counts(json, "ends", end_names, result->ends, HTTP_ENDS);
     http_json_count(json, "in_flight", result->in_flight);
     http_json_count(json, "late", result->late);
+    http_json_count(json, "resent", result->resent);
     http_json_count(json, "bytes_sent", result->bytes_sent);
     http_json_count(json, "bytes_received", result->bytes_received);
     if (result->first_bad_status != 0)
@@ -138,6 +141,7 @@ write_sockets(struct http_json *json, const struct http_result *result)
     write_counts(json, "unopened", unopened_names, result->unopened, HTTP_UNOPENEDS);
     http_json_number(json, "seconds", (double)result->connect_ns / NS);
     http_json_count(json, "reopened", result->reopened);
+    http_json_count(json, "not_reopened", result->not_reopened);
     http_json_count(json, "syn_retries", result->syn_retries);
     http_json_count(json, "retransmits", result->retransmits);
     http_json_close(json, '}');

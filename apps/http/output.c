@@ -54,23 +54,72 @@ write_file(const char *path, int (*write)(FILE *, const struct http_run *),
     return fclose(file) != 0 && error == 0 ? -errno : error;
 }
 
+#define FILES 5
+
+struct file {
+    const char *option;
+    const char *path;
+    int (*write)(FILE *, const struct http_run *);
+};
+
+static void
+list_files(struct file files[FILES], const struct http_plan *plan)
+{
+    files[0] = (struct file){"--json", plan->json, http_output_json};
+    files[1] = (struct file){"--csv", plan->csv, http_output_csv};
+    files[2] = (struct file){"--candles", plan->candles, http_output_candles};
+    files[3] = (struct file){"--hgrm", plan->hgrm, http_output_hgrm};
+    files[4] = (struct file){"--html", plan->html, http_output_html};
+}
+
+static bool
+is_stdout(const struct file *file)
+{
+    return file->path != NULL && strcmp(file->path, "-") == 0;
+}
+
+bool
+http_output_uses_stdout(const struct http_plan *plan)
+{
+    struct file files[FILES];
+    bool uses = false;
+
+    list_files(files, plan);
+    for (unsigned i = 0; i < FILES; i++)
+        uses |= is_stdout(&files[i]);
+    return uses;
+}
+
+int
+http_output_check(const struct http_plan *plan, FILE *err)
+{
+    struct file files[FILES];
+
+    list_files(files, plan);
+    for (unsigned i = 0; i < FILES; i++) {
+        FILE *file;
+
+        if (files[i].path == NULL || is_stdout(&files[i]))
+            continue;
+        file = fopen(files[i].path, "a");
+        if (file == NULL) {
+            fprintf(err, "sxe-http: %s %s cannot be written: %s; nothing was run\n",
+                    files[i].option, files[i].path, strerror(errno));
+            return HTTP_EXIT_USAGE;
+        }
+        fclose(file);
+    }
+    return HTTP_EXIT_OK;
+}
+
 int
 http_output_all(const struct http_run *run, FILE *err)
 {
-    const struct {
-        const char *option;
-        const char *path;
-        int (*write)(FILE *, const struct http_run *);
-    } files[] = {
-        {"--json", run->plan->json, http_output_json},
-        {"--csv", run->plan->csv, http_output_csv},
-        {"--candles", run->plan->candles, http_output_candles},
-        {"--hgrm", run->plan->hgrm, http_output_hgrm},
-        {"--html", run->plan->html, http_output_html},
-    };
+    struct file files[FILES];
     int status = HTTP_EXIT_OK;
 
-    for (unsigned i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+    list_files(files, run->plan);
+    for (unsigned i = 0; i < FILES; i++) {
         int error = files[i].path != NULL ? write_file(files[i].path, files[i].write, run) : 0;
 
         if (error < 0) {

@@ -13,6 +13,7 @@
 #ifndef HTTP_OUTPUT_H
 #define HTTP_OUTPUT_H
 
+#include <stdbool.h>
 #include <stdio.h>
 
 #include "run.h"
@@ -22,6 +23,13 @@ int http_output_csv(FILE *out, const struct http_run *run);
 int http_output_candles(FILE *out, const struct http_run *run);
 int http_output_hgrm(FILE *out, const struct http_run *run);
 int http_output_html(FILE *out, const struct http_run *run);
+
+/* Before a run: whether each file that the plan asks for can be written; what is in it stays. Says on
+ * err which cannot: 0 or HTTP_EXIT_USAGE. */
+int http_output_check(const struct http_plan *plan, FILE *err);
+
+/* Whether one of them is "-": then nothing for people goes to standard output. */
+bool http_output_uses_stdout(const struct http_plan *plan);
 
 /* All that the plan asks for; says on err what could not be written. 0 or HTTP_EXIT_ERRORS. */
 int http_output_all(const struct http_run *run, FILE *err);

@@ -7,7 +7,7 @@
 
 __extension__ typedef unsigned __int128 uint128;
 
-/* splitmix64: numbers that have nothing to do with one another from seeds that follow one another. */
+/* splitmix64: numbers that have nothing in common, from seeds that follow one another. */
 static uint64_t
 mixed(uint64_t *seed)
 {
@@ -128,6 +128,20 @@ http_pace_next(struct http_pace *pace)
     if (ns > (double)pace->last_ns)
         pace->last_ns = (uint64_t)llround(ns);
     return pace->last_ns;
+}
+
+uint64_t
+http_pace_skip(struct http_pace *pace, uint64_t before_ns)
+{
+    double area = area_at(pace, (double)before_ns / NS_A_SECOND - pace->start_s);
+    double step = pace->arrivals == HTTP_FIXED ? pace->stride : 1;
+    double number = ceil((area - pace->area) / step);
+
+    if (!(number > 0))
+        return 0;
+    number = fmin(number, 0x1p63);
+    pace->area += number * step;
+    return (uint64_t)number;
 }
 
 void

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: when queries arrive: the times of a Poisson or a fixed process at a rate that is constant or
- * a ramp. Place: the worker asks for the next arrival. Pure: no clock, no memory.
+ * What: when queries arrive: the times of a Poisson or a fixed process at a rate that is constant
+ * or a ramp. Place: the worker asks for the next arrival. Pure: no clock, no memory.
  *
  * Shape: arrivals are those of a process of rate 1 (one each 1, or each Exp(1)), put through the
  * inverse of the area under the rate. So a ramp is exact, and of N shards each has an N-th: of a
@@ -44,9 +44,13 @@ void http_pace_init(struct http_pace *pace, const struct http_plan *plan, unsign
  * is none, the rate is 0 from now on. */
 uint64_t http_pace_next(struct http_pace *pace);
 
-/* From at_ns on the rate, over all shards, is this and no ramp. An arrival that was given out already
- * stays; if it is later than at_ns, the new rate begins with it. Those that were due and not given out
- * yet still come. */
+/* Pass over those that come before that time, after the beginning, without giving them out, however
+ * many: their number. Poisson ones count as what is to be expected. */
+uint64_t http_pace_skip(struct http_pace *pace, uint64_t before_ns);
+
+/* From at_ns on the rate, over all shards, is this and no ramp. An arrival that was given out
+ * already stays; if it is later than at_ns, the new rate begins with it. Those that were due and
+ * not given out yet still come. */
 void http_pace_set_rate(struct http_pace *pace, uint64_t at_ns, double rate, unsigned shards);
 
 #endif

@@ -117,12 +117,16 @@ compose(struct http_replay *replay, const json_t *request, struct http_template 
     if (parts.method.length == 0 ||
         !take_fields(json_object_get(request, "headers"), pairs, &parts.pairs_number))
         return "it has no method, or fields without name and value";
-    kind = http_replay_kind(replay, parts.method, &wrong);
-    if (kind < 0)
-        return "it has one method too many";
     wrong = http_template_compose(template, replay->options, &parts);
+    if (wrong != NULL)
+        return wrong;
+    kind = http_replay_kind(replay, parts.method, &wrong);
+    if (kind < 0) {
+        http_template_free(template);
+        return "it has one method too many";
+    }
     template->kind = (uint16_t)kind;
-    return wrong;
+    return NULL;
 }
 
 /* NULL, or why no more entries can be taken. */

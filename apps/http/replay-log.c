@@ -120,8 +120,7 @@ is_sendable(const struct log_line *line)
     char head[HTTP_READER_ROOM];
     struct sxe_http_request_head request = {.method = line->method, .target = line->target};
 
-    return line->method.length > 0 &&
-           !(line->method.length == 7 && memcmp(line->method.base, "CONNECT", 7) == 0) &&
+    return line->method.length > 0 && !http_template_is_method(line->method, "CONNECT") &&
            sxe_http_request_write(&request, head, sizeof(head)) > 0;
 }
 

@@ -92,8 +92,7 @@ http_replay_kind(struct http_replay *replay, struct sxe_span method, const char 
                                               .is_literal = true};
     unsigned kind = 0;
 
-    while (kind < replay->kinds && (strlen(replay->names[kind]) != method.length ||
-                                    memcmp(replay->names[kind], method.base, method.length) != 0))
+    while (kind < replay->kinds && !http_template_is_method(method, replay->names[kind]))
         kind++;
     if (kind < replay->kinds)
         return (int)kind;
@@ -149,6 +148,8 @@ http_replay_refuse(struct http_replay *replay, struct sxe_span line)
         return;
     replay->bad_at = replay->lines;
     snprintf(replay->bad_text, sizeof(replay->bad_text), "%.*s", (int)line.length, line.base);
+    for (char *p = replay->bad_text; *p != '\0'; p++)
+        *p = (*p & 0x80) != 0 ? '?' : *p; /* it may be anything, and goes to a terminal */
 }
 
 /* ---- When it was read ---- */

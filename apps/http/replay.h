@@ -14,8 +14,8 @@
  * A kind is a method. A log is read line by line; of it remain 12 bytes a request, and each
  * different "GET /target" once.
  *
- * Limits: HTTP_REPLAY_MAX entries, what follows is left out and said; a line of 64 KiB. Bodies are in
- * HAR files only (postData.text); a log's POST is sent with an empty one. A log's second is its
+ * Limits: HTTP_REPLAY_MAX entries, what follows is left out and said; a line of 64 KiB. Bodies are
+ * in HAR files only (postData.text); a log's POST is sent with an empty one. A log's second is its
  * finest time: entries of one second are spread evenly over it.
  */
 #ifndef HTTP_REPLAY_H
@@ -28,7 +28,8 @@
 
 #define HTTP_REPLAY_MAX 10000000
 
-/* path "-" is stdin. NULL after saying on err what is wrong. speed is 1 for the log's own; 0: all are due at once. */
+/* path "-" is stdin. speed is 1 for the log's own; 0: all are due at once. authority and options
+ * are not needed any more when this returns. NULL after saying on err what is wrong. */
 struct http_requests *http_replay_new(const char *path, double speed, const char *authority,
                                       const struct http_template_options *options, FILE *err);
 void http_replay_free(struct http_requests *requests);

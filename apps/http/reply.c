@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "reply.h"
 
+#include <string.h>
+
 enum { BAD = -1, FIELDS_MAX = 100 };
 
 static void
@@ -26,11 +28,31 @@ begin_body(struct http_reply *reply, const struct sxe_http_parser *head)
     reply->status = head->status;
 }
 
+/* What a reply to HEAD means is its own. */
+static bool
+is_known(const struct http_reply *reply, const char *data, size_t length,
+         const struct http_reply_memo *memo)
+{
+    return reply->part == HTTP_REPLY_HEAD && !reply->is_to_head && memo->length > 0 &&
+           length >= memo->length && memcmp(data, memo->bytes, memo->length) == 0;
+}
+
+static void
+remember(const struct http_reply *reply, const struct sxe_http_parser *head, const char *data,
+         size_t length, struct http_reply_memo *memo)
+{
+    if (reply->is_to_head || length > sizeof(memo->bytes))
+        return;
+    memo->head = *head;
+    memo->length = length;
+    memcpy(memo->bytes, data, length);
+}
+
 /* Few heads come in pieces; those are read from their beginning again, so that no connection needs
  * memory for fields. */
 static ssize_t
 take_head(struct http_reply *reply, const char *data, size_t length,
-          struct http_reply_viewer *viewer)
+          struct http_reply_viewer *viewer, struct http_reply_memo *memo)
 {
     struct sxe_http_field fields[FIELDS_MAX];
     struct sxe_http_parser head;
@@ -49,6 +71,8 @@ take_head(struct http_reply *reply, const char *data, size_t length,
     begin_body(reply, &head);
     if (viewer != NULL)
         viewer->on_head(viewer, &head, data, (size_t)n);
+    if (memo != NULL)
+        remember(reply, &head, data, (size_t)n, memo);
     return n;
 }
 
@@ -76,14 +100,14 @@ take_chunked(struct http_reply *reply, const char *data, size_t length, struct s
 
 static ssize_t
 take_part(struct http_reply *reply, const char *data, size_t length,
-          struct http_reply_viewer *viewer)
+          struct http_reply_viewer *viewer, struct http_reply_memo *memo)
 {
     struct sxe_span body = {0};
     ssize_t n = 0;
 
     switch ((enum http_reply_part)reply->part) {
     case HTTP_REPLY_HEAD:
-        return take_head(reply, data, length, viewer);
+        return take_head(reply, data, length, viewer, memo);
     case HTTP_REPLY_COUNTED:
         n = take_counted(reply, data, length, &body);
         break;
@@ -102,14 +126,14 @@ take_part(struct http_reply *reply, const char *data, size_t length,
     return n;
 }
 
-ssize_t
-http_reply_view(struct http_reply *reply, const char *data, size_t length,
-                struct http_reply_viewer *viewer)
+static ssize_t
+take_parts(struct http_reply *reply, const char *data, size_t length,
+           struct http_reply_viewer *viewer, struct http_reply_memo *memo)
 {
     size_t taken = 0;
 
     while (taken < length) {
-        ssize_t n = take_part(reply, data + taken, length - taken, viewer);
+        ssize_t n = take_part(reply, data + taken, length - taken, viewer, memo);
 
         if (n < 0)
             return BAD;
@@ -121,7 +145,23 @@ http_reply_view(struct http_reply *reply, const char *data, size_t length,
 }
 
 ssize_t
-http_reply_scan(struct http_reply *reply, const char *data, size_t length)
+http_reply_view(struct http_reply *reply, const char *data, size_t length,
+                struct http_reply_viewer *viewer)
 {
-    return http_reply_view(reply, data, length, NULL);
+    return take_parts(reply, data, length, viewer, NULL);
+}
+
+ssize_t
+http_reply_scan(struct http_reply *reply, const char *data, size_t length,
+                struct http_reply_memo *memo)
+{
+    size_t head_length = 0;
+    ssize_t rest;
+
+    if (is_known(reply, data, length, memo)) {
+        head_length = memo->length;
+        begin_body(reply, &memo->head);
+    }
+    rest = take_parts(reply, data + head_length, length - head_length, NULL, memo);
+    return rest < 0 ? BAD : (ssize_t)head_length + rest;
 }

@@ -13,6 +13,9 @@
  *      |                  |              | peer's end    |
  *      `-------------> WHOLE <---------------------------'
  *
+ * A server's heads are mostly the same, byte for byte, and change once a second, with their Date.
+ * So the last one is kept, with what it meant; one that equals it in every byte means the same.
+ *
  * Limits: SXE_HTTP_LIMITS; the caller keeps as many bytes together as a head may have.
  */
 #ifndef HTTP_REPLY_H
@@ -38,6 +41,15 @@ struct http_reply {
     struct sxe_http_chunks chunks; /* private: of a CHUNKED one */
 };
 
+#define HTTP_REPLY_MEMO_MAX 1024
+
+/* The last head that was read, of any connection. All zero: none yet. */
+struct http_reply_memo {
+    struct sxe_http_parser head; /* private: what it meant */
+    size_t length;               /* private: 0: there is none */
+    char bytes[HTTP_REPLY_MEMO_MAX];
+};
+
 /* Who wants to see it: each head that is not of an interim response, whole, then each piece of the
  * body. data is where the head's offsets are from. */
 struct http_reply_viewer {
@@ -52,7 +64,8 @@ struct http_reply_viewer {
 ssize_t http_reply_view(struct http_reply *reply, const char *data, size_t length,
                         struct http_reply_viewer *viewer);
 
-/* The same without a viewer. */
-ssize_t http_reply_scan(struct http_reply *reply, const char *data, size_t length);
+/* The same without a viewer, and quick about a head that equals the last one. */
+ssize_t http_reply_scan(struct http_reply *reply, const char *data, size_t length,
+                        struct http_reply_memo *memo);
 
 #endif

@@ -51,6 +51,8 @@ struct http_requests {
     bool wants_replies;            /* ro, after begin() */
     uint64_t number;               /* ro: of a log that is replayed; 0: endless */
     const uint64_t *times_ns;      /* ro: [number] when each is due; NULL */
+    const char *ip; /* ro, after begin(): connect this worker there; NULL: the plan's */
+    uint16_t port;  /* ro: of that ip */
 
     /* In the worker process, shard of shards, before its first query; 0, or -errno after saying on
      * stderr what is wrong. */

@@ -5,12 +5,29 @@
 #include <string.h>
 
 /* What counts since the beginning, or since the mark. The rest is of the whole run or of now. */
-#define EACH_COUNT(X)                                                                    \
-    X(reopened)                                                                          \
-    X(retransmits) X(offered) X(sent) X(carried) X(late) X(bytes_sent) X(bytes_received) \
-        X(cpu_user_ns) X(cpu_system_ns) X(run_queue_ns) X(script_ns) X(script_calls)
+#define EACH_COUNT(X) \
+    X(reopened)       \
+    X(not_reopened)   \
+    X(resent)         \
+    X(retransmits)    \
+    X(offered)        \
+    X(sent)           \
+    X(carried)        \
+    X(late)           \
+    X(bytes_sent)     \
+    X(bytes_received) \
+    X(cpu_user_ns)    \
+    X(cpu_system_ns)  \
+    X(run_queue_ns)   \
+    X(script_ns)      \
+    X(script_calls)
 #define EACH_HISTOGRAM(X) \
-    X(first_byte) X(service) X(response) X(schedule_lag) X(timer_error) X(loop_lag)
+    X(first_byte)         \
+    X(service)            \
+    X(response)           \
+    X(schedule_lag)       \
+    X(timer_error)        \
+    X(loop_lag)
 
 static void
 add_counts(uint64_t *to, const uint64_t *counts, unsigned number)

@@ -111,8 +111,9 @@ struct http_slice {
 };
 
 struct http_timeline {
-    uint64_t width_ns; /* 0: nothing yet */
-    uint32_t used;     /* slices up to the last that has something */
+    uint64_t width_ns;  /* 0: nothing yet */
+    uint64_t offset_ns; /* so much of the first slice was before the mark, and is not in it */
+    uint32_t used;      /* slices up to the last that has something */
     struct http_slice slices[HTTP_SLICES];
 };
 
@@ -121,10 +122,13 @@ struct http_result {
     uint64_t sockets_wanted;
     uint64_t opened;
     uint64_t unopened[HTTP_UNOPENEDS];
-    uint64_t reopened;    /* connections made anew because the server ended one */
-    uint64_t syn_retries; /* connects whose first SYN was not answered: TCP_INFO */
-    uint64_t retransmits; /* segments, over all connections that were closed: TCP_INFO */
-    uint64_t connect_ns;  /* from the first connect until every socket is open or given up */
+    uint64_t reopened;     /* connections made anew because the server ended one */
+    uint64_t not_reopened; /* tries of that which failed */
+    uint64_t resent;       /* sent once more: their connection ended behind an earlier reply, as
+                              that had said it would; `sent` has them once */
+    uint64_t syn_retries;  /* connects whose first SYN was not answered: TCP_INFO */
+    uint64_t retransmits;  /* segments, over all connections that were closed: TCP_INFO */
+    uint64_t connect_ns;   /* from the first connect until every socket is open or given up */
     uint64_t in_state[HTTP_SOCKET_STATES]; /* now */
 
     /* Queries */
@@ -168,13 +172,13 @@ struct http_result {
 };
 
 /* Add the second to the first: counts and histograms are summed; started_ns is the earliest,
- * connect_ns and elapsed_ns the longest, and of the first_... that of the first result that has one.
- * Clients follow one another. */
+ * connect_ns and elapsed_ns the longest, first_... that of the first result that has one. Clients
+ * follow one another. */
 void http_result_add(struct http_result *to, const struct http_result *result);
 
-/* Leave what came since earlier, a copy of *result. What was in flight then is carried, and what was
- * waiting is offered. What is said of the opening of sockets stays that of the whole run, and so do
- * the extremes in by_client. */
+/* Leave what came since earlier, a copy of *result. What was in flight then is carried, and what
+ * was waiting is offered. What is said of the opening of sockets stays that of the whole run, and
+ * so do the extremes in by_client. */
 void http_result_subtract(struct http_result *result, const struct http_result *earlier);
 
 uint64_t http_result_skipped(const struct http_result *result); /* all kinds together */
@@ -185,17 +189,55 @@ const char *http_result_check(const struct http_result *result);
 
 /* ---- Time line ---- */
 
+/* The slice of at_ns after the start, to count in. It covers [from, from + width_ns), from being
+ * at_ns rounded down to width_ns; good until this is called again. */
+struct http_slice *http_timeline_slice(struct http_timeline *timeline, uint64_t at_ns);
+
+/* A query ended in that slice. In the header because it is called for each. */
+static inline void
+http_slice_ended(struct http_slice *slice, bool is_ok, uint64_t response_ns)
+{
+    /* Rounded up, so that a bucket's last us is no less than any time in it. */
+    uint64_t whole_us = response_ns / 1000 + (response_ns % 1000 > 0);
+    uint32_t us = whole_us < UINT32_MAX ? (uint32_t)whole_us : UINT32_MAX;
+    unsigned shift = us < 16 ? 0 : 28u - (unsigned)__builtin_clz(us);
+
+    slice->ok += is_ok;
+    slice->errors += !is_ok;
+    slice->buckets[shift * 8 + (us >> shift)]++;
+    if (us > slice->max_us)
+        slice->max_us = us;
+}
+
 /* What happened at_ns after the start; one call an event. */
-void http_timeline_offered(struct http_timeline *timeline, uint64_t at_ns);
-void http_timeline_sent(struct http_timeline *timeline, uint64_t at_ns);
-void http_timeline_ended(struct http_timeline *timeline, uint64_t at_ns, bool is_ok,
-                         uint64_t response_ns);
+static inline void
+http_timeline_offered(struct http_timeline *timeline, uint64_t at_ns)
+{
+    http_timeline_slice(timeline, at_ns)->offered++;
+}
+
+static inline void
+http_timeline_sent(struct http_timeline *timeline, uint64_t at_ns)
+{
+    http_timeline_slice(timeline, at_ns)->sent++;
+}
+
+static inline void
+http_timeline_ended(struct http_timeline *timeline, uint64_t at_ns, bool is_ok,
+                    uint64_t response_ns)
+{
+    http_slice_ended(http_timeline_slice(timeline, at_ns), is_ok, response_ns);
+}
+
 void http_timeline_add(struct http_timeline *to, const struct http_timeline *timeline);
 
 /* Leave what came since earlier, a copy of *timeline that was earlier_ns old; whole slices before
  * that time are taken out. */
 void http_timeline_subtract(struct http_timeline *timeline, const struct http_timeline *earlier,
                             uint64_t earlier_ns);
+
+/* Slices of a run that took so long: used, and those behind them in which nothing happened. */
+unsigned http_timeline_length(const struct http_timeline *timeline, uint64_t elapsed_ns);
 
 /* The response time that a fraction of the slice's replies did not exceed, at most 1/8 and 1 us too
  * long; 0 if there were none. */

@@ -18,6 +18,8 @@
 #define ANSWERED 0.98
 #define CHANCE   4.0 /* times the square root of the number */
 
+double http_find_rate_max = 1e6;
+
 struct find {
     struct http_run *run;
     struct http_parent *parent;
@@ -26,6 +28,7 @@ struct find {
     struct http_result *before; /* [workers]: their marks when the step's measuring began */
     struct http_result *delta;  /* [workers]: what they counted in the step */
     uint64_t longest_ns;        /* that a step may take */
+    double highest_rate;        /* that is tried */
     double missed_rate;         /* the lowest that did not hold */
     struct http_verdict missed; /* of the client, then */
 };
@@ -133,19 +136,21 @@ judge_step(struct find *find, struct http_step *step)
 {
     const struct http_result *workers[HTTP_WORKERS_MAX];
     const struct http_result *result = find->trial->result;
+    bool is_kept_up;
 
     for (unsigned i = 0; i < find->parent->number; i++)
         workers[i] = &find->delta[i];
     http_trial_sum(find->parent, find->trial, workers);
+    is_kept_up = is_answered(find, step->rate);
     step->achieved = find->trial->figures[HTTP_FIGURE_RATE];
     step->p50_ns = http_histogram_quantile(&result->response, 0.5);
     step->p90_ns = http_histogram_quantile(&result->response, 0.9);
     step->p99_ns = http_histogram_quantile(&result->response, 0.99);
     step->p999_ns = http_histogram_quantile(&result->response, 0.999);
     step->figure = http_threshold_figure(&find->condition, result);
-    step->holds = http_threshold_holds(&find->condition, result, &step->is_told) &&
-                  is_answered(find, step->rate);
-    if (!step->holds && step->rate <= find->missed_rate) {
+    step->holds = http_threshold_holds(&find->condition, result, &step->is_told) && is_kept_up;
+    step->is_told = step->is_told || !is_kept_up;
+    if (step->is_told && !step->holds && step->rate <= find->missed_rate) {
         find->missed_rate = step->rate;
         find->missed = find->trial->verdict;
     }
@@ -186,6 +191,28 @@ blame_client(const struct find *find, struct http_verdict *verdict)
     http_verdict_add(verdict, &blamed);
 }
 
+/* What a worker cannot send says nothing about the server. */
+static void
+say_if_highest(const struct find *find)
+{
+    http_parent_show(find->parent, false);
+    if (find->run->found_rate >= find->highest_rate)
+        fprintf(find->parent->err,
+                "sxe-http: --find ends at %.0f/s, more than %u worker%s can be asked for; to see "
+                "whether more holds, use more (-t)\n",
+                find->highest_rate, find->parent->number, find->parent->number == 1 ? "" : "s");
+}
+
+static void
+begin_lower(const struct find *find, double rate)
+{
+    if (rate > find->highest_rate)
+        fprintf(find->parent->err,
+                "sxe-http: --find begins at %.0f/s and not at %.0f/s, which the workers cannot "
+                "send; use a lower -R, or more workers (-t)\n",
+                find->highest_rate, rate);
+}
+
 static int
 by_rate(const void *a, const void *b)
 {
@@ -203,7 +230,8 @@ search(struct http_parent *parent, uint64_t start_ns, void *user)
     double rate;
 
     http_workers_await(parent, HTTP_MESSAGE_DONE, start_ns);
-    while ((rate = http_search_next(run->steps, run->steps_number, parent->plan->rate)) > 0) {
+    while ((rate = http_search_next(run->steps, run->steps_number, parent->plan->rate,
+                                    find->highest_rate)) > 0) {
         struct http_step *step = &run->steps[run->steps_number];
 
         step->rate = rate;
@@ -214,6 +242,7 @@ search(struct http_parent *parent, uint64_t start_ns, void *user)
         run->steps_number++;
     }
     run->found_rate = http_search_found(run->steps, run->steps_number);
+    say_if_highest(find);
     blame_client(find, &find->trial->verdict);
     qsort(run->steps, run->steps_number, sizeof(run->steps[0]), by_rate);
     return run->steps_number > 0;
@@ -227,7 +256,8 @@ http_find(struct http_parent *parent, struct http_run *run)
     struct find find = {.run = run,
                         .parent = parent,
                         .trial = &run->trials[0],
-                        .missed_rate = INFINITY,
+                        .highest_rate = http_find_rate_max * plan->workers,
+                        .missed_rate = HUGE_VAL,
                         .longest_ns =
                             plan->stop == HTTP_STOP_TIME ? plan->duration_ns : HTTP_STEP_NS};
     int error = -1;
@@ -240,6 +270,7 @@ http_find(struct http_parent *parent, struct http_run *run)
     endless.duration_ns = FOREVER_NS;
     endless.warmup_ns = 0;
     parent->plan = &endless;
+    begin_lower(&find, endless.rate);
     find.before = http_results_map(plan->workers, false);
     find.delta = http_results_map(plan->workers, false);
     if (find.before != NULL && find.delta != NULL)

@@ -2,6 +2,7 @@
 #include "run-private.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdarg.h>
 #include <string.h>
@@ -10,6 +11,28 @@
 #include <unistd.h>
 
 #include "sxe-time.h"
+
+/* A terminal that goes away is an interrupt too, but not under nohup(1). */
+static bool
+is_hangup_ignored(void)
+{
+    struct sigaction action;
+
+    return sigaction(SIGHUP, NULL, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
+/* A CPU that sleeps takes some 30 us to wake, which would be in every latency of a run with a rate.
+ * While this is open none sleeps deeply (the kernel's PM QoS; cyclictest does the same). Who may not
+ * open it measures as exactly as the machine allows. */
+static int
+keep_awake(const struct http_plan *plan)
+{
+    static const int32_t none_us = 0;
+    int fd = plan->model == HTTP_CLOSED ? -1 : open("/dev/cpu_dma_latency", O_WRONLY | O_CLOEXEC);
+
+    (void)!write(fd, &none_us, sizeof(none_us));
+    return fd;
+}
 
 int
 http_parent_open(struct http_parent *parent, const struct http_plan *plan, FILE *out, FILE *err)
@@ -29,6 +52,8 @@ http_parent_open(struct http_parent *parent, const struct http_plan *plan, FILE 
     sigaddset(&mask, SIGINT);
     sigaddset(&mask, SIGTERM);
     sigaddset(&mask, SIGCHLD);
+    if (!is_hangup_ignored())
+        sigaddset(&mask, SIGHUP);
     parent->signals = signalfd(-1, &mask, SFD_NONBLOCK | SFD_CLOEXEC);
     if (parent->signals < 0) {
         error = -errno;
@@ -38,6 +63,7 @@ http_parent_open(struct http_parent *parent, const struct http_plan *plan, FILE 
     /* Whoever started us may ignore it, and then no process could be waited for. */
     signal(SIGCHLD, SIG_DFL);
     sigprocmask(SIG_BLOCK, &mask, &parent->mask_before);
+    parent->awake = keep_awake(plan);
     return 0;
 }
 
@@ -46,16 +72,20 @@ http_parent_close(struct http_parent *parent)
 {
     sigprocmask(SIG_SETMASK, &parent->mask_before, NULL);
     close(parent->signals);
+    close(parent->awake);
     http_results_unmap(parent->sum, 1);
 }
 
 void
 http_parent_show(struct http_parent *parent, bool is_shown)
 {
+    bool is_terminal = isatty(fileno(parent->err)) == 1;
+
     http_live_delete(parent->live);
     parent->live = NULL;
-    if (is_shown)
-        parent->live = http_live_new(parent->plan, parent->err, isatty(fileno(parent->err)) == 1);
+    /* A search has a line a step; two kinds of lines are too many. */
+    if (is_shown && (is_terminal || parent->plan->find == NULL))
+        parent->live = http_live_new(parent->plan, parent->err, is_terminal);
     parent->look_ns = parent->live != NULL ? sxe_time_ns() : HTTP_NEVER;
 }
 
@@ -83,6 +113,11 @@ take_signals(struct http_parent *parent)
         } else {
             http_workers_kill(parent);
         }
+    }
+    /* Whatever is wrong with it, those that have ended must not be waited for. */
+    if (errno != EAGAIN) {
+        http_workers_reap(parent);
+        http_server_reap(parent);
     }
 }
 

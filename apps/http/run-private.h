@@ -47,8 +47,9 @@ struct http_parent {
     struct http_live *live;  /* NULL: not shown now */
     struct http_result *sum; /* of the workers, for the live view */
     uint64_t look_ns;        /* the next one; HTTP_NEVER */
-    int signals;             /* signalfd: SIGINT, SIGTERM, SIGCHLD */
+    int signals;             /* signalfd: SIGINT, SIGTERM, SIGHUP, SIGCHLD */
     sigset_t mask_before;
+    int awake; /* keeps the CPUs from sleeping deeply; -1 */
     unsigned interrupts;
     bool has_failed;            /* said why; the exit status is 1 */
     bool is_stopping;           /* the workers of this trial were told to stop */
@@ -109,6 +110,7 @@ extern uint64_t http_server_stop_ns;
 /* Start the plan's server, if there is one, and wait until it accepts. 0, or -1: interrupted, or
  * after saying why. */
 int http_server_start(struct http_parent *parent);
+const char *http_server_where(const struct http_plan *plan); /* "[::1]:8000", a path; static */
 void http_server_reap(struct http_parent *parent); /* SIGCHLD came: it must not have ended */
 void http_server_stop(struct http_parent *parent);
 
@@ -132,11 +134,17 @@ void http_trial_sum(struct http_parent *parent, struct http_trial *trial,
 #define HTTP_STEP_NS     UINT64_C(10000000000) /* the longest that a rate is measured, without -d */
 #define HTTP_STEP_MIN_NS UINT64_C(1000000000)  /* the shortest */
 
+/* The highest rate that is asked of a worker: no process sends so many, and one that has to count
+ * still more arrivals has no time for its sockets. Less in tests. */
+extern double http_find_rate_max;
+
 /* Fills the run's steps, found_rate and only trial. 0 or -1 as http_trial_run. */
 int http_find(struct http_parent *parent, struct http_run *run);
 
-/* The rate to try after these steps, in the order in which they were tried; 0: the search is over. */
-double http_search_next(const struct http_step *steps, unsigned number, double start);
+/* The rate to try after these steps, in the order in which they were tried, none above the highest;
+ * 0: the search is over. */
+double http_search_next(const struct http_step *steps, unsigned number, double start,
+                        double highest);
 
 /* The highest that held below all that did not; 0: none. */
 double http_search_found(const struct http_step *steps, unsigned number);

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <netdb.h>
 #include <poll.h>
+#include <spawn.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -91,31 +92,49 @@ does_accept(const struct http_plan *plan)
 
 /* ---- The process ---- */
 
-/* A group of its own, so that all that the command starts is ended with it, and Ctrl-C is ours. What
- * it prints goes to stderr: stdout is for data. */
-static _Noreturn void
-be_server(const struct http_parent *parent)
+/* A group of its own, so that all that the command starts is ended with it, and Ctrl-C is ours; so
+ * are the signals that http.c ignores. What it prints goes to stderr: stdout is for data. 0 or an errno. */
+static int
+spawn(struct http_parent *parent)
 {
-    int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    char shell[] = "sh";
+    char option[] = "-c";
+    char *arguments[] = {shell, option, (char *)(uintptr_t)parent->plan->server_cmd, NULL};
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    sigset_t ours;
+    int error;
 
-    setpgid(0, 0);
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    dup2(nothing, STDIN_FILENO);
-    dup2(STDERR_FILENO, STDOUT_FILENO);
-    sigprocmask(SIG_SETMASK, &parent->mask_before, NULL);
-    execl("/bin/sh", "sh", "-c", parent->plan->server_cmd, (char *)NULL);
-    _exit(127);
+    sigemptyset(&ours);
+    sigaddset(&ours, SIGPIPE);
+    sigaddset(&ours, SIGXFSZ);
+    posix_spawnattr_init(&attributes);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK |
+                                              POSIX_SPAWN_SETSIGDEF);
+    posix_spawnattr_setpgroup(&attributes, 0);
+    posix_spawnattr_setsigmask(&attributes, &parent->mask_before);
+    posix_spawnattr_setsigdefault(&attributes, &ours);
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO);
+    error = posix_spawn(&parent->server, "/bin/sh", &actions, &attributes, arguments, environ);
+    posix_spawn_file_actions_destroy(&actions);
+    posix_spawnattr_destroy(&attributes);
+    if (error != 0)
+        parent->server = 0;
+    return error;
 }
 
-static const char *
-where(const struct http_plan *plan)
+const char *
+http_server_where(const struct http_plan *plan)
 {
     static char text[160];
+    bool is_ipv6 = strchr(plan->ip, ':') != NULL;
 
     if (plan->unix_path != NULL)
         snprintf(text, sizeof(text), "%s", plan->unix_path);
     else
-        snprintf(text, sizeof(text), "%s port %u", plan->ip, plan->port);
+        snprintf(text, sizeof(text), is_ipv6 ? "[%s]:%u" : "%s:%u", plan->ip, plan->port);
     return text;
 }
 
@@ -152,7 +171,7 @@ await_accept(struct http_parent *parent)
         if (now_ns >= end_ns) {
             http_parent_fail(parent,
                              "the server of --server-cmd does not accept at %s after %.3g s",
-                             where(parent->plan), (double)http_server_start_ns / 1e9);
+                             http_server_where(parent->plan), (double)http_server_start_ns / 1e9);
             return -1;
         }
         http_parent_turn(parent, now_ns + TRY_NS);
@@ -163,44 +182,51 @@ await_accept(struct http_parent *parent)
 int
 http_server_start(struct http_parent *parent)
 {
+    int error;
+
     if (parent->plan->server_cmd == NULL)
         return 0;
     if (fail_if_in_use(parent) < 0)
         return -1;
+    /* What its shell leaves behind becomes our child, and can be waited for. */
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
     fflush(NULL);
-    parent->server = fork();
-    if (parent->server == 0)
-        be_server(parent);
-    if (parent->server < 0) {
-        parent->server = 0;
-        http_parent_fail(parent, "cannot start --server-cmd: %s", strerror(errno));
-        return -1;
-    }
-    /* Both do it, so that it is done whoever comes first. */
-    setpgid(parent->server, parent->server);
-    return await_accept(parent);
+    error = spawn(parent);
+    if (error == 0)
+        return await_accept(parent);
+    http_parent_fail(parent, "cannot start --server-cmd: %s", strerror(error));
+    return -1;
 }
 
-/* Whether it has ended; it is not waited for, so that its group's number stays taken. */
+/* Wait for what has ended of its group, until nothing is left of it: true. *status becomes the
+ * leader's. While one of them lives the port is taken. */
 static bool
-has_ended(pid_t pid, siginfo_t *info)
+bury_group(pid_t server, int options, int *status)
 {
-    memset(info, 0, sizeof(*info));
-    return waitid(P_PID, (id_t)pid, info, WEXITED | WNOHANG | WNOWAIT) < 0 || info->si_pid == pid;
+    int one_status;
+    pid_t pid;
+
+    while ((pid = waitpid(-server, &one_status, options)) > 0) {
+        if (pid == server)
+            *status = one_status;
+    }
+    return pid < 0;
 }
 
 void
 http_server_reap(struct http_parent *parent)
 {
-    siginfo_t info;
     pid_t server = parent->server;
+    siginfo_t info = {0};
     int status = 0;
 
-    if (server == 0 || !has_ended(server, &info))
+    /* Its number is the group's, so it stays until the group is gone. */
+    if (server == 0 ||
+        (waitid(P_PID, (id_t)server, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == 0))
         return;
-    kill(-server, SIGKILL);
-    waitpid(server, &status, 0);
     parent->server = 0;
+    kill(-server, SIGKILL);
+    bury_group(server, 0, &status);
     http_parent_fail(parent, "the server of --server-cmd (process %d) %s", (int)server,
                      http_wait_text(status));
 }
@@ -210,15 +236,16 @@ http_server_stop(struct http_parent *parent)
 {
     uint64_t end_ns = sxe_time_ns() + http_server_stop_ns;
     pid_t server = parent->server;
-    siginfo_t info;
+    int status;
 
     if (server == 0)
         return;
     /* Nobody is told of its end any more. */
     parent->server = 0;
     kill(-server, SIGTERM);
-    while (!has_ended(server, &info) && sxe_time_ns() < end_ns)
+    while (!bury_group(server, WNOHANG, &status)) {
+        if (sxe_time_ns() >= end_ns)
+            kill(-server, SIGKILL);
         http_parent_turn(parent, sxe_time_ns() + TRY_NS);
-    kill(-server, SIGKILL);
-    waitpid(server, NULL, 0);
+    }
 }

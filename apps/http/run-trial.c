@@ -26,6 +26,28 @@ hint_at_limit(FILE *err, const struct http_result *result)
             (unsigned long long)limit.rlim_max);
 }
 
+/* None of them opened, and not for lack of something of the client's. */
+static void
+hint_at_server(const struct http_parent *parent, const struct http_result *result)
+{
+    const char *where = http_server_where(parent->plan);
+
+    if (result->opened > 0 || parent->is_stopping)
+        return;
+    if (result->unopened[HTTP_UNOPENED_REFUSED] > 0)
+        fprintf(parent->err,
+                "sxe-http: no socket could be opened (refused): does a server listen on %s?\n",
+                where);
+    else if (result->unopened[HTTP_UNOPENED_TIMED_OUT] > 0)
+        fprintf(parent->err,
+                "sxe-http: no socket could be opened (timed out): is %s the right address, and may "
+                "you connect there?\n",
+                where);
+    else if (result->unopened[HTTP_UNOPENED_OTHER] > 0)
+        fprintf(parent->err, "sxe-http: no socket could be opened (%s): is %s right?\n",
+                strerror(result->first_error), where);
+}
+
 static void
 say_sockets(struct http_parent *parent)
 {
@@ -37,6 +59,7 @@ say_sockets(struct http_parent *parent)
         fflush(parent->out);
     }
     hint_at_limit(parent->err, parent->sum);
+    hint_at_server(parent, parent->sum);
 }
 
 /* The workers have opened what they can; false: that is all that there will be. */
@@ -94,6 +117,9 @@ http_trial_sum(struct http_parent *parent, struct http_trial *trial,
         http_result_add(trial->result, workers[i]);
     trial->result->interrupted = parent->interrupts > 0;
     http_verdict_judge(&trial->verdict, parent->plan, trial->result, workers, parent->number);
+    /* There is nothing to suspect: it is an error. */
+    if (trial->result->opened == 0)
+        trial->verdict.number = 0;
     http_result_figures(trial->result, trial->figures);
     open = http_result_check(trial->result);
     if (open != NULL)
@@ -140,7 +166,7 @@ http_trial_run(struct http_parent *parent, struct http_trial *trial, bool is_fir
 
     trial->result = http_results_map(1, false);
     if (trial->result == NULL) {
-        http_parent_fail(parent, "no memory for a result");
+        http_parent_fail(parent, "no memory for a result; see what is limited (ulimit -a)");
         return -1;
     }
     if (http_server_start(parent) == 0) {

@@ -78,7 +78,9 @@ http_workers_start(struct http_parent *parent)
     for (unsigned i = 0; i < number && error == 0; i++)
         error = fork_worker(parent, i);
     if (error < 0)
-        http_parent_fail(parent, "cannot start %u worker processes: %s", number, strerror(-error));
+        http_parent_fail(parent,
+                         "cannot start %u worker process%s: %s; see what is limited (ulimit -a)",
+                         number, number == 1 ? "" : "es", strerror(-error));
     return error < 0 ? -1 : 0;
 }
 
@@ -117,11 +119,20 @@ http_workers_kill(struct http_parent *parent)
     }
 }
 
+static const char *
+advice(int error)
+{
+    if (error == ENOMEM)
+        return "; use fewer sockets (-c), or more workers (-t), so that each has fewer";
+    return error == EMFILE ? "; allow more open files (ulimit -n)" : "";
+}
+
 static void
 hear_ready(struct http_parent *parent, const struct http_message *message)
 {
     if (message->error != 0 && !parent->has_failed)
-        http_parent_fail(parent, "cannot start: %s", strerror(message->error));
+        http_parent_fail(parent, "cannot start: %s%s", strerror(message->error),
+                         advice(message->error));
 }
 
 void

@@ -55,7 +55,7 @@ planned_trials(const struct http_plan *plan)
     unsigned number = plan->trials > 1 ? plan->trials : 1;
 
     if (plan->until_ci > 0) {
-        number = plan->trials_max;
+        number = plan->trials_max > HTTP_TRIALS_MIN ? plan->trials_max : HTTP_TRIALS_MIN;
     } else if (plan->aa) {
         number = number < HTTP_TRIALS_MIN ? HTTP_TRIALS_MIN : number;
         number *= 2;
@@ -198,7 +198,8 @@ http_run(struct http_run *run, const struct http_plan *plan, FILE *out, FILE *er
     run->plan = plan;
     error = begin(run, &parent, out, err);
     if (error < 0) {
-        fprintf(err, "sxe-http: cannot start: %s\n", strerror(-error));
+        fprintf(err, "sxe-http: cannot start: %s; see what is limited (ulimit -a)\n",
+                strerror(-error));
         return HTTP_EXIT_ERRORS;
     }
     describe(run, out);

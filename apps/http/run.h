@@ -13,8 +13,9 @@
  *         judge               verdict.h, threshold.h
  *       sum over the trials   for the percentiles; intervals over the trials for the figures
  *
- * A worker that dies is an error that says how; what the others counted is reported. SIGINT and
- * SIGTERM end the run, and what was done is reported as interrupted.
+ * A worker that dies is an error that says how; what the others counted is reported. SIGINT,
+ * SIGTERM and SIGHUP end the run, and what was done is reported as interrupted; a second one kills
+ * the workers.
  *
  * Limits: HTTP_TRIALS_MAX trials, HTTP_STEPS_MAX rates that a search tries.
  */
@@ -29,8 +30,9 @@
 #include "stats.h"
 #include "verdict.h"
 
-/* Where several are true: interrupted, errors, suspect, threshold. A threshold that a suspect client
- * missed may be the client's fault. With a threshold on errors, that decides about those of queries. */
+/* Where several are true: interrupted, errors, suspect, threshold. A threshold that a suspect
+ * client missed may be the client's fault. With a threshold on errors, that decides about those of
+ * queries. */
 enum http_exit {
     HTTP_EXIT_OK = 0,
     HTTP_EXIT_ERRORS = 1, /* of any query or socket; no query was ok; a worker or the server died */

@@ -167,9 +167,9 @@ push_numbered(lua_State *L, int index, uint64_t n)
 }
 
 static void
-push_field(lua_State *L, int table, const char *name, uint64_t n)
+push_field(lua_State *L, int table, const char *where, const char *name, uint64_t n)
 {
-    if (lua_getfield(L, table, name) != LUA_TNIL) {
+    if (read_field(L, table, where, name, LUA_TSTRING)) {
         push_numbered(L, -1, n);
         lua_remove(L, -2);
     }
@@ -207,10 +207,10 @@ make_fixed(lua_State *L, int table, const char *where, uint64_t n)
     const char *why = "it is not whole";
     size_t length;
 
-    push_field(L, table, "method", n);
-    push_field(L, table, "path", n);
+    push_field(L, table, where, "method", n);
+    push_field(L, table, where, "path", n);
     push_headers(L, table, where, n);
-    push_field(L, table, "body", n);
+    push_field(L, table, where, "body", n);
     http_wrk_format(L);
     fixed.bytes = lua_tolstring(L, -1, &length);
     fixed.length = (unsigned)length;
@@ -353,7 +353,11 @@ begin(struct http_requests *requests, unsigned shard, unsigned shards, uint64_t 
     scenario->run = 0;
     for (unsigned i = 0; i < requests->kinds; i++)
         scenario->kinds[i].sent = 0;
-    return http_script_seed(script, seed) ? 0 : -EINVAL;
+    if (!http_script_seed(script, seed)) {
+        http_script_fail(script);
+        return -EINVAL;
+    }
+    return 0;
 }
 
 bool

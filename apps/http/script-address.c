@@ -4,7 +4,6 @@
 #include <lauxlib.h>
 #include <netdb.h>
 #include <netinet/in.h>
-#include <stdint.h>
 #include <string.h>
 #include <sys/time.h>
 #include <unistd.h>

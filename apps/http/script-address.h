@@ -9,6 +9,7 @@
 #define HTTP_SCRIPT_ADDRESS_H
 
 #include <lua.h>
+#include <stdint.h>
 #include <sys/socket.h>
 
 #define HTTP_ADDRESS_PATIENCE_S 5

@@ -39,7 +39,8 @@ struct http_lua {
 /* What calls took. */
 struct http_lua_cost {
     uint64_t calls;
-    uint64_t ns;
+    uint64_t ns;       /* of CPU time */
+    uint64_t clock_ns; /* private: what reading the clock takes of that */
 };
 
 /* With Lua's libraries. NULL: no memory, and err says so. path is borrowed, NULL is allowed to
@@ -71,11 +72,11 @@ void http_lua_watch_coroutine(lua_State *L);
 
 extern unsigned http_lua_patience_ms; /* 5000; tests have less */
 
-/* A whole file, which the caller frees; a first line that begins with # becomes a comment. NULL, and
- * err says why. */
+/* A whole file, which the caller frees. NULL, and err says why. */
 char *http_lua_read_file(const char *path, size_t *length, FILE *err);
 
-/* Body of a call: run the text; the value that it returns is then http_lua_push_result. */
+/* Body of a call: run the text, without a first line that begins with #; what it returns is then
+ * http_lua_push_result. */
 struct http_lua_chunk {
     const char *path;
     const char *bytes;

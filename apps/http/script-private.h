@@ -43,6 +43,7 @@ struct http_script {
     struct http_requests requests; /* first: a script is one */
     struct http_script_options options;
     FILE *err;
+    int diverted;                   /* what stdout is while it goes to stderr; -1: it does not */
     struct http_lua *parent;        /* the state for setup() and done(), or of the scenario */
     struct http_lua **lua;          /* [options.workers]; of a scenario NULL */
     struct http_script_slot *slots; /* [options.workers] */
@@ -55,6 +56,7 @@ struct http_script {
     struct http_lua *own; /* its state; NULL in the parent */
     unsigned shard;
     bool is_stopped; /* thread:stop(), or an error */
+    char ip[64];     /* of requests.ip */
     struct http_lua_cost requesting;
     struct http_lua_cost replying;
     int anchor;        /* in the registry: what keeps bytes alive */

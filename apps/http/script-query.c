@@ -35,7 +35,7 @@ http_script_query(const char *bytes, size_t length, bool *is_head, const char **
 {
     struct sxe_http_field fields[FIELDS_MAX];
     struct sxe_http_parser parser;
-    ssize_t body = 0;
+    ssize_t body;
     int head;
 
     *is_head = length > 5 && memcmp(bytes, "HEAD ", 5) == 0;
@@ -47,11 +47,9 @@ http_script_query(const char *bytes, size_t length, bool *is_head, const char **
     }
     bytes += head;
     length -= (size_t)head;
-    if (parser.body == SXE_HTTP_BODY_LENGTH)
-        body = parser.length <= length ? (ssize_t)parser.length : 0;
-    else if (parser.body == SXE_HTTP_BODY_CHUNKED)
+    if (parser.body == SXE_HTTP_BODY_CHUNKED) {
         body = chunked_length(bytes, length, why);
-    if (body < 0)
-        return -1;
-    return parser.body == SXE_HTTP_BODY_NONE || body > 0 || parser.length == 0 ? head + body : 0;
+        return body > 0 ? head + body : body;
+    }
+    return parser.length <= length ? head + (ssize_t)parser.length : 0;
 }

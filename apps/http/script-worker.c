@@ -107,9 +107,8 @@ take_query(struct http_script *script, struct http_query *query)
         length = (ssize_t)left;
     } else if ((size_t)length < left) {
         note(script,
-             "several requests; they are sent one by one: --depth says how many of them may "
-             "be ahead of their replies",
-             "");
+             "several requests; they are sent one by one, --pipeline says how many ahead of",
+             " their replies");
     }
     *query = (struct http_query){.bytes = bytes,
                                  .length = (unsigned)length,

@@ -39,11 +39,13 @@ put_text(lua_State *L, const char *text)
 static void
 put_value(lua_State *L, int index)
 {
+    bool is_text = lua_type(L, index) == LUA_TSTRING;
     size_t length;
-    const char *text = luaL_tolstring(L, index, &length);
+    const char *text =
+        is_text ? lua_tolstring(L, index, &length) : luaL_tolstring(L, index, &length);
 
     http_lua_put(L, text, length);
-    lua_pop(L, 1);
+    lua_pop(L, is_text ? 0 : 1);
 }
 
 static void
@@ -66,6 +68,9 @@ static bool
 push_header(lua_State *L, int headers, const char *name)
 {
     headers = lua_absindex(L, headers);
+    if (lua_getfield(L, headers, name) != LUA_TNIL)
+        return true;
+    lua_pop(L, 1);
     for (lua_pushnil(L); lua_next(L, headers) != 0; lua_pop(L, 1)) {
         if (is_named(L, -2, name)) {
             lua_remove(L, -2);
@@ -183,14 +188,15 @@ set_text(lua_State *L, const char *name, const char *text)
     lua_setfield(L, -2, name);
 }
 
-/* Into the table at the top: a name that comes again makes its value a list. */
+/* Into the table at the top: a name that comes again makes its value a list. "Name:" has none. */
 static void
 add_header(lua_State *L, const char *field)
 {
     const char *colon = strchr(field, ':');
+    const char *value = colon == NULL ? "" : colon + 1 + strspn(colon + 1, " \t");
     int headers = lua_gettop(L);
 
-    if (colon == NULL)
+    if (*value == '\0')
         return;
     lua_pushlstring(L, field, (size_t)(colon - field));
     lua_pushvalue(L, -1);
@@ -199,7 +205,7 @@ add_header(lua_State *L, const char *field)
         lua_insert(L, -2);
         lua_rawseti(L, -2, 1);
     }
-    lua_pushstring(L, colon + 1 + strspn(colon + 1, " \t"));
+    lua_pushstring(L, value);
     if (lua_type(L, -2) == LUA_TTABLE) {
         lua_rawseti(L, -2, (lua_Integer)lua_rawlen(L, -2) + 1);
     } else {

@@ -1,25 +1,70 @@
 /* SPDX-License-Identifier: MIT */
 #include "script.h"
 
+#include <fcntl.h>
 #include <netdb.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "script-private.h"
 #include "script-wrk.h"
 
+/* ---- Standard output ---- */
+
+/* Where stdout is for data, what a script and what it starts print goes to stderr. */
+static void
+divert_stdout(struct http_script *script)
+{
+    fflush(stdout);
+    script->diverted = -1;
+    if (script->options.is_stdout_data)
+        script->diverted = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    if (script->diverted >= 0)
+        dup2(STDERR_FILENO, STDOUT_FILENO);
+}
+
+/* What it did not flush, the worker, or each worker again, would write elsewhere. */
+static void
+restore_stdout(struct http_script *script)
+{
+    fflush(stdout);
+    if (script->diverted < 0)
+        return;
+    dup2(script->diverted, STDOUT_FILENO);
+    close(script->diverted);
+    script->diverted = -1;
+}
+
 /* ---- In a worker ---- */
+
+/* thread.addr, if setup() has set it. */
+static void
+set_address(struct http_script *script)
+{
+    const struct http_address *address = &script->addresses[script->shard];
+    char port[NI_MAXSERV];
+
+    script->requests.ip = NULL;
+    if (getnameinfo((const struct sockaddr *)&address->storage, address->length, script->ip,
+                    sizeof(script->ip), port, sizeof(port), NI_NUMERICHOST | NI_NUMERICSERV) == 0) {
+        script->requests.ip = script->ip;
+        script->requests.port = (uint16_t)strtoul(port, NULL, 10);
+    }
+}
 
 void
 http_script_begin(struct http_script *script, unsigned shard, struct http_lua *own)
 {
+    divert_stdout(script);
     script->slots[shard].is_over = false;
     script->own = own;
     script->shard = shard;
     script->is_stopped = false;
     script->at = script->length = 0;
-    script->requesting = script->replying = (struct http_lua_cost){0, 0};
+    set_address(script);
+    script->requesting = script->replying = (struct http_lua_cost){0};
     http_lua_watch(true);
 }
 
@@ -67,6 +112,7 @@ http_script_end(struct http_requests *requests, uint64_t *calls, uint64_t *ns)
     script->own = NULL;
     http_lua_watch(false);
     fflush(NULL);
+    restore_stdout(script);
 }
 
 /* ---- Loading ---- */
@@ -184,13 +230,14 @@ load(struct http_script *script, struct http_lua_chunk *chunk)
 {
     bool is_loaded;
 
+    divert_stdout(script);
     http_lua_watch(true);
     script->parent = new_state(script, chunk);
     is_loaded =
         script->parent != NULL &&
         (script->options.is_scenario ? http_scenario_load(script) : load_script(script, chunk));
     http_lua_watch(false);
-    fflush(stdout); /* or each worker would print it again */
+    restore_stdout(script);
     return is_loaded;
 }
 
@@ -216,22 +263,6 @@ http_script_new(const struct http_script_options *options, FILE *err)
 }
 
 /* ---- In the parent, later ---- */
-
-bool
-http_script_address(const struct http_requests *requests, unsigned shard, char *ip, size_t size,
-                    uint16_t *port)
-{
-    const struct http_script *script = (const struct http_script *)requests;
-    const struct http_address *address = &script->addresses[shard];
-    char service[NI_MAXSERV];
-
-    if (address->length == 0 || getnameinfo((const struct sockaddr *)&address->storage,
-                                            address->length, ip, (socklen_t)size, service,
-                                            sizeof(service), NI_NUMERICHOST | NI_NUMERICSERV) != 0)
-        return false;
-    *port = (uint16_t)strtoul(service, NULL, 10);
-    return true;
-}
 
 static int
 call_done(lua_State *L)
@@ -273,11 +304,12 @@ http_script_done(struct http_requests *requests, const struct http_run *run)
     struct http_script *script = (struct http_script *)requests;
     bool has_failed = say_slots(script);
 
+    divert_stdout(script);
     http_lua_watch(true);
     if (!http_lua_call(script->parent, "done()", call_done, (void *)(uintptr_t)run))
         has_failed = true;
     http_lua_watch(false);
-    fflush(stdout);
+    restore_stdout(script);
     return has_failed ? HTTP_EXIT_ERRORS : HTTP_EXIT_OK;
 }
 

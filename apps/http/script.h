@@ -51,17 +51,14 @@ struct http_script_options {
     const char *authority;
     const struct http_template_options *request; /* wrk.method, wrk.headers, wrk.body begin as */
     unsigned workers;
+    bool is_stdout_data; /* what it prints goes to stderr then */
 };
 
 /* Load it and call setup(); NULL after saying on err what is wrong, with a traceback. */
 struct http_requests *http_script_new(const struct http_script_options *options, FILE *err);
 
-/* Where a worker is to connect to, if setup() has set thread.addr; false: where the plan says. */
-bool http_script_address(const struct http_requests *requests, unsigned shard, char *ip,
-                         size_t size, uint16_t *port);
-
-/* In the parent, after the run: done(), if the script has one; what it prints goes to stdout. Then
- * says on err how many checks failed. HTTP_EXIT_OK; or HTTP_EXIT_ERRORS: a function of the script,
+/* In the parent, after the run: done(), if the script has one; what it prints goes to stdout, or
+ * stderr. Then says on err how many checks failed. HTTP_EXIT_OK; or HTTP_EXIT_ERRORS: a function of the script,
  * here or in a worker, raised an error. */
 int http_script_done(struct http_requests *requests, const struct http_run *run);
 void http_script_free(struct http_requests *requests);

@@ -15,28 +15,39 @@
 
 /* ---- Clocks ---- */
 
-#define CLOCK_READS         100000
-#define CLOCK_STEP_MAX_NS   1000
+#define CLOCK_BATCHES       100
+#define CLOCK_READS         1000 /* in a batch */
 #define CLOCK_COST_MAX_NS   2000
 #define CLOCK_RESOLUTION_NS 1000
 
+/* Many reads; *is_monotonic becomes false if one is earlier than the one before it. What one takes,
+ * ns. */
+static double
+read_clock(bool *is_monotonic)
+{
+    uint64_t begin_ns = sxe_time_ns();
+    uint64_t before_ns = begin_ns;
+
+    for (unsigned i = 0; i < CLOCK_READS; i++) {
+        uint64_t now_ns = sxe_time_ns();
+
+        *is_monotonic = *is_monotonic && now_ns >= before_ns;
+        before_ns = now_ns;
+    }
+    return (double)(before_ns - begin_ns) / CLOCK_READS;
+}
+
+/* The quickest batch tells what a read takes: others waited for a CPU. */
 bool
 http_selftest_clocks(char *text, size_t size)
 {
     struct timespec resolution = {0, 0};
-    uint64_t begin_ns = sxe_time_ns();
-    uint64_t before_ns = begin_ns;
     bool is_monotonic = true;
-    double cost_ns;
+    double cost_ns = HUGE_VAL;
 
     clock_getres(CLOCK_MONOTONIC, &resolution);
-    for (unsigned i = 0; i < CLOCK_READS; i++) {
-        uint64_t now_ns = sxe_time_ns();
-
-        is_monotonic = is_monotonic && now_ns >= before_ns;
-        before_ns = now_ns;
-    }
-    cost_ns = (double)(before_ns - begin_ns) / CLOCK_READS;
+    for (unsigned i = 0; i < CLOCK_BATCHES; i++)
+        cost_ns = fmin(cost_ns, read_clock(&is_monotonic));
     snprintf(text, size, "%s, resolution %ld ns, a read takes %.0f ns",
              is_monotonic ? "never go back" : "GO BACK", resolution.tv_nsec, cost_ns);
     return is_monotonic && resolution.tv_sec == 0 && resolution.tv_nsec <= CLOCK_RESOLUTION_NS &&
@@ -71,17 +82,21 @@ http_selftest_timer(char *text, size_t size)
     struct http_histogram *errors = calloc(1, sizeof(*errors));
     int timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
     uint64_t due_ns = sxe_time_ns();
-    bool holds = errors != NULL && timer >= 0;
+    bool can_try = errors != NULL && timer >= 0;
+    bool holds = can_try;
 
-    snprintf(text, size, "cannot be made: %s", strerror(errno));
+    if (!can_try)
+        snprintf(text, size, "cannot be tried: %s", strerror(errno));
     for (unsigned i = 0; i < TICKS && holds; i++) {
         due_ns += TICK_NS;
         holds = tick(timer, due_ns, errors);
-        snprintf(
-            text, size, "%s, later than asked p50 %s p99 %s max %s",
-            holds ? "never early" : "EARLY", http_time_text(http_histogram_quantile(errors, 0.5)),
-            http_time_text(http_histogram_quantile(errors, 0.99)), http_time_text(errors->max_ns));
     }
+    if (can_try)
+        snprintf(text, size, "%s, later than asked p50 %s p99 %s max %s",
+                 holds ? "never early" : "EARLY, OR NOT AT ALL",
+                 http_time_text(http_histogram_quantile(errors, 0.5)),
+                 http_time_text(http_histogram_quantile(errors, 0.99)),
+                 http_time_text(errors->max_ns));
     if (timer >= 0)
         close(timer);
     free(errors);

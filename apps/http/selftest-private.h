@@ -3,15 +3,15 @@
  * What: the servers that --selftest runs against, each a process of its own, which count what they
  * did. Place: selftest*.c.
  *
- * Shape: one loop over epoll(7), nothing shared with the load generator: what they count is what the
- * report is checked against.
+ * Shape: one loop over epoll(7), nothing shared with the load generator: what they count is what
+ * the report is checked against.
  *
  *     WELL      answers each request at once
  *     BADLY     of ten requests in a row six are answered well, one has status 404, at one the
  *               connection is reset, at one it is closed, at one it is closed in the body
  *     LATE      answers each request http_selftest_delay_ns after it came, watching the clock
  *
- * Limits: requests without a body; SELFTEST_FDS descriptors.
+ * Limits: requests without a body, 1,024 connections.
  */
 #ifndef HTTP_SELFTEST_PRIVATE_H
 #define HTTP_SELFTEST_PRIVATE_H
@@ -28,7 +28,8 @@ enum http_selftest_kind { HTTP_SELFTEST_WELL, HTTP_SELFTEST_BADLY, HTTP_SELFTEST
 
 /* Of all zeros, shared with the server. */
 struct http_selftest_counts {
-    volatile uint64_t first_ns; /* when the first request came; 0: not yet */
+    volatile uint64_t first_ns;   /* when the first request came; 0: not yet */
+    volatile uint64_t stalled_ns; /* how long it stood still */
     uint64_t requests;
     uint64_t ok;
     uint64_t bad_status;

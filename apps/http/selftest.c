@@ -28,11 +28,10 @@ http_selftest(FILE *out, FILE *err)
         fprintf(out, "%-7s %-10s %s\n", holds ? "ok" : "FAILED", checks[i].name, text);
         fflush(out);
     }
-    if (failed == 0)
-        return HTTP_EXIT_OK;
-    fprintf(err,
-            "sxe-http: %u of %u checks failed: do not believe what is measured here before you "
-            "know why; try again when nothing else runs\n",
-            failed, number);
-    return HTTP_EXIT_ERRORS;
+    if (failed > 0)
+        fprintf(err,
+                "sxe-http: %u of %u checks failed: do not believe what is measured here before you "
+                "know why; try again when nothing else runs\n",
+                failed, number);
+    return failed > 0 ? HTTP_EXIT_ERRORS : HTTP_EXIT_OK;
 }

@@ -27,8 +27,8 @@ struct http_interval {
     bool is_known; /* if not, low and high are the extremes */
 };
 
-/* Intervals are known from HTTP_TRIALS_MIN values on; of a ratio, that many on each side, and all of
- * them above 0. */
+/* Intervals are known from HTTP_TRIALS_MIN values on; of a ratio, that many on each side, and all
+ * of them above 0. */
 double http_stats_median(const double *values, unsigned number);
 void http_stats_median_interval(struct http_interval *interval, const double *values,
                                 unsigned number);

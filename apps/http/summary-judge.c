@@ -122,7 +122,7 @@ struct plot {
 static void
 find_bounds(struct plot *plot, const struct http_run *run)
 {
-    plot->low = INFINITY;
+    plot->low = HUGE_VAL;
     for (unsigned i = 0; i < run->steps_number; i++) {
         plot->rate_max = fmax(plot->rate_max, run->steps[i].rate);
         plot->low = fmin(plot->low, run->steps[i].figure);

@@ -2,8 +2,8 @@
  *
  * What: the lines of the summary before they are printed. Place: only the summary's sources.
  *
- * Shape: a line is begun, filled word by word, and goes on in a next one, indented, when it is full.
- * The lines are printed in their order; where not all have room, the lightest are left out.
+ * Shape: a line is begun, filled word by word, and goes on in a next one, indented, when it is
+ * full. The lines are printed in their order; where not all have room, the lightest are left out.
  */
 #ifndef HTTP_SUMMARY_PAGE_H
 #define HTTP_SUMMARY_PAGE_H

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "summary.h"
 
+#include <math.h>
 #include <sched.h>
 #include <string.h>
 #include <unistd.h>
@@ -54,7 +55,10 @@ add_model(struct http_page *page, const struct http_plan *plan)
 {
     http_page_add(page, "%s: ", http_model_text(plan->model));
     if (plan->model != HTTP_CLOSED && plan->stop != HTTP_STOP_REPLAY) {
-        http_page_add(page, "%.10g/s ", plan->rate);
+        if (plan->find != NULL)
+            http_page_add(page, "highest rate with %s, ", plan->find);
+        else
+            http_page_add(page, "%.10g/s ", plan->rate);
         if (plan->rate_end > plan->rate || plan->rate_end < plan->rate)
             http_page_add(page, "to %.10g/s ", plan->rate_end);
         http_page_add(page, "%s, ", plan->arrivals == HTTP_FIXED ? "fixed" : "Poisson");
@@ -79,8 +83,6 @@ lay_out_plan(struct http_page *page, const struct http_plan *plan)
         http_page_item(page, "think %s", http_duration_text(plan->think_ns));
     if (plan->warmup_ns > 0)
         http_page_item(page, "warm-up %s", http_duration_text(plan->warmup_ns));
-    if (plan->find != NULL)
-        http_page_item(page, "find %s", plan->find);
 }
 
 void
@@ -191,8 +193,16 @@ add_queries(struct http_page *page, const struct http_run *run)
     http_page_add(page, "queries   %llu  ok %llu  errors %llu  in flight %llu", ull(total->offered),
                   ull(total->ends[HTTP_END_OK]), ull(http_result_errors(total)),
                   ull(total->in_flight));
+    if (total->carried > 0)
+        http_page_item(page, "begun before %llu", ull(total->carried));
+    if (total->waiting > 0)
+        http_page_item(page, "waiting %llu", ull(total->waiting));
     http_page_item(page, "in %.3f s", seconds);
     http_page_item(page, "%.0f/s", http_per_second(total->ends[HTTP_END_OK], seconds));
+    if (total->reopened > 0)
+        http_page_item(page, "reopened %llu sockets", ull(total->reopened));
+    if (total->resent > 0)
+        http_page_item(page, "resent %llu (were behind a Connection: close)", ull(total->resent));
     if (total->late > 0)
         http_page_item(page, "late %llu (by more than 1 ms)", ull(total->late));
 }
@@ -227,7 +237,7 @@ add_skipped(struct http_page *page, const struct http_run *run)
             if (total->skipped[i] > 0)
                 http_page_item(page, "%s %llu", texts[i], ull(total->skipped[i]));
     }
-    if (without_socket(run) > 0) {
+    if (without_socket(run) > 0 && total->not_reopened == 0) {
         http_page_begin(page, HTTP_WEIGHT_SKIPPED, HTTP_PAINT_BAD);
         http_page_add(page, "overload: %llu queries found all %u sockets busy; give more (-c), or ",
                       ull(without_socket(run)), run->plan->sockets);
@@ -258,6 +268,8 @@ add_table(struct http_page *page, const struct http_run *run)
     const struct http_result *total = run->total;
     bool is_closed = run->plan->model == HTTP_CLOSED;
 
+    if (total->connect.count == 0 && total->first_byte.count == 0)
+        return;
     http_page_begin(page, HTTP_WEIGHT_TIMES, HTTP_PAINT_FAINT);
     http_page_add(page, "%20s%10s%10s%10s%10s%10s", "p50", "p90", "p99", "p99.9", "p99.99", "max");
     if (is_closed)
@@ -269,24 +281,26 @@ add_table(struct http_page *page, const struct http_run *run)
     add_times(page, HTTP_WEIGHT_CONNECT, "connect", &total->connect);
 }
 
-/* Ok a second of one trial, in columns of so many slices. The last of them may be a short one. */
+/* Ok a second of one trial, in columns of so many of its slices. The first and the last of them may
+ * be short; one that is too short to say something is left out. */
 static unsigned
-rates_over_time(const struct http_run *run, double *rates, unsigned slices)
+rates_over_time(const struct http_run *run, double *rates, unsigned slices, unsigned length)
 {
     const struct http_timeline *timeline = &run->total->timeline;
     double all_s = (double)run->total->elapsed_ns / NS / run->trials_number;
     double width_s = (double)timeline->width_ns * slices / NS;
+    double from_s = -(double)timeline->offset_ns / NS;
     unsigned number = 0;
 
-    for (unsigned i = 0; i < timeline->used; i += slices) {
-        double rest_s = all_s - number * width_s;
+    for (unsigned i = 0; i < length; i += slices, from_s += width_s) {
+        double seconds = fmin(from_s + width_s, all_s) - fmax(from_s, 0);
         uint64_t ok = 0;
 
+        if (seconds < width_s / 4)
+            continue;
         for (unsigned k = i; k < i + slices && k < timeline->used; k++)
             ok += timeline->slices[k].ok;
-        rates[number++] =
-            http_per_second(ok, rest_s > width_s / 4 && rest_s < width_s ? rest_s : width_s) /
-            run->trials_number;
+        rates[number++] = http_per_second(ok, seconds) / run->trials_number;
     }
     return number;
 }
@@ -296,8 +310,10 @@ add_over_time(struct http_page *page, const struct http_run *run)
 {
     double rates[COLUMNS_MAX];
     char spark[COLUMNS_MAX * HTTP_SPARK_BYTES + 1];
-    unsigned slices = (run->total->timeline.used + COLUMNS_MAX - 1) / COLUMNS_MAX;
-    unsigned number = rates_over_time(run, rates, slices);
+    unsigned trials = run->trials_number > 0 ? run->trials_number : 1;
+    unsigned length = http_timeline_length(&run->total->timeline, run->total->elapsed_ns / trials);
+    unsigned slices = (length + COLUMNS_MAX - 1) / COLUMNS_MAX;
+    unsigned number = rates_over_time(run, rates, slices, length);
     double highest = 0;
 
     if (number < 2)
@@ -328,7 +344,7 @@ add_lags(struct http_page *page, const struct http_result *total)
     size_t used = 0;
 
     for (unsigned i = 0; i < sizeof(lags) / sizeof(lags[0]); i++)
-        if (lags[i].histogram->count > 0)
+        if (http_histogram_can_tell(lags[i].histogram, 0.99))
             used += (size_t)snprintf(text + used, sizeof(text) - used, "%s %s %s",
                                      used == 0 ? "p99 of" : ",", lags[i].what,
                                      http_percentile_text(lags[i].histogram, 0.99));

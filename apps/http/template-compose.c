@@ -9,9 +9,9 @@
 #include <string.h>
 #include <strings.h>
 
+#include "sxe-http-list.h"
 #include "wrong.h"
 
-#define BLANKS    " \t"
 #define NO_MEMORY "there is no memory"
 
 enum { FIELDS_MAX = 254 /* and Host */, PARTS_MAX = FIELDS_MAX + 2 };
@@ -49,17 +49,13 @@ http_template_is_name(struct sxe_span name, const char *text)
     return name.length == strlen(text) && strncasecmp(name.base, text, name.length) == 0;
 }
 
-/* ---- Which fields ---- */
-
-static struct sxe_span
-trimmed(const char *text)
+bool
+http_template_is_method(struct sxe_span method, const char *text)
 {
-    struct sxe_span value = sxe_http_span(text + strspn(text, BLANKS));
-
-    while (value.length > 0 && strchr(BLANKS, value.base[value.length - 1]) != NULL)
-        value.length--;
-    return value;
+    return method.length == strlen(text) && memcmp(method.base, text, method.length) == 0;
 }
+
+/* ---- Which fields ---- */
 
 static bool
 has_option(const struct http_template_options *options, struct sxe_span name)
@@ -140,7 +136,7 @@ add_option(struct composition *c, const char *text)
         return http_wrong("'%s' is no header: give 'Name: value', or 'Name:' to leave one of ours "
                           "out",
                           text);
-    value = trimmed(text + name.length + 1);
+    value = sxe_http_without_blanks(sxe_http_span(text + name.length + 1));
     if (http_template_is_name(name, "Content-Length") ||
         http_template_is_name(name, "Transfer-Encoding"))
         return http_wrong("leave %.*s out: it is made from the body", (int)name.length, text);
@@ -313,12 +309,6 @@ make_request(struct composition *c, struct http_template *template)
     return wrong;
 }
 
-static bool
-is_method(struct sxe_span method, const char *text)
-{
-    return method.length == strlen(text) && memcmp(method.base, text, method.length) == 0;
-}
-
 const char *
 http_template_compose(struct http_template *template, const struct http_template_options *options,
                       const struct http_template_parts *parts)
@@ -326,7 +316,7 @@ http_template_compose(struct http_template *template, const struct http_template
     struct composition c = {.options = options, .parts = parts};
     const char *wrong;
 
-    if (is_method(parts->method, "CONNECT"))
+    if (http_template_is_method(parts->method, "CONNECT"))
         return "CONNECT makes a tunnel: there are no queries through it";
     if (parts->body.length > HTTP_TEMPLATE_BODY_MAX)
         return http_wrong("the body is longer than %u bytes", HTTP_TEMPLATE_BODY_MAX);
@@ -335,7 +325,7 @@ http_template_compose(struct http_template *template, const struct http_template
         wrong = expand_all(&c);
     if (wrong == NULL)
         wrong = make_request(&c, template);
-    template->is_head = is_method(parts->method, "HEAD");
+    template->is_head = http_template_is_method(parts->method, "HEAD");
     http_draft_free(&c.draft);
     http_draft_free(&c.body);
     return wrong;

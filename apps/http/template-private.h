@@ -48,8 +48,9 @@ const char *http_template_compose(struct http_template *template,
 const char *http_template_take(struct http_template *template, const struct http_draft *draft);
 void http_template_free(struct http_template *template);
 
-/* Letters without their case. */
+/* Letters without their case; and with it. */
 bool http_template_is_name(struct sxe_span name, const char *text);
+bool http_template_is_method(struct sxe_span method, const char *text);
 
 /* Add a request to a set, which takes it over; name is its kind's. The same result. */
 const char *http_templates_take(struct http_requests *requests, struct http_template *template,

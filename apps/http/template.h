@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: queries whose bytes are made once, from the command line or a request file, with places that
- * are patched before each is sent. Place: the usual source of requests, see requests.h.
+ * What: queries whose bytes are made once, from the command line or a request file, with places
+ * that are patched before each is sent. Place: the usual source of requests, see requests.h.
  *
  * Shape:  GET /item/{RAND:100:999} HTTP/1.1 CR LF Host: ...      URL, header, body may have places
  *                   ^~~ three digits, overwritten in place: the length never changes
@@ -17,8 +17,8 @@
  * for three things: placeholders work, with the Content-Length that results; lines end with CRLF;
  * and Host is added where there is none.
  *
- * Fields: "Name: value" replaces one that is ours (Host, User-Agent, Accept), "Name:" leaves it out,
- * but for Host, which is then empty. Content-Length is counted here.
+ * Fields: "Name: value" replaces one that is ours (Host, User-Agent, Accept), "Name:" leaves it
+ * out, but for Host, which is then empty. Content-Length is counted here.
  *
  * Limits: HTTP_TEMPLATES_MAX requests; a head of 64 KiB; kinds go by name, and if there were more
  * than HTTP_KINDS_MAX of them, all requests are of one kind.

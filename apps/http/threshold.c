@@ -188,6 +188,15 @@ base_of(const struct http_threshold *threshold, const struct http_result *result
     return (double)histogram_of(threshold, result)->count;
 }
 
+bool
+http_threshold_can_be_sought(const struct http_threshold *threshold)
+{
+    bool is_upper = threshold->operator_ == LESS || threshold->operator_ == LESS_EQUAL;
+    bool is_of_rate = threshold->figure == RATE || threshold->figure == ACHIEVED;
+
+    return is_upper != is_of_rate;
+}
+
 double
 http_threshold_figure(const struct http_threshold *threshold, const struct http_result *result)
 {

@@ -25,6 +25,10 @@ struct http_threshold {
 /* NULL, or what is wrong, as a static text ("the unit is missing: write 20ms or 20us"). */
 const char *http_threshold_parse(struct http_threshold *threshold, const char *text);
 
+/* Whether it holds at low rates and no more at high ones, so that there is a highest that holds it:
+ * an upper limit of a time, errors or skipped, a lower one of rate or achieved. */
+bool http_threshold_can_be_sought(const struct http_threshold *threshold);
+
 /* The figure that it is about; ns, a second, or a part of 1. */
 double http_threshold_figure(const struct http_threshold *threshold,
                              const struct http_result *result);

@@ -48,8 +48,8 @@ double_width(struct http_timeline *timeline)
     timeline->width_ns *= 2;
 }
 
-static struct http_slice *
-slice_at(struct http_timeline *timeline, uint64_t at_ns)
+struct http_slice *
+http_timeline_slice(struct http_timeline *timeline, uint64_t at_ns)
 {
     uint64_t narrow = at_ns / HTTP_SLICE_NS;
     uint64_t index;
@@ -63,55 +63,12 @@ slice_at(struct http_timeline *timeline, uint64_t at_ns)
     return &timeline->slices[index];
 }
 
-void
-http_timeline_offered(struct http_timeline *timeline, uint64_t at_ns)
-{
-    slice_at(timeline, at_ns)->offered++;
-}
-
-void
-http_timeline_sent(struct http_timeline *timeline, uint64_t at_ns)
-{
-    slice_at(timeline, at_ns)->sent++;
-}
-
-/* Rounded up, so that a bucket's last us is no less than any time in it. */
-static uint32_t
-us_of(uint64_t ns)
-{
-    uint64_t us = ns / 1000 + (ns % 1000 > 0);
-
-    return us < UINT32_MAX ? (uint32_t)us : UINT32_MAX;
-}
-
-static unsigned
-bucket_of(uint32_t us)
-{
-    unsigned shift = us < 2 * EIGHT ? 0 : 28u - (unsigned)__builtin_clz(us);
-
-    return shift * EIGHT + (us >> shift);
-}
-
 static uint64_t
 last_us(unsigned bucket)
 {
     unsigned shift = bucket < 2 * EIGHT ? 0 : bucket / EIGHT - 1;
 
     return ((uint64_t)(bucket - shift * EIGHT + 1) << shift) - 1;
-}
-
-void
-http_timeline_ended(struct http_timeline *timeline, uint64_t at_ns, bool is_ok,
-                    uint64_t response_ns)
-{
-    struct http_slice *slice = slice_at(timeline, at_ns);
-    uint32_t us = us_of(response_ns);
-
-    slice->ok += is_ok;
-    slice->errors += !is_ok;
-    slice->buckets[bucket_of(us)]++;
-    if (us > slice->max_us)
-        slice->max_us = us;
 }
 
 void
@@ -123,6 +80,8 @@ http_timeline_add(struct http_timeline *to, const struct http_timeline *timeline
         to->width_ns = timeline->width_ns;
     while (to->width_ns < timeline->width_ns)
         double_width(to);
+    if (timeline->offset_ns > to->offset_ns)
+        to->offset_ns = timeline->offset_ns;
     for (unsigned i = 0; i < timeline->used; i++) {
         unsigned index = i >> (doublings(to) - doublings(timeline));
 
@@ -173,7 +132,19 @@ http_timeline_subtract(struct http_timeline *timeline, const struct http_timelin
                 subtract_slice(&timeline->slices[i >> (doublings(timeline) - doublings(earlier))],
                                &earlier->slices[i]);
     passed = earlier_ns / timeline->width_ns;
+    timeline->offset_ns = earlier_ns % timeline->width_ns;
     drop_slices(timeline, passed < timeline->used ? (uint32_t)passed : timeline->used);
+}
+
+unsigned
+http_timeline_length(const struct http_timeline *timeline, uint64_t elapsed_ns)
+{
+    uint64_t all_ns = timeline->offset_ns + elapsed_ns;
+    uint64_t number =
+        timeline->width_ns > 0 ? (all_ns + timeline->width_ns - 1) / timeline->width_ns : 0;
+
+    number = number < HTTP_SLICES ? number : HTTP_SLICES;
+    return number > timeline->used ? (unsigned)number : timeline->used;
 }
 
 uint64_t

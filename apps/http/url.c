@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "url.h"
 
+#include <errno.h>
 #include <netdb.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "sxe-http-client.h"
 #include "wrong.h"
@@ -14,7 +17,7 @@
 #define HTTP_UNIX "http+unix://"
 #define UNIX      "unix:"
 
-enum { DEFAULT_PORT = 80, PORT_MAX = 65535, HEAD_ROOM = 8192 };
+enum { DEFAULT_PORT = 80, PORT_MAX = 65535, HEAD_ROOM = 8192, PROBE_MS = 250 };
 
 static bool
 begins(const char *text, const char *with)
@@ -184,15 +187,52 @@ http_url_parse(struct http_url *url, const char *text)
     return wrong != NULL ? wrong : set_target(url, rest + length);
 }
 
-const char *
-http_url_resolve(const char *host, char *ip, size_t size)
+/* Whether somebody listens there, as far as PROBE_MS tells. */
+static bool
+accepts(const struct addrinfo *address)
 {
-    const struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
-    struct addrinfo *found;
-    int error = getaddrinfo(host, NULL, &hints, &found);
+    int fd = socket(address->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    struct pollfd writable = {.fd = fd, .events = POLLOUT};
+    socklen_t length = sizeof(int);
+    int error = 0;
 
+    if (fd < 0)
+        return false;
+    if (connect(fd, address->ai_addr, address->ai_addrlen) < 0)
+        error = errno;
+    if (error == EINPROGRESS && (poll(&writable, 1, PROBE_MS) != 1 ||
+                                 getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &length) < 0))
+        error = ETIMEDOUT;
+    close(fd);
+    return error == 0;
+}
+
+const struct addrinfo *
+http_url_choose(const struct addrinfo *found)
+{
+    const struct addrinfo *address = found;
+
+    if (found->ai_next == NULL)
+        return found;
+    while (address != NULL && !accepts(address))
+        address = address->ai_next;
+    return address == NULL ? found : address;
+}
+
+const char *
+http_url_resolve(const char *host, uint16_t port, char *ip, size_t size)
+{
+    const struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
+    const struct addrinfo *address;
+    struct addrinfo *found;
+    char service[8];
+    int error;
+
+    snprintf(service, sizeof(service), "%u", port);
+    error = getaddrinfo(host, service, &hints, &found);
     if (error == 0) {
-        error = getnameinfo(found->ai_addr, found->ai_addrlen, ip, (socklen_t)size, NULL, 0,
+        address = http_url_choose(found);
+        error = getnameinfo(address->ai_addr, address->ai_addrlen, ip, (socklen_t)size, NULL, 0,
                             NI_NUMERICHOST);
         freeaddrinfo(found);
     }

@@ -16,6 +16,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct addrinfo;
+
 struct http_url {
     char host[256];      /* without brackets, perhaps with %zone; "" for a unix socket */
     uint16_t port;       /* 0 for a unix socket */
@@ -25,11 +27,16 @@ struct http_url {
     char target_text[4096];
 };
 
-/* NULL, or what is wrong and what to do, as a text of this thread ("https is not there yet: ..."). */
+/* NULL, or what is wrong and what to do, as a text of this thread ("https is not there yet: ...").
+ */
 const char *http_url_parse(struct http_url *url, const char *text);
 
-/* The first address of host as text, with its zone if it has one, into ip; NULL, or getaddrinfo's
- * reason. */
-const char *http_url_resolve(const char *host, char *ip, size_t size);
+/* An address of host as text, with its zone if it has one, into ip; NULL, or getaddrinfo's reason. If
+ * it has several it is the first that accepts a connection to port, or else the first. */
+const char *http_url_resolve(const char *host, uint16_t port, char *ip, size_t size);
+
+/* Of several addresses, such as ::1 and 127.0.0.1 of localhost, the first that accepts a connection;
+ * the first if none does. */
+const struct addrinfo *http_url_choose(const struct addrinfo *found);
 
 #endif

@@ -5,19 +5,23 @@
 #include <stdio.h>
 #include <string.h>
 
-#define TOO_SHORT_NS UINT64_C(10000000) /* nothing that is divided by a shorter time is judged */
-#define CHANCE       4                  /* deviations that a Poisson process may be away */
-#define MS           1e6
+#define TOO_SHORT_NS  UINT64_C(10000000) /* nothing that is divided by a shorter time is judged */
+#define STANDSTILL_NS UINT64_C(100000000)
+#define CHANCE        4 /* deviations that a Poisson process may be away */
+#define MS            1e6
 
 /* The names of the limits; 0 is none of them. */
 enum limit_name {
     CPU = 1,
     RUN_QUEUE,
     LOOP_LAG,
+    STANDSTILL,
     TIMER_ERROR,
     SCHEDULE_LAG,
     UNSENT,
     SOCKETS,
+    REFUSED,
+    LOST,
     PORTS,
     DESCRIPTORS,
     SCRIPT,
@@ -45,6 +49,8 @@ static const struct limit {
                    "something else runs on the client's CPUs; keep it off with taskset"},
     [LOOP_LAG] = {"loop lag p99", &ms, 10 * MS, "",
                   "replies wait until they are read; use a larger -t, or fewer sockets"},
+    [STANDSTILL] = {"one turn of the client's loop took", &percent, 0.1, " of the time",
+                    "it was stopped, or a script held it; measure again"},
     [TIMER_ERROR] = {"timer error p99", &ms, 1 * MS, "",
                      "the client is woken too late; leave it a CPU of its own"},
     [SCHEDULE_LAG] = {"schedule lag p99", &ms, 1 * MS, "",
@@ -53,6 +59,10 @@ static const struct limit {
                 "it could not keep up; use a larger -t, or a lower -R"},
     [SOCKETS] = {"sockets that did not open:", &none, 0, "",
                  "the load is smaller than asked for; use fewer, or a slower --connect-ramp"},
+    [REFUSED] = {"sockets that were refused:", &none, 0, "",
+                 "see whether a server listens there, and accepts so many"},
+    [LOST] = {"connections that could not be opened again:", &none, 0, "",
+              "the load was smaller than asked for; see why the server was away"},
     [PORTS] = {"sockets without a local port:", &none, 0, "",
                "use --source with more addresses, or widen net.ipv4.ip_local_port_range"},
     [DESCRIPTORS] = {"sockets without a descriptor:", &none, 0, "",
@@ -97,6 +107,16 @@ p99_of(const struct http_histogram *histogram)
                : 0;
 }
 
+/* A turn that took so long that much of the run is missing; 0 if it is no longer than what may happen
+ * to any process. */
+static double
+standstill(const struct http_result *worker)
+{
+    uint64_t longest_ns = worker->loop_lag.max_ns;
+
+    return longest_ns > STANDSTILL_NS ? part_of(longest_ns, worker->elapsed_ns) : 0;
+}
+
 /* The busiest, the unluckiest, the slowest: an average of several workers would hide it. */
 static void
 judge_workers(struct http_verdict *verdict, const struct http_plan *plan,
@@ -114,12 +134,14 @@ judge_workers(struct http_verdict *verdict, const struct http_plan *plan,
         verdict->run_queue =
             fmax(verdict->run_queue, part_of(worker->run_queue_ns, worker->elapsed_ns));
         lags[LOOP_LAG] = fmax(lags[LOOP_LAG], p99_of(&worker->loop_lag));
+        lags[STANDSTILL] = fmax(lags[STANDSTILL], standstill(worker));
         lags[TIMER_ERROR] = fmax(lags[TIMER_ERROR], p99_of(&worker->timer_error));
         lags[SCHEDULE_LAG] = fmax(lags[SCHEDULE_LAG], p99_of(&worker->schedule_lag));
     }
     check_limit(verdict, CPU, verdict->cpu);
     check_limit(verdict, RUN_QUEUE, verdict->run_queue);
     check_limit(verdict, LOOP_LAG, lags[LOOP_LAG]);
+    check_limit(verdict, STANDSTILL, lags[STANDSTILL]);
     if (!is_paced(plan))
         return;
     check_limit(verdict, TIMER_ERROR, lags[TIMER_ERROR]);
@@ -157,12 +179,20 @@ judge_sockets(struct http_verdict *verdict, const struct http_result *sum)
 {
     uint64_t ports = sum->unopened[HTTP_UNOPENED_NO_PORT];
     uint64_t descriptors = sum->unopened[HTTP_UNOPENED_NO_DESCRIPTOR];
-    uint64_t known = ports + descriptors;
+    uint64_t refused = sum->unopened[HTTP_UNOPENED_REFUSED];
+    uint64_t untried = sum->unopened[HTTP_UNOPENED_UNTRIED];
+    uint64_t known = ports + descriptors + refused;
 
     if (sum->interrupted)
-        known += sum->unopened[HTTP_UNOPENED_UNTRIED];
+        known += untried;
+    else if (descriptors > 0) {
+        descriptors += untried; /* the first without one ends the ramp */
+        known += untried;
+    }
     check_limit(verdict, SOCKETS,
                 (double)sum->sockets_wanted - (double)sum->opened - (double)known);
+    check_limit(verdict, REFUSED, (double)refused);
+    check_limit(verdict, LOST, (double)sum->not_reopened);
     check_limit(verdict, PORTS, (double)ports);
     check_limit(verdict, DESCRIPTORS, (double)descriptors);
 }

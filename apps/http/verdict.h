@@ -19,7 +19,7 @@
 #include "plan.h"
 #include "result.h"
 
-#define HTTP_REASONS_MAX 12
+#define HTTP_REASONS_MAX 16
 #define HTTP_REASON_MAX  200
 
 struct http_verdict {

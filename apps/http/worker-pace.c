@@ -6,6 +6,9 @@
 
 #include "worker-private.h"
 
+#define ARRIVE_MAX 1024  /* arrivals, in an event */
+#define WALK_MAX   65536 /* arrivals, in a turn of the loop: 2 ms */
+
 /* ---- What is due ---- */
 
 void
@@ -108,6 +111,8 @@ serve_arrival(struct http__worker *worker, uint64_t now_ns)
         take_arrival(worker);
         worker->result->skipped[HTTP_SKIP_SHED]++;
     } else if (socket != NULL) {
+        if (now_ns - due_ns <= HTTP__LATE_NS)
+            worker->progress_ns = now_ns;
         take_arrival(worker);
         http__offer(socket, plan->stop == HTTP_STOP_REPLAY ? number : worker->given, due_ns,
                     now_ns);
@@ -128,7 +133,9 @@ http__arrive(struct http__worker *worker, uint64_t now_ns)
         return;
     if (worker->free_ns == HTTP_NEVER && free_socket(worker) != NULL)
         worker->free_ns = now_ns;
-    while (may_arrive(worker) && worker->arrivals.next_ns <= now_ns) {
+    /* Replies must be read too, however many arrive. */
+    for (unsigned i = 0; i < ARRIVE_MAX && may_arrive(worker) && worker->arrivals.next_ns <= now_ns;
+         i++) {
         bool is_served = serve_arrival(worker, now_ns);
 
         if (free_socket(worker) == NULL)
@@ -140,7 +147,31 @@ http__arrive(struct http__worker *worker, uint64_t now_ns)
     ask_for_tick(worker);
 }
 
-/* A second walk over the same arrivals, ahead of those that are sent. */
+static bool
+is_one_ahead(const struct http__worker *worker, uint64_t now_ns)
+{
+    return worker->left > 0 && worker->ahead.next_ns <= now_ns &&
+           worker->ahead.next_ns < worker->end_ns;
+}
+
+/* So many are offered, from the one that is ahead on. */
+static void
+count_ahead(struct http__worker *worker, uint64_t number)
+{
+    struct http_slice *slice = http__slice(worker, worker->ahead.next_ns);
+    uint64_t room = UINT32_MAX - slice->offered;
+
+    worker->left -= number;
+    worker->waiting += number;
+    worker->result->waiting += number;
+    worker->result->offered += number;
+    slice->offered += (uint32_t)(number < room ? number : room);
+    worker->ahead.number += number - 1;
+    pass(worker, &worker->ahead);
+}
+
+/* A second walk over the same arrivals, ahead of those that are sent. Those that are too many to
+ * walk over now wait for the next time. */
 void
 http__count_waiting(struct http__worker *worker, uint64_t now_ns)
 {
@@ -148,20 +179,34 @@ http__count_waiting(struct http__worker *worker, uint64_t now_ns)
         return;
     if (worker->waiting == 0)
         worker->ahead = worker->arrivals;
-    while (worker->left > 0 && worker->ahead.next_ns <= now_ns &&
-           worker->ahead.next_ns < worker->end_ns) {
-        worker->left--;
-        worker->waiting++;
-        worker->result->waiting++;
-        http__count_offered(worker, worker->ahead.next_ns);
-        pass(worker, &worker->ahead);
+    for (unsigned i = 0; i < WALK_MAX && is_one_ahead(worker, now_ns); i++)
+        count_ahead(worker, 1);
+}
+
+/* None of these will be sent, so nobody need know when exactly each came: a slice of the time line
+ * at once. */
+static void
+count_rest(struct http__worker *worker, uint64_t now_ns)
+{
+    while (worker->plan->stop != HTTP_STOP_REPLAY && is_one_ahead(worker, now_ns)) {
+        uint64_t until_ns = now_ns + 1 < worker->end_ns ? now_ns + 1 : worker->end_ns;
+        uint64_t number = 1;
+
+        (void)http__slice(worker, worker->ahead.next_ns);
+        if (until_ns > worker->slice_ns + worker->slice_width_ns)
+            until_ns = worker->slice_ns + worker->slice_width_ns;
+        number += http_pace_skip(&worker->ahead.pace, until_ns - worker->start_ns);
+        count_ahead(worker, number < worker->left ? number : worker->left);
     }
 }
 
 void
 http__drop_waiting(struct http__worker *worker, uint64_t now_ns)
 {
+    if (!worker->is_paced || !worker->is_running)
+        return;
     http__count_waiting(worker, now_ns);
+    count_rest(worker, now_ns);
     if (worker->waiting == 0)
         return;
     worker->result->skipped[HTTP_SKIP_UNSENT] += worker->waiting;
@@ -232,6 +277,7 @@ begin(struct http__worker *worker, uint64_t now_ns)
     const struct http_plan *plan = worker->plan;
 
     worker->is_running = true;
+    http__push(worker, now_ns + HTTP__LOOK_NS, HTTP__LOOK, 0);
     worker->progress_ns = now_ns;
     http__start_accounts(worker);
     skip_unopened(worker);
@@ -247,7 +293,7 @@ begin(struct http__worker *worker, uint64_t now_ns)
         sxe_timer_start(&worker->go_on);
     }
     if (worker->result->opened == 0)
-        http__end(worker);
+        http__stop(worker, now_ns);
     http__end_when_done(worker);
 }
 
@@ -277,10 +323,10 @@ http__end(struct http__worker *worker)
 void
 http__end_when_done(struct http__worker *worker)
 {
-    uint64_t to_offer = worker->left + worker->waiting + worker->held_number;
-
-    if (worker->is_running && worker->result->in_flight == 0 &&
-        (!worker->is_offering || to_offer == 0))
+    if (SXE_LIKELY(worker->result->in_flight > 0) || !worker->is_running)
+        return;
+    if (!worker->is_offering ||
+        worker->left + worker->waiting + worker->held_number + worker->again_number == 0)
         http__end(worker);
 }
 
@@ -304,8 +350,10 @@ static void
 lose_patience(struct http__worker *worker, uint64_t now_ns)
 {
     uint64_t timeout_ns = worker->plan->timeout_ns;
-    bool is_planned = may_arrive(worker) && worker->arrivals.next_ns > now_ns;
+    bool is_planned;
 
+    http__arrive(worker, now_ns);
+    is_planned = may_arrive(worker) && worker->arrivals.next_ns > now_ns;
     for (uint32_t id = 0; id < worker->number && !is_planned; id++)
         is_planned = worker->sockets[id].thinking > 0 ||
                      (worker->sockets[id].is_held && !worker->sockets[id].is_held_due);
@@ -346,6 +394,7 @@ look_at_oldest(struct http__socket *socket, uint64_t now_ns)
 static void
 thought(struct http__socket *socket, uint64_t now_ns)
 {
+    socket->worker->progress_ns = now_ns;
     socket->thinking--;
     socket->ready++;
     if (socket->is_connected)
@@ -355,8 +404,9 @@ thought(struct http__socket *socket, uint64_t now_ns)
 }
 
 static void
-held_is_due(struct http__socket *socket)
+held_is_due(struct http__socket *socket, uint64_t now_ns)
 {
+    socket->worker->progress_ns = now_ns;
     if (!socket->worker->is_offering)
         return;
     socket->is_held_due = true;
@@ -366,19 +416,27 @@ held_is_due(struct http__socket *socket)
     http__send_ready(socket, sxe_time_ns());
 }
 
+/* A client that was stopped, or got no CPU, sees that here even if it had nothing to do. */
 static void
-handle_socket(struct http__worker *worker, struct http_due due, uint64_t now_ns)
+look_at_clock(struct http__worker *worker, uint64_t due_ns, uint64_t now_ns)
+{
+    if (now_ns - due_ns > HTTP__STILL_NS)
+        http_histogram_record(&worker->result->loop_lag, now_ns - due_ns);
+    http__push(worker, now_ns + HTTP__LOOK_NS, HTTP__LOOK, 0);
+}
+
+/* Of what is the run's, the id is 0, and nobody looks at the socket. */
+static void
+handle(struct http__worker *worker, struct http_due due, uint64_t now_ns)
 {
     struct http__socket *socket = &worker->sockets[due.id];
 
     switch ((enum http__what)due.what) {
     case HTTP__QUERY:
-        worker->progress_ns = now_ns;
         thought(socket, now_ns);
         break;
     case HTTP__HELD:
-        worker->progress_ns = now_ns;
-        held_is_due(socket);
+        held_is_due(socket, now_ns);
         break;
     case HTTP__REOPEN:
         http__reopen(socket);
@@ -387,29 +445,13 @@ handle_socket(struct http__worker *worker, struct http_due due, uint64_t now_ns)
         look_at_oldest(socket, now_ns);
         break;
     case HTTP__RAMP:
-    case HTTP__START:
-    case HTTP__END:
-    case HTTP__DRAINED:
-    case HTTP__PATIENCE:
-        break;
-    }
-}
-
-static void
-handle(struct http__worker *worker, struct http_due due, uint64_t now_ns)
-{
-    switch ((enum http__what)due.what) {
-    case HTTP__QUERY:
-    case HTTP__HELD:
-    case HTTP__REOPEN:
-    case HTTP__TIMEOUT:
-        handle_socket(worker, due, now_ns);
-        break;
-    case HTTP__RAMP:
         http__ramp_tick(worker, now_ns);
         break;
     case HTTP__START:
         begin(worker, now_ns);
+        break;
+    case HTTP__LOOK:
+        look_at_clock(worker, due.ns, now_ns);
         break;
     case HTTP__END:
         /* What was due before the end, and could be sent if this tick were not late, is. */

@@ -19,10 +19,13 @@
  *             REOPEN     a lost socket connects again
  *             TIMEOUT    look how old the socket's oldest query is: one entry a socket, which is
  *                        pushed again only when it comes up, so that a query costs no heap
- *             RAMP, START, END, DRAINED, PATIENCE: one each, of the run
+ *             RAMP, START, LOOK, END, DRAINED, PATIENCE: one each, of the run
  *     arrival             the next of the pace, not in the heap
  *
- * Invariant of a closed loop's socket: in_flight + ready + thinking + held == depth.
+ * Invariant of a closed loop's socket: in_flight + again + ready + thinking + held == depth.
+ *
+ * What each reply would write into two histograms or slices alike is written once, and copied when
+ * somebody looks: in a closed loop service is response, and one kind is all.
  */
 #ifndef HTTP_WORKER_PRIVATE_H
 #define HTTP_WORKER_PRIVATE_H
@@ -32,6 +35,7 @@
 #include "pace.h"
 #include "reply.h"
 #include "requests.h"
+#include "result.h"
 #include "sxe-time.h"
 #include "sxe.h"
 #include "ticker.h"
@@ -40,7 +44,9 @@
 #define HTTP__BATCH      64u /* first queries in a turn of the loop */
 #define HTTP__LATE_NS    SXE_NS_PER_MS
 #define HTTP__REOPEN_NS  (100 * SXE_NS_PER_MS)
-#define HTTP__BODY_MAX   (16u << 20) /* of a reply that the source wants to see */
+#define HTTP__LOOK_NS    (100 * SXE_NS_PER_MS)
+#define HTTP__STILL_NS   (100 * SXE_NS_PER_MS) /* so late a tick says that the client stood still */
+#define HTTP__BODY_MAX   (16u << 20)           /* of a reply that the source wants to see */
 #define HTTP__UNBOUNDED  UINT64_MAX
 #define HTTP__OPEN_AGAIN SXE_NS_PER_MS /* a unix listener's backlog was full */
 
@@ -51,6 +57,7 @@ enum http__what {
     HTTP__TIMEOUT,
     HTTP__RAMP,
     HTTP__START,
+    HTTP__LOOK,
     HTTP__END,
     HTTP__DRAINED,
     HTTP__PATIENCE
@@ -61,8 +68,10 @@ struct http__flight {
     uint64_t intended_ns;
     uint64_t sent_ns;
     const struct http_expect *expect;
+    uint32_t entry; /* of a log that is replayed */
     uint16_t kind;
     bool is_head;
+    bool is_seen; /* somebody looks at its reply's head or body */
 };
 
 /* What is kept aside for a socket only if somebody asks for it. */
@@ -82,17 +91,20 @@ struct http__exchange {
 struct http__held {
     struct http__bytes bytes;
     uint64_t due_ns;
+    uint64_t number;
     struct http_query query;
 };
 
 struct http__socket {
     struct http__worker *worker;
-    SXE *sxe;            /* NULL: it has none, and is UNOPENED, LOST or DONE */
-    uint64_t connect_ns; /* when the connect began */
-    uint64_t left;       /* queries that it may still offer */
+    struct http__flight *ring; /* [depth] */
+    SXE *sxe;                  /* NULL: it has none, and is UNOPENED, LOST or DONE */
+    uint64_t connect_ns;       /* when the connect began */
+    uint64_t left;             /* queries that it may still offer */
     struct http_expect_body body;
     uint16_t in_flight;
     uint16_t oldest;      /* in its ring */
+    uint16_t again;       /* in its ring behind those: to be sent once more */
     uint16_t ready;       /* closed loop: queries that are due when it is open */
     uint16_t thinking;    /* entries QUERY in the heap */
     uint8_t state;        /* ro: enum http_socket_state, as the pool has it */
@@ -127,7 +139,8 @@ struct http__worker {
     struct http__socket *sockets; /* a pool, states HTTP_SOCKET_... */
     uint32_t number;
     unsigned depth;
-    struct http__flight *rings;       /* [number * depth] */
+    struct http__flight *rings; /* [number * depth] */
+    struct http_reply_memo memo;
     struct http__held *held;          /* [number] */
     struct http__exchange *exchanges; /* [number]; NULL: the source wants no replies */
     struct ev_loop *loop;
@@ -152,19 +165,25 @@ struct http__worker {
     bool is_over;
     bool is_paced; /* queries arrive; otherwise they follow replies */
     uint64_t start_ns;
-    uint64_t end_ns;      /* nothing is offered from then on */
-    uint64_t left;        /* queries to offer */
-    uint64_t given;       /* by the source */
-    bool is_source_slow;  /* its time is worth two readings of the clock a query */
-    uint64_t held_number; /* sockets with is_held */
-    uint64_t progress_ns; /* when a byte came, or something was done as planned */
-    uint64_t reply_ns;    /* when the last reply was whole */
+    uint64_t end_ns;       /* nothing is offered from then on */
+    uint64_t left;         /* queries to offer */
+    uint64_t given;        /* by the source */
+    bool is_source_slow;   /* its time is worth two readings of the clock a query */
+    uint64_t held_number;  /* sockets with is_held */
+    uint64_t again_number; /* over all sockets */
+    uint64_t progress_ns;  /* when a byte came, or something was done as planned */
+    uint64_t reply_ns;     /* when the last reply was whole */
 
     /* Arrivals */
     struct http__arrivals arrivals; /* the next to be sent */
     struct http__arrivals ahead;    /* the next to be counted, while some wait */
     uint64_t waiting;               /* between the two */
     uint64_t free_ns;               /* since then a socket is free; HTTP_NEVER: none is */
+
+    /* Where in the time line we are: times in [slice_ns, slice_ns + slice_width_ns) */
+    struct http_slice *slice;
+    uint64_t slice_ns;
+    uint64_t slice_width_ns;
 
     /* The client itself */
     ev_check turn_begins;
@@ -190,17 +209,29 @@ http__id(const struct http__socket *socket)
 static inline struct http__flight *
 http__flight(const struct http__socket *socket, unsigned nth)
 {
-    const struct http__worker *worker = socket->worker;
+    unsigned depth = socket->worker->depth;
     unsigned at = socket->oldest + nth;
 
-    return &worker->rings[(size_t)http__id(socket) * worker->depth +
-                          (at < worker->depth ? at : at - worker->depth)];
+    return &socket->ring[at < depth ? at : at - depth];
 }
+
+/* ---- worker-self.c, for the next ---- */
+
+struct http_slice *http__find_slice(struct http__worker *worker, uint64_t ns);
 
 static inline uint64_t
 http__since_start(const struct http__worker *worker, uint64_t ns)
 {
     return ns > worker->start_ns ? ns - worker->start_ns : 0;
+}
+
+/* To count in. */
+static inline struct http_slice *
+http__slice(struct http__worker *worker, uint64_t ns)
+{
+    return SXE_LIKELY(ns - worker->slice_ns < worker->slice_width_ns)
+               ? worker->slice
+               : http__find_slice(worker, ns);
 }
 
 /* ---- worker-socket.c ---- */
@@ -235,6 +266,7 @@ void http__offer(struct http__socket *socket, uint64_t number, uint64_t intended
                  uint64_t now_ns);
 void http__count_offered(struct http__worker *worker, uint64_t intended_ns);
 void http__send_held(struct http__socket *socket);
+void http__send_again(struct http__socket *socket, uint64_t now_ns);
 
 /* The oldest in flight has no whole reply. */
 void http__end_without_reply(struct http__socket *socket, enum http_end end, uint64_t now_ns);

@@ -57,23 +57,26 @@ count_sent(struct http__worker *worker, const struct http__flight *flight, unsig
     result->sent++;
     result->in_flight++;
     result->bytes_sent += length;
-    http_timeline_sent(&result->timeline, http__since_start(worker, flight->sent_ns));
+    http__slice(worker, flight->sent_ns)->sent++;
     count_lag(worker, flight);
 }
 
 static void
-write_query(struct http__socket *socket, const struct http_query *query, uint64_t intended_ns,
-            uint64_t now_ns)
+write_query(struct http__socket *socket, const struct http_query *query, uint64_t number,
+            uint64_t intended_ns, uint64_t now_ns)
 {
     struct http__worker *worker = socket->worker;
     struct http__flight *flight = http__flight(socket, socket->in_flight);
+    const struct http_expect *expect = query->expect != NULL ? query->expect : worker->plan->expect;
 
     *flight = (struct http__flight){
         .intended_ns = worker->is_paced && intended_ns < now_ns ? intended_ns : now_ns,
         .sent_ns = now_ns,
-        .expect = query->expect != NULL ? query->expect : worker->plan->expect,
+        .expect = expect,
+        .entry = (uint32_t)number,
         .kind = query->kind,
         .is_head = query->is_head,
+        .is_seen = expect->fields > 0 || expect->body != NULL || worker->exchanges != NULL,
     };
     socket->in_flight++;
     count_sent(worker, flight, query->length);
@@ -90,12 +93,13 @@ void
 http__count_offered(struct http__worker *worker, uint64_t intended_ns)
 {
     worker->result->offered++;
-    http_timeline_offered(&worker->result->timeline, http__since_start(worker, intended_ns));
+    http__slice(worker, intended_ns)->offered++;
 }
 
 /* A copy waits; in the accounts too, if it has arrived. False: there is no memory for that. */
 static bool
-hold(struct http__socket *socket, const struct http_query *query, uint64_t intended_ns)
+hold(struct http__socket *socket, const struct http_query *query, uint64_t number,
+     uint64_t intended_ns)
 {
     struct http__worker *worker = socket->worker;
     struct http__held *held = &worker->held[http__id(socket)];
@@ -105,6 +109,7 @@ hold(struct http__socket *socket, const struct http_query *query, uint64_t inten
         return false;
     held->query = *query;
     held->query.bytes = held->bytes.data;
+    held->number = number;
     held->due_ns = intended_ns + query->delay_ns;
     socket->is_held = true;
     worker->held_number++;
@@ -126,7 +131,7 @@ http__send_held(struct http__socket *socket)
         worker->result->waiting--;
     else
         http__count_offered(worker, now_ns);
-    write_query(socket, &held->query, held->due_ns, now_ns);
+    write_query(socket, &held->query, held->number, held->due_ns, now_ns);
     http__settle(socket);
 }
 
@@ -161,11 +166,42 @@ http__offer(struct http__socket *socket, uint64_t number, uint64_t intended_ns, 
     }
     worker->left -= !worker->is_paced;
     socket->left--;
-    if (query.delay_ns > 0 && hold(socket, &query, intended_ns))
+    if (query.delay_ns > 0 && hold(socket, &query, number, intended_ns))
         return;
     if (!worker->is_paced)
         http__count_offered(worker, now_ns);
-    write_query(socket, &query, intended_ns, now_ns);
+    write_query(socket, &query, number, intended_ns, now_ns);
+}
+
+/* It has waited for its delay already. */
+static bool
+send_one_again(struct http__socket *socket, uint64_t now_ns)
+{
+    struct http__worker *worker = socket->worker;
+    const struct http__flight before = *http__flight(socket, socket->in_flight);
+    bool is_replay = worker->plan->stop == HTTP_STOP_REPLAY;
+    uint64_t number = is_replay ? before.entry : worker->given;
+    struct http_query query = {0};
+
+    if (ask_source(worker, number, &query, &now_ns) < 0) {
+        http__stop(worker, now_ns);
+        return false;
+    }
+    socket->again--;
+    worker->again_number--;
+    worker->result->waiting--;
+    write_query(socket, &query, number, before.intended_ns, now_ns);
+    return true;
+}
+
+void
+http__send_again(struct http__socket *socket, uint64_t now_ns)
+{
+    const struct http__worker *worker = socket->worker;
+
+    while (socket->again > 0 && socket->failure == HTTP_ENDS && worker->is_offering &&
+           now_ns < worker->end_ns && send_one_again(socket, now_ns))
+        continue;
 }
 
 void
@@ -211,22 +247,22 @@ go_on_with(struct http__socket *socket, bool thinks)
     http__push(worker, sxe_time_ns() + worker->plan->think_ns, HTTP__QUERY, http__id(socket));
 }
 
-/* The oldest in flight is over. */
-static struct http__flight
+/* The oldest in flight is over; it stays in the ring until the next is sent. */
+static const struct http__flight *
 take_oldest(struct http__socket *socket, enum http_end end)
 {
     struct http__worker *worker = socket->worker;
     struct http_result *result = worker->result;
-    struct http__flight flight = *http__flight(socket, 0);
+    const struct http__flight *flight = http__flight(socket, 0);
 
     socket->oldest = (uint16_t)(socket->oldest + 1u < worker->depth ? socket->oldest + 1 : 0);
     socket->in_flight--;
     result->in_flight--;
     result->ends[end]++;
     if (end == HTTP_END_OK)
-        result->by_kind[flight.kind].ok++;
+        result->by_kind[flight->kind].ok++;
     else
-        result->by_kind[flight.kind].errors++;
+        result->by_kind[flight->kind].errors++;
     next_reply(socket);
     return flight;
 }
@@ -235,10 +271,9 @@ void
 http__end_without_reply(struct http__socket *socket, enum http_end end, uint64_t now_ns)
 {
     struct http__worker *worker = socket->worker;
-    struct http__flight flight = take_oldest(socket, end);
+    const struct http__flight *flight = take_oldest(socket, end);
 
-    http_timeline_ended(&worker->result->timeline, http__since_start(worker, now_ns), false,
-                        now_ns - flight.intended_ns);
+    http_slice_ended(http__slice(worker, now_ns), false, now_ns - flight->intended_ns);
     go_on_with(socket, false);
 }
 
@@ -267,10 +302,13 @@ record_times(struct http__socket *socket, const struct http__flight *flight, boo
     struct http_result *result = worker->result;
     uint64_t response_ns = now_ns - flight->intended_ns;
 
-    http_histogram_record(&result->service, now_ns - flight->sent_ns);
     http_histogram_record(&result->response, response_ns);
-    http_histogram_record(&result->by_kind[flight->kind].response, response_ns);
-    http_timeline_ended(&result->timeline, http__since_start(worker, now_ns), is_ok, response_ns);
+    /* Otherwise they are the same: see http__bring_up_to_date. */
+    if (worker->is_paced)
+        http_histogram_record(&result->service, now_ns - flight->sent_ns);
+    if (result->kinds > 1)
+        http_histogram_record(&result->by_kind[flight->kind].response, response_ns);
+    http_slice_ended(http__slice(worker, now_ns), is_ok, response_ns);
     record_client(socket, flight->kind, response_ns);
 }
 
@@ -322,11 +360,11 @@ end_with_reply(struct http__socket *socket, uint64_t now_ns)
 {
     struct http__worker *worker = socket->worker;
     enum http_end end = judge(socket, http__flight(socket, 0), now_ns);
-    struct http__flight flight = take_oldest(socket, end);
+    const struct http__flight *flight = take_oldest(socket, end);
 
     socket->has_replied = true;
     worker->reply_ns = now_ns;
-    record_times(socket, &flight, end == HTTP_END_OK, now_ns);
+    record_times(socket, flight, end == HTTP_END_OK, now_ns);
     go_on_with(socket, true);
 }
 
@@ -398,13 +436,32 @@ on_body(struct http_reply_viewer *base, const char *data, size_t length)
 static ssize_t
 scan(struct http__socket *socket, const struct http__flight *flight)
 {
-    const struct http_expect *expect = flight->expect;
-    struct viewer viewer = {{on_head, on_body}, socket, expect};
-    bool is_seen = expect->fields > 0 || expect->body != NULL || socket->worker->exchanges != NULL;
+    const char *data = SXE_BUF(socket->sxe);
+    size_t length = (size_t)SXE_BUF_USED(socket->sxe);
+    struct viewer viewer;
 
     socket->reply.is_to_head = flight->is_head;
-    return http_reply_view(&socket->reply, SXE_BUF(socket->sxe), (size_t)SXE_BUF_USED(socket->sxe),
-                           is_seen ? &viewer.base : NULL);
+    if (SXE_LIKELY(!flight->is_seen))
+        return http_reply_scan(&socket->reply, data, length, &socket->worker->memo);
+    viewer = (struct viewer){{on_head, on_body}, socket, flight->expect};
+    return http_reply_view(&socket->reply, data, length, &viewer.base);
+}
+
+/* The server said that it answers no more on this connection (RFC 9112, 9.6): what is in flight
+ * behind that was not seen by it, and is sent once more on the next. */
+static void
+put_back(struct http__socket *socket)
+{
+    struct http__worker *worker = socket->worker;
+    uint16_t number = socket->in_flight;
+
+    socket->in_flight = 0;
+    socket->again = (uint16_t)(socket->again + number);
+    worker->again_number += number;
+    worker->result->in_flight -= number;
+    worker->result->sent -= number;
+    worker->result->waiting += number;
+    worker->result->resent += number;
 }
 
 /* The next reply's bytes, as far as they are there. True: it is whole, and there may be more. */
@@ -432,8 +489,10 @@ take_reply(struct http__socket *socket, uint64_t now_ns)
         return false;
     keep_alive = socket->reply.keep_alive;
     end_with_reply(socket, now_ns);
-    if (!keep_alive)
+    if (!keep_alive) {
+        put_back(socket);
         http__fail(socket, HTTP_END_CLOSED_EARLY, 0);
+    }
     return keep_alive && socket->in_flight > 0 && SXE_BUF_USED(sxe) > 0;
 }
 

@@ -73,6 +73,16 @@ look_at_states(struct http__worker *worker)
         worker->result->in_state[i] = sxe_pool_get_number_in_state(worker->sockets, i);
 }
 
+/* What is the same in every reply was recorded once. */
+static void
+look_at_times(struct http_result *result, bool is_paced)
+{
+    if (!is_paced)
+        http_histogram_update(&result->service, &result->response);
+    if (result->kinds == 1)
+        http_histogram_update(&result->by_kind[0].response, &result->response);
+}
+
 void
 http__bring_up_to_date(struct http__worker *worker, uint64_t now_ns)
 {
@@ -81,7 +91,20 @@ http__bring_up_to_date(struct http__worker *worker, uint64_t now_ns)
         return;
     http__count_waiting(worker, now_ns);
     look_at_cpu(worker);
+    look_at_times(worker->result, worker->is_paced);
     worker->result->elapsed_ns = http__since_start(worker, now_ns);
+}
+
+struct http_slice *
+http__find_slice(struct http__worker *worker, uint64_t ns)
+{
+    struct http_timeline *timeline = &worker->result->timeline;
+    uint64_t at_ns = http__since_start(worker, ns);
+
+    worker->slice = http_timeline_slice(timeline, at_ns);
+    worker->slice_width_ns = timeline->width_ns;
+    worker->slice_ns = worker->start_ns + at_ns - at_ns % timeline->width_ns;
+    return worker->slice;
 }
 
 /* ---- Turns of the loop ---- */
@@ -112,6 +135,7 @@ on_turn_ends(struct ev_loop *loop, ev_prepare *watcher, int events)
         return;
     worker->states_ns = now_ns;
     look_at_states(worker);
+    look_at_times(worker->result, worker->is_paced);
     http__count_waiting(worker, now_ns);
     worker->result->elapsed_ns = http__since_start(worker, now_ns);
 }
@@ -138,24 +162,7 @@ http__unwatch_turns(struct http__worker *worker)
     ev_prepare_stop(worker->loop, &worker->turn_ends);
 }
 
-/* ---- Copies ---- */
-
-/* Only what differs is written, and what is empty not even read: memory that nobody used stays
- * unused. */
-static void
-copy_histogram(struct http_histogram *to, const struct http_histogram *histogram)
-{
-    if (to->count == histogram->count)
-        return;
-    for (unsigned i = 0; i < HTTP_HISTOGRAM_BUCKETS; i++) {
-        if (to->buckets[i] != histogram->buckets[i])
-            to->buckets[i] = histogram->buckets[i];
-    }
-    to->count = histogram->count;
-    to->sum_ns = histogram->sum_ns;
-    to->min_ns = histogram->min_ns;
-    to->max_ns = histogram->max_ns;
-}
+/* ---- Copies of results ---- */
 
 static void
 copy_timeline(struct http_timeline *to, const struct http_timeline *timeline)
@@ -175,7 +182,7 @@ copy_kinds(struct http_result *to, const struct http_result *result)
     for (unsigned i = 0; i < result->kinds; i++) {
         to->by_kind[i].ok = result->by_kind[i].ok;
         to->by_kind[i].errors = result->by_kind[i].errors;
-        copy_histogram(&to->by_kind[i].response, &result->by_kind[i].response);
+        http_histogram_update(&to->by_kind[i].response, &result->by_kind[i].response);
     }
     memcpy(to->by_client, result->by_client,
            (size_t)result->clients * result->kinds * sizeof(to->by_client[0]));
@@ -186,15 +193,15 @@ void
 http__copy_result(struct http_result *to, const struct http_result *result)
 {
     memcpy(to, result, offsetof(struct http_result, connect));
-    copy_histogram(&to->connect, &result->connect);
-    copy_histogram(&to->first_byte, &result->first_byte);
-    copy_histogram(&to->service, &result->service);
-    copy_histogram(&to->response, &result->response);
+    http_histogram_update(&to->connect, &result->connect);
+    http_histogram_update(&to->first_byte, &result->first_byte);
+    http_histogram_update(&to->service, &result->service);
+    http_histogram_update(&to->response, &result->response);
     memcpy(&to->cpu_user_ns, &result->cpu_user_ns,
            offsetof(struct http_result, schedule_lag) - offsetof(struct http_result, cpu_user_ns));
-    copy_histogram(&to->schedule_lag, &result->schedule_lag);
-    copy_histogram(&to->timer_error, &result->timer_error);
-    copy_histogram(&to->loop_lag, &result->loop_lag);
+    http_histogram_update(&to->schedule_lag, &result->schedule_lag);
+    http_histogram_update(&to->timer_error, &result->timer_error);
+    http_histogram_update(&to->loop_lag, &result->loop_lag);
     copy_timeline(&to->timeline, &result->timeline);
     copy_kinds(to, result);
 }

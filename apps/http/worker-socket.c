@@ -20,7 +20,7 @@ static void on_close(SXE *sxe);
 static enum http_socket_state
 state_of(const struct http__socket *socket)
 {
-    if (socket->left == 0 && socket->in_flight == 0 && !socket->is_held)
+    if (socket->left == 0 && socket->in_flight + socket->again == 0 && !socket->is_held)
         return socket->was_opened ? HTTP_SOCKET_DONE : HTTP_SOCKET_UNOPENED;
     if (socket->failure != HTTP_ENDS)
         return HTTP_SOCKET_LOST;
@@ -108,8 +108,8 @@ count_retransmits(const struct http__socket *socket)
 {
     unsigned segments = segments_sent_again(socket);
 
-    if (segments > socket->syn_retries)
-        socket->worker->result->retransmits += segments - socket->syn_retries;
+    socket->worker->result->retransmits +=
+        segments > socket->syn_retries ? segments - socket->syn_retries : 0;
 }
 
 /* ---- Connecting ---- */
@@ -133,6 +133,7 @@ static int
 begin_connect(struct http__socket *socket)
 {
     const struct http_plan *plan = socket->worker->plan;
+    const struct http_requests *requests = socket->worker->requests;
     SXE *sxe = new_sxe(socket->worker, http__id(socket));
     int error;
 
@@ -142,8 +143,9 @@ begin_connect(struct http__socket *socket)
     socket->is_connected = socket->has_replied = false;
     socket->failure = HTTP_ENDS;
     socket->connect_ns = sxe_time_ns();
-    error =
-        -(plan->unix_path != NULL ? sxe_connect_unix(sxe) : sxe_connect(sxe, plan->ip, plan->port));
+    error = -(plan->unix_path != NULL ? sxe_connect_unix(sxe)
+              : requests->ip != NULL  ? sxe_connect(sxe, requests->ip, requests->port)
+                                      : sxe_connect(sxe, plan->ip, plan->port));
     if (error == 0)
         socket->sxe = sxe;
     else
@@ -204,6 +206,7 @@ on_connected(SXE *sxe)
         return;
     }
     worker->result->reopened++;
+    http__send_again(socket, now_ns);
     if (socket->is_held_due)
         http__send_held(socket);
     http__send_ready(socket, now_ns);
@@ -345,7 +348,7 @@ may_reopen(const struct http__socket *socket)
     const struct http__worker *worker = socket->worker;
 
     return socket->state == HTTP_SOCKET_LOST && worker->is_offering &&
-           (worker->left + worker->waiting > 0 || socket->is_held);
+           (worker->left + worker->waiting + socket->again > 0 || socket->is_held);
 }
 
 static void
@@ -356,6 +359,23 @@ try_again_later(struct http__socket *socket)
         http__push(socket->worker, sxe_time_ns() + HTTP__REOPEN_NS, HTTP__REOPEN, http__id(socket));
 }
 
+static void
+skip_one(struct http__socket *socket)
+{
+    struct http__worker *worker = socket->worker;
+
+    if (socket->again > 0) {
+        socket->again--;
+        worker->again_number--;
+        worker->result->waiting--;
+    } else {
+        socket->left--;
+        worker->left--;
+        http__count_offered(worker, sxe_time_ns());
+    }
+    worker->result->skipped[HTTP_SKIP_NOT_OPENED]++;
+}
+
 /* Of a socket with queries of its own it costs one; otherwise only time. */
 static void
 reopen_failed(struct http__socket *socket, int error)
@@ -363,14 +383,10 @@ reopen_failed(struct http__socket *socket, int error)
     struct http__worker *worker = socket->worker;
 
     (void)unopened_of(worker, error);
-    if (worker->is_running && worker->is_offering && socket->left > 0 &&
-        worker->plan->stop == HTTP_STOP_PER_SOCKET && !socket->is_held) {
-        socket->left--;
-        worker->left--;
-        worker->result->offered++;
-        worker->result->skipped[HTTP_SKIP_NOT_OPENED]++;
-        http_timeline_offered(&worker->result->timeline, http__since_start(worker, sxe_time_ns()));
-    }
+    worker->result->not_reopened++;
+    if (worker->is_running && worker->is_offering && worker->plan->stop == HTTP_STOP_PER_SOCKET &&
+        socket->left + socket->again > 0 && !socket->is_held)
+        skip_one(socket);
     try_again_later(socket);
     http__end_when_done(worker);
 }

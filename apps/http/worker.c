@@ -46,6 +46,16 @@ mark(struct http__worker *worker)
     tell(worker, HTTP_MESSAGE_MARKED, 0);
 }
 
+/* One that stopped by itself need not wait for what is in flight any longer. */
+static void
+stop(struct http__worker *worker)
+{
+    if (worker->is_offering)
+        http__stop(worker, sxe_time_ns());
+    else
+        http__end(worker);
+}
+
 static void
 obey(struct http__worker *worker, const struct http_message *message)
 {
@@ -61,7 +71,7 @@ obey(struct http__worker *worker, const struct http_message *message)
         mark(worker);
         break;
     case HTTP_MESSAGE_STOP:
-        http__stop(worker, sxe_time_ns());
+        stop(worker);
         break;
     case HTTP_MESSAGE_READY:
     case HTTP_MESSAGE_MARKED:
@@ -156,21 +166,32 @@ init_sockets(struct http__worker *worker)
 }
 
 static int
+init_rings(struct http__worker *worker, size_t number)
+{
+    worker->rings = calloc(number * worker->depth, sizeof(struct http__flight));
+    if (worker->rings == NULL)
+        return -ENOMEM;
+    for (uint32_t id = 0; id < worker->number; id++)
+        worker->sockets[id].ring = &worker->rings[(size_t)id * worker->depth];
+    return 0;
+}
+
+static int
 get_memory(struct http__worker *worker)
 {
     size_t number = worker->number > 0 ? worker->number : 1;
-    /* Of each socket REOPEN, TIMEOUT, HELD, and QUERY as often as it may think; five of the run. */
+    /* Of each socket REOPEN, TIMEOUT, HELD, and QUERY as often as it may think; six of the run. */
     size_t dues = 8 + number * (3 + (worker->plan->think_ns > 0 ? worker->depth : 0));
     int error = init_sockets(worker);
 
     if (error == 0)
         error = http_heap_init(&worker->heap, dues);
-    worker->rings = calloc(number * worker->depth, sizeof(struct http__flight));
+    if (error == 0)
+        error = init_rings(worker, number);
     worker->held = calloc(number, sizeof(struct http__held));
     if (worker->requests->wants_replies)
         worker->exchanges = calloc(number, sizeof(struct http__exchange));
-    if (worker->rings == NULL || worker->held == NULL ||
-        (worker->requests->wants_replies && worker->exchanges == NULL))
+    if (worker->held == NULL || (worker->requests->wants_replies && worker->exchanges == NULL))
         error = -ENOMEM;
     return error;
 }
@@ -189,8 +210,8 @@ init_sxe(struct http__worker *worker)
     config.loop = worker->loop;
     config.chunk_size = limits.head_max;
     config.chunks = worker->number / 4 + 4096;
-    /* Long bodies of requests wait here for servers that read slowly. */
-    config.output_max = 1u << 30;
+    /* Long bodies wait for servers that read slowly, and may be answered before they are read. */
+    config.output_max = config.output_pause = 1u << 30;
     config.timeout_ms[SXE_STATE_CONNECTING] =
         timeout_ms < UINT32_MAX ? (uint32_t)timeout_ms : UINT32_MAX;
     sxe_configure(&config);
@@ -298,10 +319,12 @@ http_worker_run(const struct http_worker *given)
     signal(SIGTERM, SIG_IGN);
     signal(SIGPIPE, SIG_IGN);
     error = prepare(&worker);
-    if (error == 0)
+    if (error == 0) {
         run(&worker);
-    else
+    } else {
+        worker.result->unopened[HTTP_UNOPENED_UNTRIED] = worker.result->sockets_wanted;
         tell(&worker, HTTP_MESSAGE_READY, -error);
+    }
     if (worker.has_begun)
         worker.requests->end(worker.requests, &worker.result->script_calls,
                              &worker.result->script_ns);

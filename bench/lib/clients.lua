@@ -68,8 +68,8 @@ end
 local function run_weighttp(server, row, seconds, cpu)
     return run({wire.has("weighttp"), "-k", "-t", "1", "-c", tostring(row.connections), "-n",
                 requests_of(row, seconds), url_of(server), cpu = cpu},
-               "([%d.]+) req/s", function(output)
-        return output:find(" 0 failed, 0 errored", 1, true)
+               '"reqs_per_sec": ([%d.]+)', function(output)
+        return output:find('"fail": 0,', 1, true) and output:find('"errs": 0', 1, true)
     end)
 end
 
@@ -127,8 +127,11 @@ function clients.many(server_path, port, case)
     local client <close> = wire.spawn{wire.program("sxe-http"), "-q", "-p", tostring(port), "-c",
                                       tostring(sockets), "-n", tostring(queries), "-t",
                                       tostring(workers), "--source", sources}
-    client:line(60)
-    local line = client:line(300) or ""
+    local line
+    repeat
+        line = client:line(300)
+    until not line or line:find("^sockets")
+    line = line or ""
     local pss = 0
     for _, pid in ipairs(children(client:pid())) do
         pss = pss + wire.pss(pid)

@@ -15,37 +15,37 @@
 #include "sxe-http-chunk.h"
 
 /* What we refuse and another parser may take, and the section that says we may. */
-#define HTTP_ORACLE_STRICTER(X)                                                          \
-    X(METHOD_TOO_LONG, "9112 3: a limit of ours")                                        \
-    X(LINE_TOO_LONG, "9112 3: a limit of ours")                                          \
-    X(HEAD_TOO_LARGE, "9110 5.4: a limit of ours")                                       \
-    X(TOO_MANY_FIELDS, "9110 5.4: a limit of ours")                                      \
-    X(BAD_METHOD, "9112 2.2: one empty line before a request, not more, and no bare LF") \
-    X(BAD_TARGET, "9112 3.2: the grammar of each form, and which methods may have it")   \
-    X(BAD_VERSION, "9112 3: one space before a version, nothing after it")               \
-    X(UNKNOWN_VERSION, "9112 2.3: this is not the syntax of HTTP/0.9 or HTTP/2")         \
-    X(BAD_STATUS, "9112 4: three digits, one space")                                     \
-    X(BARE_CR, "9112 2.2: a bare CR is invalid")                                         \
-    X(BARE_LF, "9112 2.2: a recipient MAY take a bare LF; we do not")                    \
-    X(CONTROL_BYTE, "9110 5.5: CR, LF and NUL are dangerous, other controls invalid")    \
-    X(FOLDED_LINE, "9112 5.2: a server MUST refuse obs-fold, or replace it")             \
-    X(BAD_NAME, "9110 5.1: a name is a token")                                           \
-    X(BLANK_BEFORE_COLON, "9112 5.1: MUST be refused")                                   \
-    X(NO_HOST, "9112 3.2: MUST be refused")                                              \
-    X(TWO_HOSTS, "9112 3.2: MUST be refused")                                            \
-    X(BAD_HOST, "9112 3.2: MUST be refused")                                             \
-    X(BAD_LENGTH, "9112 6.3: MUST be refused")                                           \
-    X(TWO_LENGTHS, "9112 6.3: MUST be refused")                                          \
-    X(LENGTH_AND_CODING, "9112 6.3: ought to be handled as an error")                    \
-    X(CODING_IN_1_0, "9112 6.1: MUST be treated as faulty framing")                      \
-    X(BAD_CODING, "9112 6.3: MUST be refused, in a request")                             \
-    X(UNKNOWN_CODING, "9112 6.1: SHOULD be answered with 501")                           \
-    X(CONNECT_WITH_BODY, "9110 9.3.6: a CONNECT request has no content")                 \
-    X(BAD_CHUNK_SIZE, "9112 7.1: a size is hexadecimal digits")                          \
-    X(CHUNK_TOO_LARGE, "9112 7.1: MUST prevent overflows")                               \
-    X(BAD_CHUNK_EXTENSION, "9112 7.1.1: the grammar of an extension")                    \
-    X(CHUNK_LINE_TOO_LONG, "9112 7.1.1: ought to limit extensions")                      \
-    X(CHUNK_OVERHEAD, "9112 7.1.1: ought to limit extensions")                           \
+#define HTTP_ORACLE_STRICTER(X)                                                        \
+    X(METHOD_TOO_LONG, "9112 3: a limit of ours")                                      \
+    X(LINE_TOO_LONG, "9112 3: a limit of ours")                                        \
+    X(HEAD_TOO_LARGE, "9110 5.4: a limit of ours")                                     \
+    X(TOO_MANY_FIELDS, "9110 5.4: a limit of ours")                                    \
+    X(BAD_METHOD, "9112 2.2: before a request only empty lines, and no bare LF")       \
+    X(BAD_TARGET, "9112 3.2: the grammar of each form, and which methods may have it") \
+    X(BAD_VERSION, "9112 3: one space before a version, nothing after it")             \
+    X(UNKNOWN_VERSION, "9112 2.3: this is not the syntax of HTTP/0.9 or HTTP/2")       \
+    X(BAD_STATUS, "9112 4: three digits, one space")                                   \
+    X(BARE_CR, "9112 2.2: a bare CR is invalid")                                       \
+    X(BARE_LF, "9112 2.2: a recipient MAY take a bare LF; we do not")                  \
+    X(CONTROL_BYTE, "9110 5.5: CR, LF and NUL are dangerous, other controls invalid")  \
+    X(FOLDED_LINE, "9112 5.2: a server MUST refuse obs-fold, or replace it")           \
+    X(BAD_NAME, "9110 5.1: a name is a token")                                         \
+    X(BLANK_BEFORE_COLON, "9112 5.1: MUST be refused")                                 \
+    X(NO_HOST, "9112 3.2: MUST be refused")                                            \
+    X(TWO_HOSTS, "9112 3.2: MUST be refused")                                          \
+    X(BAD_HOST, "9112 3.2: MUST be refused")                                           \
+    X(BAD_LENGTH, "9112 6.3: MUST be refused")                                         \
+    X(TWO_LENGTHS, "9112 6.3: MUST be refused")                                        \
+    X(LENGTH_AND_CODING, "9112 6.3: ought to be handled as an error")                  \
+    X(CODING_IN_1_0, "9112 6.1: MUST be treated as faulty framing")                    \
+    X(BAD_CODING, "9112 6.3: MUST be refused, in a request")                           \
+    X(UNKNOWN_CODING, "9112 6.1: SHOULD be answered with 501")                         \
+    X(CONNECT_WITH_BODY, "9110 9.3.6: a CONNECT request has no content")               \
+    X(BAD_CHUNK_SIZE, "9112 7.1: a size is hexadecimal digits")                        \
+    X(CHUNK_TOO_LARGE, "9112 7.1: MUST prevent overflows")                             \
+    X(BAD_CHUNK_EXTENSION, "9112 7.1.1: the grammar of an extension")                  \
+    X(CHUNK_LINE_TOO_LONG, "9112 7.1.1: ought to limit extensions")                    \
+    X(CHUNK_OVERHEAD, "9112 7.1.1: ought to limit extensions")                         \
     X(BAD_CHUNK_END, "9112 7.1: data ends with CR LF")
 
 #define HTTP_ORACLE_SECTION(id, section) [SXE_HTTP_REFUSED_##id] = section,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * What: a worker process without sockets, for tests of the coordinator: it speaks worker.h's
- * protocol, and counts queries that nobody sent. Place: FAKE_WORKER() in a fixture; what it shall do
- * is set in fake_worker before http_run, since it is inherited over fork.
+ * protocol, and counts queries that nobody sent. Place: run-plan.h; what it shall do is set in
+ * fake_worker before http_run, since it is inherited over fork.
  *
  * Shape: its clock is faster than the real one, so that a second of load takes a millisecond. While
  * it runs it makes up queries at its rate, each as slow as the server of the test's choice says.
@@ -22,11 +22,11 @@
 #include "run-private.h"
 #include "sxe-time.h"
 
-#define FAKE_FASTER 1000 /* times the real clock */
+#define FAKE_FASTER 200 /* times the real clock */
 
 static struct {
-    int ready_error; /* of READY: it ends with that */
-    uint64_t queries; /* then DONE; 0: until STOP */
+    int ready_error;    /* of READY: it ends with that */
+    uint64_t queries;   /* then DONE; 0: until STOP */
     unsigned bad_shard; /* 1 is the first: only that one does what follows; 0: none */
     void (*do_before_ready)(const struct http_worker *worker);
     void (*do_before_done)(const struct http_worker *worker);
@@ -39,8 +39,8 @@ static struct {
 struct fake_worker_state {
     const struct http_worker *worker;
     double rate;
-    uint64_t now_ns;   /* real */
-    double due;        /* queries, not yet made up */
+    uint64_t now_ns; /* real */
+    double due;      /* queries, not yet made up */
     uint64_t queries;
 };
 
@@ -151,8 +151,7 @@ fake_worker_run(const struct http_worker *worker)
         return -fake_worker.ready_error;
     }
     fake_worker_begin(&state);
-    while (state.now_ns > 0 &&
-           (fake_worker.queries == 0 || state.queries < fake_worker.queries)) {
+    while (state.now_ns > 0 && (fake_worker.queries == 0 || state.queries < fake_worker.queries)) {
         fake_worker_go_on(&state);
         poll(&control, 1, 1);
         if (control.revents != 0 && !fake_worker_obey(&state))

@@ -23,7 +23,8 @@
 #define MADE_QUERIES 20000u
 #define MADE_NS      UINT64_C(4000000000)
 
-static char *made_argv[] = {"sxe-http", "-R", "5k", "http://127.0.0.1:8000/", NULL};
+static char made_words[][24] = {"sxe-http", "-R", "5k", "http://127.0.0.1:8000/"};
+static char *made_argv[] = {made_words[0], made_words[1], made_words[2], made_words[3], NULL};
 static const char *const made_kinds[] = {"GET /", "POST, \"all\"</script>"};
 
 struct made {

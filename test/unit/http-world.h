@@ -34,13 +34,13 @@
 #include "fake-time.h"
 #include "test-main.h"
 
-#define MS(n)       ((uint64_t)(n) * 1000000)
-#define US(n)       ((uint64_t)(n) * 1000)
+#define MS(n)       ((uint64_t)(n)*1000000)
+#define US(n)       ((uint64_t)(n)*1000)
 #define SECONDS(n)  MS(1000 * (uint64_t)(n))
 #define REQUEST     "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
 #define HEAD(n)     "HTTP/1.1 200 OK\r\nContent-Length: " #n "\r\n\r\n"
 #define OK          HEAD(2) "ok"
-#define CLIENTS_MAX 64
+#define CLIENTS_MAX 160
 #define ACTS_MAX    4096
 
 /* What --wrap leaves of the functions: what the parent and the server do is neither counted nor
@@ -90,7 +90,7 @@ static struct world {
     int error; /* what http_worker_run returned */
 
     /* The source */
-    const char *request;            /* what it gives out, if there is no... */
+    const char *request; /* what it gives out, if there is no... */
     int (*next)(struct http_requests *, uint64_t sequence, struct http_query *query);
     uint64_t sequences[ACTS_MAX]; /* as they were asked for */
     unsigned asked;
@@ -105,6 +105,7 @@ static struct world {
     unsigned done;
     int ready_error;
     uint64_t started_ns; /* what GO said */
+    uint64_t ended_ns;
 
     /* The server */
     bool is_tcp;
@@ -118,7 +119,12 @@ static struct world {
     struct client clients[CLIENTS_MAX];
     struct act acts[ACTS_MAX];
     unsigned acts_number;
-    bool has_waited; /* tcp: for what may be on its way */
+    bool has_waited;      /* tcp: for what may be on its way */
+    unsigned patience_ms; /* real ones, for what the kernel does in its own time */
+    bool does_not_accept;
+    char last_request[512]; /* what came before and with it, as far as it fits */
+    size_t last_length;
+    unsigned ended; /* calls of the source's end() */
 } world;
 
 static uint64_t
@@ -139,8 +145,8 @@ act_at(struct act act)
 static inline void
 answer_bytes_in(unsigned client, uint64_t ns, const char *text, size_t length)
 {
-    act_at((struct act){.at_ns = now_ns() + ns, .what = ANSWER, .client = client, .text = text,
-                        .length = length});
+    act_at((struct act){
+        .at_ns = now_ns() + ns, .what = ANSWER, .client = client, .text = text, .length = length});
 }
 
 static inline void
@@ -200,6 +206,23 @@ reset_client(unsigned client)
     close_client(client);
 }
 
+/* What does not fit now is sent a little later. */
+static void
+send_some(int fd, const struct act *act)
+{
+    ssize_t n = fd < 0 ? 0 : __real_send(fd, act->text, act->length, MSG_NOSIGNAL | MSG_DONTWAIT);
+    struct act rest = *act;
+
+    if (n < 0 && errno == EAGAIN)
+        n = 0;
+    if (fd < 0 || n < 0 || (size_t)n == act->length)
+        return;
+    rest.at_ns = now_ns() + US(1);
+    rest.text += n;
+    rest.length -= (size_t)n;
+    act_at(rest);
+}
+
 static void
 perform(const struct act *act)
 {
@@ -207,8 +230,7 @@ perform(const struct act *act)
 
     switch (act->what) {
     case ANSWER:
-        if (fd >= 0)
-            (void)__real_send(fd, act->text, act->length, MSG_NOSIGNAL | MSG_DONTWAIT);
+        send_some(fd, act);
         break;
     case HANG_UP:
         close_client(act->client);
@@ -298,9 +320,9 @@ ok_at_once(unsigned client, unsigned query)
 static bool
 accept_one(void)
 {
-    int fd = world.listener < 0 ? -1
-                                : __real_accept4(world.listener, NULL, NULL,
-                                                 SOCK_NONBLOCK | SOCK_CLOEXEC);
+    int fd = world.listener < 0 || world.does_not_accept
+                 ? -1
+                 : __real_accept4(world.listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 
     if (fd < 0)
         return false;
@@ -312,16 +334,29 @@ accept_one(void)
     return true;
 }
 
+/* A PROXY header of version 2 has an empty line too. */
+static char *
+end_of_request(const struct client *client)
+{
+    char *version = memmem(client->bytes, client->unread, "HTTP/1.", 7);
+
+    return version == NULL
+               ? NULL
+               : memmem(version, client->unread - (size_t)(version - client->bytes), "\r\n\r\n", 4);
+}
+
 static void
 take_requests(unsigned i)
 {
     struct client *client = &world.clients[i];
     char *end;
 
-    while (client->fd >= 0 && client->unread > 0 &&
-           (end = memmem(client->bytes, client->unread, "\r\n\r\n", 4)) != NULL) {
+    while (client->fd >= 0 && (end = end_of_request(client)) != NULL) {
         size_t length = (size_t)(end + 4 - client->bytes);
 
+        world.last_length =
+            length < sizeof(world.last_request) ? length : sizeof(world.last_request);
+        memcpy(world.last_request, client->bytes, world.last_length);
         client->unread -= length;
         memmove(client->bytes, end + 4, client->unread);
         ck_assert_uint_lt(world.queries, ACTS_MAX);
@@ -367,11 +402,18 @@ be_server(void)
 static bool
 wait_for_packets(void)
 {
-    if (!world.is_tcp || world.has_waited)
+    if (!world.is_tcp)
         return false;
-    world.has_waited = true;
-    __real_poll(NULL, 0, 2);
-    return true;
+    if (world.patience_ms > 0) {
+        unsigned ms = world.patience_ms < 5 ? world.patience_ms : 5;
+
+        __real_poll(NULL, 0, (int)ms);
+        world.patience_ms -= ms;
+        return true;
+    }
+    world.has_waited = !world.has_waited;
+    __real_poll(NULL, 0, world.has_waited ? 2 : 0);
+    return world.has_waited;
 }
 
 static uint64_t
@@ -392,24 +434,30 @@ turn_world(void)
 static inline void
 listen_at(const struct sockaddr *address, socklen_t length, int backlog)
 {
-    world.listener = __real_socket(address->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    world.listener =
+        __real_socket(address->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     ck_assert_int_eq(__real_bind(world.listener, address, length), 0);
     ck_assert_int_eq(__real_listen(world.listener, backlog), 0);
 }
 
 static inline void
-listen_tcp(void)
+listen_tcp_with(int backlog)
 {
-    struct sockaddr_in address = {.sin_family = AF_INET,
-                                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t length = sizeof(address);
 
     __real_close(world.listener);
-    listen_at((struct sockaddr *)&address, length, 128);
+    listen_at((struct sockaddr *)&address, length, backlog);
     ck_assert_int_eq(__real_getsockname(world.listener, (struct sockaddr *)&address, &length), 0);
     world.is_tcp = true;
     world.plan.unix_path = NULL;
     world.plan.port = ntohs(address.sin_port);
+}
+
+static inline void
+listen_tcp(void)
+{
+    listen_tcp_with(128);
 }
 
 static inline void
@@ -450,6 +498,7 @@ static void
 end_nothing(struct http_requests *requests, uint64_t *calls, uint64_t *ns)
 {
     (void)requests;
+    world.ended++;
     *calls = 7;
     *ns = 700;
 }
@@ -467,29 +516,28 @@ make_world(void)
     fake_time_start(SECONDS(1000), SECONDS(1000000));
     fake_time_idle = turn_world;
     on_go = NULL;
-    world = (struct world){
-        .plan = {.ip = "127.0.0.1",
-                 .sockets = 1,
-                 .workers = 1,
-                 .stop = HTTP_STOP_PER_SOCKET,
-                 .queries = 1,
-                 .drain_ns = SECONDS(1),
-                 .arrivals = HTTP_FIXED,
-                 .depth = 1,
-                 .ramp = 16,
-                 .timeout_ns = SECONDS(5),
-                 .requests = &world.requests,
-                 .expect = &world.expect},
-        .requests = {.kinds = 2,
-                     .kind_names = names,
-                     .begin = begin_nothing,
-                     .next = give_request,
-                     .end = end_nothing},
-        .shards = 1,
-        .request = REQUEST,
-        .go_ns = MS(1),
-        .serve = ok_at_once,
-    };
+    memset(&world, 0, sizeof(world));
+    world.plan = (struct http_plan){.ip = "127.0.0.1",
+                                    .sockets = 1,
+                                    .workers = 1,
+                                    .stop = HTTP_STOP_PER_SOCKET,
+                                    .queries = 1,
+                                    .drain_ns = SECONDS(1),
+                                    .arrivals = HTTP_FIXED,
+                                    .depth = 1,
+                                    .ramp = 16,
+                                    .timeout_ns = SECONDS(5),
+                                    .requests = &world.requests,
+                                    .expect = &world.expect};
+    world.requests = (struct http_requests){.kinds = 2,
+                                            .kind_names = names,
+                                            .begin = begin_nothing,
+                                            .next = give_request,
+                                            .end = end_nothing};
+    world.shards = 1;
+    world.request = REQUEST;
+    world.go_ns = MS(1);
+    world.serve = ok_at_once;
     ck_assert_ptr_null(http_expect_add_status(&world.expect, "2xx"));
     world.result = __real_mmap(NULL, size, PROT_READ | PROT_WRITE,
                                MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -523,6 +571,7 @@ end_world(void)
     if (world.control >= 0)
         __real_close(world.control);
     ck_assert_uint_eq(fake_os_open_fds(), fds_before);
+    world.ended_ns = now_ns();
     fake_time_stop();
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * What: runs sxe-http in this process and keeps what it printed. RUN_HTTP("-c", "1") fills `ran`.
- * Limits: 8 KiB of each output. Faults of fake-os are off when it returns.
+ * Limits: 256 KiB of each output. Faults of fake-os are off when it returns.
  */
 #ifndef RUN_HTTP_H
 #define RUN_HTTP_H
@@ -18,8 +18,8 @@ int sxe_http_main(int argc, char **argv);
 
 static struct {
     int status;
-    char output[8192];
-    char errors[8192];
+    char output[256 * 1024];
+    char errors[256 * 1024];
     unsigned calls[FAKE_CALLS]; /* made meanwhile */
 } ran;
 

@@ -21,6 +21,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
+#include <sys/timerfd.h>
 #include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
@@ -492,6 +493,122 @@ START_TEST(waiting_for_what_never_happens_aborts)
 }
 END_TEST
 
+/* ---- Virtual timerfds ---- */
+
+static void
+on_timerfd(struct ev_loop *loop, ev_io *io, int events)
+{
+    uint64_t expired = 0;
+
+    (void)loop;
+    (void)events;
+    ck_assert_int_eq(read(io->fd, &expired, sizeof(expired)), sizeof(expired));
+    event_push("timerfd", io, (long)(clock_ns(CLOCK_MONOTONIC) - day_ns));
+}
+
+static void
+set_timerfd(int fd, int flags, uint64_t ns, uint64_t interval_ns)
+{
+    struct itimerspec time = {
+        .it_value = {.tv_sec = (time_t)(ns / 1000000000), .tv_nsec = (long)(ns % 1000000000)},
+        .it_interval.tv_nsec = (long)interval_ns};
+
+    ck_assert_int_eq(timerfd_settime(fd, flags, &time, NULL), 0);
+}
+
+static void
+expect_timerfd(struct ev_loop *loop, const ev_io *io, long ns)
+{
+    const struct event *event;
+
+    while (event_count() == 0)
+        ev_run(loop, EVRUN_ONCE);
+    event = event_pop();
+    ck_assert_ptr_eq(event->object, io);
+    ck_assert_int_eq(event->number, ns);
+}
+
+START_TEST(timerfds_expire_to_the_nanosecond_and_in_order)
+{
+    struct ev_loop *loop;
+    ev_io io[2];
+
+    fake_time_start(day_ns, 20000 * day_ns);
+    loop = ev_loop_new(EVBACKEND_EPOLL | EVFLAG_NOENV);
+    for (int i = 0; i < 2; i++) {
+        int fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+
+        ck_assert_int_ge(fd, 0);
+        ev_io_init(&io[i], on_timerfd, fd, EV_READ);
+        ev_io_start(loop, &io[i]);
+    }
+    set_timerfd(io[0].fd, 0, 3600000000017, 0);
+    set_timerfd(io[1].fd, TFD_TIMER_ABSTIME, day_ns + 1000, 5000);
+    expect_timerfd(loop, &io[1], 1000);
+    expect_timerfd(loop, &io[1], 6000);
+    set_timerfd(io[1].fd, TFD_TIMER_ABSTIME, 0, 0);
+    expect_timerfd(loop, &io[0], 3600000000017);
+    ev_loop_destroy(loop);
+    close(io[0].fd);
+    close(io[1].fd);
+}
+END_TEST
+
+START_TEST(without_virtual_time_timerfds_are_real)
+{
+    struct itimerspec at_once = {.it_value.tv_nsec = 1};
+    uint64_t expired = 0;
+    int fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
+
+    ck_assert_int_eq(timerfd_settime(fd, 0, &at_once, NULL), 0);
+    ck_assert_int_eq(read(fd, &expired, sizeof(expired)), sizeof(expired));
+    ck_assert_uint_eq(expired, 1);
+    close(fd);
+    fake_time_start(day_ns, day_ns);
+    fake_os_fail(FAKE_TIMERFD_CREATE, 1, 1, EMFILE);
+    ck_assert_int_eq(timerfd_create(CLOCK_MONOTONIC, 0), -1);
+    fd = timerfd_create(CLOCK_MONOTONIC, 0);
+    fake_os_fail(FAKE_TIMERFD_SETTIME, 1, 1, EINVAL);
+    ck_assert_int_eq(timerfd_settime(fd, 0, &at_once, NULL), -1);
+    close(fd);
+}
+END_TEST
+
+static unsigned asked;
+static int idle_pipe[2];
+
+/* First something to do, then a time. */
+static uint64_t
+be_asked(void)
+{
+    if (asked++ == 1)
+        ck_assert_int_eq(write(idle_pipe[1], "tick", 5), 5);
+    return asked == 1 ? day_ns + 77 : asked == 2 ? FAKE_TIME_LOOK_AGAIN : FAKE_TIME_NEVER;
+}
+
+START_TEST(who_is_idle_is_asked_before_time_jumps)
+{
+    struct ev_loop *loop;
+    ev_io io;
+
+    fake_time_start(day_ns, day_ns);
+    fake_time_idle = be_asked;
+    loop = ev_loop_new(EVBACKEND_EPOLL | EVFLAG_NOENV);
+    ck_assert_int_eq(pipe(idle_pipe), 0);
+    ev_io_init(&io, on_readable, idle_pipe[0], EV_READ);
+    ev_io_start(loop, &io);
+    ev_run(loop, EVRUN_ONCE);
+    ck_assert_uint_eq(clock_ns(CLOCK_MONOTONIC), day_ns + 77);
+    ck_assert_uint_eq(event_count(), 0);
+    ev_run(loop, EVRUN_ONCE);
+    ck_assert_uint_eq(clock_ns(CLOCK_MONOTONIC), day_ns + 77);
+    ck_assert_str_eq(event_pop()->data, "tick");
+    ev_loop_destroy(loop);
+    close(idle_pipe[0]);
+    close(idle_pipe[1]);
+}
+END_TEST
+
 START_TEST(libev_meets_faults)
 {
     struct ev_loop *loop;
@@ -571,6 +688,9 @@ main(void)
     tcase_add_test(clocks, polling_turns_reach_a_timer_too);
     tcase_add_test(clocks, no_time_passes_while_events_are_ready);
     tcase_add_test_raise_signal(clocks, waiting_for_what_never_happens_aborts, SIGABRT);
+    tcase_add_test(clocks, timerfds_expire_to_the_nanosecond_and_in_order);
+    tcase_add_test(clocks, without_virtual_time_timerfds_are_real);
+    tcase_add_test(clocks, who_is_idle_is_asked_before_time_jumps);
     tcase_add_test(clocks, libev_meets_faults);
     tcase_add_test(events, events_come_out_in_order);
     tcase_add_test_raise_signal(events, one_event_too_many_aborts, SIGABRT);

@@ -382,6 +382,7 @@ START_TEST(judgements_are_taken)
     ck_assert_uint_eq(plan->trials_max, 100);
     GOOD("--find", "p99<10ms");
     ck_assert_str_eq(plan->find, "p99<10ms");
+    ck_assert_int_eq(plan->model, HTTP_PARTLY_OPEN);
     ck_assert_int_eq(plan->stop, HTTP_STOP_TIME);
 }
 END_TEST
@@ -450,7 +451,7 @@ static const struct {
     {{"--connect-ramp", "0"}, "the ramp of connects"},
     {{"--connect-ramp", "1/m"}, "the ramp of connects"},
     {{"-R", "fast"}, "the rate (-R) is 'fast'"},
-    {{"-R", "0"}, "the rate (-R) is '0'"},
+    {{"-R", "0"}, "the rate (-R) is '0'; it must be queries a second, above 0"},
     {{"-R", "-1"}, "the rate (-R) is '-1'"},
     {{"-R", "1x"}, "the rate (-R) is '1x'"},
     {{"-R", "1:"}, "the rate (-R) is '1:'"},
@@ -473,7 +474,16 @@ static const struct {
     {{"--scenario", "a", U1, U1}, "come from a"},
     {{"--replay", "a", U1, U1}, "come from a"},
     {{"--request-file", "a", U1, U1}, "come from a"},
-    {{"--request-file", "/none"}, "the request file '/none': "},
+    {{"--request-file", "/none"}, "the request file '/none': No such file or directory."},
+    {{"--json", "a", "--html", "a"}, "two outputs go to 'a'"},
+    {{"--csv", "-", "--hgrm", "-"}, "two outputs go to '-'"},
+    {{"--speed", "2", U1}, "give one with --replay"},
+    {{"-m", "", U1}, "the method (-m) is empty"},
+    {{"-H", "x", U1}, "the request for 'http://127.0.0.1:81/a' cannot be made: 'x' is no header"},
+    {{"--source", "127.0.0.1", "http://[::1]:80/"}, "--source must have IPv6 addresses, too"},
+    {{"--source", "::1", U1}, "--source must have IPv4 addresses, too"},
+    {{"--find", "p99>1ms"}, "there is no highest rate that holds it"},
+    {{"--find", "rate<5"}, "there is no highest rate that holds it"},
     {{U1, "--", "x"}, "'x' stands behind --"},
     {{"https://127.0.0.1/"}, "https is not there yet"},
     {{U1, "https://127.0.0.1/"}, "https is not there yet"},

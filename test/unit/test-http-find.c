@@ -6,11 +6,11 @@
 #include "run-plan.h"
 #include "test-main.h"
 
-/* 1 ms, and more as the rate comes near 50,000; one of 50 ten times as long. */
+/* 1 ms, and more as the rate comes near 5,000; one of 50 ten times as long. */
 static uint64_t
 busy_latency_ns(double rate, uint64_t nth)
 {
-    double free = rate < 49000 ? 1 - rate / 50000 : 0.02;
+    double free = rate < 4900 ? 1 - rate / 5000 : 0.02;
     double ns = 1e6 / free;
 
     return (uint64_t)(nth % 50 == 0 ? 10 * ns : ns);
@@ -23,21 +23,21 @@ set_up(void)
     fake_worker.queries = 0;
     fake_worker.latency_ns = busy_latency_ns;
     plan.stop = HTTP_STOP_TIME;
-    plan.duration_ns = 5 * SXE_NS_PER_MS;
+    plan.duration_ns = 10 * SXE_NS_PER_MS;
     plan.find = "p99<20ms"; /* 1 ms * 10 / (1 - rate / 50000) */
 }
 
 static void
 check_found(double low, double high)
 {
-    ck_assert_msg(run.found_rate >= low && run.found_rate <= high, "found %f in %s",
-                  run.found_rate, errors);
+    ck_assert_msg(run.found_rate >= low && run.found_rate <= high, "found %f in %s", run.found_rate,
+                  errors);
 }
 
 START_TEST(the_rate_at_which_the_condition_stops_to_hold_is_found)
 {
     ck_assert_int_eq(run_plan(), 0);
-    check_found(24000, 25600);
+    check_found(2400, 2560);
     ck_assert_int_eq(run.status, HTTP_EXIT_OK);
     ck_assert_uint_eq(run.trials_number, 1);
     ck_assert_str_eq(errors, "");
@@ -85,11 +85,11 @@ END_TEST
 
 START_TEST(the_search_begins_at_the_rate_that_is_given)
 {
-    plan.rate = 24000;
+    plan.rate = 2400;
     plan.quiet = false;
     ck_assert_int_eq(run_plan(), 0);
-    check_has(errors, "find      24000/s  ok ");
-    check_found(24000, 25600);
+    check_has(errors, "find      2400/s  ok ");
+    check_found(2400, 2560);
 }
 END_TEST
 
@@ -103,12 +103,35 @@ START_TEST(without_one_it_begins_at_a_thousand)
 }
 END_TEST
 
+START_TEST(it_begins_at_what_the_workers_can_send)
+{
+    plan.rate = 90e6;
+    fake_worker.capacity = 1;
+    plan.quiet = false;
+    ck_assert_int_eq(run_plan(), 0);
+    check_has(errors, "sxe-http: --find begins at 2000000/s and not at 90000000/s, which the "
+                      "workers cannot send; use a lower -R, or more workers (-t)\n");
+    check_has(errors, "find      2000000/s  ok ");
+}
+END_TEST
+
+START_TEST(what_holds_at_the_most_that_workers_can_send_is_said_to_be_that)
+{
+    plan.workers = (unsigned)_i;
+    http_find_rate_max = 1500.0 / _i;
+    ck_assert_int_eq(run_plan(), 0);
+    check_found(1499.9, 1500.1);
+    check_has(errors, _i == 1 ? "ends at 1500/s, more than 1 worker can be asked for; "
+                              : "ends at 1500/s, more than 2 workers can be asked for; ");
+}
+END_TEST
+
 START_TEST(a_rate_that_is_not_answered_does_not_hold_however_fast_the_answers_are)
 {
     fake_worker.latency_ns = NULL;
-    fake_worker.capacity = 5000;
+    fake_worker.capacity = 3000;
     ck_assert_int_eq(run_plan(), 0);
-    check_found(4700, 5250);
+    check_found(2800, 3300);
 }
 END_TEST
 
@@ -121,13 +144,13 @@ START_TEST(when_no_rate_holds_the_threshold_is_missed)
 }
 END_TEST
 
-START_TEST(too_few_samples_do_not_hold_and_say_so)
+START_TEST(too_few_samples_are_said_and_a_higher_rate_is_tried)
 {
-    plan.find = "p99.999<1s";
+    plan.find = "p99.9<20ms"; /* at 1000/s for 2 s */
     plan.quiet = false;
     ck_assert_int_eq(run_plan(), 0);
-    check_found(0, 0);
-    check_has(errors, "too few to tell; a longer -d helps");
+    check_has(errors, "find      1000/s");
+    check_has(errors, "p99.9<20ms: too few to tell; a longer -d helps\nfind      2000/s");
 }
 END_TEST
 
@@ -144,24 +167,29 @@ START_TEST(when_the_client_was_busy_where_it_ended_the_result_is_suspect)
     ck_assert_int_eq(run_plan(), 0);
     ck_assert_int_eq(run.status, HTTP_EXIT_SUSPECT);
     check_has(run.verdict.reasons[0], "cpu");
-    check_has(run.verdict.reasons[run.verdict.number - 1], "/s, which ended the search: client cpu");
+    check_has(run.verdict.reasons[run.verdict.number - 1],
+              "/s, which ended the search: client cpu");
 }
 END_TEST
 
+/* Three a step: at its rate, behind its settling, at its end. */
+static unsigned interrupted_mark;
+
 static void
-interrupt_at_third_mark(const struct http_worker *worker)
+interrupt_at_mark(const struct http_worker *worker)
 {
     static unsigned marks;
 
     (void)worker;
-    if (++marks == 3 * 2 + 1)
+    if (++marks == interrupted_mark)
         kill(getppid(), SIGINT);
 }
 
 START_TEST(an_interrupted_search_reports_what_it_tried)
 {
+    interrupted_mark = 7;
     fake_worker.bad_shard = 2;
-    fake_worker.do_at_mark = interrupt_at_third_mark;
+    fake_worker.do_at_mark = interrupt_at_mark;
     ck_assert_int_eq(run_plan(), 0);
     ck_assert_int_eq(run.status, HTTP_EXIT_INTERRUPTED);
     ck_assert_uint_ge(run.steps_number, 1);
@@ -170,39 +198,37 @@ START_TEST(an_interrupted_search_reports_what_it_tried)
 }
 END_TEST
 
-static void
-interrupt_at_first_mark(const struct http_worker *worker)
-{
-    (void)worker;
-    kill(getppid(), SIGINT);
-}
-
-/* The second step's, so that this takes but a second. */
-static void
-interrupt_at_fourth_mark(const struct http_worker *worker)
-{
-    static unsigned marks;
-
-    (void)worker;
-    if (++marks == 4)
-        kill(getppid(), SIGINT);
-}
-
 START_TEST(a_step_ends_as_soon_as_it_can_be_told)
 {
     plan.duration_ns = 3600 * SXE_NS_PER_SECOND;
+    interrupted_mark = 4; /* the second step's, so that this takes but a second */
     fake_worker.bad_shard = 1;
-    fake_worker.do_at_mark = interrupt_at_fourth_mark;
+    fake_worker.do_at_mark = interrupt_at_mark;
     ck_assert_int_eq(run_plan(), 0);
     ck_assert_uint_eq(run.steps_number, 1);
     ck_assert(run.steps[0].holds);
 }
 END_TEST
 
+START_TEST(a_step_that_cannot_be_told_goes_on_to_its_end)
+{
+    plan.duration_ns = 1150 * SXE_NS_PER_MS;
+    plan.rate = 1;        /* 230 in the step */
+    interrupted_mark = 4; /* the second step's, so that this takes but a second */
+    fake_worker.bad_shard = 1;
+    fake_worker.do_at_mark = interrupt_at_mark;
+    ck_assert_int_eq(run_plan(), 0);
+    ck_assert_uint_eq(run.steps_number, 1);
+    ck_assert(!run.steps[0].is_told);
+    ck_assert_uint_gt(run.total->elapsed_ns / FAKE_FASTER, 1100 * SXE_NS_PER_MS);
+}
+END_TEST
+
 START_TEST(a_search_that_is_interrupted_at_once_reports_what_was_counted)
 {
     fake_worker.bad_shard = 1;
-    fake_worker.do_at_mark = interrupt_at_first_mark;
+    fake_worker.do_at_mark = interrupt_at_mark;
+    interrupted_mark = (unsigned)_i;
     plan.workers = 1;
     ck_assert_int_eq(run_plan(), 0);
     ck_assert_int_eq(run.status, HTTP_EXIT_INTERRUPTED);
@@ -215,7 +241,8 @@ START_TEST(workers_that_cannot_start_end_the_search)
 {
     fake_worker.ready_error = EMFILE;
     ck_assert_int_eq(run_plan(), HTTP_EXIT_ERRORS);
-    ck_assert_str_eq(errors, "sxe-http: cannot start: Too many open files\n");
+    ck_assert_str_eq(
+        errors, "sxe-http: cannot start: Too many open files; allow more open files (ulimit -n)\n");
 }
 END_TEST
 
@@ -240,12 +267,15 @@ main(void)
     tcase_add_test(all, each_step_is_said);
     tcase_add_test(all, the_search_begins_at_the_rate_that_is_given);
     tcase_add_test(all, without_one_it_begins_at_a_thousand);
+    tcase_add_test(all, it_begins_at_what_the_workers_can_send);
+    tcase_add_loop_test(all, what_holds_at_the_most_that_workers_can_send_is_said_to_be_that, 1, 3);
     tcase_add_test(all, a_rate_that_is_not_answered_does_not_hold_however_fast_the_answers_are);
     tcase_add_test(all, when_no_rate_holds_the_threshold_is_missed);
-    tcase_add_test(all, too_few_samples_do_not_hold_and_say_so);
+    tcase_add_test(all, too_few_samples_are_said_and_a_higher_rate_is_tried);
     tcase_add_test(all, when_the_client_was_busy_where_it_ended_the_result_is_suspect);
     tcase_add_test(all, an_interrupted_search_reports_what_it_tried);
-    tcase_add_test(all, a_search_that_is_interrupted_at_once_reports_what_was_counted);
+    tcase_add_test(all, a_step_that_cannot_be_told_goes_on_to_its_end);
+    tcase_add_loop_test(all, a_search_that_is_interrupted_at_once_reports_what_was_counted, 1, 4);
     tcase_add_test(all, workers_that_cannot_start_end_the_search);
     tcase_add_loop_test(all, without_memory_there_is_no_search, 0, 2);
     tcase_add_checked_fixture(all, set_up, tear_down_run);

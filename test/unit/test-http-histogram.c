@@ -58,11 +58,11 @@ START_TEST(a_value_is_answered_at_most_a_1024th_and_1_us_too_long)
 }
 END_TEST
 
-START_TEST(buckets_are_a_us_wide_and_rounded_to_the_nearest)
+START_TEST(buckets_are_a_us_wide_and_durations_rounded_up)
 {
-    static const uint64_t ns[] = {0, 499, 500, 1499, 1500, 2047499, 2047500};
+    static const uint64_t ns[] = {0, 1, 1000, 1001, 2000, 2047000, 2047001};
     static const struct http_bucket expected[] = {
-        {0, 499, 2}, {500, 1499, 2}, {1500, 2499, 1}, {2046500, 2047499, 1}, {2047500, 2047500, 1},
+        {0, 0, 1}, {1, 1000, 2}, {1001, 2000, 2}, {2046001, 2047000, 1}, {2047001, 2047001, 1},
     };
     struct http_bucket found;
     unsigned bucket = 0;
@@ -126,12 +126,12 @@ END_TEST
 START_TEST(a_quantile_is_the_first_value_that_so_many_do_not_exceed)
 {
     for (uint64_t us = 1; us <= 100; us++)
-        http_histogram_record(&histogram, us * US + 499);
+        http_histogram_record(&histogram, us * US);
     for (unsigned i = 1; i <= 100; i++)
-        ck_assert_uint_eq(http_histogram_quantile(&histogram, i / 100.), i * US + 499);
-    ck_assert_uint_eq(http_histogram_quantile(&histogram, 0), 1499);
-    ck_assert_uint_eq(http_histogram_quantile(&histogram, 0.001), 1499);
-    ck_assert_uint_eq(http_histogram_quantile(&histogram, 0.501), 51499);
+        ck_assert_uint_eq(http_histogram_quantile(&histogram, i / 100.), i * US);
+    ck_assert_uint_eq(http_histogram_quantile(&histogram, 0), 1 * US);
+    ck_assert_uint_eq(http_histogram_quantile(&histogram, 0.001), 1 * US);
+    ck_assert_uint_eq(http_histogram_quantile(&histogram, 0.501), 51 * US);
 }
 END_TEST
 
@@ -291,8 +291,8 @@ START_TEST(subtracting_leaves_the_extremes_of_the_buckets)
     http_histogram_record(&histogram, 70 * US);
     http_histogram_record(&histogram, 80 * US);
     http_histogram_subtract(&histogram, &earlier);
-    ck_assert_uint_eq(histogram.min_ns, 69500);
-    ck_assert_uint_eq(histogram.max_ns, 80499);
+    ck_assert_uint_eq(histogram.min_ns, 69001);
+    ck_assert_uint_eq(histogram.max_ns, 80000);
 }
 END_TEST
 
@@ -325,6 +325,19 @@ START_TEST(a_count_that_is_ahead_of_its_buckets_does_no_harm)
 }
 END_TEST
 
+static struct http_histogram copy;
+
+START_TEST(a_copy_is_brought_up_to_date)
+{
+    for (unsigned i = 0; i < 3; i++) {
+        http_histogram_update(&copy, &histogram);
+        ck_assert_mem_eq(&copy, &histogram, sizeof(copy));
+        record_many(&histogram, (70 - 30 * i) * US, 3);
+        http_histogram_record(&histogram, HOUR + i);
+    }
+}
+END_TEST
+
 int
 main(void)
 {
@@ -334,7 +347,7 @@ main(void)
 
     tcase_add_test(values, an_empty_histogram_answers_zero);
     tcase_add_loop_test(values, a_value_is_answered_at_most_a_1024th_and_1_us_too_long, 1, 32);
-    tcase_add_test(values, buckets_are_a_us_wide_and_rounded_to_the_nearest);
+    tcase_add_test(values, buckets_are_a_us_wide_and_durations_rounded_up);
     tcase_add_test(values, each_bucket_begins_where_the_one_before_it_ends);
     tcase_add_test(values, what_takes_longer_than_an_hour_is_counted_as_an_hour);
     tcase_add_test(values, a_quantile_is_the_first_value_that_so_many_do_not_exceed);
@@ -348,6 +361,7 @@ main(void)
     tcase_add_test(sums, subtracting_nothing_leaves_the_extremes_exact);
     tcase_add_test(sums, subtracting_all_leaves_an_empty_one);
     tcase_add_test(sums, a_count_that_is_ahead_of_its_buckets_does_no_harm);
+    tcase_add_test(sums, a_copy_is_brought_up_to_date);
     suite_add_tcase(suite, values);
     suite_add_tcase(suite, sums);
     return sxe_test_main(suite);

@@ -45,14 +45,14 @@ static const struct {
     {"a\x80z", "a\\ufffdz"},
     {"\xc3", "\\ufffd"},
     {"\xc3(", "\\ufffd("},
-    {"\xc0\xaf", "\\ufffd\\ufffd"},                         /* overlong */
-    {"\xe0\x80\xaf", "\\ufffd\\ufffd\\ufffd"},              /* overlong */
-    {"\xed\xa0\x80", "\\ufffd\\ufffd\\ufffd"},              /* a surrogate */
-    {"\xed\x9f\xbf", "\xed\x9f\xbf"},                       /* the last before them */
-    {"\xf4\x90\x80\x80", "\\ufffd\\ufffd\\ufffd\\ufffd"},   /* beyond U+10FFFF */
-    {"\xf4\x8f\xbf\xbf", "\xf4\x8f\xbf\xbf"},               /* the last */
-    {"\xf0\x8f\xbf\xbf", "\\ufffd\\ufffd\\ufffd\\ufffd"},   /* overlong */
-    {"\xe2\x82", "\\ufffd\\ufffd"},                         /* cut off */
+    {"\xc0\xaf", "\\ufffd\\ufffd"},                       /* overlong */
+    {"\xe0\x80\xaf", "\\ufffd\\ufffd\\ufffd"},            /* overlong */
+    {"\xed\xa0\x80", "\\ufffd\\ufffd\\ufffd"},            /* a surrogate */
+    {"\xed\x9f\xbf", "\xed\x9f\xbf"},                     /* the last before them */
+    {"\xf4\x90\x80\x80", "\\ufffd\\ufffd\\ufffd\\ufffd"}, /* beyond U+10FFFF */
+    {"\xf4\x8f\xbf\xbf", "\xf4\x8f\xbf\xbf"},             /* the last */
+    {"\xf0\x8f\xbf\xbf", "\\ufffd\\ufffd\\ufffd\\ufffd"}, /* overlong */
+    {"\xe2\x82", "\\ufffd\\ufffd"},                       /* cut off */
     {"\xe2\x82\"", "\\ufffd\\ufffd\\\""},
     {"\xf0\x9f\x98", "\\ufffd\\ufffd\\ufffd"},
 };
@@ -104,9 +104,9 @@ START_TEST(numbers_keep_their_digits_and_what_json_has_not_is_null)
     http_json_open(&json, NULL, '[');
     http_json_number(&json, NULL, 0.1);
     http_json_number(&json, NULL, 3599999999.999);
-    http_json_number(&json, NULL, NAN);
-    http_json_number(&json, NULL, INFINITY);
-    http_json_number(&json, NULL, -INFINITY);
+    http_json_number(&json, NULL, nan(""));
+    http_json_number(&json, NULL, HUGE_VAL);
+    http_json_number(&json, NULL, -HUGE_VAL);
     http_json_number(&json, NULL, 1e300);
     http_json_count(&json, NULL, UINT64_MAX);
     http_json_bool(&json, NULL, true);

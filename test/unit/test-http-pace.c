@@ -81,12 +81,13 @@ static long double
 area_until(uint64_t ns)
 {
     long double t = ns / 1e9L, ramp = plan.duration_ns / 1e9L, over = 0;
+    long double rate = (long double)plan.rate, rate_end = (long double)plan.rate_end;
 
     if (t > ramp) {
-        over = (t - ramp) * plan.rate_end;
+        over = (t - ramp) * rate_end;
         t = ramp;
     }
-    return plan.rate * t + (plan.rate_end - plan.rate) * t * t / (2 * ramp) + over;
+    return rate * t + (rate_end - rate) * t * t / (2 * ramp) + over;
 }
 
 /* 1 us of the rate that is then, and what a ns is, rounded. */
@@ -194,8 +195,8 @@ check_exponential(double mean)
         sum += gaps[i];
         squares += (gaps[i] - 1) * (gaps[i] - 1);
     }
-    ck_assert_double_eq_tol(sum / GAPS, 1, 0.05);
-    ck_assert_double_eq_tol(squares / GAPS, 1, 0.15);
+    ck_assert_double_eq_tol(sum / GAPS, 1, 0.02);
+    ck_assert_double_eq_tol(squares / GAPS, 1, 0.07);
     qsort(gaps, GAPS, sizeof(gaps[0]), by_value);
     for (unsigned i = 0; i < GAPS; i++) {
         double probability = -expm1(-gaps[i]);
@@ -413,6 +414,40 @@ START_TEST(numbers_below_the_largest_n_are_as_large)
 }
 END_TEST
 
+/* ---- Passing over many ---- */
+
+START_TEST(fixed_arrivals_are_passed_over_exactly)
+{
+    begin(HTTP_FIXED, 1000, 1000, 0);
+    http_pace_init(&pace, &plan, 1, 3);
+    ck_assert_uint_eq(http_pace_next(&pace), 1000000);
+    ck_assert_uint_eq(http_pace_skip(&pace, 4000000), 0);
+    /* At 4, 7 ... 998 ms. */
+    ck_assert_uint_eq(http_pace_skip(&pace, SECOND), 332);
+    ck_assert_uint_eq(http_pace_skip(&pace, SECOND), 0);
+    ck_assert_uint_eq(http_pace_next(&pace), SECOND);
+    ck_assert_uint_eq(http_pace_next(&pace), SECOND + 3000000);
+}
+END_TEST
+
+START_TEST(random_ones_are_passed_over_as_many_as_are_to_be_expected)
+{
+    uint64_t number;
+
+    begin(HTTP_POISSON, 0, 2e9, HOUR);
+    number = http_pace_skip(&pace, HOUR);
+    ck_assert_uint_le(difference(number, 3600 * SECOND), 10);
+    ck_assert_uint_le(difference(http_pace_next(&pace), HOUR), 10);
+}
+END_TEST
+
+START_TEST(where_none_come_none_are_passed_over)
+{
+    begin((enum http_arrivals)_i, 0, 0, 0);
+    ck_assert_uint_eq(http_pace_skip(&pace, HOUR), 0);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -444,6 +479,9 @@ main(void)
     tcase_add_loop_test(rates, fractions_are_spread_evenly_from_0_to_1, 0, 3);
     tcase_add_loop_test(rates, numbers_below_n_are_all_there_about_as_often, 0, 5);
     tcase_add_test(rates, numbers_below_the_largest_n_are_as_large);
+    tcase_add_test(fixed, fixed_arrivals_are_passed_over_exactly);
+    tcase_add_test(poisson, random_ones_are_passed_over_as_many_as_are_to_be_expected);
+    tcase_add_loop_test(rates, where_none_come_none_are_passed_over, 0, 2);
     suite_add_tcase(suite, fixed);
     suite_add_tcase(suite, poisson);
     suite_add_tcase(suite, rates);

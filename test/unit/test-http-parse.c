@@ -124,6 +124,12 @@ static const struct http_case limited[] = {
     LIMITED("an empty line in front is not counted",
             "\r\nGET /34567890 HTTP/1.1\r\nHost: a\r\n\r\n",
             "GET origin /34567890 1.1 [Host: a] none keep"),
+    LIMITED("nor are three of them", "\r\n\r\n\r\nGET /34567890 HTTP/1.1\r\nHost: a\r\n\r\n",
+            "GET origin /34567890 1.1 [Host: a] none keep"),
+    LIMITED("empty lines without an end",
+            "\r\n\r\n\r\n\r\n\r\n\r\n\r\n\r\n\r\n\r\n\r\n\r\n\r\n\r\n\r\n\r\n"
+            "\r\n\r\n\r\n\r\n\r\n\r\n\r\n\r\n\r\n",
+            "HEAD_TOO_LARGE@48"),
     LIMITED("nor does it make room", "\r\nGET /345678901 HTTP/1.1\r\nHost: a\r\n\r\n",
             "LINE_TOO_LONG@26"),
     LIMITED("a target without an end", "GET /345678901234567890123456789012345678901234567890",

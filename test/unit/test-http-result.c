@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sxe-util.h"
 #include "test-main.h"
 
 #define MS UINT64_C(1000000)
@@ -74,13 +75,90 @@ END_TEST
 
 /* ---- A worker that is made up ---- */
 
+static void
+arrive(struct http_result *worker, uint64_t ns)
+{
+    SXE_UNUSED_PARAMETER(ns);
+    worker->offered++;
+    worker->waiting++;
+    http_timeline_offered(&worker->timeline, worker->elapsed_ns);
+}
+
+static void
+send_query(struct http_result *worker, uint64_t ns)
+{
+    if (worker->waiting == 0)
+        return;
+    worker->waiting--;
+    worker->sent++;
+    worker->in_flight++;
+    worker->late++;
+    worker->bytes_sent += 100;
+    http_timeline_sent(&worker->timeline, worker->elapsed_ns);
+    http_histogram_record(&worker->schedule_lag, ns);
+    http_histogram_record(&worker->timer_error, ns);
+}
+
+static void
+skip_query(struct http_result *worker, uint64_t ns)
+{
+    if (worker->waiting == 0)
+        return;
+    worker->waiting--;
+    worker->skipped[ns % HTTP_SKIPS]++;
+}
+
+static void
+end_query(struct http_result *worker, uint64_t ns)
+{
+    unsigned end = random() % HTTP_ENDS;
+    struct http_kind_result *kind = &worker->by_kind[random() % worker->kinds];
+    struct http_client_result *client =
+        &worker->by_client[random() % (worker->kinds * worker->clients)];
+
+    if (worker->in_flight == 0)
+        return;
+    worker->in_flight--;
+    worker->ends[end]++;
+    worker->bytes_received += 1000;
+    http_histogram_record(&worker->first_byte, ns / 2);
+    http_histogram_record(&worker->service, ns);
+    http_histogram_record(&worker->response, ns);
+    http_timeline_ended(&worker->timeline, worker->elapsed_ns, end == HTTP_END_OK, ns);
+    kind->ok++;
+    kind->errors += 2;
+    http_histogram_record(&kind->response, ns);
+    client->count++;
+    client->sum_ns += ns;
+}
+
+static void
+open_socket(struct http_result *worker, uint64_t ns)
+{
+    worker->sockets_wanted++;
+    worker->in_state[random() % HTTP_SOCKET_STATES]++;
+    if (random() % 2) {
+        worker->unopened[random() % HTTP_UNOPENEDS]++;
+        return;
+    }
+    worker->opened++;
+    worker->syn_retries++;
+    worker->reopened++;
+    worker->not_reopened += 2;
+    worker->resent += 3;
+    worker->retransmits++;
+    worker->connect_ns = worker->elapsed_ns;
+    http_histogram_record(&worker->connect, ns);
+}
+
 /* Anything that may happen next, with the accounts kept as a worker keeps them. */
 static void
 step(struct http_result *worker)
 {
+    static void (*const actions[])(struct http_result *, uint64_t) = {
+        arrive, send_query, skip_query, end_query, open_socket,
+    };
     uint64_t ns = (uint64_t)(random() % 1000) * MS / 10;
-    uint64_t now = worker->elapsed_ns;
-    unsigned end = random() % HTTP_ENDS;
 
     worker->elapsed_ns += (uint64_t)(random() % 3) * MS;
     worker->cpu_user_ns += 1000;
@@ -89,60 +167,7 @@ step(struct http_result *worker)
     worker->script_ns += 3;
     worker->script_calls++;
     http_histogram_record(&worker->loop_lag, ns);
-    switch (random() % 5) {
-    case 0:
-        worker->offered++;
-        worker->waiting++;
-        http_timeline_offered(&worker->timeline, now);
-        break;
-    case 1:
-        if (worker->waiting > 0) {
-            worker->waiting--;
-            worker->sent++;
-            worker->in_flight++;
-            worker->late++;
-            worker->bytes_sent += 100;
-            http_timeline_sent(&worker->timeline, now);
-            http_histogram_record(&worker->schedule_lag, ns);
-            http_histogram_record(&worker->timer_error, ns);
-        }
-        break;
-    case 2:
-        if (worker->waiting > 0) {
-            worker->waiting--;
-            worker->skipped[random() % HTTP_SKIPS]++;
-        }
-        break;
-    case 3:
-        if (worker->in_flight > 0) {
-            worker->in_flight--;
-            worker->ends[end]++;
-            worker->bytes_received += 1000;
-            http_histogram_record(&worker->first_byte, ns / 2);
-            http_histogram_record(&worker->service, ns);
-            http_histogram_record(&worker->response, ns);
-            http_timeline_ended(&worker->timeline, now, end == HTTP_END_OK, ns);
-            worker->by_kind[random() % worker->kinds].ok++;
-            worker->by_kind[random() % worker->kinds].errors++;
-            http_histogram_record(&worker->by_kind[random() % worker->kinds].response, ns);
-            worker->by_client[random() % (worker->kinds * worker->clients)].count++;
-            worker->by_client[random() % (worker->kinds * worker->clients)].sum_ns += ns;
-        }
-        break;
-    default:
-        worker->sockets_wanted++;
-        if (random() % 2) {
-            worker->opened++;
-            worker->syn_retries++;
-            worker->reopened++;
-            worker->retransmits++;
-            http_histogram_record(&worker->connect, ns);
-            worker->connect_ns = now;
-        } else {
-            worker->unopened[random() % HTTP_UNOPENEDS]++;
-        }
-        worker->in_state[random() % HTTP_SOCKET_STATES]++;
-    }
+    actions[random() % 5](worker, ns);
 }
 
 static void
@@ -170,6 +195,8 @@ START_TEST(a_sum_has_all_of_its_parts)
     IS_SUM(sockets_wanted);
     IS_SUM(opened);
     IS_SUM(reopened);
+    IS_SUM(not_reopened);
+    IS_SUM(resent);
     IS_SUM(syn_retries);
     IS_SUM(retransmits);
     IS_SUM(offered);

@@ -51,10 +51,10 @@ END_TEST
 START_TEST(what_the_warm_up_counted_is_not_reported)
 {
     plan.warmup_ns = 20 * SXE_NS_PER_MS;
-    fake_worker.queries = 40000; /* 20 s each, so 40 ms in all */
+    fake_worker.queries = 4000; /* 8 s, so 40 ms of ours */
     ck_assert_int_eq(run_plan(), 0);
     ck_assert_uint_gt(run.total->ends[HTTP_END_OK], 0);
-    ck_assert_uint_lt(run.total->ends[HTTP_END_OK], 80000);
+    ck_assert_uint_lt(run.total->ends[HTTP_END_OK], 8000);
     ck_assert_uint_eq(run.total->response.count, run.total->ends[HTTP_END_OK]);
     ck_assert_uint_eq(run.total->opened, 4);
     ck_assert_str_eq(errors, "");
@@ -73,7 +73,7 @@ END_TEST
 START_TEST(the_live_view_is_looked_at_while_the_workers_run)
 {
     plan.quiet = false;
-    fake_worker.queries = 600000; /* 1.2 s of ours */
+    fake_worker.queries = 120000; /* 1.2 s of ours */
     ck_assert_int_eq(run_plan(), 0);
     ck_assert_str_ne(errors, "");
 }
@@ -94,6 +94,63 @@ START_TEST(too_few_descriptors_are_said_with_the_limit)
     ck_assert_int_eq(run.status, HTTP_EXIT_ERRORS);
     check_has(errors, "going on with 3 of 4 sockets");
     check_has(errors, "ulimit -Hn");
+}
+END_TEST
+
+/* ---- No server ---- */
+
+static enum http_unopened unopened;
+
+static void
+open_none(const struct http_worker *worker)
+{
+    worker->result->unopened[unopened] = worker->result->opened;
+    worker->result->opened = 0;
+    worker->result->first_error = ENOENT;
+}
+
+static const struct {
+    enum http_unopened why;
+    const char *ip;
+    const char *unix_path;
+    const char *errors;
+} no_servers[] = {
+    {HTTP_UNOPENED_REFUSED, "127.0.0.1", NULL,
+     "sxe-http: no socket could be opened (refused): does a server listen on 127.0.0.1:8000?\n"},
+    {HTTP_UNOPENED_REFUSED, "::1", NULL,
+     "sxe-http: no socket could be opened (refused): does a server listen on [::1]:8000?\n"},
+    {HTTP_UNOPENED_TIMED_OUT, "127.0.0.1", NULL,
+     "sxe-http: no socket could be opened (timed out): is 127.0.0.1:8000 the right address, and "
+     "may you connect there?\n"},
+    {HTTP_UNOPENED_OTHER, "", "/none",
+     "sxe-http: no socket could be opened (No such file or directory): is /none right?\n"},
+    {HTTP_UNOPENED_UNTRIED, "127.0.0.1", NULL, ""},
+};
+
+START_TEST(a_server_that_is_not_there_is_asked_for_and_nothing_is_suspect)
+{
+    unopened = no_servers[_i].why;
+    snprintf(plan.ip, sizeof(plan.ip), "%s", no_servers[_i].ip);
+    plan.unix_path = no_servers[_i].unix_path;
+    plan.workers = 1;
+    fake_worker.bad_shard = 1;
+    fake_worker.do_before_ready = open_none;
+    ck_assert_int_eq(run_plan(), 0);
+    ck_assert_int_eq(run.status, HTTP_EXIT_ERRORS);
+    ck_assert_str_eq(errors, no_servers[_i].errors);
+    ck_assert_uint_eq(run.verdict.number, 0);
+}
+END_TEST
+
+START_TEST(where_some_sockets_open_there_is_a_server)
+{
+    unopened = HTTP_UNOPENED_REFUSED;
+    fake_worker.bad_shard = 1;
+    fake_worker.do_before_ready = open_none;
+    ck_assert_int_eq(run_plan(), 0);
+    ck_assert_int_eq(run.status, HTTP_EXIT_ERRORS);
+    ck_assert_str_eq(errors, "");
+    ck_assert_uint_gt(run.verdict.number, 0);
 }
 END_TEST
 
@@ -254,11 +311,21 @@ START_TEST(later_trials_are_not_begun_when_one_failed)
 }
 END_TEST
 
-START_TEST(workers_that_cannot_start_say_why_once)
+static const struct {
+    int error;
+    const char *errors;
+} ready_errors[] = {
+    {EMFILE, "sxe-http: cannot start: Too many open files; allow more open files (ulimit -n)\n"},
+    {ENOMEM, "sxe-http: cannot start: Cannot allocate memory; use fewer sockets (-c), or more "
+             "workers (-t), so that each has fewer\n"},
+    {EINVAL, "sxe-http: cannot start: Invalid argument\n"},
+};
+
+START_TEST(workers_that_cannot_start_say_why_once_and_what_to_do)
 {
-    fake_worker.ready_error = EMFILE;
+    fake_worker.ready_error = ready_errors[_i].error;
     ck_assert_int_eq(run_plan(), HTTP_EXIT_ERRORS);
-    ck_assert_str_eq(errors, "sxe-http: cannot start: Too many open files\n");
+    ck_assert_str_eq(errors, ready_errors[_i].errors);
 }
 END_TEST
 
@@ -289,10 +356,20 @@ terminate_parent(const struct http_worker *worker)
     kill(getppid(), SIGTERM);
 }
 
+static void
+hang_up_parent(const struct http_worker *worker)
+{
+    (void)worker;
+    kill(getppid(), SIGHUP);
+}
+
+static void (*const interrupts[])(const struct http_worker *) = {interrupt_parent, terminate_parent,
+                                                                 hang_up_parent};
+
 START_TEST(an_interrupt_stops_the_workers_and_what_was_done_is_reported)
 {
     fake_worker.bad_shard = 2;
-    fake_worker.do_at_mark = _i == 0 ? interrupt_parent : terminate_parent;
+    fake_worker.do_at_mark = interrupts[_i];
     fake_worker.queries = 0;
     plan.warmup_ns = SXE_NS_PER_MS;
     plan.thresholds[0] = "p99<1us";
@@ -303,6 +380,16 @@ START_TEST(an_interrupt_stops_the_workers_and_what_was_done_is_reported)
     ck_assert_ptr_eq(http_result_check(run.total), NULL);
     ck_assert_uint_eq(run.thresholds_missed, 0);
     ck_assert_str_eq(errors, "");
+}
+END_TEST
+
+START_TEST(under_nohup_a_hangup_is_none)
+{
+    signal(SIGHUP, SIG_IGN);
+    fake_worker.bad_shard = 2;
+    fake_worker.do_before_done = hang_up_parent;
+    ck_assert_int_eq(run_plan(), 0);
+    ck_assert_int_eq(run.status, HTTP_EXIT_OK);
 }
 END_TEST
 
@@ -363,19 +450,28 @@ static const struct {
     int error;
     const char *errors;
 } faults[] = {
-    {FAKE_MMAP, 1, ENOMEM, "sxe-http: cannot start: Cannot allocate memory\n"},
-    {FAKE_MMAP, 2, ENOMEM, "sxe-http: cannot start: Cannot allocate memory\n"},
-    {FAKE_MMAP, 3, ENOMEM, "sxe-http: no memory for a result\n"},
-    {FAKE_MMAP, 4, ENOMEM, "sxe-http: cannot start 2 worker processes: Cannot allocate memory\n"},
-    {FAKE_SIGNALFD, 1, EMFILE, "sxe-http: cannot start: Too many open files\n"},
+    {FAKE_MMAP, 1, ENOMEM,
+     "sxe-http: cannot start: Cannot allocate memory; see what is limited (ulimit -a)\n"},
+    {FAKE_MMAP, 2, ENOMEM,
+     "sxe-http: cannot start: Cannot allocate memory; see what is limited (ulimit -a)\n"},
+    {FAKE_MMAP, 3, ENOMEM, "sxe-http: no memory for a result; see what is limited (ulimit -a)\n"},
+    {FAKE_MMAP, 4, ENOMEM,
+     "sxe-http: cannot start 2 worker processes: Cannot allocate memory; see what is limited "
+     "(ulimit -a)\n"},
+    {FAKE_SIGNALFD, 1, EMFILE,
+     "sxe-http: cannot start: Too many open files; see what is limited (ulimit -a)\n"},
     {FAKE_SOCKETPAIR, 1, EMFILE,
-     "sxe-http: cannot start 2 worker processes: Too many open files\n"},
+     "sxe-http: cannot start 2 worker processes: Too many open files; see what is limited (ulimit "
+     "-a)\n"},
     {FAKE_SOCKETPAIR, 2, EMFILE,
-     "sxe-http: cannot start 2 worker processes: Too many open files\n"},
+     "sxe-http: cannot start 2 worker processes: Too many open files; see what is limited (ulimit "
+     "-a)\n"},
     {FAKE_FORK, 1, EAGAIN,
-     "sxe-http: cannot start 2 worker processes: Resource temporarily unavailable\n"},
+     "sxe-http: cannot start 2 worker processes: Resource temporarily unavailable; see what is "
+     "limited (ulimit -a)\n"},
     {FAKE_FORK, 2, EAGAIN,
-     "sxe-http: cannot start 2 worker processes: Resource temporarily unavailable\n"},
+     "sxe-http: cannot start 2 worker processes: Resource temporarily unavailable; see what is "
+     "limited (ulimit -a)\n"},
 };
 
 START_TEST(a_call_that_fails_is_said)
@@ -383,6 +479,15 @@ START_TEST(a_call_that_fails_is_said)
     fake_os_fail(faults[_i].call, faults[_i].nth, 1, faults[_i].error);
     ck_assert_int_eq(run_plan(), HTTP_EXIT_ERRORS);
     ck_assert_str_eq(errors, faults[_i].errors);
+}
+END_TEST
+
+START_TEST(one_worker_process_is_one)
+{
+    plan.workers = 1;
+    fake_os_fail(FAKE_FORK, 1, 1, EAGAIN);
+    ck_assert_int_eq(run_plan(), HTTP_EXIT_ERRORS);
+    check_has(errors, "sxe-http: cannot start 1 worker process: ");
 }
 END_TEST
 
@@ -429,9 +534,9 @@ main(void)
     TCase *trial = tcase_create("trial");
     TCase *trials = tcase_create("trials");
     TCase *dying = tcase_create("dying");
-    TCase *interrupts = tcase_create("interrupts");
+    TCase *interrupted = tcase_create("interrupted");
     TCase *calls = tcase_create("calls");
-    TCase *all[] = {trial, trials, dying, interrupts, calls};
+    TCase *all[] = {trial, trials, dying, interrupted, calls};
 
     tcase_add_test(trial, workers_are_added_up);
     tcase_add_test(trial, one_worker_is_a_process_too);
@@ -441,6 +546,9 @@ main(void)
     tcase_add_test(trial, a_run_that_ends_in_its_warm_up_is_reported_and_says_so);
     tcase_add_test(trial, the_live_view_is_looked_at_while_the_workers_run);
     tcase_add_test(trial, too_few_descriptors_are_said_with_the_limit);
+    tcase_add_loop_test(trial, a_server_that_is_not_there_is_asked_for_and_nothing_is_suspect, 0,
+                        sizeof(no_servers) / sizeof(no_servers[0]));
+    tcase_add_test(trial, where_some_sockets_open_there_is_a_server);
     tcase_add_test(trial, accounts_that_do_not_close_are_said_to_be_a_fault_of_ours);
     tcase_add_test(trials, trials_are_added_up_and_their_times_are_too);
     tcase_add_test(trials, trials_stop_when_their_interval_is_narrow);
@@ -452,14 +560,16 @@ main(void)
     tcase_add_test(dying, a_worker_that_is_killed_in_the_ramp_ends_the_run);
     tcase_add_test(dying, a_worker_that_exits_is_said_with_its_status);
     tcase_add_test(dying, later_trials_are_not_begun_when_one_failed);
-    tcase_add_test(dying, workers_that_cannot_start_say_why_once);
+    tcase_add_loop_test(dying, workers_that_cannot_start_say_why_once_and_what_to_do, 0, 3);
     tcase_add_test(dying, a_worker_that_cannot_be_told_is_killed);
-    tcase_add_loop_test(interrupts,
-                        an_interrupt_stops_the_workers_and_what_was_done_is_reported, 0, 2);
-    tcase_add_test(interrupts, an_interrupt_in_the_ramp_lets_no_query_begin);
-    tcase_add_test(interrupts, a_second_interrupt_kills);
-    tcase_add_test(interrupts, an_interrupted_trial_is_not_in_the_intervals);
+    tcase_add_loop_test(interrupted, an_interrupt_stops_the_workers_and_what_was_done_is_reported,
+                        0, 3);
+    tcase_add_test(interrupted, under_nohup_a_hangup_is_none);
+    tcase_add_test(interrupted, an_interrupt_in_the_ramp_lets_no_query_begin);
+    tcase_add_test(interrupted, a_second_interrupt_kills);
+    tcase_add_test(interrupted, an_interrupted_trial_is_not_in_the_intervals);
     tcase_add_loop_test(calls, a_call_that_fails_is_said, 0, sizeof(faults) / sizeof(faults[0]));
+    tcase_add_test(calls, one_worker_process_is_one);
     tcase_add_test(calls, a_poll_that_fails_is_made_again);
     tcase_add_test(calls, memory_that_cannot_be_given_back_is_cleared);
     tcase_add_test(calls, workers_are_waited_for_where_children_were_ignored);

@@ -2,8 +2,8 @@
  *
  * What goes from setup() to the workers and from them to done(): values, and figures.
  */
-#include "script-case.h"
 #include "../../apps/http/script-values.h"
+#include "script-case.h"
 
 /* ---- thread:set and thread:get ---- */
 
@@ -178,7 +178,7 @@ put_little(size_t room, const char *text, unsigned *refusals)
 
 START_TEST(values_end_where_the_room_does)
 {
-    static const char *const texts[] = {"return nil",  "return true",       "return 7",
+    static const char *const texts[] = {"return nil",   "return true",      "return 7",
                                         "return 'abc'", "return {a = {1}}", "return print"};
     unsigned refusals = 0;
 
@@ -203,8 +203,9 @@ END_TEST
 START_TEST(a_worker_that_left_nothing_has_the_values_of_setup)
 {
     options.workers = 1;
-    must_load("function setup(t) thread = t t:set('a', 'set') end\n"
-              "function done() assert(thread:get('a') == 'set') assert(thread:get('b') == nil) end");
+    must_load(
+        "function setup(t) thread = t t:set('a', 'set') end\n"
+        "function done() assert(thread:get('a') == 'set') assert(thread:get('b') == nil) end");
     ck_assert_int_eq(done(), HTTP_EXIT_OK);
     ck_assert_str_eq(said(), "");
 }
@@ -229,18 +230,19 @@ START_TEST(report_prints_percentiles)
     for (uint64_t us = 1; us <= 100; us++)
         http_histogram_record(response, us * 1000);
     catch_print();
-    must_load("function done(summary, latency, requests)\n"
-              "    for _, p in ipairs{0, 1, 50, 90, 99, 99.999, 100} do\n"
-              "        print(string.format('%g%%,%d', p, latency:percentile(p)))\n"
-              "    end\n"
-              "    print(('%d %d %d %d'):format(latency.min, latency.max, latency.mean,\n"
-              "                                 latency.stdev))\n"
-              "    print(latency.none, #latency, latency(1), latency(0), latency(101), latency(100))\n"
-              "end");
+    must_load(
+        "function done(summary, latency, requests)\n"
+        "    for _, p in ipairs{0, 1, 50, 90, 99, 99.999, 100} do\n"
+        "        print(string.format('%g%%,%d', p, latency:percentile(p)))\n"
+        "    end\n"
+        "    print(('%d %d %d %d'):format(latency.min, latency.max, latency.mean,\n"
+        "                                 latency.stdev))\n"
+        "    print(latency.none, #latency, latency(1), latency(0), latency(101), latency(100))\n"
+        "end");
     ck_assert_int_eq(done(), HTTP_EXIT_OK);
     ck_assert_str_eq(printed(), "0%,1\n1%,1\n50%,50\n90%,90\n99%,99\n99.999%,100\n100%,100\n"
                                 "1 100 50 28\n"
-                                "nil\t100\t1\t100\t1\n");
+                                "nil\t100\t1\tnil\tnil\t100\t1\n");
 }
 END_TEST
 
@@ -282,10 +284,16 @@ END_TEST
 
 START_TEST(summary_has_the_errors_of_wrk_and_failed_checks)
 {
-    for (unsigned i = 0; i < HTTP_ENDS; i++)
-        total.ends[i] = UINT64_C(1) << i;
-    for (unsigned i = 0; i < HTTP_UNOPENEDS; i++)
-        total.unopened[i] = UINT64_C(1) << i;
+    static const enum http_end ends[] = {
+        HTTP_END_OK,           HTTP_END_BAD_STATUS, HTTP_END_BAD_FIELD, HTTP_END_BAD_BODY,
+        HTTP_END_FAILED_CHECK, HTTP_END_SHORT_BODY, HTTP_END_BAD_REPLY, HTTP_END_CLOSED_EARLY,
+        HTTP_END_RESET,        HTTP_END_TIMED_OUT,  HTTP_END_OTHER};
+
+    for (unsigned i = 0; i < sizeof(ends) / sizeof(*ends); i++)
+        total.ends[ends[i]] = UINT64_C(1) << i;
+    total.unopened[HTTP_UNOPENED_REFUSED] = 60;
+    total.unopened[HTTP_UNOPENED_NO_PORT] = 3;
+    total.unopened[HTTP_UNOPENED_UNTRIED] = 1000;
     total.bytes_received = 12345;
     catch_print();
     must_load("function done(summary)\n"

@@ -14,6 +14,8 @@ static unsigned number;
 typedef bool (*curve)(double rate, unsigned nth);
 
 static double capacity;
+static double told_from; /* below that there are too few samples */
+static double highest = 1e8;
 
 static bool
 holds_up_to_capacity(double rate, unsigned nth)
@@ -27,9 +29,11 @@ search(curve holds, double start)
 {
     double rate;
 
-    for (number = 0; (rate = http_search_next(steps, number, start)) > 0; number++) {
+    for (number = 0; (rate = http_search_next(steps, number, start, highest)) > 0; number++) {
         ck_assert_uint_lt(number, HTTP_STEPS_MAX);
-        steps[number] = (struct http_step){.rate = rate, .holds = holds(rate, number)};
+        steps[number] = (struct http_step){.rate = rate,
+                                           .is_told = rate >= told_from,
+                                           .holds = rate >= told_from && holds(rate, number)};
     }
 }
 
@@ -102,6 +106,48 @@ START_TEST(a_server_that_holds_everything_ends_the_search_too)
 {
     search(always_holds, 1000);
     ck_assert_double_gt(http_search_found(steps, number), 1e7);
+    ck_assert_uint_lt(number, 30);
+}
+END_TEST
+
+START_TEST(none_is_tried_above_the_highest)
+{
+    capacity = 50000;
+    highest = 3000;
+    search(holds_up_to_capacity, servers[_i].start);
+    for (unsigned i = 0; i < number; i++)
+        ck_assert_double_le(steps[i].rate, highest);
+    ck_assert_double_eq(http_search_found(steps, number), highest);
+    ck_assert_double_eq(steps[number - 1].rate, highest);
+    ck_assert_double_eq(steps[number - 2].rate, highest);
+    ck_assert_uint_lt(number, 10);
+}
+END_TEST
+
+START_TEST(where_samples_are_too_few_a_higher_rate_is_tried)
+{
+    capacity = 50000;
+    told_from = 30000;
+    search(holds_up_to_capacity, 1000);
+    ck_assert_double_ge(http_search_found(steps, number), capacity / 1.02);
+}
+END_TEST
+
+START_TEST(where_what_holds_has_too_few_samples_the_search_ends)
+{
+    capacity = 1000;
+    told_from = 30000;
+    search(holds_up_to_capacity, 1000);
+    ck_assert_double_eq(http_search_found(steps, number), 0);
+    ck_assert_uint_lt(number, 10);
+}
+END_TEST
+
+START_TEST(where_no_rate_has_enough_samples_the_search_ends)
+{
+    told_from = 1e12;
+    search(always_holds, 1000);
+    ck_assert_double_eq(http_search_found(steps, number), 0);
     ck_assert_uint_lt(number, 30);
 }
 END_TEST
@@ -179,6 +225,10 @@ main(void)
     tcase_add_test(all, the_start_is_tried_first_and_doubled);
     tcase_add_test(all, a_server_that_holds_nothing_is_given_up);
     tcase_add_test(all, a_server_that_holds_everything_ends_the_search_too);
+    tcase_add_loop_test(all, none_is_tried_above_the_highest, 0, curves);
+    tcase_add_test(all, where_samples_are_too_few_a_higher_rate_is_tried);
+    tcase_add_test(all, where_what_holds_has_too_few_samples_the_search_ends);
+    tcase_add_test(all, where_no_rate_has_enough_samples_the_search_ends);
     tcase_add_test(all, luck_is_not_believed);
     tcase_add_loop_test(all, chance_never_keeps_it_from_ending_near, 0, 50);
     tcase_add_test(all, it_ends_where_nothing_holds_twice);

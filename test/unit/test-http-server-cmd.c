@@ -4,9 +4,10 @@
  * program itself, with arguments.
  */
 #include <arpa/inet.h>
-#include <netinet/in.h>
 #include <limits.h>
+#include <netinet/in.h>
 #include <stddef.h>
+#include <sys/resource.h>
 #include <sys/un.h>
 
 #include "run-plan.h"
@@ -142,14 +143,17 @@ START_TEST(each_trial_has_a_server_of_its_own)
     plan.trials = 3;
     set_command("mortal"); /* the second trial's would end the first one's */
     ck_assert_int_eq(run_plan(), 0);
-    ck_assert_uint_eq(run.trials_number, 3);
     ck_assert_str_eq(errors, "");
+    ck_assert_uint_eq(run.trials_number, 3);
 }
 END_TEST
 
 START_TEST(a_server_at_a_path_is_waited_for_too)
 {
-    plan.unix_path = _i == 0 ? path : "@test-http-server-cmd";
+    char abstract[1 + sizeof(path)];
+
+    snprintf(abstract, sizeof(abstract), "@%s", path);
+    plan.unix_path = _i == 0 ? path : abstract;
     set_command("serve");
     ck_assert_int_eq(run_plan(), 0);
     ck_assert_int_eq(run.status, HTTP_EXIT_OK);
@@ -172,6 +176,17 @@ START_TEST(a_server_that_does_not_want_to_end_is_killed)
     set_command("stubborn");
     ck_assert_int_eq(run_plan(), 0);
     ck_assert_str_eq(errors, "");
+}
+END_TEST
+
+/* Those that the program ignores for itself. */
+START_TEST(a_server_has_no_signal_ignored)
+{
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN);
+    plan.server_cmd = _i == 0 ? "kill -PIPE $$; exit 7" : "kill -XFSZ $$; exit 7";
+    ck_assert_int_eq(run_plan(), HTTP_EXIT_ERRORS);
+    check_has(errors, _i == 0 ? ") was ended by signal 13 (" : ") was ended by signal 25 (");
 }
 END_TEST
 
@@ -213,8 +228,7 @@ START_TEST(a_command_that_does_not_listen_is_not_waited_for_for_ever)
     set_command("deaf");
     ck_assert_int_eq(run_plan(), HTTP_EXIT_ERRORS);
     if (_i == 0)
-        snprintf(text, sizeof(text), "does not accept at 127.0.0.1 port %u after 0.05 s\n",
-                 plan.port);
+        snprintf(text, sizeof(text), "does not accept at 127.0.0.1:%u after 0.05 s\n", plan.port);
     else
         snprintf(text, sizeof(text), "does not accept at %s after 0.05 s\n", path);
     check_has(errors, text);
@@ -314,11 +328,24 @@ START_TEST(an_interrupt_while_it_is_waited_for_ends_it)
 }
 END_TEST
 
-START_TEST(a_command_that_cannot_be_forked_is_said)
+/* A user who may have no more processes; root may always, so it is somebody else for a while. */
+START_TEST(a_command_that_cannot_be_started_is_said)
 {
+    uid_t user = geteuid();
+    struct rlimit before;
+    struct rlimit none;
+
+    ck_assert_int_eq(getrlimit(RLIMIT_NPROC, &before), 0);
+    none = (struct rlimit){0, before.rlim_max};
     set_command("serve");
-    fake_os_fail(FAKE_FORK, 1, 1, EAGAIN);
-    ck_assert_int_eq(run_plan(), HTTP_EXIT_ERRORS);
+    ck_assert_int_eq(setrlimit(RLIMIT_NPROC, &none), 0);
+    if (user == 0)
+        ck_assert_int_eq(setresuid(65534, 65534, 0), 0);
+    int status = run_plan();
+    if (user == 0)
+        ck_assert_int_eq(setresuid(0, 0, 0), 0);
+    setrlimit(RLIMIT_NPROC, &before);
+    ck_assert_int_eq(status, HTTP_EXIT_ERRORS);
     ck_assert_str_eq(errors,
                      "sxe-http: cannot start --server-cmd: Resource temporarily unavailable\n");
 }
@@ -332,21 +359,18 @@ START_TEST(workers_that_cannot_start_leave_no_server)
 }
 END_TEST
 
-int
-main(int argc, char **argv)
+static int
+run_cases(void)
 {
     Suite *suite = suite_create("http-server-cmd");
     TCase *all = tcase_create("all");
 
-    if (argc == 3)
-        return serve(argv[1], argv[2]);
-    if (realpath(argv[0], program) == NULL)
-        return EXIT_FAILURE;
     tcase_add_test(all, the_server_runs_while_the_workers_do);
     tcase_add_test(all, each_trial_has_a_server_of_its_own);
     tcase_add_loop_test(all, a_server_at_a_path_is_waited_for_too, 0, 2);
     tcase_add_test(all, a_server_with_a_shell_around_it_is_ended_with_it);
     tcase_add_test(all, a_server_that_does_not_want_to_end_is_killed);
+    tcase_add_loop_test(all, a_server_has_no_signal_ignored, 0, 2);
     tcase_add_test(all, what_a_server_prints_is_not_data);
     tcase_add_test(all, a_command_that_ends_at_once_is_said_with_its_status);
     tcase_add_loop_test(all, a_command_that_does_not_listen_is_not_waited_for_for_ever, 0, 2);
@@ -355,9 +379,17 @@ main(int argc, char **argv)
     tcase_add_loop_test(all, where_nothing_can_be_connected_nobody_accepts, 0, 2);
     tcase_add_test(all, a_full_backlog_does_not_accept);
     tcase_add_test(all, an_interrupt_while_it_is_waited_for_ends_it);
-    tcase_add_test(all, a_command_that_cannot_be_forked_is_said);
+    tcase_add_test(all, a_command_that_cannot_be_started_is_said);
     tcase_add_test(all, workers_that_cannot_start_leave_no_server);
     tcase_add_checked_fixture(all, set_up, tear_down);
     suite_add_tcase(suite, all);
     return sxe_test_main(suite);
+}
+
+int
+main(int argc, char **argv)
+{
+    if (argc == 3)
+        return serve(argv[1], argv[2]);
+    return realpath(argv[0], program) != NULL ? run_cases() : EXIT_FAILURE;
 }

@@ -112,6 +112,13 @@ plan_ramp(struct http_plan *plan)
     plan->arrivals = HTTP_FIXED;
     plan->rate = 1000;
     plan->rate_end = 0.5;
+}
+
+static void
+plan_find(struct http_plan *plan)
+{
+    plan->model = HTTP_PARTLY_OPEN;
+    plan->rate = plan->rate_end = 0;
     plan->find = "p99<10ms";
 }
 
@@ -129,18 +136,18 @@ static const struct {
     void (*change)(struct http_plan *);
     const char *expected;
 } plans[] = {
-    {plan_closed,
-     "closed loop: 10000 sockets * 50 queries/socket = 500000 queries  " GET "\n"
-     "          1 worker\n"},
+    {plan_closed, "closed loop: 10000 sockets * 50 queries/socket = 500000 queries  " GET "\n"
+                  "          1 worker\n"},
     {plan_one, "closed loop: 1 socket * 1 queries/socket = 1 queries  " GET "  3 workers\n"},
     {plan_total, "closed loop: 100000 queries over 64 sockets  " GET "  1 worker  pipeline 8\n"
                  "          think 10 ms\n"},
     {plan_rate,
      "partly open: 20000/s Poisson, 64 sockets for 4 s  " GET "  1 worker  warm-up 2 s\n"},
-    {plan_ramp, "open: 1000/s to 0.5/s fixed, 64 sockets for 4 s  " GET "  1 worker  find p99<10ms\n"},
-    {plan_replay,
-     "partly open: a log replayed at 2.5 times its speed over 64 sockets  " GET "\n"
-     "          1 worker\n"},
+    {plan_ramp, "open: 1000/s to 0.5/s fixed, 64 sockets for 4 s  " GET "  1 worker\n"},
+    {plan_find, "partly open: highest rate with p99<10ms, Poisson, 64 sockets for 4 s  " GET "\n"
+                "          1 worker\n"},
+    {plan_replay, "partly open: a log replayed at 2.5 times its speed over 64 sockets  " GET "\n"
+                  "          1 worker\n"},
 };
 
 START_TEST(the_first_line_names_the_model_and_the_product)
@@ -169,7 +176,7 @@ START_TEST(a_long_url_is_cut)
     http_summary_plan(out, &plan);
     text = text_of(out, NULL);
     ck_assert_uint_eq(ck_fits(text), 2);
-    ck_has(text, "xxx...  1 worker\n");
+    ck_has(text, "xxx...\n          1 worker\n");
     free(text);
 }
 END_TEST
@@ -238,8 +245,8 @@ START_TEST(a_good_run_in_a_closed_loop)
         "queries   20000  ok 20000  errors 0  in flight 0  in 4.000 s  5000/s\n"
         "                 p50       p90       p99     p99.9    p99.99       max  closed: response "
         "= service\n"
-        "service       232 us    318 us    611 us   1.37 ms       n/a   7.12 ms\n"
-        "first byte    212 us    298 us    591 us   1.35 ms       n/a   7.10 ms\n"
+        "service       233 us    318 us    611 us   1.37 ms       n/a   7.12 ms\n"
+        "first byte    213 us    298 us    591 us   1.35 ms       n/a   7.10 ms\n"
         "connect       131 us       n/a       n/a       n/a       n/a    163 us\n"
         "over time \u2588\u2588\u2588\u2588\u2588\u2588\u2588\u2588\u2588\u2588\u2588\u2588"
         "\u2588\u2588\u2588\u2588\u2588\u2588\u2588\u2588\u2588\u2588\u2588\u2588\u2588\u2588"
@@ -281,6 +288,7 @@ START_TEST(in_a_rate_response_stands_beside_service)
     make_run(&made, 1);
     made.plan.model = HTTP_PARTLY_OPEN;
     made.run.total->late = 14;
+    made.run.total->waiting = 5;
     for (unsigned i = 0; i < 2000; i++) {
         http_histogram_record(&made.run.total->timer_error, 50000);
         http_histogram_record(&made.run.total->schedule_lag, 60000);
@@ -288,12 +296,14 @@ START_TEST(in_a_rate_response_stands_beside_service)
     made.run.total->script_calls = 1;
     made.run.total->script_ns = MADE_NS / 8;
     text = summary();
-    ck_has(text, "\nservice       232 us ");
-    ck_has(text, "\nresponse      251 us ");
+    ck_has(text, "\nservice       233 us ");
+    ck_has(text, "\nresponse      252 us ");
     ck_has_not(text, "response = service");
-    ck_has(text, "  late 14 (by more than 1 ms)\n");
-    ck_has(text, "\nclient    kept up: cpu 50 %  waited 1.0 %  script 25 %\n          p99 of loop lag "
-                 "26.0 us, timer 50.0 us, schedule 60.0 us\n");
+    ck_has(text,
+           "in flight 0  waiting 5  in 4.000 s  5000/s\n          late 14 (by more than 1 ms)\n");
+    ck_has(text,
+           "\nclient    kept up: cpu 50 %  waited 1.0 %  script 25 %\n          p99 of loop lag "
+           "26.0 us, timer 50.0 us, schedule 60.0 us\n");
     free(text);
 }
 END_TEST
@@ -314,6 +324,40 @@ START_TEST(too_high_a_rate_is_called_overload)
 }
 END_TEST
 
+START_TEST(what_lost_sockets_left_unsent_is_no_overload)
+{
+    char *text;
+
+    make_run(&made, 1);
+    made.plan.model = HTTP_PARTLY_OPEN;
+    made.run.total->offered += 10;
+    made.run.total->skipped[HTTP_SKIP_UNSENT] = 10;
+    made.run.total->reopened = 3;
+    made.run.total->resent = 2;
+    made.run.total->not_reopened = 1;
+    made.run.total->connect.count = 0;
+    text = summary();
+    ck_has(text, "\nskipped   10 of 20010  not sent by the end 10\n");
+    ck_has(text, "  reopened 3 sockets\n          resent 2 (were behind a Connection: close)\n");
+    ck_has_not(text, "overload");
+    ck_has_not(text, "\nconnect ");
+    free(text);
+}
+END_TEST
+
+START_TEST(what_was_begun_before_the_measuring_is_in_the_account)
+{
+    char *text;
+
+    make_run(&made, 1);
+    made.run.total->carried = 5;
+    made.run.total->in_flight = 5;
+    text = summary();
+    ck_has(text, "\nqueries   20000  ok 20000  errors 0  in flight 5  begun before 5  in 4.000 s");
+    free(text);
+}
+END_TEST
+
 START_TEST(what_an_interruption_or_a_closed_loop_left_unsent_is_no_overload)
 {
     char *text;
@@ -325,16 +369,17 @@ START_TEST(what_an_interruption_or_a_closed_loop_left_unsent_is_no_overload)
     text = summary();
     ck_has(text, "  not sent by the end 3\n");
     ck_has_not(text, "overload");
-    ck_assert_int_eq(strstr(text, "\ninterrupted: this is what was done so far\n") != NULL, _i == 0);
+    ck_assert_int_eq(strstr(text, "\ninterrupted: this is what was done so far\n") != NULL,
+                     _i == 0);
     free(text);
 }
 END_TEST
 
 START_TEST(why_a_result_is_suspect_stands_above_all)
 {
-    static const char reason[] =
-        "client cpu 99 % of a core (limit 97 %): this may be the client's rate and not the server's, "
-        "which could be higher; use more workers: -t 2";
+    static const char reason[] = "client cpu 99 % of a core (limit 97 %): this may be the client's "
+                                 "rate and not the server's, "
+                                 "which could be higher; use more workers: -t 2";
     char *text;
 
     make_run(&made, 1);
@@ -342,9 +387,10 @@ START_TEST(why_a_result_is_suspect_stands_above_all)
     for (unsigned i = 0; i < 5; i++)
         snprintf(made.run.verdict.reasons[i], HTTP_REASON_MAX, "%s", reason);
     text = summary();
-    ck_has(text, "us\nRESULT SUSPECT: client cpu 99 % of a core (limit 97 %): this may be the client's "
-                 "rate and not the\n          server's, which could be higher; use more workers: -t "
-                 "2\nRESULT SUSPECT: client");
+    ck_has(text,
+           "us\nRESULT SUSPECT: client cpu 99 % of a core (limit 97 %): this may be the client's "
+           "rate and not the\n          server's, which could be higher; use more workers: -t "
+           "2\nRESULT SUSPECT: client");
     ck_has(text, "\nRESULT SUSPECT: for 2 reasons more, see --json\nqueries ");
     ck_has(text, "\nclient    SUSPECT: cpu 50 %");
     free(text);
@@ -396,8 +442,9 @@ START_TEST(thresholds_are_held_or_missed_with_their_figures)
     made.plan.thresholds[3] = "p99.999<1s";
     made.run.thresholds_missed = 2;
     text = summary();
-    ck_has(text, "\nthreshold  service.p99<20ms held (611 us)  rate>=10k MISSED (5.00k/s)  errors<0.1% "
-                 "held (0 %)\n          p99.999<1s MISSED (n/a: too few samples)\n");
+    ck_has(text,
+           "\nthreshold  service.p99<20ms held (611 us)  rate>=10k MISSED (5.00k/s)  errors<0.1% "
+           "held (0 %)\n          p99.999<1s MISSED (n/a: too few samples)\n");
     free(text);
 }
 END_TEST
@@ -410,15 +457,16 @@ START_TEST(a_search_shows_latency_against_load)
     make_find(&made);
     made.run.steps[3].is_told = false;
     text = summary();
-    ck_has(text,
-           "\nfound     8500/s is the highest rate that held p99<10ms, of 8 tried\n"
-           "   150 ms |                                                   x       x\n"
-           "          |\n"
-           "          |                                           o\n"
-           "          |                                   o\n"
-           "   738 us |     o      o       o       ?\n"
-           "          0                                                     11.5k/s   o holds  x does "
-           "not\n");
+    ck_has(
+        text,
+        "\nfound     8500/s is the highest rate that held p99<10ms, of 8 tried\n"
+        "   150 ms |                                                   x       x\n"
+        "          |\n"
+        "          |                                           o\n"
+        "          |                                   o\n"
+        "   738 us |     o      o       o       ?\n"
+        "          0                                                     11.5k/s   o holds  x does "
+        "not\n");
     free(text);
 }
 END_TEST
@@ -462,8 +510,40 @@ START_TEST(a_run_in_which_nothing_happened_is_printed_too)
     text = summary();
     ck_has(text, "\nqueries   0  ok 0  errors 0  in flight 0  in 0.000 s  0/s\n");
     ck_has_not(text, "service   ");
+    ck_has_not(text, "p50");
     ck_has_not(text, "over time");
     ck_has(text, "time for all            : 0.000000 seconds or 0.000000 per second\n");
+    free(text);
+}
+END_TEST
+
+START_TEST(time_goes_on_after_the_last_reply)
+{
+    char *text;
+
+    make_run(&made, 1);
+    memset(&made.run.total->timeline, 0, sizeof(made.run.total->timeline));
+    for (uint64_t ms = 0; ms < 20; ms++)
+        http_timeline_ended(&made.run.total->timeline, ms * 1000000, true, 1000);
+    made.run.total->elapsed_ns = 50000000;
+    text = summary();
+    ck_has(text, "over time \u2588\u2588     to 1.00k/s, a column 10.0 ms\n");
+    free(text);
+}
+END_TEST
+
+START_TEST(the_first_column_over_time_may_be_short)
+{
+    char *text;
+
+    make_run(&made, 1);
+    memset(&made.run.total->timeline, 0, sizeof(made.run.total->timeline));
+    for (uint64_t ms = 5; ms < 30; ms++)
+        http_timeline_ended(&made.run.total->timeline, ms * 1000000, true, 1000);
+    made.run.total->timeline.offset_ns = 5000000;
+    made.run.total->elapsed_ns = 25000000;
+    text = summary();
+    ck_has(text, "over time \u2588\u2588\u2588  to 1.00k/s, a column 10.0 ms\n");
     free(text);
 }
 END_TEST
@@ -476,9 +556,12 @@ START_TEST(the_last_column_over_time_may_be_short)
     memset(&made.run.total->timeline, 0, sizeof(made.run.total->timeline));
     for (uint64_t ms = 0; ms < 15; ms++)
         http_timeline_ended(&made.run.total->timeline, ms * 1000000, true, 1000);
-    made.run.total->elapsed_ns = 15000000;
+    made.run.total->elapsed_ns = _i == 0 ? 15000000 : 12000000;
     text = summary();
-    ck_has(text, "over time \u2588\u2588  to 1.00k/s, a column 10.0 ms\n");
+    if (_i == 0)
+        ck_has(text, "over time \u2588\u2588  to 1.00k/s, a column 10.0 ms\n");
+    else
+        ck_has_not(text, "over time");
     free(text);
 }
 END_TEST
@@ -540,43 +623,53 @@ END_TEST
 
 /* ---- All at once ---- */
 
-/* Each bit is something more to say. */
+/* Each bit is something more to say; the others are taken back. */
+static void
+say_more(unsigned bits)
+{
+    struct http_run *run = &made.run;
+
+    made.plan.model = bits & 1 ? HTTP_PARTLY_OPEN : HTTP_CLOSED;
+    snprintf(made.plan.what, sizeof(made.plan.what), "%0*d", bits & 2 ? 255 : 20, 0);
+    run->verdict.number = bits & 4 ? HTTP_REASONS_MAX : 0;
+    for (unsigned i = 1; i < HTTP_ENDS; i++)
+        run->total->ends[i] = bits & 8 ? UINT64_MAX / 32 : 0;
+    for (unsigned i = 0; i < HTTP_SKIPS; i++)
+        run->total->skipped[i] = bits & 16 ? UINT64_MAX / 8 : 0;
+    for (unsigned i = 0; i < 15; i++)
+        made.plan.thresholds[i] = bits & 32 ? "service.p99.999 <= 1000ms" : NULL;
+    made.plan.find = bits & 64 ? "p99<10ms" : NULL;
+    for (unsigned i = 0; i < HTTP_UNOPENEDS; i++) {
+        run->trials[0].result->unopened[i] = bits & 128 ? UINT64_MAX / 8 : 0;
+        run->total->unopened[i] = run->trials[0].result->unopened[i];
+    }
+    made.plan.aa = (bits & 256) != 0;
+}
+
 START_TEST(whatever_there_is_to_say_fits)
 {
     struct http_run *run = &made.run;
-    char *text;
 
-    make_run(&made, _i & 1 ? 6 : 1);
+    make_run(&made, _i == 0 ? 1 : 6);
+    make_find(&made);
     give_ip(&made.plan);
-    made.plan.model = _i & 2 ? HTTP_PARTLY_OPEN : HTTP_CLOSED;
-    if (_i & 4)
-        memset(made.plan.what, 'x', sizeof(made.plan.what) - 1);
-    for (unsigned i = 0; _i & 8 && i < HTTP_REASONS_MAX; i++) {
-        memset(run->verdict.reasons[i], 'w', HTTP_REASON_MAX - 1);
-        for (unsigned k = 7; k < HTTP_REASON_MAX - 1; k += 8)
-            run->verdict.reasons[i][k] = ' ';
-        run->verdict.number++;
+    for (unsigned i = 0; i < HTTP_REASONS_MAX; i++)
+        for (unsigned k = 0; k < HTTP_REASON_MAX - 1; k++)
+            run->verdict.reasons[i][k] = k % 8 == 7 ? ' ' : 'w';
+    for (unsigned bits = 0; bits < 512; bits++) {
+        char *text;
+
+        say_more(bits);
+        text = printed(false);
+        ck_fits(text);
+        ck_has(text, "\nqueries  ");
+        ck_has(text, "\ntime for all connections: ");
+        ck_has(text, "\ntime for all queries    : ");
+        ck_has(text, "\ntime for all            : ");
+        if (run->verdict.number > 0)
+            ck_has(text, "\nRESULT SUSPECT: w");
+        free(text);
     }
-    for (unsigned i = 1; _i & 16 && i < HTTP_ENDS; i++)
-        run->total->ends[i] = UINT64_MAX / 32;
-    for (unsigned i = 0; _i & 32 && i < HTTP_SKIPS; i++)
-        run->total->skipped[i] = UINT64_MAX / 8;
-    for (unsigned i = 0; _i & 64 && i < 15; i++)
-        made.plan.thresholds[i] = "service.p99.999 <= 1000ms";
-    if (_i & 128)
-        make_find(&made);
-    for (unsigned i = 0; _i & 256 && i < HTTP_UNOPENEDS; i++)
-        run->trials[0].result->unopened[i] = run->total->unopened[i] = UINT64_MAX / 8;
-    made.plan.aa = (_i & 512) != 0;
-    text = printed(false);
-    ck_fits(text);
-    ck_has(text, "\nqueries  ");
-    ck_has(text, "\ntime for all connections: ");
-    ck_has(text, "\ntime for all queries    : ");
-    ck_has(text, "\ntime for all            : ");
-    if (run->verdict.number > 0)
-        ck_has(text, "\nRESULT SUSPECT: w");
-    free(text);
     free_run(&made);
 }
 END_TEST
@@ -615,6 +708,8 @@ main(void)
     tcase_add_test(tcase, errors_come_first_each_kind_with_its_first_detail);
     tcase_add_test(tcase, in_a_rate_response_stands_beside_service);
     tcase_add_test(tcase, too_high_a_rate_is_called_overload);
+    tcase_add_test(tcase, what_lost_sockets_left_unsent_is_no_overload);
+    tcase_add_test(tcase, what_was_begun_before_the_measuring_is_in_the_account);
     tcase_add_loop_test(tcase, what_an_interruption_or_a_closed_loop_left_unsent_is_no_overload, 0,
                         2);
     tcase_add_test(tcase, why_a_result_is_suspect_stands_above_all);
@@ -625,11 +720,13 @@ main(void)
     tcase_add_loop_test(tcase, a_search_may_find_nothing, 0, 2);
     tcase_add_test(tcase, a_search_of_one_rate_has_no_plot);
     tcase_add_test(tcase, a_run_in_which_nothing_happened_is_printed_too);
-    tcase_add_test(tcase, the_last_column_over_time_may_be_short);
+    tcase_add_test(tcase, time_goes_on_after_the_last_reply);
+    tcase_add_test(tcase, the_first_column_over_time_may_be_short);
+    tcase_add_loop_test(tcase, the_last_column_over_time_may_be_short, 0, 2);
     tcase_add_loop_test(tcase, a_server_on_this_machine_may_share_the_cpus, 0,
                         sizeof(here) / sizeof(here[0]));
     tcase_add_test(tcase, a_client_that_was_kept_apart_gets_no_hint);
-    tcase_add_loop_test(tcase, whatever_there_is_to_say_fits, 0, 1024);
+    tcase_add_loop_test(tcase, whatever_there_is_to_say_fits, 0, 2);
     tcase_add_test(tcase, colours_only_if_they_are_wanted);
     suite_add_tcase(suite, tcase);
     return sxe_test_main(suite);

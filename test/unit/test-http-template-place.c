@@ -79,7 +79,7 @@ compose(struct composed *composed, const char *text, uint64_t sequence, uint64_t
         if (strncmp(text, "{SEQ}", 5) == 0) {
             put_seq(composed, 10, sequence);
         } else if (strncmp(text, "{SEQ:", 5) == 0) {
-            put_seq(composed, atoi(text + 5), sequence);
+            put_seq(composed, (int)strtol(text + 5, NULL, 10), sequence);
         } else if (strncmp(text, "{RAND:", 6) == 0) {
             put_rand(composed, text + 6, strchr(text + 6, ':') + 1, random);
         } else if (strncmp(text, "{UUID}", 6) == 0) {
@@ -192,7 +192,7 @@ START_TEST(every_value_of_a_range_comes_up)
     unsigned seen[10] = {0};
 
     for (unsigned i = 0; i < 1000; i++) {
-        int value = atoi(value_of(requests, i, 3));
+        int value = (int)strtol(value_of(requests, i, 3), NULL, 10);
 
         ck_assert(value >= 95 && value <= 104);
         seen[value - 95]++;

@@ -9,7 +9,7 @@
 #define MS           UINT64_C(1000000)
 
 /* The last ns of the bucket of 10 ms. */
-#define P99 10007499
+#define P99 10007000
 
 static struct http_threshold threshold;
 static struct http_result result;
@@ -45,11 +45,11 @@ static const struct {
     bool holds;
 } conditions[] = {
     {"p99<20ms", P99, true},
-    {"p99<10.007499ms", P99, false},
-    {"p99<=10.007499ms", P99, true},
-    {"p99>10.007499ms", P99, false},
-    {"p99>=10.007499ms", P99, true},
-    {"p99>10.007498ms", P99, true},
+    {"p99<10.007ms", P99, false},
+    {"p99<=10.007ms", P99, true},
+    {"p99>10.007ms", P99, false},
+    {"p99>=10.007ms", P99, true},
+    {"p99>10.006999ms", P99, true},
     {"p99<10ms", P99, false},
     {"p99 < 20ms", P99, true},
     {"  p99  <=  20ms", P99, true},
@@ -106,6 +106,22 @@ static const char *const untold[] = {
     "p99.1<1s",       "p99.1>1us", "p99.9<1s", "p99.999<1h",  "connect.p50>0us", "connect.max>0us",
     "service.min<1h", "rate>0",    "rate<50k", "errors<100%", "skipped<=1",      "achieved>=0",
 };
+
+static const struct {
+    const char *text;
+    bool can_be_sought;
+} sought[] = {
+    {"p99<10ms", true},  {"mean<=1us", true},      {"errors<1%", true}, {"skipped<1%", true},
+    {"rate>10k", true},  {"achieved>=99%", true},  {"p99>10ms", false}, {"errors>=1%", false},
+    {"rate<10k", false}, {"achieved<=99%", false},
+};
+
+START_TEST(a_rate_is_sought_for_what_ceases_to_hold_as_it_rises)
+{
+    ck_assert_ptr_null(http_threshold_parse(&threshold, sought[_i].text));
+    ck_assert_int_eq(http_threshold_can_be_sought(&threshold), sought[_i].can_be_sought);
+}
+END_TEST
 
 START_TEST(what_cannot_be_told_does_not_hold)
 {
@@ -206,6 +222,8 @@ main(void)
     TCase *tcase = tcase_create("threshold");
 
     tcase_add_loop_test(tcase, a_condition_is_about_a_figure_of_the_result, 0, COUNT(conditions));
+    tcase_add_loop_test(tcase, a_rate_is_sought_for_what_ceases_to_hold_as_it_rises, 0,
+                        COUNT(sought));
     tcase_add_loop_test(tcase, what_cannot_be_told_does_not_hold, 0, COUNT(untold));
     tcase_add_test(tcase, errors_behind_a_mark_are_a_part_of_what_was_carried_too);
     tcase_add_loop_test(tcase, what_is_refused_comes_with_what_to_write, 0, COUNT(refused));

@@ -220,6 +220,19 @@ START_TEST(a_sum_has_the_width_of_the_wider_and_the_events_of_both)
 }
 END_TEST
 
+START_TEST(a_sum_keeps_the_last_slice_when_it_becomes_wider)
+{
+    http_timeline_sent(&timeline, WIDTH * 2);
+    other.width_ns = WIDTH * 2;
+    other.used = 1;
+    other.slices[0].sent = 1;
+    http_timeline_add(&timeline, &other);
+    ck_assert_uint_eq(timeline.used, 2);
+    ck_assert_uint_eq(timeline.slices[0].sent, 1);
+    ck_assert_uint_eq(timeline.slices[1].sent, 1);
+}
+END_TEST
+
 START_TEST(a_sum_has_the_longest_of_all)
 {
     http_timeline_ended(&timeline, 0, true, 5 * US);
@@ -229,6 +242,29 @@ START_TEST(a_sum_has_the_longest_of_all)
     ck_assert_uint_eq(sum.slices[0].max_us, 8);
     http_timeline_add(&timeline, &other);
     ck_assert_uint_eq(timeline.slices[0].max_us, 8);
+}
+END_TEST
+
+START_TEST(a_sum_begins_as_late_as_the_latest)
+{
+    http_timeline_sent(&timeline, WIDTH * 3);
+    timeline.offset_ns = 5;
+    http_timeline_add(&other, &timeline);
+    timeline.offset_ns = 3;
+    http_timeline_add(&other, &timeline);
+    ck_assert_uint_eq(other.offset_ns, 5);
+}
+END_TEST
+
+START_TEST(its_length_is_that_of_the_run)
+{
+    ck_assert_uint_eq(http_timeline_length(&timeline, 100 * WIDTH), 0);
+    http_timeline_sent(&timeline, WIDTH * 3);
+    ck_assert_uint_eq(http_timeline_length(&timeline, WIDTH), 4);
+    ck_assert_uint_eq(http_timeline_length(&timeline, 10 * WIDTH), 10);
+    timeline.offset_ns = 1;
+    ck_assert_uint_eq(http_timeline_length(&timeline, 10 * WIDTH), 11);
+    ck_assert_uint_eq(http_timeline_length(&timeline, 1000 * WIDTH), HTTP_SLICES);
 }
 END_TEST
 
@@ -247,6 +283,7 @@ START_TEST(behind_a_mark_whole_slices_before_it_are_gone)
     }
     http_timeline_subtract(&timeline, &other, mark_ns);
     check_events(&timeline, marked, EVENTS - marked, mark_ns / timeline.width_ns);
+    ck_assert_uint_eq(timeline.offset_ns, mark_ns % timeline.width_ns);
 }
 END_TEST
 
@@ -266,6 +303,8 @@ END_TEST
 START_TEST(before_a_mark_nothing_may_have_happened)
 {
     http_timeline_sent(&timeline, WIDTH * 5);
+    http_timeline_subtract(&timeline, &other, WIDTH - 1);
+    ck_assert_uint_eq(timeline.used, 6);
     http_timeline_subtract(&timeline, &other, WIDTH * 3);
     ck_assert_uint_eq(timeline.used, 3);
     ck_assert_uint_eq(timeline.slices[2].sent, 1);
@@ -287,7 +326,10 @@ main(void)
     tcase_add_test(tcase, a_count_that_is_ahead_of_its_buckets_does_no_harm);
     tcase_add_loop_test(tcase, slices_have_what_a_list_has, 0, STEPS);
     tcase_add_loop_test(tcase, a_sum_has_the_width_of_the_wider_and_the_events_of_both, 0, STEPS);
+    tcase_add_test(tcase, a_sum_keeps_the_last_slice_when_it_becomes_wider);
     tcase_add_test(tcase, a_sum_has_the_longest_of_all);
+    tcase_add_test(tcase, a_sum_begins_as_late_as_the_latest);
+    tcase_add_test(tcase, its_length_is_that_of_the_run);
     tcase_add_loop_test(tcase, behind_a_mark_whole_slices_before_it_are_gone, 0, STEPS);
     tcase_add_test(tcase, behind_a_mark_nothing_may_have_happened);
     tcase_add_test(tcase, before_a_mark_nothing_may_have_happened);

@@ -4,9 +4,13 @@
  */
 #include "url.h"
 
+#include <arpa/inet.h>
+#include <errno.h>
 #include <netdb.h>
 #include <stdio.h>
+#include <unistd.h>
 
+#include "fake-os.h"
 #include "page-edge.h"
 #include "test-main.h"
 
@@ -165,9 +169,9 @@ START_TEST(addresses_resolve_to_themselves)
 {
     char ip[64];
 
-    ck_assert_ptr_null(http_url_resolve("127.0.0.1", ip, sizeof(ip)));
+    ck_assert_ptr_null(http_url_resolve("127.0.0.1", 80, ip, sizeof(ip)));
     ck_assert_str_eq(ip, "127.0.0.1");
-    ck_assert_ptr_null(http_url_resolve("::1", ip, sizeof(ip)));
+    ck_assert_ptr_null(http_url_resolve("::1", 80, ip, sizeof(ip)));
     ck_assert_str_eq(ip, "::1");
 }
 END_TEST
@@ -180,8 +184,60 @@ START_TEST(what_does_not_resolve_says_why)
     /* No name server is asked about a label of more than 63 bytes (RFC 1035, 2.3.4). */
     memset(label, 'a', sizeof(label) - 1);
     label[sizeof(label) - 1] = '\0';
-    ck_assert_ptr_nonnull(http_url_resolve(label, ip, sizeof(ip)));
-    ck_assert_str_eq(http_url_resolve("127.0.0.1", ip, 3), gai_strerror(EAI_OVERFLOW));
+    ck_assert_ptr_nonnull(http_url_resolve(label, 80, ip, sizeof(ip)));
+    ck_assert_str_eq(http_url_resolve("127.0.0.1", 80, ip, 3), gai_strerror(EAI_OVERFLOW));
+}
+END_TEST
+
+/* ---- Several addresses ---- */
+
+static struct sockaddr_in addresses[3];
+static struct addrinfo found[3];
+static int listener;
+
+/* 127.0.0.2, .1 and .3 on a port on which only .1 listens. */
+static void
+have_three_addresses(void)
+{
+    static const char *const ips[] = {"127.0.0.2", "127.0.0.1", "127.0.0.3"};
+    socklen_t length = sizeof(addresses[1]);
+
+    for (unsigned i = 0; i < 3; i++) {
+        addresses[i].sin_family = AF_INET;
+        inet_pton(AF_INET, ips[i], &addresses[i].sin_addr);
+        found[i] = (struct addrinfo){.ai_family = AF_INET,
+                                     .ai_addr = (struct sockaddr *)&addresses[i],
+                                     .ai_addrlen = length,
+                                     .ai_next = i < 2 ? &found[i + 1] : NULL};
+    }
+    listener = socket(AF_INET, SOCK_STREAM, 0);
+    ck_assert_int_eq(bind(listener, found[1].ai_addr, length), 0);
+    ck_assert_int_eq(listen(listener, 1), 0);
+    ck_assert_int_eq(getsockname(listener, found[1].ai_addr, &length), 0);
+    addresses[0].sin_port = addresses[2].sin_port = addresses[1].sin_port;
+}
+
+START_TEST(of_several_addresses_the_one_that_accepts_is_chosen)
+{
+    have_three_addresses();
+    ck_assert_ptr_eq(http_url_choose(found), &found[1]);
+    ck_assert_ptr_eq(http_url_choose(&found[1]), &found[1]);
+    close(listener);
+    ck_assert_ptr_eq(http_url_choose(found), &found[0]);
+    ck_assert_ptr_eq(http_url_choose(&found[2]), &found[2]);
+}
+END_TEST
+
+START_TEST(an_address_that_cannot_be_tried_is_not_chosen)
+{
+    have_three_addresses();
+    fake_os_fail(FAKE_SOCKET, 1, 0, EMFILE);
+    ck_assert_ptr_eq(http_url_choose(found), &found[0]);
+    fake_os_reset();
+    fake_os_fail(FAKE_POLL, 1, 0, EINTR);
+    ck_assert_ptr_eq(http_url_choose(found), &found[0]);
+    fake_os_reset();
+    close(listener);
 }
 END_TEST
 
@@ -197,5 +253,7 @@ main(void)
     tcase_add_loop_test(tcase, the_longest_part_is_taken_and_no_longer_one, 0, COUNT(longest));
     tcase_add_test(tcase, addresses_resolve_to_themselves);
     tcase_add_test(tcase, what_does_not_resolve_says_why);
+    tcase_add_test(tcase, of_several_addresses_the_one_that_accepts_is_chosen);
+    tcase_add_test(tcase, an_address_that_cannot_be_tried_is_not_chosen);
     return sxe_test_main(suite);
 }

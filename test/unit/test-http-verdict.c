@@ -83,6 +83,12 @@ slow_loop(void)
 }
 
 static void
+stopped(void)
+{
+    http_histogram_record(&worker[2].loop_lag, 400 * MS);
+}
+
+static void
 late_timer(void)
 {
     record_many(&worker[0].timer_error, 1500 * US, 11);
@@ -116,6 +122,13 @@ refused_sockets(void)
 }
 
 static void
+unopened_sockets(void)
+{
+    worker[0].opened = 7;
+    worker[0].unopened[HTTP_UNOPENED_TIMED_OUT] = 3;
+}
+
+static void
 no_ports(void)
 {
     worker[0].opened = 9;
@@ -127,6 +140,20 @@ no_descriptors(void)
 {
     worker[0].opened = 8;
     worker[0].unopened[HTTP_UNOPENED_NO_DESCRIPTOR] = 2;
+}
+
+static void
+few_descriptors(void)
+{
+    worker[0].opened = 4;
+    worker[0].unopened[HTTP_UNOPENED_NO_DESCRIPTOR] = 1;
+    worker[0].unopened[HTTP_UNOPENED_UNTRIED] = 5;
+}
+
+static void
+server_away(void)
+{
+    worker[0].not_reopened = 17;
 }
 
 static void
@@ -183,7 +210,8 @@ other_stop(void)
 static void
 ramp(void)
 {
-    plan.rate_end = 90000;
+    plan.rate = 9000;
+    plan.rate_end = 10;
 }
 
 static void
@@ -218,7 +246,7 @@ too_few_samples(void)
 {
     for (unsigned i = 0; i < WORKERS; i++) {
         memset(&worker[i].loop_lag, 0, sizeof(worker[i].loop_lag));
-        record_many(&worker[i].loop_lag, 500 * MS, 999);
+        record_many(&worker[i].loop_lag, 90 * MS, 999);
     }
 }
 
@@ -251,13 +279,17 @@ static const struct {
     {busy_cpu, "client cpu 98.8 % of a core (limit 97 %): "},
     {long_wait, "waited 12.4 % of the time for a CPU (limit 5 %): "},
     {slow_loop, "loop lag p99 12.0 ms (limit 10 ms): "},
+    {stopped, "one turn of the client's loop took 40.0 % of the time (limit 10 %): "},
     {late_timer, "timer error p99 1.5 ms (limit 1 ms): "},
     {late_send, "schedule lag p99 2.0 ms (limit 1 ms): "},
     {few_offered, "the client did not send 6.5 % of what was due (limit 1 %): "},
     {few_sent_in_the_open_model, "the client did not send 3.3 % of what was due (limit 1 %): "},
-    {refused_sockets, "sockets that did not open: 7 (limit 0): "},
+    {refused_sockets, "sockets that were refused: 7 (limit 0): see whether a server listens"},
+    {unopened_sockets, "sockets that did not open: 3 (limit 0): "},
     {no_ports, "sockets without a local port: 1 (limit 0): use --source"},
     {no_descriptors, "sockets without a descriptor: 2 (limit 0): raise ulimit -n"},
+    {few_descriptors, "sockets without a descriptor: 6 (limit 0): raise ulimit -n"},
+    {server_away, "connections that could not be opened again: 17 (limit 0): "},
     {slow_script, "the script took 33.3 % of the client's cpu (limit 20 %): "},
     {nothing, NULL},
     {overload, NULL},
@@ -298,8 +330,9 @@ START_TEST(all_limits_may_be_passed_at_once)
     for (int i = 0; cases[i].reason != NULL; i++)
         cases[i].happens();
     worker[0].opened = 0;
+    worker[0].sockets_wanted = 100;
     judge();
-    ck_assert_uint_eq(verdict.number, 10);
+    ck_assert_uint_eq(verdict.number, 13);
 }
 END_TEST
 
@@ -371,7 +404,7 @@ START_TEST(reasons_that_do_not_fit_are_left_out)
         http_verdict_add(&all, &verdict);
     }
     ck_assert_uint_eq(all.number, HTTP_REASONS_MAX);
-    ck_assert_str_eq(all.reasons[HTTP_REASONS_MAX - 1], "reason 11");
+    ck_assert_str_eq(all.reasons[HTTP_REASONS_MAX - 1], "reason 15");
 }
 END_TEST
 

@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What main() puts together: the run, its summary, its outputs, its comparison, its script, and the
+ * exit status of them all.
+ */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "http-app-server.h"
+#include "test-main.h"
+
+static char directory[64];
+static char path[96];
+
+/* Load that is soon over. */
+#define SHORT_RUN "-p", port, "-c", "1", "--requests", "100"
+
+START_TEST(json_on_stdout_is_alone_there)
+{
+    start_server(hello);
+    RUN_HTTP(SHORT_RUN, "--json", "-");
+    stop_server();
+    ck_assert_int_eq(ran.output[0], '{');
+    ck_assert_str_eq(ran.output + strlen(ran.output) - 2, "}\n");
+    ck_assert_ptr_null(strstr(ran.output, "time for all"));
+}
+END_TEST
+
+START_TEST(results_go_to_files_and_are_compared)
+{
+    start_server(hello);
+    RUN_HTTP(SHORT_RUN, "--json", path);
+    check_has(ran.output, "time for all");
+    RUN_HTTP(SHORT_RUN, "--baseline", path);
+    CHECK(0, "cannot tell");
+    RUN_HTTP("compare", path, path);
+    CHECK(0, "cannot tell");
+    RUN_HTTP("html", path, path);
+    CHECK(0, "<html");
+}
+END_TEST
+
+START_TEST(the_comparison_is_no_data)
+{
+    start_server(hello);
+    RUN_HTTP(SHORT_RUN, "--json", path);
+    RUN_HTTP(SHORT_RUN, "--baseline", path, "--json", "-");
+    stop_server();
+    ck_assert_int_eq(ran.output[0], '{');
+    check_has(ran.errors, "cannot tell");
+}
+END_TEST
+
+/* Before it, so that no hour is lost. */
+START_TEST(with_a_file_that_cannot_be_read_or_written_nothing_is_run)
+{
+    static const char *const files[][2] = {{"--baseline", "/nowhere/a.json"},
+                                           {"--csv", "/nowhere/a.csv"}};
+
+    RUN_HTTP("-p", "1", files[_i][0], files[_i][1]);
+    ck_assert_int_eq(ran.status, 2);
+    check_has(ran.errors, files[_i][1]);
+    ck_assert_str_eq(ran.output, "");
+}
+END_TEST
+
+/* Of the process: no workers are forked meanwhile, which write files of their own. */
+START_TEST(a_file_that_grows_past_its_limit_is_an_error)
+{
+    struct rlimit before;
+
+    start_server(hello);
+    RUN_HTTP(SHORT_RUN, "--json", path);
+    stop_server();
+    ck_assert_int_eq(getrlimit(RLIMIT_FSIZE, &before), 0);
+    ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &(struct rlimit){4096, before.rlim_max}), 0);
+    RUN_HTTP("html", path);
+    ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &before), 0);
+    clearerr(stdout);
+    ck_assert_int_eq(ran.status, 1);
+    check_has(ran.errors, "could not be written");
+}
+END_TEST
+
+START_TEST(a_report_that_cannot_be_written_is_an_error)
+{
+    FILE *out = fopen("/dev/full", "w");
+
+    ck_assert_ptr_nonnull(out);
+    start_server(hello);
+    run_http_into(out, (const char *[]){"sxe-http", SHORT_RUN, NULL});
+    fclose(out);
+    ck_assert_int_eq(ran.status, 1);
+    check_has(ran.errors, "sxe-http: the report could not be written\n");
+    clearerr(stdout);
+}
+END_TEST
+
+START_TEST(files_are_written_even_if_nobody_reads_the_report)
+{
+    int ends[2];
+    FILE *out;
+
+    ck_assert_int_eq(pipe(ends), 0);
+    out = fdopen(ends[1], "w");
+    ck_assert_ptr_nonnull(out);
+    close(ends[0]);
+    start_server(hello);
+    run_http_into(out, (const char *[]){"sxe-http", SHORT_RUN, "--json", path, NULL});
+    fclose(out);
+    clearerr(stdout);
+    stop_server();
+    ck_assert(ran.status == 0 || ran.status == 4);
+    ck_assert_ptr_null(strstr(ran.errors, "written"));
+    RUN_HTTP("compare", path, path);
+    CHECK(0, "cannot tell");
+}
+END_TEST
+
+START_TEST(a_threshold_that_is_missed_has_a_status_of_its_own)
+{
+    start_server(hello);
+    RUN_HTTP(SHORT_RUN, "--threshold", "p50<0.001us");
+    stop_server();
+    ck_assert(ran.status == 3 || ran.status == 4);
+    check_has(ran.errors, "sxe-http: threshold p50<0.001us is missed\n");
+}
+END_TEST
+
+/* One on errors decides about them. */
+START_TEST(errors_may_be_allowed)
+{
+    start_server(not_found_once);
+    RUN_HTTP(SHORT_RUN, "--threshold", "errors<2%");
+    CHECK(0, "bad status 1");
+    start_server(not_found_once);
+    RUN_HTTP(SHORT_RUN, "--threshold", "errors<1%");
+    stop_server();
+    ck_assert(ran.status == 3 || ran.status == 4);
+}
+END_TEST
+
+static void
+write_script(const char *text)
+{
+    FILE *file = fopen(path, "w");
+
+    ck_assert_ptr_nonnull(file);
+    fputs(text, file);
+    fclose(file);
+}
+
+START_TEST(a_script_has_its_last_word)
+{
+    write_script("function done(summary) print('requests: ' .. summary.requests) end\n");
+    start_server(hello);
+    RUN_HTTP(SHORT_RUN, "-s", path);
+    CHECK(0, "requests: 100\n");
+}
+END_TEST
+
+START_TEST(where_stdout_is_data_a_script_prints_on_stderr)
+{
+    write_script("print('loaded')\n"
+                 "function init() print('begun') end\n"
+                 "function done() print('done') os.execute('echo started') end\n");
+    start_server(hello);
+    RUN_HTTP(SHORT_RUN, "-s", path, "--json", "-");
+    stop_server();
+    ck_assert_int_eq(ran.output[0], '{');
+    ck_assert_str_eq(ran.output + strlen(ran.output) - 2, "}\n");
+    for (unsigned i = 0; i < 4; i++)
+        check_has(ran.errors, (const char *[]){"loaded\n", "begun\n", "done\n", "started\n"}[i]);
+    ck_assert_ptr_null(strstr(ran.output, "begun"));
+}
+END_TEST
+
+START_TEST(a_script_that_fails_at_the_end_is_an_error)
+{
+    write_script("function done() error('no more') end\n");
+    start_server(hello);
+    RUN_HTTP(SHORT_RUN, "-s", path);
+    stop_server();
+    ck_assert_int_eq(ran.status, 1);
+    check_has(ran.errors, "no more");
+}
+END_TEST
+
+START_TEST(two_workers_share_the_load)
+{
+    start_server(hello);
+    RUN_HTTP("-p", port, "-c", "5", "-n", "7", "-t", "2");
+    CHECK(0, "sockets   5/5 open", "queries   35  ok 35  errors 0", "2 workers");
+}
+END_TEST
+
+START_TEST(a_rate_is_kept)
+{
+    start_server(hello);
+    RUN_HTTP("-p", port, "-c", "5", "-R", "1000", "-d", "0.3s", "--arrivals", "fixed");
+    CHECK(0, "partly open: 1000/s fixed", "queries   300  ok 300  errors 0");
+}
+END_TEST
+
+START_TEST(what_is_wrong_on_the_command_line_is_said)
+{
+    RUN_HTTP("--nonsense");
+    ck_assert_int_eq(ran.status, 2);
+    check_has(ran.errors, "--nonsense");
+}
+END_TEST
+
+START_TEST(the_selftest_has_a_line_a_check)
+{
+    RUN_HTTP("--selftest");
+    for (unsigned i = 0; i < 7; i++)
+        check_has(ran.output, (const char *[]){" clocks ", " timer ", " histogram ", " accounts ",
+                                               " merge ", " stall ", " delay "}[i]);
+}
+END_TEST
+
+START_TEST(the_log_has_the_level_that_is_asked_for)
+{
+    setenv("SXE_LOG_LEVEL", "5", 1);
+    start_server(hello);
+    RUN(1, 1);
+    CHECK(0, "ok 1");
+}
+END_TEST
+
+static void
+make_directory(void)
+{
+    snprintf(directory, sizeof(directory), "/tmp/test-http-app-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(directory));
+    snprintf(path, sizeof(path), "%s/file", directory);
+}
+
+static void
+remove_directory(void)
+{
+    unlink(path);
+    rmdir(directory);
+}
+
+/* ---- On a terminal ---- */
+
+/* What is printed when stdout is a terminal. */
+static void
+run_on_terminal(void)
+{
+    int terminal = posix_openpt(O_RDWR | O_NOCTTY);
+    FILE *out;
+
+    ck_assert_int_ge(terminal, 0);
+    ck_assert_int_eq(grantpt(terminal), 0);
+    ck_assert_int_eq(unlockpt(terminal), 0);
+    fcntl(terminal, F_SETFL, O_NONBLOCK);
+    out = fopen(ptsname(terminal), "w");
+    ck_assert_ptr_nonnull(out);
+    start_server(not_found_once);
+    run_http_into(out, (const char *[]){"sxe-http", SHORT_RUN, NULL});
+    stop_server();
+    size_t length = 0;
+    ssize_t got;
+    while ((got = read(terminal, ran.output + length, sizeof(ran.output) - 1 - length)) > 0)
+        length += (size_t)got;
+    ran.output[length] = '\0';
+    fclose(out);
+    close(terminal);
+}
+
+START_TEST(a_terminal_has_colours_unless_somebody_minds)
+{
+    static const struct {
+        const char *no_color;
+        const char *terminal;
+        bool is_colored;
+    } cases[] = {
+        {"", "xterm", true}, {"1", "xterm", false}, {"", "dumb", false}, {"", NULL, false}};
+
+    setenv("NO_COLOR", cases[_i].no_color, 1);
+    if (cases[_i].terminal != NULL)
+        setenv("TERM", cases[_i].terminal, 1);
+    else
+        unsetenv("TERM");
+    run_on_terminal();
+    check_has(ran.output, "bad status 1");
+    ck_assert_int_eq(strchr(ran.output, '\033') != NULL, cases[_i].is_colored);
+}
+END_TEST
+
+int
+main(void)
+{
+    Suite *suite = suite_create("http-main");
+    TCase *all = tcase_create("all");
+
+    tcase_add_test(all, json_on_stdout_is_alone_there);
+    tcase_add_test(all, results_go_to_files_and_are_compared);
+    tcase_add_test(all, the_comparison_is_no_data);
+    tcase_add_loop_test(all, with_a_file_that_cannot_be_read_or_written_nothing_is_run, 0, 2);
+    tcase_add_test(all, a_file_that_grows_past_its_limit_is_an_error);
+    tcase_add_test(all, a_report_that_cannot_be_written_is_an_error);
+    tcase_add_test(all, files_are_written_even_if_nobody_reads_the_report);
+    tcase_add_test(all, a_threshold_that_is_missed_has_a_status_of_its_own);
+    tcase_add_test(all, errors_may_be_allowed);
+    tcase_add_test(all, a_script_has_its_last_word);
+    tcase_add_test(all, where_stdout_is_data_a_script_prints_on_stderr);
+    tcase_add_test(all, a_script_that_fails_at_the_end_is_an_error);
+    tcase_add_test(all, two_workers_share_the_load);
+    tcase_add_test(all, a_rate_is_kept);
+    tcase_add_test(all, what_is_wrong_on_the_command_line_is_said);
+    tcase_add_test(all, the_selftest_has_a_line_a_check);
+    tcase_add_test(all, the_log_has_the_level_that_is_asked_for);
+    tcase_add_loop_test(all, a_terminal_has_colours_unless_somebody_minds, 0, 4);
+    tcase_add_checked_fixture(all, make_directory, remove_directory);
+    tcase_add_checked_fixture(all, set_up, tear_down);
+    suite_add_tcase(suite, all);
+    return sxe_test_main(suite);
+}

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The exit status of a run, and the accounts of a worker that died.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "run-private.h"
+#include "test-main.h"
+
+static struct http_plan plan;
+static struct http_run run;
+static char errors[4096];
+
+static void
+set_up(void)
+{
+    plan = (struct http_plan){.trials = 1};
+    run = (struct http_run){.plan = &plan, .total = http_results_map(1, false)};
+    ck_assert_ptr_nonnull(run.total);
+    run.total->sockets_wanted = run.total->opened = 3;
+    run.total->offered = run.total->sent = 2000;
+    run.total->ends[HTTP_END_OK] = 2000;
+    run.total->elapsed_ns = 1000000000;
+    for (unsigned i = 0; i < 2000; i++)
+        http_histogram_record(&run.total->response, 5000000);
+}
+
+static void
+tear_down(void)
+{
+    http_results_unmap(run.total, 1);
+}
+
+static enum http_exit
+judge(bool has_failed)
+{
+    FILE *err = fmemopen(errors, sizeof(errors), "w");
+
+    http_run_judge(&run, has_failed, err);
+    fclose(err);
+    return run.status;
+}
+
+static void
+lose(enum http_end end)
+{
+    run.total->ends[HTTP_END_OK]--;
+    run.total->ends[end]++;
+}
+
+START_TEST(a_run_without_fault_is_ok)
+{
+    ck_assert_int_eq(judge(false), HTTP_EXIT_OK);
+    ck_assert_str_eq(errors, "");
+}
+END_TEST
+
+START_TEST(any_end_but_ok_is_an_error)
+{
+    lose((enum http_end)_i);
+    ck_assert_int_eq(judge(false), HTTP_EXIT_ERRORS);
+}
+END_TEST
+
+START_TEST(a_socket_that_did_not_open_is_an_error)
+{
+    run.total->opened--;
+    run.total->unopened[_i]++;
+    ck_assert_int_eq(judge(false), HTTP_EXIT_ERRORS);
+}
+END_TEST
+
+START_TEST(a_query_without_a_socket_that_opened_is_an_error)
+{
+    run.total->offered++;
+    run.total->skipped[HTTP_SKIP_NOT_OPENED]++;
+    ck_assert_int_eq(judge(false), HTTP_EXIT_ERRORS);
+}
+END_TEST
+
+START_TEST(what_is_skipped_because_the_server_is_slow_is_none)
+{
+    run.total->offered += 2;
+    run.total->skipped[HTTP_SKIP_NO_SOCKET]++;
+    run.total->skipped[HTTP_SKIP_SHED]++;
+    ck_assert_int_eq(judge(false), HTTP_EXIT_OK);
+}
+END_TEST
+
+START_TEST(a_run_without_any_good_reply_is_an_error)
+{
+    run.total->in_flight = 2000;
+    run.total->ends[HTTP_END_OK] = 0;
+    ck_assert_int_eq(judge(false), HTTP_EXIT_ERRORS);
+}
+END_TEST
+
+START_TEST(a_worker_or_server_that_died_is_an_error)
+{
+    ck_assert_int_eq(judge(true), HTTP_EXIT_ERRORS);
+}
+END_TEST
+
+START_TEST(a_threshold_that_is_missed_is_said_and_counted)
+{
+    plan.thresholds[0] = "p99<1ms";
+    plan.thresholds[1] = "p99<1s";
+    plan.thresholds[2] = "p50<2ms";
+    ck_assert_int_eq(judge(false), HTTP_EXIT_THRESHOLD);
+    ck_assert_uint_eq(run.thresholds_missed, 2);
+    ck_assert_str_eq(errors, "sxe-http: threshold p99<1ms is missed\n"
+                             "sxe-http: threshold p50<2ms is missed\n");
+}
+END_TEST
+
+START_TEST(a_threshold_that_cannot_be_told_is_missed)
+{
+    plan.thresholds[0] = "p99.99<1s";
+    ck_assert_int_eq(judge(false), HTTP_EXIT_THRESHOLD);
+    ck_assert_str_eq(errors, "sxe-http: threshold p99.99<1s is missed: there are too few samples "
+                             "to tell\n");
+}
+END_TEST
+
+START_TEST(as_many_thresholds_as_there_can_be_are_judged)
+{
+    for (unsigned i = 0; i < 16; i++)
+        plan.thresholds[i] = "p99<1ms";
+    ck_assert_int_eq(judge(false), HTTP_EXIT_THRESHOLD);
+    ck_assert_uint_eq(run.thresholds_missed, 16);
+}
+END_TEST
+
+START_TEST(a_threshold_on_errors_decides_about_errors)
+{
+    lose(HTTP_END_RESET);
+    plan.thresholds[0] = "errors<1%";
+    ck_assert_int_eq(judge(false), HTTP_EXIT_OK);
+    plan.thresholds[0] = " errors<0.01%";
+    ck_assert_int_eq(judge(false), HTTP_EXIT_THRESHOLD);
+    run.total->opened--;
+    ck_assert_int_eq(judge(false), HTTP_EXIT_ERRORS);
+}
+END_TEST
+
+START_TEST(a_search_that_finds_nothing_misses_its_threshold)
+{
+    plan.find = "p99<1ms";
+    ck_assert_int_eq(judge(false), HTTP_EXIT_THRESHOLD);
+    run.found_rate = 10;
+    ck_assert_int_eq(judge(false), HTTP_EXIT_OK);
+}
+END_TEST
+
+/* Each is more than the next. */
+START_TEST(interrupted_is_more_than_errors_than_suspect_than_threshold)
+{
+    plan.thresholds[0] = "p99<1ms";
+    ck_assert_int_eq(judge(false), HTTP_EXIT_THRESHOLD);
+    run.verdict.number = 1;
+    ck_assert_int_eq(judge(false), HTTP_EXIT_SUSPECT);
+    lose(HTTP_END_RESET);
+    ck_assert_int_eq(judge(false), HTTP_EXIT_ERRORS);
+    run.is_interrupted = true;
+    ck_assert_int_eq(judge(false), HTTP_EXIT_INTERRUPTED);
+}
+END_TEST
+
+/* ---- Accounts ---- */
+
+START_TEST(accounts_that_close_stay_as_they_are)
+{
+    http_result_force(run.total);
+    ck_assert_ptr_null(http_result_check(run.total));
+    ck_assert_uint_eq(run.total->offered, 2000);
+    ck_assert_uint_eq(run.total->sent, 2000);
+    ck_assert_uint_eq(run.total->in_flight, 0);
+}
+END_TEST
+
+START_TEST(what_was_sent_and_did_not_end_is_in_flight)
+{
+    run.total->offered += 9;
+    run.total->waiting = 2;
+    run.total->sent += 4;
+    run.total->sockets_wanted += 5;
+    http_result_force(run.total);
+    ck_assert_ptr_null(http_result_check(run.total));
+    ck_assert_uint_eq(run.total->in_flight, 4);
+    ck_assert_uint_eq(run.total->waiting, 0);
+    ck_assert_uint_eq(run.total->skipped[HTTP_SKIP_UNSENT], 5);
+    ck_assert_uint_eq(run.total->unopened[HTTP_UNOPENED_UNTRIED], 5);
+}
+END_TEST
+
+/* Wherever it died: any count may be ahead of any other. */
+START_TEST(any_accounts_are_closed_by_force)
+{
+    struct http_result *result = run.total;
+
+    srand48(_i);
+    result->offered = (uint64_t)(drand48() * 10);
+    result->sent = (uint64_t)(drand48() * 10);
+    result->carried = (uint64_t)(drand48() * 2);
+    result->waiting = (uint64_t)(drand48() * 10);
+    result->in_flight = (uint64_t)(drand48() * 10);
+    result->sockets_wanted = (uint64_t)(drand48() * 10);
+    result->opened = (uint64_t)(drand48() * 10);
+    for (unsigned i = 0; i < HTTP_ENDS; i++)
+        result->ends[i] = (uint64_t)(drand48() * 2);
+    for (unsigned i = 0; i < HTTP_SKIPS; i++)
+        result->skipped[i] = (uint64_t)(drand48() * 2);
+    http_result_force(result);
+    ck_assert_msg(http_result_check(result) == NULL, "%s", http_result_check(result));
+}
+END_TEST
+
+int
+main(void)
+{
+    Suite *suite = suite_create("http-run-status");
+    TCase *status = tcase_create("status");
+    TCase *accounts = tcase_create("accounts");
+
+    tcase_add_test(status, a_run_without_fault_is_ok);
+    tcase_add_loop_test(status, any_end_but_ok_is_an_error, HTTP_END_OK + 1, HTTP_ENDS);
+    tcase_add_loop_test(status, a_socket_that_did_not_open_is_an_error, 0, HTTP_UNOPENEDS);
+    tcase_add_test(status, a_query_without_a_socket_that_opened_is_an_error);
+    tcase_add_test(status, what_is_skipped_because_the_server_is_slow_is_none);
+    tcase_add_test(status, a_run_without_any_good_reply_is_an_error);
+    tcase_add_test(status, a_worker_or_server_that_died_is_an_error);
+    tcase_add_test(status, a_threshold_that_is_missed_is_said_and_counted);
+    tcase_add_test(status, a_threshold_that_cannot_be_told_is_missed);
+    tcase_add_test(status, as_many_thresholds_as_there_can_be_are_judged);
+    tcase_add_test(status, a_threshold_on_errors_decides_about_errors);
+    tcase_add_test(status, a_search_that_finds_nothing_misses_its_threshold);
+    tcase_add_test(status, interrupted_is_more_than_errors_than_suspect_than_threshold);
+    tcase_add_test(accounts, accounts_that_close_stay_as_they_are);
+    tcase_add_test(accounts, what_was_sent_and_did_not_end_is_in_flight);
+    tcase_add_loop_test(accounts, any_accounts_are_closed_by_force, 0, 300);
+    tcase_add_checked_fixture(status, set_up, tear_down);
+    tcase_add_checked_fixture(accounts, set_up, tear_down);
+    suite_add_tcase(suite, status);
+    suite_add_tcase(suite, accounts);
+    return sxe_test_main(suite);
+}

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * --selftest: that it holds here, and that it says so when it does not.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "fake-os.h"
+#include "fake-time.h"
+#include "run.h"
+#include "selftest-private.h"
+#include "test-main.h"
+
+static char text[240];
+static unsigned open_before;
+
+static void
+set_up(void)
+{
+    open_before = fake_os_open_fds();
+}
+
+static void
+tear_down(void)
+{
+    fake_os_reset();
+    ck_assert_uint_eq(fake_os_open_fds(), open_before);
+    ck_assert_int_eq(waitpid(-1, NULL, WNOHANG), -1);
+    ck_assert_int_eq(errno, ECHILD);
+}
+
+static void
+check_has(const char *part)
+{
+    ck_assert_msg(strstr(text, part) != NULL, "no \"%s\" in \"%s\"", part, text);
+}
+
+static void
+read_back(FILE *file, char *into, size_t size)
+{
+    rewind(file);
+    into[fread(into, 1, size - 1, file)] = '\0';
+    fclose(file);
+}
+
+START_TEST(each_check_is_a_line)
+{
+    static const char *const names[] = {"clocks", "timer", "histogram", "accounts",
+                                        "merge",  "stall", "delay"};
+    char output[4096];
+    char errors[4096];
+    FILE *out = tmpfile();
+    FILE *err = tmpfile();
+    const char *line = output;
+    bool are_ok = false;
+    int status = http_selftest(out, err);
+
+    read_back(out, output, sizeof(output));
+    read_back(err, errors, sizeof(errors));
+    for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        char words[32];
+
+        /* The last depends on what else runs here. */
+        snprintf(words, sizeof(words), "ok      %-10s ", names[i]);
+        are_ok = strncmp(line, words, strlen(words)) == 0;
+        ck_assert_msg(are_ok || i == 6, "%s: %s", words, output);
+        line = strchr(line, '\n') + 1;
+    }
+    ck_assert_str_eq(line, "");
+    ck_assert_int_eq(status, are_ok ? 0 : 1);
+    ck_assert_int_eq(errors[0] == '\0', are_ok);
+}
+END_TEST
+
+START_TEST(what_does_not_hold_is_said_and_is_the_status)
+{
+    char output[4096];
+    char errors[4096];
+    FILE *out = tmpfile();
+    FILE *err = tmpfile();
+    int status;
+
+    fake_os_fail(FAKE_SOCKETPAIR, 1, 0, EMFILE);
+    status = http_selftest(out, err);
+    read_back(out, output, sizeof(output));
+    read_back(err, errors, sizeof(errors));
+    ck_assert_int_eq(status, HTTP_EXIT_ERRORS);
+    ck_assert_ptr_nonnull(strstr(output, "FAILED  accounts   the load did not run, status 1\n"));
+    ck_assert_ptr_nonnull(strstr(errors, "sxe-http: 4 of 7 checks failed: "));
+}
+END_TEST
+
+/* ---- Without a server ---- */
+
+START_TEST(a_clock_that_stands_still_does_not_go_back)
+{
+    fake_time_start(1000, 1000);
+    ck_assert(http_selftest_clocks(text, sizeof(text)));
+    fake_time_stop();
+    check_has("never go back");
+}
+END_TEST
+
+START_TEST(a_timer_that_cannot_be_made_fails)
+{
+    fake_os_fail(FAKE_TIMERFD_CREATE, 1, 1, EMFILE);
+    ck_assert(!http_selftest_timer(text, sizeof(text)));
+    check_has("cannot be tried: Too many open files");
+}
+END_TEST
+
+START_TEST(a_timer_that_cannot_be_set_fails)
+{
+    fake_os_fail(FAKE_TIMERFD_SETTIME, 3, 1, EINVAL);
+    ck_assert(!http_selftest_timer(text, sizeof(text)));
+    check_has("EARLY, OR NOT AT ALL");
+}
+END_TEST
+
+START_TEST(without_memory_there_is_no_histogram)
+{
+    fake_os_fail(FAKE_CALLOC, 1 + (unsigned)_i, 1, ENOMEM);
+    ck_assert(!http_selftest_histogram(text, sizeof(text)));
+    fake_os_fail(FAKE_CALLOC, 1, 1, ENOMEM);
+    ck_assert(!http_selftest_timer(text, sizeof(text)));
+    check_has("cannot be tried: Cannot allocate memory");
+}
+END_TEST
+
+/* ---- With one ---- */
+
+static const http_selftest_check loads[] = {http_selftest_accounts, http_selftest_merge,
+                                            http_selftest_stall, http_selftest_delay};
+#define LOADS ((int)(sizeof(loads) / sizeof(loads[0])))
+
+static const struct {
+    enum fake_call call;
+    int error;
+    const char *text;
+} faults[] = {
+    {FAKE_CALLOC, ENOMEM, "cannot be tried: Cannot allocate memory"},
+    {FAKE_MMAP, ENOMEM, "cannot be tried: Cannot allocate memory"},
+    {FAKE_SOCKET, EMFILE, "cannot be tried: Too many open files"},
+    {FAKE_BIND, EADDRINUSE, "cannot be tried: Address already in use"},
+    {FAKE_LISTEN, EADDRINUSE, "cannot be tried: Address already in use"},
+    {FAKE_GETSOCKNAME, ENOBUFS, "cannot be tried: No buffer space available"},
+    {FAKE_PIPE2, EMFILE, "cannot be tried: Too many open files"},
+    {FAKE_FORK, EAGAIN, "cannot be tried: Resource temporarily unavailable"},
+};
+
+START_TEST(a_server_that_cannot_be_started_fails_each_of_them)
+{
+    for (int i = 0; i < LOADS; i++) {
+        fake_os_fail(faults[_i].call, 1, 1, faults[_i].error);
+        ck_assert(!loads[i](text, sizeof(text)));
+        check_has(faults[_i].text);
+    }
+}
+END_TEST
+
+START_TEST(workers_that_cannot_be_forked_fail_each_of_them)
+{
+    bool is_stall = loads[_i] == http_selftest_stall;
+
+    fake_os_fail(FAKE_FORK, is_stall ? 3 : 2, 0, EAGAIN);
+    ck_assert(!loads[_i](text, sizeof(text)));
+    check_has("the load did not run, status 1");
+}
+END_TEST
+
+START_TEST(a_stopper_that_cannot_be_forked_fails_the_stall)
+{
+    fake_os_fail(FAKE_FORK, 2, 1, EAGAIN);
+    ck_assert(!http_selftest_stall(text, sizeof(text)));
+    check_has("cannot be tried: Resource temporarily unavailable");
+}
+END_TEST
+
+/* Wherever memory ends, there is an answer, and nothing is left. */
+START_TEST(without_memory_for_requests_there_is_no_load)
+{
+    static const enum fake_call kinds[] = {FAKE_MALLOC, FAKE_CALLOC, FAKE_REALLOC};
+    bool was_tried = false;
+
+    for (unsigned nth = 2; nth < 10 && !was_tried; nth++) {
+        fake_os_reset();
+        fake_os_sweep(kinds, 3, nth, false, ENOMEM);
+        http_selftest_merge(text, sizeof(text));
+        was_tried = strncmp(text, "cannot be tried", strlen("cannot be tried")) != 0;
+    }
+    ck_assert(was_tried);
+}
+END_TEST
+
+/* The listener stays ready, so it is tried again. */
+START_TEST(a_connection_that_cannot_be_accepted_comes_again)
+{
+    fake_os_fail(FAKE_ACCEPT4, 1, 2, EMFILE);
+    ck_assert_msg(http_selftest_merge(text, sizeof(text)), "%s", text);
+}
+END_TEST
+
+int
+main(void)
+{
+    Suite *suite = suite_create("http-selftest");
+    TCase *all = tcase_create("all");
+
+    tcase_add_test(all, each_check_is_a_line);
+    tcase_add_test(all, what_does_not_hold_is_said_and_is_the_status);
+    tcase_add_test(all, a_clock_that_stands_still_does_not_go_back);
+    tcase_add_test(all, a_timer_that_cannot_be_made_fails);
+    tcase_add_test(all, a_timer_that_cannot_be_set_fails);
+    tcase_add_loop_test(all, without_memory_there_is_no_histogram, 0, 2);
+    tcase_add_loop_test(all, a_server_that_cannot_be_started_fails_each_of_them, 0,
+                        sizeof(faults) / sizeof(faults[0]));
+    tcase_add_loop_test(all, workers_that_cannot_be_forked_fail_each_of_them, 0, LOADS);
+    tcase_add_test(all, a_stopper_that_cannot_be_forked_fails_the_stall);
+    tcase_add_test(all, without_memory_for_requests_there_is_no_load);
+    tcase_add_test(all, a_connection_that_cannot_be_accepted_comes_again);
+    tcase_add_checked_fixture(all, set_up, tear_down);
+    suite_add_tcase(suite, all);
+    return sxe_test_main(suite);
+}

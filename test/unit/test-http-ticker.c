@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: MIT */
+#include "ticker.h"
+
+#include <unistd.h>
+
+#include "fake-os.h"
+#include "fake-time.h"
+#include "sxe-fixture.h"
+#include "sxe-time.h"
+#include "test-main.h"
+
+#define US(n)    ((uint64_t)(n)*1000)
+#define BEGIN_NS UINT64_C(5000000000)
+
+static struct http_ticker ticker;
+static uint64_t ask_next_ns;
+static SXE *written;
+
+static void
+on_tick(struct http_ticker *this, uint64_t asked_ns)
+{
+    ck_assert_ptr_eq(this->user, &ask_next_ns);
+    event_push("tick", this, (long)(asked_ns - BEGIN_NS));
+    event_push("now", this, (long)(sxe_time_ns() - BEGIN_NS));
+    if (ask_next_ns > 0)
+        http_ticker_at(this, ask_next_ns);
+    ask_next_ns = 0;
+    if (written != NULL)
+        sxe_write(written, "tick", 4);
+}
+
+static void
+begin(void)
+{
+    fake_time_start(BEGIN_NS, BEGIN_NS);
+    plan_start(4);
+    ck_assert_int_eq(http_ticker_open(&ticker, on_tick, &ask_next_ns), 0);
+}
+
+static void
+end(void)
+{
+    http_ticker_close(&ticker);
+    plan_stop();
+}
+
+static void
+expect_tick(uint64_t asked_ns, uint64_t now_ns)
+{
+    EXPECT("tick", &ticker, (long)asked_ns);
+    EXPECT("now", &ticker, (long)now_ns);
+}
+
+START_TEST(it_ticks_to_the_nanosecond)
+{
+    begin();
+    http_ticker_at(&ticker, BEGIN_NS + US(700) + 13);
+    ck_assert_uint_eq(ticker.asked_ns, BEGIN_NS + US(700) + 13);
+    expect_tick(US(700) + 13, US(700) + 13);
+    EXPECT_NOTHING();
+    ck_assert_uint_eq(ticker.asked_ns, HTTP_NEVER);
+    end();
+}
+END_TEST
+
+START_TEST(the_earliest_time_counts)
+{
+    begin();
+    http_ticker_at(&ticker, BEGIN_NS + US(300));
+    http_ticker_at(&ticker, BEGIN_NS + US(100));
+    http_ticker_at(&ticker, BEGIN_NS + US(200));
+    http_ticker_at(&ticker, HTTP_NEVER);
+    expect_tick(US(100), US(100));
+    EXPECT_NOTHING();
+    end();
+}
+END_TEST
+
+START_TEST(a_tick_may_ask_for_the_next)
+{
+    begin();
+    ask_next_ns = BEGIN_NS + US(150);
+    http_ticker_at(&ticker, BEGIN_NS + US(100));
+    expect_tick(US(100), US(100));
+    expect_tick(US(150), US(150));
+    EXPECT_NOTHING();
+    end();
+}
+END_TEST
+
+START_TEST(what_is_over_is_due_now)
+{
+    begin();
+    http_ticker_at(&ticker, _i == 0 ? 0 : BEGIN_NS - 1);
+    EXPECT("tick", &ticker, _i == 0 ? 1 - (long)BEGIN_NS : -1);
+    EXPECT("now", &ticker, 0);
+    end();
+}
+END_TEST
+
+START_TEST(what_a_tick_writes_is_on_its_way_at_once)
+{
+    int peer;
+    SXE *listener;
+
+    begin();
+    listener = listen_tcp(push_read);
+    written = accept_peer(listener, &peer);
+    http_ticker_at(&ticker, sxe_time_ns() + US(100));
+    pump();
+    ck_assert_str_eq(event_pop()->name, "tick");
+    ck_assert_str_eq(event_pop()->name, "now");
+    PEER_EXPECT(peer, "tick");
+    close(peer);
+    EXPECT("close", written, 0);
+    end();
+}
+END_TEST
+
+START_TEST(without_a_timerfd_there_is_an_error)
+{
+    fake_time_start(BEGIN_NS, BEGIN_NS);
+    plan_start(4);
+    fake_os_fail(FAKE_TIMERFD_CREATE, 1, 1, EMFILE);
+    ck_assert_int_eq(http_ticker_open(&ticker, on_tick, &ask_next_ns), -EMFILE);
+    end();
+}
+END_TEST
+
+/* libev's timers never fire early; they may be a ms late. */
+static void
+expect_coarse_tick(uint64_t asked_ns)
+{
+    const struct event *now;
+    long now_ns;
+
+    EXPECT("tick", &ticker, (long)asked_ns);
+    now = event_pop();
+    ck_assert_str_eq(now->name, "now");
+    now_ns = now->number;
+    ck_assert_int_ge(now_ns, (long)asked_ns);
+    ck_assert_int_le(now_ns, (long)(asked_ns + US(2000)));
+}
+
+START_TEST(where_it_cannot_be_set_milliseconds_have_to_do)
+{
+    begin();
+    ask_next_ns = BEGIN_NS + US(7000);
+    fake_os_fail(FAKE_TIMERFD_SETTIME, 1, 1, EINVAL);
+    http_ticker_at(&ticker, BEGIN_NS + US(3400));
+    http_ticker_at(&ticker, BEGIN_NS + US(3300));
+    expect_coarse_tick(US(3300));
+    expect_coarse_tick(US(7000));
+    EXPECT_NOTHING();
+    end();
+}
+END_TEST
+
+START_TEST(nor_where_it_cannot_be_watched)
+{
+    begin();
+    /* The first is lib-sxe's own set. */
+    fake_os_fail(FAKE_EPOLL_CTL, 2, 1, ENOSPC);
+    http_ticker_at(&ticker, BEGIN_NS + US(3300));
+    expect_coarse_tick(US(3300));
+    EXPECT_NOTHING();
+    end();
+}
+END_TEST
+
+static Suite *
+suite(void)
+{
+    Suite *s = suite_create("http-ticker");
+    TCase *t = tcase_create("ticker");
+
+    tcase_add_test(t, it_ticks_to_the_nanosecond);
+    tcase_add_test(t, the_earliest_time_counts);
+    tcase_add_test(t, a_tick_may_ask_for_the_next);
+    tcase_add_loop_test(t, what_is_over_is_due_now, 0, 2);
+    tcase_add_test(t, what_a_tick_writes_is_on_its_way_at_once);
+    tcase_add_test(t, without_a_timerfd_there_is_an_error);
+    tcase_add_test(t, where_it_cannot_be_set_milliseconds_have_to_do);
+    tcase_add_test(t, nor_where_it_cannot_be_watched);
+    suite_add_tcase(s, t);
+    return s;
+}
+
+int
+main(void)
+{
+    return sxe_test_main(suite());
+}

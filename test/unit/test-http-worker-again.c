@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A worker whose server ends connections behind "Connection: close": what was pipelined behind that
+ * is sent once more. And a client that stood still itself.
+ */
+#include "http-world.h"
+
+#define LAST "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 1\r\n\r\n!"
+
+static void
+last_reply(unsigned client, unsigned query)
+{
+    (void)query;
+    answer(client, LAST);
+}
+
+START_TEST(what_was_sent_behind_connection_close_is_sent_again)
+{
+    make_world();
+    world.plan.queries = 4;
+    world.plan.depth = 2;
+    world.serve = last_reply;
+    run_world();
+
+    expect_all_ok(4);
+    ck_assert_uint_eq(world.result->offered, 4);
+    ck_assert_uint_eq(world.result->sent, 4);
+    ck_assert_uint_eq(world.result->resent, 3);
+    ck_assert_uint_eq(world.result->reopened, 3);
+    ck_assert_uint_eq(world.accepted, 4);
+    ck_assert_uint_eq(world.result->bytes_sent, 7 * strlen(REQUEST));
+    ck_assert_uint_eq(world.result->in_state[HTTP_SOCKET_DONE], 1);
+}
+END_TEST
+
+/* ---- Arrivals ---- */
+
+static void
+last_in_1_ms(unsigned client, unsigned query)
+{
+    answer_in(client, MS(1), query == 0 ? LAST : OK);
+}
+
+START_TEST(it_still_counts_from_its_arrival)
+{
+    make_world();
+    world.plan.model = HTTP_PARTLY_OPEN;
+    world.plan.stop = HTTP_STOP_TIME;
+    world.plan.duration_ns = US(1400);
+    world.plan.rate = world.plan.rate_end = 2000;
+    world.plan.depth = 2;
+    world.serve = last_in_1_ms;
+    run_world();
+
+    /* At 0, 0.5 and 1 ms; the second is sent again at 1 ms, answered at 2. */
+    expect_all_ok(3);
+    ck_assert_uint_eq(world.result->resent, 1);
+    ck_assert_uint_eq(world.result->response.max_ns, US(1500));
+    ck_assert_uint_eq(world.result->service.max_ns, MS(1));
+}
+END_TEST
+
+static const uint64_t times_ns[] = {0, 0, 0};
+
+START_TEST(an_entry_of_a_log_is_asked_for_again)
+{
+    make_world();
+    world.plan.stop = HTTP_STOP_REPLAY;
+    world.plan.model = HTTP_PARTLY_OPEN;
+    world.plan.depth = 3;
+    world.requests.number = 3;
+    world.requests.times_ns = times_ns;
+    world.serve = last_in_1_ms;
+    run_world();
+
+    expect_all_ok(3);
+    ck_assert_uint_eq(world.asked, 5);
+    ck_assert_uint_eq(world.sequences[2], 2);
+    ck_assert_uint_eq(world.sequences[3], 1);
+    ck_assert_uint_eq(world.sequences[4], 2);
+}
+END_TEST
+
+/* ---- When it cannot be ---- */
+
+static int
+two_only(struct http_requests *requests, uint64_t sequence, struct http_query *query)
+{
+    (void)requests;
+    (void)query;
+    return sequence < 2 ? 0 : -1;
+}
+
+START_TEST(the_source_may_have_no_more)
+{
+    make_world();
+    world.plan.queries = 2;
+    world.plan.depth = 2;
+    world.next = two_only;
+    world.serve = last_reply;
+    run_world();
+
+    expect_all_ok(1);
+    ck_assert_uint_eq(world.result->offered, 2);
+    ck_assert_uint_eq(world.result->skipped[HTTP_SKIP_UNSENT], 1);
+}
+END_TEST
+
+static void
+last_reply_of_all(unsigned client, unsigned query)
+{
+    act_at((struct act){.at_ns = now_ns(), .what = LISTEN_ENDS});
+    last_reply(client, query);
+}
+
+START_TEST(each_failed_reopening_costs_one_of_them)
+{
+    make_world();
+    world.plan.queries = 5;
+    world.plan.depth = 3;
+    world.serve = last_reply_of_all;
+    run_world();
+
+    expect_all_ok(1);
+    ck_assert_uint_eq(world.result->offered, 5);
+    ck_assert_uint_eq(world.result->skipped[HTTP_SKIP_NOT_OPENED], 4);
+    ck_assert_uint_eq(world.result->not_reopened, 4);
+    ck_assert_uint_eq(world.result->in_state[HTTP_SOCKET_DONE], 1);
+}
+END_TEST
+
+static void
+stop_now(unsigned client, unsigned query)
+{
+    if (query == 0)
+        tell_at(0, HTTP_MESSAGE_STOP);
+    answer_in(client, MS(1), LAST);
+}
+
+START_TEST(in_the_drain_nothing_is_sent_again)
+{
+    make_world();
+    world.plan.queries = 5;
+    world.plan.depth = 2;
+    world.serve = stop_now;
+    run_world();
+
+    expect_all_ok(1);
+    ck_assert_uint_eq(world.result->offered, 2);
+    ck_assert_uint_eq(world.result->skipped[HTTP_SKIP_UNSENT], 1);
+}
+END_TEST
+
+/* ---- A client that stood still ---- */
+
+static void
+sleep_for_4_s(unsigned client, unsigned query)
+{
+    if (query == 0)
+        fake_time_advance(SECONDS(4));
+    answer(client, OK);
+}
+
+START_TEST(a_client_that_stood_still_knows_it)
+{
+    make_world();
+    world.plan.stop = HTTP_STOP_TIME;
+    world.plan.duration_ns = SECONDS(5);
+    world.plan.think_ns = MS(700);
+    world.serve = sleep_for_4_s;
+    run_world();
+
+    ck_assert_uint_ge(world.result->loop_lag.max_ns, MS(3900));
+    ck_assert_uint_le(world.result->loop_lag.max_ns, MS(4000));
+}
+END_TEST
+
+START_TEST(without_a_socket_a_run_ends_at_once)
+{
+    make_world();
+    world.plan.stop = HTTP_STOP_TIME;
+    world.plan.duration_ns = SECONDS(10);
+    world.plan.unix_path = "@http-world-nobody";
+    run_world();
+
+    ck_assert_uint_eq(world.result->unopened[HTTP_UNOPENED_REFUSED], 1);
+    ck_assert_uint_le(world.ended_ns, world.started_ns + MS(1));
+    ck_assert_uint_eq(world.result->offered, 0);
+}
+END_TEST
+
+int
+main(void)
+{
+    Suite *suite = suite_create("http-worker-again");
+    TCase *again = tcase_create("again");
+    TCase *still = tcase_create("still");
+
+    tcase_add_test(again, what_was_sent_behind_connection_close_is_sent_again);
+    tcase_add_test(again, it_still_counts_from_its_arrival);
+    tcase_add_test(again, an_entry_of_a_log_is_asked_for_again);
+    tcase_add_test(again, the_source_may_have_no_more);
+    tcase_add_test(again, each_failed_reopening_costs_one_of_them);
+    tcase_add_test(again, in_the_drain_nothing_is_sent_again);
+    suite_add_tcase(suite, again);
+    tcase_add_test(still, a_client_that_stood_still_knows_it);
+    tcase_add_test(still, without_a_socket_a_run_ends_at_once);
+    suite_add_tcase(suite, still);
+    return sxe_test_main(suite);
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The same run again and again, and each time another call to the system fails: whatever it was, the
+ * worker ends, its accounts close, and nothing stays open.
+ */
+#include "http-world.h"
+
+static const enum fake_call kinds[] = {
+    FAKE_READ,       FAKE_WRITE,       FAKE_SOCKET,      FAKE_CONNECT,         FAKE_SETSOCKOPT,
+    FAKE_GETSOCKOPT, FAKE_GETSOCKNAME, FAKE_GETPEERNAME, FAKE_EPOLL_CTL,       FAKE_EPOLL_WAIT,
+    FAKE_SEND,       FAKE_RECV,        FAKE_CLOSE,       FAKE_TIMERFD_SETTIME, FAKE_OPEN,
+    FAKE_EVENTFD,    FAKE_BIND,
+};
+static const int errors[] = {EINTR, EAGAIN, ECONNRESET, EMFILE, ENOBUFS, ENOMEM, EIO};
+
+static void
+in_20_ms(unsigned client, unsigned query)
+{
+    (void)query;
+    answer_in(client, MS(20), OK);
+}
+
+static void
+mark_once(void)
+{
+    tell_at(MS(30), HTTP_MESSAGE_MARK);
+    /* Whatever it did not hear, the parent's patience is not for ever. */
+    act_at((struct act){.at_ns = world.started_ns + SECONDS(60), .what = PARENT_GOES});
+}
+
+static void
+make_sweep_world(bool is_paced)
+{
+    make_world();
+    world.plan.sockets = 3;
+    world.plan.queries = 3;
+    world.plan.proxy = 1;
+    world.serve = in_20_ms;
+    on_go = mark_once;
+    act_at((struct act){.at_ns = now_ns() + SECONDS(120), .what = PARENT_GOES});
+    if (is_paced) {
+        world.plan.model = HTTP_PARTLY_OPEN;
+        world.plan.rate = world.plan.rate_end = 200;
+        world.plan.stop = HTTP_STOP_TIME;
+        world.plan.duration_ns = MS(60);
+    }
+}
+
+/* run_world() checks the accounts and what is left. */
+START_TEST(whatever_call_fails_the_accounts_close)
+{
+    unsigned nth = 0;
+
+    do {
+        make_sweep_world(_i % 2 == 1);
+        fake_os_reset();
+        fake_os_sweep(kinds, sizeof(kinds) / sizeof(kinds[0]), ++nth, false, errors[_i / 2]);
+        run_world();
+    } while (fake_os_injected() != 0);
+    ck_assert_uint_gt(nth, 50);
+    expect_all_ok(9);
+}
+END_TEST
+
+static Suite *
+suite(void)
+{
+    Suite *s = suite_create("http-worker-sweep");
+    TCase *t = tcase_create("sweep");
+
+    tcase_add_loop_test(t, whatever_call_fails_the_accounts_close, 0,
+                        2 * (int)(sizeof(errors) / sizeof(errors[0])));
+    suite_add_tcase(s, t);
+    return s;
+}
+
+int
+main(void)
+{
+    return sxe_test_main(suite());
+}

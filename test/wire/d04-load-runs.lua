@@ -1,0 +1,156 @@
+-- SPDX-License-Identifier: MIT
+-- Whole runs of sxe-http: workers, trials with a server of their own, a search, what ends them.
+
+local cli = require "cli"
+local load = require "load"
+
+local reply = load.reply("hello")
+
+-- A port that nobody listens on.
+local function free_port()
+    local listener <close> = wire.listen("127.0.0.1", 0)
+    return listener:port()
+end
+
+local function server_command(port)
+    return ("exec %s -p %d"):format(wire.program("sxe-httpd"), port)
+end
+
+-- What runs against a server of its own is good, or a busy machine makes it a suspect.
+local function run_with_server(port, ...)
+    local ran = cli.run("sxe-http", "-p", tostring(port), "--server-cmd", server_command(port), ...)
+    check(ran.status == 0 or ran.status == 4, ran.output .. ran.errors)
+    return ran
+end
+
+test("workers share the sockets", function()
+    local listener <close> = wire.listen("127.0.0.1", 0)
+    local client = load.start(listener, "-c", "5", "-n", "2", "-t", "2")
+    local socks = load.accept(listener, 5)
+    for _ = 1, 2 do
+        for _, sock in ipairs(socks) do
+            sock:recv_until("\r\n\r\n")
+            sock:send(reply)
+        end
+    end
+    client:finish():check_report{status = 0, opened = 5, queries = 10, ok = 10, failed = 0}
+end)
+
+test("no query is sent before all sockets of all workers are open", function()
+    local listener <close> = wire.listen("127.0.0.1", 0)
+    local client = load.start(listener, "-c", "4", "-n", "1", "-t", "2", "--connect-ramp", "4")
+    local socks = load.accept(listener, 4)
+    check(client.proc:line(20):find("4 sockets", 1, true), "the plan")
+    check(client.proc:line(20):find("^sockets   4/4 open"), "the sockets line")
+    for _, sock in ipairs(socks) do
+        sock:recv_until("\r\n\r\n")
+        sock:send(reply)
+    end
+    check(client.proc:output():find("queries   4  ok 4  errors 0", 1, true))
+end)
+
+test("a server is started, waited for, and ended", function()
+    local port = free_port()
+    local ran = run_with_server(port, "-c", "2", "--requests", "50")
+    check(ran.output:find("ok 50  errors 0", 1, true), ran.output)
+    check(not pcall(wire.connect, "127.0.0.1", port), "it still listens")
+end)
+
+test("each trial has a server and sockets of its own", function()
+    local ran = run_with_server(free_port(), "-c", "2", "--requests", "50", "--trials", "3")
+    check(ran.output:find("queries   150  ok 150  errors 0", 1, true), ran.output)
+    check(ran.output:find("sockets   2/2 open", 1, true), ran.output)
+    check(ran.errors:find("trial     3/3  ", 1, true), ran.errors)
+end)
+
+test("a server command that fails is said with its status", function()
+    local ran = cli.run("sxe-http", "-p", tostring(free_port()), "--server-cmd", "exit 9")
+    equal(ran.status, 1)
+    check(ran.errors:find("exited with status 9", 1, true), ran.errors)
+end)
+
+test("a server command is refused where somebody listens already", function()
+    local listener <close> = wire.listen("127.0.0.1", 0)
+    local ran = cli.run("sxe-http", "-p", tostring(listener:port()), "--server-cmd", "true")
+    equal(ran.status, 1)
+    check(ran.errors:find("port " .. listener:port() .. " is in use by ", 1, true), ran.errors)
+end)
+
+test("a search finds a rate, and says each that it tried", function()
+    local port = free_port()
+    local proc <close> = wire.spawn{wire.program("sxe-http"), "-p", tostring(port), "-c", "16",
+                                    "--server-cmd", server_command(port), "--find", "p50<1h",
+                                    "-R", "50k", "-d", "0.1s"}
+    local output = proc:output(60)
+    local errors = proc:errors()
+    check(errors:find("find      50000/s  ok %d+/s  "), errors)
+    check(errors:find(": does not hold\n"), errors)
+    check(output:find("\nfound     %d+/s is the highest rate that held p50<1h"), output)
+end)
+
+test("A against A tells how much is noise", function()
+    local ran = run_with_server(free_port(), "-c", "2", "--requests", "50", "--aa")
+    check(ran.errors:find("trial     12/12 A  ", 1, true), ran.errors)
+    check(ran.output:find("\nnoise     ", 1, true), ran.output)
+end)
+
+test("Ctrl-C ends a run at a rate with what was done", function()
+    local port = free_port()
+    local server <close> = wire.spawn{wire.program("sxe-httpd"), "-p", tostring(port)}
+    server:line(20)
+    local client = load.start(port, "-c", "4", "-R", "500", "-d", "60", "-t", "2")
+    client.proc:line(20)
+    client.proc:line(20)
+    wire.sleep(0.1)
+    client.proc:signal("INT")
+    local output = client.proc:output()
+    equal(client.proc:wait(20), 130)
+    check(output:find("^interrupted: "), output)
+    check(output:find("  errors 0  ", 1, true), output)
+end)
+
+test("Ctrl-C between trials ends them all, and the server", function()
+    local port = free_port()
+    local proc <close> = wire.spawn{wire.program("sxe-http"), "-p", tostring(port), "-c", "1",
+                                    "--requests", "10", "--trials", "100",
+                                    "--server-cmd", server_command(port)}
+    proc:line(20)
+    proc:line(20)
+    proc:signal("INT")
+    proc:output()
+    equal(proc:wait(20), 130)
+    check(not pcall(wire.connect, "127.0.0.1", port), "it still listens")
+end)
+
+test("JSON on standard output is all that is there", function()
+    local ran = run_with_server(free_port(), "-c", "1", "--requests", "10", "--json", "-")
+    check(ran.output:find("^{\n.*\n}\n$"), ran.output)
+end)
+
+test("where nobody listens there is no run, and a question", function()
+    local port = free_port()
+    local ran = cli.run("sxe-http", "-p", tostring(port), "-c", "4", "-d", "60")
+    equal(ran.status, 1)
+    check(ran.output:find("sockets   0/4 open", 1, true), ran.output)
+    check(not ran.output:find("SUSPECT"), ran.output)
+    equal(ran.errors, "sxe-http: no socket could be opened (refused): does a server listen on "
+                      .. "127.0.0.1:" .. port .. "?\n")
+end)
+
+test("a threshold that cannot be told is missed", function()
+    local ran = cli.run("sxe-http", "-p", tostring(free_port()), "-c", "1", "--threshold", "p99<1s")
+    equal(ran.status, 1, "an error is more")
+    check(ran.errors:find("threshold p99<1s is missed: there are too few samples to tell\n", 1,
+                          true), ran.errors)
+end)
+
+test("the selftest holds, or says what does not", function()
+    local proc <close> = wire.spawn{wire.program("sxe-http"), "--selftest"}
+    local output = proc:output(60)
+    for _, name in ipairs{"clocks", "timer", "histogram", "accounts", "merge", "stall"} do
+        check(output:find("%f[^\n\0]ok      " .. name .. " "), output)
+    end
+    -- This one depends on what else runs here.
+    check(output:find("\n%w+%s+delay "), output)
+    equal(proc:wait(20), output:find("\nFAILED") and 1 or 0, output)
+end)

@@ -1,0 +1,230 @@
+-- SPDX-License-Identifier: MIT
+-- The page of --html in a real browser: it is drawn without an error, shows the numbers of --json,
+-- fits a phone, and can be used without a mouse.
+
+local cli = require "cli"
+local httpd = require "httpd"
+
+local browser = wire.has("chromium")
+if not browser then
+    print("skipped: the page in a browser, because chromium is not installed")
+    return
+end
+
+local scratch = os.tmpname()
+os.remove(scratch)
+
+local function sh(command, seconds)
+    local proc <close> = wire.spawn{"sh", "-c", command, "sh", scratch, browser}
+    local output = proc:output(seconds or 20)
+    return proc:wait(20), output, proc:errors()
+end
+
+local function path(name)
+    return scratch .. "/" .. name
+end
+
+local function read(name)
+    local file <close> = assert(io.open(path(name), "rb"))
+    return file:read("a")
+end
+
+local function write(name, bytes)
+    local file <close> = assert(io.open(path(name), "wb"))
+    file:write(bytes)
+end
+
+-- A run of the real program, as NAME.json and NAME.html.
+local function run(name, ...)
+    local ran = cli.run("sxe-http", "-q", "--json", path(name .. ".json"), "--html",
+                        path(name .. ".html"), ...)
+    check(ran.status == 0 or ran.status == 4, ran.output .. ran.errors)
+end
+
+-- The document of a file after its scripts ran. That nothing was logged is checked.
+local function browse(name)
+    local status, document, errors = sh(
+        '"$2" --headless=new --no-sandbox --disable-gpu --disable-dev-shm-usage --no-first-run '
+        .. '--user-data-dir="$1/browser" --enable-logging=stderr --virtual-time-budget=5000 '
+        .. '--allow-file-access-from-files --window-size=1200,900 '
+        .. '--dump-dom "file://$1/' .. name .. '"', 120)
+    equal(status, 0, "exit status of the browser: " .. errors)
+    for line in errors:gmatch("[^\n]*CONSOLE[^\n]*") do
+        error("logged by the page: " .. line, 2)
+    end
+    return document
+end
+
+-- The document of a run's page. `then_do` is JavaScript that runs at its end; it may leave what it
+-- finds in `found`.
+local function open(name, then_do)
+    write("opened.html", (read(name):gsub("</body>", function()
+        return "<script>(found => { " .. (then_do or "") ..
+               " })(document.body.dataset)</script>\n</body>"
+    end)))
+    return browse("opened.html")
+end
+
+local function found(document, name)
+    local body = document:match("<body[^>]*>")
+    return body and body:match("data%-" .. name .. '="([^"]*)"')
+end
+
+-- The value behind the figures table's cell.
+local function figure(document, name, number)
+    for cell in document:gmatch("<td[^>]*>") do
+        if cell:find(('data-figure="%s"'):format(name), 1, true)
+           and cell:find(('data-run="%d"'):format(number or 0), 1, true) then
+            return tonumber(cell:match('data%-value="([^"]*)"'))
+        end
+    end
+    error("no figure " .. name, 2)
+end
+
+-- A number of the JSON file's total: total("a", "service", "p50").
+local function total(name, group, key)
+    local text = read(name .. ".json"):match('\n  "total": (%b{})')
+    if group then
+        text = text:match('"' .. group .. '": (%b{})')
+    end
+    return tonumber(text:match('"' .. key .. '": ([%d.e+-]+)'))
+end
+
+-- Strings of the runs that would end the script element, were they not escaped.
+local function hostile()
+    return (read("a.json"):gsub('"what": "[^"]*"',
+        '"what": "</script><script>document.body.dataset.owned = 1</script><b id=owned>"'))
+end
+
+assert(sh('mkdir "$1"') == 0)
+do
+    local server <close> = httpd.start()
+    run("a", "-c", "4", "-n", "500", server.url)
+    run("b", "-c", "4", "-R", "2k", "-d", "1", server.url)
+    local both = cli.run("sxe-http", "html", path("a.json"), path("b.json"))
+    equal(both.status, 0, both.errors)
+    write("both.html", both.output)
+end
+
+test("the page is drawn and shows the numbers of the JSON", function()
+    local document = open("a.html")
+    equal(found(document, "drawn"), "1")
+    equal(figure(document, "rate"), total("a", nil, "rate"))
+    equal(figure(document, "offered"), 2000)
+    equal(figure(document, "errors"), 0)
+    for _, group in ipairs{"service", "first_byte", "connect"} do
+        for _, key in ipairs{"mean", "max"} do
+            equal(figure(document, group .. "." .. key), total("a", group, key),
+                  group .. "." .. key)
+        end
+    end
+    equal(figure(document, "service.p99"), total("a", "service", "p99"))
+    check(document:find("<title>sxe-http: GET http://", 1, true), "no title")
+    for _, title in ipairs{"Latency by percentile", "Kinds of requests", "Figures", "Accounts",
+                           "The client itself", "Where it was measured"} do
+        check(document:find(">" .. title .. "</h2>", 1, true), "no section " .. title)
+    end
+end)
+
+test("every chart has lines in it and a text for those who do not see it", function()
+    local document = open("b.html")
+    local charts = 0
+    for chart in document:gmatch('<svg role="img".-</svg>') do
+        charts = charts + 1
+        check(chart:find('aria%-label="%u'), "no label: " .. chart:sub(1, 200))
+        check(chart:find('d="M%d'), "no line: " .. chart:sub(1, 200))
+        check(not chart:find("NaN") and not chart:find("Infinity"), chart)
+    end
+    equal(charts, 4)
+end)
+
+-- A browser's window has at least 500 pixels; a frame in it may have fewer.
+test("it fits a phone: nothing but tables is wider than the screen", function()
+    for _, name in ipairs{"a.html", "b.html", "both.html"} do
+        write("phone.html", ([[<!DOCTYPE html><body>
+            <iframe src="%s" style="width: 360px; height: 800px; border: 0"></iframe>
+            <script>document.querySelector("iframe").addEventListener("load", event => {
+                const page = event.target.contentDocument;
+                document.body.dataset.drawn = page.body.dataset.drawn;
+                document.body.dataset.wide = page.documentElement.scrollWidth;
+            });</script>]]):format(name))
+        local document = browse("phone.html")
+        check(found(document, "drawn"), "not drawn: " .. name)
+        check(tonumber(found(document, "wide")) <= 360, found(document, "wide") .. " pixels")
+    end
+end)
+
+test("light and dark change the colours, and the charts are still there", function()
+    local document = open("a.html", [[
+        const back = () => getComputedStyle(document.body).backgroundColor;
+        const button = document.getElementById("theme");
+        const theme = () => document.documentElement.dataset.theme;
+        const themes = [theme()], backs = [back()];
+        button.click();
+        themes.push(theme());
+        backs.push(back());
+        button.click();
+        found.themes = themes.sort().join(" ");
+        found.differ = backs[0] !== backs[1];
+        found.same = back() === backs[0];
+    ]])
+    equal(found(document, "themes"), "dark light")
+    equal(found(document, "differ"), "true")
+    equal(found(document, "same"), "true")
+end)
+
+test("a chart tells its values to the mouse and to the keyboard, and hides a line", function()
+    local document = open("b.html", [[
+        const chart = document.querySelector("svg[role=img]"), tip = chart.nextElementSibling;
+        chart.focus();
+        chart.dispatchEvent(new KeyboardEvent("keydown", {key: "ArrowRight"}));
+        found.keyed = !tip.hidden && tip.textContent.includes("service time: ");
+        chart.dispatchEvent(new PointerEvent("pointerleave"));
+        found.left = tip.hidden;
+        chart.dispatchEvent(new PointerEvent("pointermove", {clientX: 500}));
+        found.pointed = !tip.hidden;
+        const lines = () => chart.querySelectorAll("path").length, before = lines();
+        const button = chart.parentNode.querySelector(".legend button");
+        button.click();
+        found.hidden = lines() < before && button.getAttribute("aria-pressed") === "false";
+        button.click();
+        found.back = lines() === before;
+    ]])
+    for _, name in ipairs{"keyed", "left", "pointed", "hidden", "back"} do
+        equal(found(document, name), "true", name)
+    end
+end)
+
+test("several runs are laid over one another, each with its own column", function()
+    local document = open("both.html")
+    equal(found(document, "drawn"), "2")
+    equal(figure(document, "rate", 0), total("a", nil, "rate"))
+    equal(figure(document, "rate", 1), total("b", nil, "rate"))
+    equal(figure(document, "response.p50", 1), total("b", "response", "p50"))
+    check(document:find(">2 runs compared</h1>", 1, true), "the title")
+    check(document:find("2 b.json, response time", 1, true), "a legend")
+    check(document:find('<tr class="differs"><th scope="row">', 1, true), "what differs")
+end)
+
+test("no text of a run becomes a part of the page", function()
+    write("hostile.json", hostile())
+    local ran = cli.run("sxe-http", "html", path("hostile.json"))
+    equal(ran.status, 0, ran.errors)
+    write("hostile.html", ran.output)
+    local document = open("hostile.html")
+    equal(found(document, "drawn"), "1")
+    equal(found(document, "owned"), nil)
+    check(not document:find("<b id=", 1, true), "an element")
+    check(document:find("&lt;b id=owned&gt;</h1>", 1, true), "the text")
+end)
+
+test("it asks the network for nothing", function()
+    local page = read("a.html")
+    check(page:find("default-src 'none'", 1, true), "no policy")
+    for address in page:gsub("<script type=\"application/json\".-</script>", "")
+                       :gmatch("https?://[%w./]+") do
+        equal(address, "http://www.w3.org/2000/svg")
+    end
+end)
+
+sh('rm -rf "$1"')
