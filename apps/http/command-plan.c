@@ -14,9 +14,9 @@
 #include "stats.h"
 #include "threshold.h"
 #include "url.h"
+#include "whole-file.h"
 
 #define NS            UINT64_C(1000000000)
-#define BODY_MAX      (64 << 20) /* bytes of -b @FILE */
 #define URL_SOCKETS   64
 #define URL_SECONDS   4
 #define UNTIL_CI_MOST 50       /* trials */
@@ -123,23 +123,9 @@ set_where(struct http_command *command)
 static const char *
 read_body(struct http_command *command, const char *path)
 {
-    FILE *file = fopen(path, "rb");
-    const char *problem = NULL;
-
-    if (file == NULL)
-        return strerror(errno);
-    command->typed.body_bytes = malloc(BODY_MAX + 1);
-    if (command->typed.body_bytes == NULL)
-        problem = OUT_OF_MEMORY;
-    else
-        command->request.body_length = fread(command->typed.body_bytes, 1, BODY_MAX + 1, file);
-    if (problem == NULL && ferror(file))
-        problem = strerror(errno);
-    else if (problem == NULL && command->request.body_length > BODY_MAX)
-        problem = "it has more than 64 MiB";
-    fclose(file);
+    command->typed.body_bytes = http_whole_file(path, &command->request.body_length);
     command->request.body = command->typed.body_bytes;
-    return problem;
+    return command->request.body == NULL ? strerror(errno) : NULL;
 }
 
 static int

@@ -17,6 +17,9 @@ read_all(int fd, size_t *length)
     ssize_t number = 0;
 
     for (*length = 0; bytes != NULL; *length += (size_t)number) {
+        errno = EFBIG;
+        if (*length > HTTP_WHOLE_FILE_MAX)
+            break;
         if (*length + 1 == room) {
             char *larger = realloc(bytes, room *= 2);
 

@@ -7,7 +7,10 @@
 
 #include <stddef.h>
 
-/* Its bytes, and a NUL behind them that is not counted; the caller frees them. NULL with errno. */
+#define HTTP_WHOLE_FILE_MAX (64 << 20)
+
+/* Its bytes, and a NUL behind them that is not counted; the caller frees them. NULL with errno; EFBIG:
+ * there are more than HTTP_WHOLE_FILE_MAX. */
 char *http_whole_file(const char *path, size_t *length);
 
 #endif

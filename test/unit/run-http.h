@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "captured.h"
 #include "fake-os.h"
 
 int sxe_http_main(int argc, char **argv);
@@ -23,28 +24,17 @@ static struct {
     unsigned calls[FAKE_CALLS]; /* made meanwhile */
 } ran;
 
-static inline void
-read_back(FILE *file, char *text, size_t size)
-{
-    rewind(file);
-    text[fread(text, 1, size - 1, file)] = '\0';
-    fclose(file);
-}
-
 /* The same, with standard output going elsewhere. */
 static inline void
 run_http_into(FILE *output, const char **argv)
 {
-    FILE *errors = tmpfile();
-    int was[2] = {dup(1), dup(2)};
+    struct captured out = capture(STDOUT_FILENO, output);
+    struct captured errors = capture(STDERR_FILENO, tmpfile());
     unsigned before[FAKE_CALLS];
     int argc = 0;
 
     while (argv[argc] != NULL)
         argc++;
-    fflush(stdout);
-    dup2(fileno(output), 1);
-    dup2(fileno(errors), 2);
     for (unsigned call = 0; call < FAKE_CALLS; call++)
         before[call] = fake_os_calls((enum fake_call)call);
     ran.status = sxe_http_main(argc, (char **)(uintptr_t)argv);
@@ -52,11 +42,8 @@ run_http_into(FILE *output, const char **argv)
         ran.calls[call] = fake_os_calls((enum fake_call)call) - before[call];
     fflush(stdout);
     fake_os_reset();
-    for (int i = 0; i < 2; i++) {
-        dup2(was[i], i + 1);
-        close(was[i]);
-    }
-    read_back(errors, ran.errors, sizeof(ran.errors));
+    captured_text(&errors, ran.errors, sizeof(ran.errors));
+    end_capture(&out);
 }
 
 static inline void

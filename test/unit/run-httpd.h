@@ -28,6 +28,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "captured.h"
 #include "fake-os.h"
 #include "test-main.h"
 
@@ -60,31 +61,16 @@ main_of(const char **argv)
 }
 
 static inline void
-read_back(FILE *file, char *text, size_t size)
-{
-    rewind(file);
-    text[fread(text, 1, size - 1, file)] = '\0';
-    fclose(file);
-}
-
-static inline void
 run_httpd(const char **argv)
 {
-    FILE *files[2] = {tmpfile(), tmpfile()};
-    int was[2] = {dup(1), dup(2)};
+    struct captured output = capture(STDOUT_FILENO, tmpfile());
+    struct captured errors = capture(STDERR_FILENO, tmpfile());
 
-    fflush(NULL);
-    for (int i = 0; i < 2; i++)
-        dup2(fileno(files[i]), i + 1);
     ran.status = main_of(argv);
     fflush(NULL);
     fake_os_reset();
-    for (int i = 0; i < 2; i++) {
-        dup2(was[i], i + 1);
-        close(was[i]);
-    }
-    read_back(files[0], ran.output, sizeof(ran.output));
-    read_back(files[1], ran.errors, sizeof(ran.errors));
+    captured_text(&output, ran.output, sizeof(ran.output));
+    captured_text(&errors, ran.errors, sizeof(ran.errors));
 }
 #define RUN_HTTPD(...) run_httpd((const char *[]){"sxe-httpd", __VA_ARGS__, NULL})
 

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "captured.h"
 #include "sxe-util.h"
 #include "test-main.h"
 
@@ -68,33 +69,10 @@ static char output[4000];
 static char errors[4000];
 
 static int
-divert(int fd, FILE *to)
-{
-    int was = dup(fd);
-
-    fflush(NULL);
-    dup2(fileno(to), fd);
-    return was;
-}
-
-static void
-bring_back(int fd, int was, FILE *from, char *text, size_t size)
-{
-    fflush(NULL);
-    dup2(was, fd);
-    close(was);
-    rewind(from);
-    text[fread(text, 1, size - 1, from)] = '\0';
-    fclose(from);
-}
-
-static int
 parse(const char **argv)
 {
-    FILE *out = tmpfile();
-    FILE *err = tmpfile();
-    int out_was = divert(1, out);
-    int err_was = divert(2, err);
+    struct captured out = capture(STDOUT_FILENO, tmpfile());
+    struct captured err = capture(STDERR_FILENO, tmpfile());
     int argc = 0;
     int result;
 
@@ -102,8 +80,8 @@ parse(const char **argv)
         argc++;
     taken[0] = '\0';
     result = command_line_parse(&line, taken, argc, (char **)(uintptr_t)argv);
-    bring_back(1, out_was, out, output, sizeof(output));
-    bring_back(2, err_was, err, errors, sizeof(errors));
+    captured_text(&out, output, sizeof(output));
+    captured_text(&err, errors, sizeof(errors));
     return result;
 }
 #define PARSE(...) parse((const char *[]){"program", __VA_ARGS__, NULL})
@@ -339,11 +317,10 @@ with_odd_options(void)
 static void
 print(void (*print_line)(const struct command_line *))
 {
-    FILE *out = tmpfile();
-    int was = divert(1, out);
+    struct captured out = capture(STDOUT_FILENO, tmpfile());
 
     print_line(&line);
-    bring_back(1, was, out, output, sizeof(output));
+    captured_text(&out, output, sizeof(output));
 }
 
 START_TEST(a_man_page_lists_the_options_in_mdoc)
@@ -381,11 +358,10 @@ END_TEST
 static void
 print_shell(const char *shell)
 {
-    FILE *out = tmpfile();
-    int was = divert(1, out);
+    struct captured out = capture(STDOUT_FILENO, tmpfile());
 
     ck_assert(command_line_print_completion(&line, shell));
-    bring_back(1, was, out, output, sizeof(output));
+    captured_text(&out, output, sizeof(output));
 }
 
 START_TEST(bash_completes_options_and_files)
@@ -489,13 +465,12 @@ value_of(bool (*as)(const struct command_line *, const char *, unsigned long, un
                     unsigned long *),
          const char *text, unsigned long min, unsigned long max)
 {
-    FILE *err = tmpfile();
-    int err_was = divert(2, err);
+    struct captured err = capture(STDERR_FILENO, tmpfile());
     bool good;
 
     optarg = (char *)(uintptr_t)text;
     good = as(&line, "the thing (-t)", min, max, &value);
-    bring_back(2, err_was, err, errors, sizeof(errors));
+    captured_text(&err, errors, sizeof(errors));
     return good;
 }
 

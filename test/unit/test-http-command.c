@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "captured.h"
 #include "command-line.h"
 #include "fake-os.h"
 #include "requests.h"
@@ -25,27 +26,6 @@ static const struct http_plan *const plan = &command.plan;
 static char output[16000];
 static char errors[4000];
 
-static int
-divert(int fd, FILE *to)
-{
-    int was = dup(fd);
-
-    fflush(NULL);
-    dup2(fileno(to), fd);
-    return was;
-}
-
-static void
-bring_back(int fd, int was, FILE *from, char *text, size_t size)
-{
-    fflush(NULL);
-    dup2(was, fd);
-    close(was);
-    rewind(from);
-    text[fread(text, 1, size - 1, from)] = '\0';
-    fclose(from);
-}
-
 /* Which allocation of the parsing fails, 1 the first; 0 none. */
 static unsigned failing;
 static unsigned injected;
@@ -57,10 +37,8 @@ static char *words[64];
 static int
 parse(const char *const *argv)
 {
-    FILE *out = tmpfile();
-    FILE *err = tmpfile();
-    int out_was = divert(1, out);
-    int err_was = divert(2, err);
+    struct captured out = capture(STDOUT_FILENO, tmpfile());
+    struct captured err = capture(STDERR_FILENO, tmpfile());
     int argc = 0;
     int result;
 
@@ -76,8 +54,8 @@ parse(const char *const *argv)
     result = http_command_parse(&command, argc, words);
     injected = fake_os_injected();
     fake_os_reset();
-    bring_back(1, out_was, out, output, sizeof(output));
-    bring_back(2, err_was, err, errors, sizeof(errors));
+    captured_text(&out, output, sizeof(output));
+    captured_text(&err, errors, sizeof(errors));
     return result;
 }
 #define PARSE(...) parse((const char *const[]){"sxe-http", __VA_ARGS__, NULL})
@@ -491,13 +469,15 @@ static const struct {
     {{"http://no-such-host.invalid/"}, "the URL is 'http://no-such-host.invalid/'"},
     {{"-m", "G T"}, "Try --help"},
     {{"-b", "@/none"}, "the body (--body) is '@/none': No such file or directory"},
-    {{"-b", "@/dev/zero"}, "it has more than 64 MiB"},
+    {{"-b", "@/dev/zero"}, "File too large"},
     {{"-b", "@/tmp"}, "Is a directory"},
     {{"--speed", "0"}, "the speed (--speed)"},
     {{"--until-ci", "99%"}, "up to 50%"},
     {{"--expect-status", "many"}, "the status (--expect-status) is 'many'"},
     {{"--expect-header", ":"}, "the header (--expect-header)"},
     {{"--expect-body", "@/none"}, "the body (--expect-body)"},
+    {{"--expect-body", "@/dev/zero"}, "File too large"},
+    {{"--request-file", "/dev/zero"}, "File too large"},
     {{"--threshold", "p99"}, "the threshold is 'p99'"},
     {{"--trials", "1000"}, "the number of trials"},
     {{"compare", "a"}, "compare needs two files"},

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * The exit status of a run, and the accounts of a worker that died.
+ * The exit status of a run, and what is left of a worker that ended: its accounts and last words.
  */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
 
 #include "run-private.h"
 #include "test-main.h"
@@ -216,12 +218,66 @@ START_TEST(any_accounts_are_closed_by_force)
 }
 END_TEST
 
+/* ---- Last words ---- */
+
+static int
+say_done(const struct http_worker *worker)
+{
+    struct http_message message = {.type = HTTP_MESSAGE_DONE};
+
+    return send(worker->control, &message, sizeof(message), 0) == (ssize_t)sizeof(message) ? 0 : -1;
+}
+
+static int
+say_nothing(const struct http_worker *worker)
+{
+    return worker->control < 0;
+}
+
+/* One worker that has ended before anybody listened; true: the parent thinks that it failed. */
+static bool
+has_failed_when_reaped(int (*work)(const struct http_worker *worker))
+{
+    struct http_parent parent = {
+        .plan = &plan,
+        .signals = -1,
+        .err = fmemopen(errors, sizeof(errors), "w"),
+    };
+    siginfo_t info;
+
+    plan.workers = 1;
+    http_workers_work = work;
+    ck_assert_int_eq(http_workers_start(&parent), 0);
+    ck_assert_int_eq(waitid(P_PID, (id_t)parent.processes[0].pid, &info, WEXITED | WNOWAIT), 0);
+    http_workers_reap(&parent);
+    ck_assert_int_eq(parent.processes[0].pid, 0);
+    ck_assert_int_eq(parent.processes[0].control, -1);
+    http_workers_free(&parent);
+    fclose(parent.err);
+    return parent.has_failed;
+}
+
+START_TEST(the_last_words_of_a_worker_are_heard_when_it_is_gone)
+{
+    ck_assert(!has_failed_when_reaped(say_done));
+    ck_assert_str_eq(errors, "");
+}
+END_TEST
+
+START_TEST(a_worker_that_is_gone_without_a_word_has_failed)
+{
+    ck_assert(has_failed_when_reaped(say_nothing));
+    ck_assert_ptr_nonnull(strstr(errors, "exited with status 0; what it had counted so far"));
+}
+END_TEST
+
 int
 main(void)
 {
     Suite *suite = suite_create("http-run-status");
     TCase *status = tcase_create("status");
     TCase *accounts = tcase_create("accounts");
+    TCase *words = tcase_create("last words");
 
     tcase_add_test(status, a_run_without_fault_is_ok);
     tcase_add_loop_test(status, any_end_but_ok_is_an_error, HTTP_END_OK + 1, HTTP_ENDS);
@@ -239,9 +295,12 @@ main(void)
     tcase_add_test(accounts, accounts_that_close_stay_as_they_are);
     tcase_add_test(accounts, what_was_sent_and_did_not_end_is_in_flight);
     tcase_add_loop_test(accounts, any_accounts_are_closed_by_force, 0, 300);
+    tcase_add_test(words, the_last_words_of_a_worker_are_heard_when_it_is_gone);
+    tcase_add_test(words, a_worker_that_is_gone_without_a_word_has_failed);
     tcase_add_checked_fixture(status, set_up, tear_down);
     tcase_add_checked_fixture(accounts, set_up, tear_down);
     suite_add_tcase(suite, status);
     suite_add_tcase(suite, accounts);
+    suite_add_tcase(suite, words);
     return sxe_test_main(suite);
 }

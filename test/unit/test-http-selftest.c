@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "captured.h"
 #include "fake-os.h"
 #include "fake-time.h"
 #include "run.h"
@@ -35,14 +36,6 @@ static void
 check_has(const char *part)
 {
     ck_assert_msg(strstr(text, part) != NULL, "no \"%s\" in \"%s\"", part, text);
-}
-
-static void
-read_back(FILE *file, char *into, size_t size)
-{
-    rewind(file);
-    into[fread(into, 1, size - 1, file)] = '\0';
-    fclose(file);
 }
 
 START_TEST(each_check_is_a_line)
