@@ -157,6 +157,8 @@ sxe__lua_open_compat(lua_State *L)
     lua_newtable(L);
     lua_pushcfunction(L, l_register);
     lua_setfield(L, -2, "sxe_register");
+    lua_pushcfunction(L, sxe__lua_split);
+    lua_setfield(L, -2, "split");
     open_log(L);
     sxe__lua_open_compat_socket(L);
     sxe__lua_open_compat_timer(L);

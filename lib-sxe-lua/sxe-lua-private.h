@@ -8,9 +8,11 @@
  *     sxe-lua-coroutine.c coroutine.resume, wrap and close, through which a task's wait passes
  *     sxe-lua-require.c   require, whose modules may wait; load, which refuses bytecode
  *     sxe-lua-strict.c    globals that nobody declared are errors
+ *     sxe-lua-sandbox*.c  scripts that are not trusted; sxe-lua-pattern*.c theirs of string
  *     sxe-lua-call.c      sxe_lua_call
  *     sxe-lua-tie.c       variables of C as fields in Lua
  *     sxe-lua-error.c     tracebacks, and what becomes of an error
+ *     sxe-lua-explain.c   an error as a person is told of it, with the lines of the source
  *     sxe-lua-handle.c    objects of C in Lua: light userdata with a class, an index, a generation
  *     sxe-lua-task.c      tasks: started, resumed, cancelled, ended
  *     sxe-lua-park.c      waiting: parked, woken
@@ -24,7 +26,12 @@
  *     sxe-lua-conn.c      a tcp connection: read, write; sxe-lua-tcp.c serves and connects
  *     sxe-lua-resolve.c   names to addresses, in threads
  *     sxe-lua-http*.c     require "sxe.http"
- *     sxe-lua-tcp.c, -udp.c, -file.c, -timer.c, -log.c, -stats.c, -pool.c, -spawn.c, -json.c
+ *     sxe-lua-file.c      require "sxe.file": the jobs; sxe-lua-file-run.c does them, in threads
+ *     sxe-lua-pool.c      require "sxe.pool"; sxe-lua-pool-field.c has the fields of elements
+ *     sxe-lua-spawn.c     require "sxe.spawn"; sxe-lua-spawn-process.c has a child that is watched
+ *     sxe-lua-split.c     sxe.split
+ *     sxe-lua-repl.c      the shell; -repl-edit.c its line editor, -repl.lua values and names
+ *     sxe-lua-tcp.c, -udp.c, -timer.c, -log.c, -stats.c, -json*.c
  *
  * Parking. A C function that has to wait stores the handle of the running task where the event will
  * find it, and returns sxe__lua_park(...). The event calls sxe__lua_wake with that handle; that
@@ -214,7 +221,8 @@ void sxe__lua_relieve(void);
 
 /* require "sxe.x" calls sxe__lua_open_x once a state: it returns the module. A new one is added
  * here (and taken off the list of those to come, in sxe-lua-require.c). */
-#define SXE__LUA_MODULES(X) X(task) X(timer) X(tcp) X(udp) X(http) X(json) X(log) X(stats) X(tap)
+#define SXE__LUA_MODULES(X) \
+    X(task) X(timer) X(tcp) X(udp) X(http) X(file) X(pool) X(spawn) X(json) X(log) X(stats) X(tap)
 
 #define SXE__LUA_DECLARE_OPEN(name) int sxe__lua_open_##name(lua_State *L);
 SXE__LUA_MODULES(SXE__LUA_DECLARE_OPEN)
@@ -255,12 +263,19 @@ int sxe__lua_fail_errno(lua_State *L, int error, const char *what);
 /* Seconds at an argument, or in field "timeout" of a table there, as a deadline; 0: none given. */
 uint64_t sxe__lua_deadline(lua_State *L, int argument);
 
+/* ---- Texts (sxe-lua-split.c) ---- */
+
+int sxe__lua_split(lua_State *L); /* sxe.split */
+
 /* ---- Protected calls from C ---- */
 
 /* The function and arguments on L's stack, with a traceback on errors, outside of a task: a wait in
  * it is an error. 0, or -EINVAL after logging with where, what is being done ("on_read of
  * 0.0.0.0:80"). */
 int sxe__lua_pcall(lua_State *L, int arguments, int results, const char *where);
+
+/* The same where sxe__lua_message_handler is below the function already; it stays there. */
+int sxe__lua_pcall_handled(lua_State *L, int arguments, int results, const char *where);
 
 /* The state of this thread. */
 struct sxe_lua *sxe__lua_current(void);

@@ -170,13 +170,10 @@ static const struct {
     SXE__LUA_MODULES(MODULE)
 #undef MODULE
         {"sxe.fcgi", NULL},
-    {"sxe.file", NULL},
     {"sxe.hll", NULL},
     {"sxe.kv", NULL},
-    {"sxe.pool", NULL},
     {"sxe.realm", NULL},
     {"sxe.redis", NULL},
-    {"sxe.spawn", NULL},
     {"sxe.test", NULL},
     {"sxe.tls", NULL},
     {"sxe.worker", NULL},

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: a job of sxe.file, as the loop (sxe-lua-file.c) and the thread that does it
+ * (sxe-lua-file-run.c) share it. Until the thread is done it is the thread's, but for task.
+ */
+#ifndef SXE_LUA_FILE_PRIVATE_H
+#define SXE_LUA_FILE_PRIVATE_H
+
+#include <limits.h>
+#include <sys/stat.h>
+
+#include "sxe-lua-private.h"
+#include "sxe-work.h"
+
+struct sxe__lua_file_wish {
+    uint64_t from;   /* where to begin to read */
+    uint64_t length; /* read no more than that; UINT64_MAX: all */
+    uint64_t max;    /* what is longer is refused */
+    uint32_t mode;   /* of what is made */
+    bool is_atomic;  /* write a new file, then rename it */
+    bool is_synced;
+    bool is_link;      /* look at the link itself */
+    bool with_parents; /* make the directories above, too */
+};
+
+struct sxe__lua_file_job {
+    struct sxe_work work;
+    const struct sxe__lua_file_call *call;
+    struct sxe__lua_file_wish wish;
+    uint64_t task;     /* that waits; 0: nobody */
+    int result;        /* of run */
+    char *data;        /* to write, or read; of a list the names, each with its zero byte */
+    size_t length;     /* of data; of what is there */
+    size_t size;       /* and what there is room for */
+    uint64_t held_max; /* bytes in all jobs: at most, */
+    uint64_t *held;    /* and now, atomic */
+    uint64_t unique;   /* part of a temporary name */
+    struct stat status;
+    char path[PATH_MAX];
+    char to[PATH_MAX]; /* to rename to */
+};
+
+enum sxe__lua_file_arguments { SXE__LUA_FILE_PATH, SXE__LUA_FILE_DATA, SXE__LUA_FILE_PATHS };
+
+struct sxe__lua_file_call {
+    const char *name;
+    enum sxe__lua_file_arguments arguments;
+    int (*run)(struct sxe__lua_file_job *job);                       /* in a thread: 0 or -errno */
+    void (*push)(lua_State *L, const struct sxe__lua_file_job *job); /* the result; NULL: true */
+};
+
+/* Have room for size bytes of data: 0, or -ENOMEM. In any thread. */
+SXE_MUST_USE int sxe__lua_file_reserve(struct sxe__lua_file_job *job, size_t size);
+void sxe__lua_file_release(struct sxe__lua_file_job *job);
+
+int sxe__lua_file_read(struct sxe__lua_file_job *job);
+int sxe__lua_file_write(struct sxe__lua_file_job *job);
+int sxe__lua_file_append(struct sxe__lua_file_job *job);
+int sxe__lua_file_list(struct sxe__lua_file_job *job);
+int sxe__lua_file_stat(struct sxe__lua_file_job *job);
+int sxe__lua_file_remove(struct sxe__lua_file_job *job);
+int sxe__lua_file_rename(struct sxe__lua_file_job *job);
+int sxe__lua_file_mkdir(struct sxe__lua_file_job *job);
+
+#endif

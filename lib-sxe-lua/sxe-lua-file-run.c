@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: what a thread does about a file. Nothing of Lua's is touched here.
+ */
+#include "sxe-lua-file-private.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define OPEN  (O_NONBLOCK | O_NOCTTY | O_CLOEXEC) /* no fifo keeps the thread */
+#define LEAST 4096u                               /* bytes to have room for */
+
+/* ---- Memory ---- */
+
+int
+sxe__lua_file_reserve(struct sxe__lua_file_job *job, size_t size)
+{
+    size_t more = size > job->size ? size - job->size : 0;
+    char *data = job->data;
+
+    if (more == 0)
+        return 0;
+    if (__atomic_add_fetch(job->held, more, __ATOMIC_RELAXED) <= job->held_max)
+        data = realloc(data, size);
+    else
+        data = NULL;
+    if (data == NULL) {
+        __atomic_sub_fetch(job->held, more, __ATOMIC_RELAXED);
+        return -ENOMEM;
+    }
+    job->data = data;
+    job->size = size;
+    return 0;
+}
+
+void
+sxe__lua_file_release(struct sxe__lua_file_job *job)
+{
+    __atomic_sub_fetch(job->held, job->size, __ATOMIC_RELAXED);
+    free(job->data);
+    job->data = NULL;
+    job->size = 0;
+    job->length = 0;
+}
+
+/* More room than there is, but for one byte beyond the most that may come: there it shows. */
+static int
+grow(struct sxe__lua_file_job *job, size_t needed)
+{
+    size_t size = 2 * job->size < LEAST ? LEAST : 2 * job->size;
+
+    if (size > job->wish.max + 1)
+        size = job->wish.max + 1;
+    return sxe__lua_file_reserve(job, size < needed ? needed : size);
+}
+
+/* ---- Reading ---- */
+
+/* Have room for all of it at once, if it is known how much that is: 0, -EFBIG, -ENOMEM. */
+static int
+make_room(struct sxe__lua_file_job *job, int fd)
+{
+    uint64_t left;
+
+    if (fstat(fd, &job->status) < 0 || !S_ISREG(job->status.st_mode) ||
+        (uint64_t)job->status.st_size <= job->wish.from)
+        return 0;
+    left = (uint64_t)job->status.st_size - job->wish.from;
+    if (left > job->wish.length)
+        left = job->wish.length;
+    return left > job->wish.max ? -EFBIG : sxe__lua_file_reserve(job, left + 1);
+}
+
+static int
+read_rest(struct sxe__lua_file_job *job, int fd)
+{
+    int result = make_room(job, fd);
+
+    while (result == 0) {
+        uint64_t wanted = job->wish.length - job->length;
+        ssize_t n;
+
+        if (job->length == job->size && (result = grow(job, 0)) < 0)
+            break;
+        n = read(fd, job->data + job->length,
+                 wanted < job->size - job->length ? wanted : job->size - job->length);
+        if (n <= 0)
+            return n < 0 ? -errno : 0;
+        job->length += (size_t)n;
+        if (job->length > job->wish.max)
+            result = -EFBIG;
+    }
+    return result;
+}
+
+int
+sxe__lua_file_read(struct sxe__lua_file_job *job)
+{
+    int fd = open(job->path, O_RDONLY | OPEN);
+    int result;
+
+    if (fd < 0)
+        return -errno;
+    if (job->wish.from > 0 && lseek(fd, (off_t)job->wish.from, SEEK_SET) < 0)
+        result = -errno;
+    else
+        result = read_rest(job, fd);
+    close(fd);
+    return result;
+}
+
+/* ---- Writing ---- */
+
+static int
+write_all(const struct sxe__lua_file_job *job, int fd)
+{
+    size_t written = 0;
+
+    while (written < job->length) {
+        ssize_t n = write(fd, job->data + written, job->length - written);
+
+        if (n < 0)
+            return -errno;
+        written += (size_t)n;
+    }
+    return 0;
+}
+
+static int
+put(const struct sxe__lua_file_job *job, const char *path, int flags)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | OPEN | flags, (mode_t)job->wish.mode);
+    int result;
+
+    if (fd < 0)
+        return -errno;
+    result = write_all(job, fd);
+    if (result == 0 && job->wish.is_synced && fsync(fd) < 0)
+        result = -errno;
+    if (close(fd) < 0 && result == 0)
+        result = -errno;
+    return result;
+}
+
+/* Who reads it meanwhile sees the old or the new, and so does who looks after a crash. */
+static int
+replace(struct sxe__lua_file_job *job)
+{
+    int length = snprintf(job->to, sizeof(job->to), "%s.%016" PRIx64, job->path, job->unique);
+    int result;
+
+    if (length >= (int)sizeof(job->to))
+        return -ENAMETOOLONG;
+    job->wish.is_synced = true;
+    result = put(job, job->to, O_EXCL);
+    if (result == -EEXIST)
+        return result;
+    if (result == 0 && rename(job->to, job->path) < 0)
+        result = -errno;
+    if (result < 0)
+        unlink(job->to);
+    return result;
+}
+
+int
+sxe__lua_file_write(struct sxe__lua_file_job *job)
+{
+    return job->wish.is_atomic ? replace(job) : put(job, job->path, O_TRUNC);
+}
+
+int
+sxe__lua_file_append(struct sxe__lua_file_job *job)
+{
+    return put(job, job->path, O_APPEND);
+}
+
+/* ---- Names ---- */
+
+static int
+compare_names(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Replace the names by the same in order. */
+static int
+sort_names(struct sxe__lua_file_job *job, size_t number)
+{
+    char **names = malloc(number * sizeof(*names) + job->length + 1);
+    char *from = job->data;
+    char *copy;
+
+    if (names == NULL)
+        return -ENOMEM;
+    copy = (char *)(names + number);
+    for (size_t i = 0; i < number; i++) {
+        names[i] = from;
+        from += strlen(from) + 1;
+    }
+    qsort(names, number, sizeof(*names), compare_names);
+    for (size_t i = 0; i < number; i++) {
+        size_t length = strlen(names[i]) + 1;
+
+        memcpy(copy, names[i], length);
+        copy += length;
+    }
+    if (job->length > 0)
+        memcpy(job->data, names + number, job->length);
+    free(names);
+    return 0;
+}
+
+static int
+add_name(struct sxe__lua_file_job *job, const char *name)
+{
+    size_t length = strlen(name) + 1;
+    int result = 0;
+
+    if (job->length + length > job->wish.max)
+        return -EFBIG;
+    if (job->length + length > job->size)
+        result = grow(job, job->length + length);
+    if (result < 0)
+        return result;
+    memcpy(job->data + job->length, name, length);
+    job->length += length;
+    return 0;
+}
+
+int
+sxe__lua_file_list(struct sxe__lua_file_job *job)
+{
+    DIR *directory = opendir(job->path);
+    const struct dirent *entry;
+    size_t number = 0;
+    int result = 0;
+
+    if (directory == NULL)
+        return -errno;
+    while (result == 0 && (errno = 0, entry = readdir(directory)) != NULL) {
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+            continue;
+        result = add_name(job, entry->d_name);
+        number++;
+    }
+    if (result == 0)
+        result = -errno;
+    closedir(directory);
+    return result < 0 ? result : sort_names(job, number);
+}
+
+int
+sxe__lua_file_stat(struct sxe__lua_file_job *job)
+{
+    int flags = job->wish.is_link ? AT_SYMLINK_NOFOLLOW : 0;
+
+    return fstatat(AT_FDCWD, job->path, &job->status, flags) < 0 ? -errno : 0;
+}
+
+int
+sxe__lua_file_remove(struct sxe__lua_file_job *job)
+{
+    return remove(job->path) < 0 ? -errno : 0;
+}
+
+int
+sxe__lua_file_rename(struct sxe__lua_file_job *job)
+{
+    return rename(job->path, job->to) < 0 ? -errno : 0;
+}
+
+/* What is there already, or cannot be made, shows at the last one. */
+static void
+make_parents(struct sxe__lua_file_job *job)
+{
+    for (char *slash = strchr(job->path + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        (void)mkdir(job->path, (mode_t)job->wish.mode);
+        *slash = '/';
+    }
+}
+
+int
+sxe__lua_file_mkdir(struct sxe__lua_file_job *job)
+{
+    int error;
+
+    if (job->wish.with_parents && *job->path != '\0')
+        make_parents(job);
+    if (mkdir(job->path, (mode_t)job->wish.mode) == 0)
+        return 0;
+    error = errno;
+    if (error == EEXIST && job->wish.with_parents && stat(job->path, &job->status) == 0 &&
+        S_ISDIR(job->status.st_mode))
+        return 0;
+    return -error;
+}

@@ -1,0 +1,410 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: require "sxe.file": calls that block, done in the threads of sxe-work.
+ *
+ *     task ---- call: takes a job, parks ----> thread: job->call->run
+ *       ^                                           |
+ *       '---- finish: pushes, gives it <---- done: wakes
+ *
+ * What is written is copied, and what is read is the job's until the task is back, so neither
+ * depends on Lua while the thread has it. A task that is cancelled or times out forgets its job,
+ * which is free again once the thread is done with it; so does a state that is deleted. While all
+ * jobs are taken, tasks wait in a line. Before sxe_init there are no threads, and nobody to keep
+ * waiting: a script's top level reads its settings at once.
+ */
+#include "sxe-lua-file-private.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sxe-lua-port.h"
+#include "sxe-lua-task-private.h"
+
+enum { JOBS = 32 };
+
+#define MAX_DEFAULT ((lua_Integer)64 << 20)
+#define MAX_MOST    ((lua_Integer)1 << 40)
+
+enum state { FREE, BUSY, STATES };
+
+/* Of this thread. It outlives a state whose jobs are still done. */
+struct files {
+    struct sxe__lua_file_job *jobs; /* a pool's array */
+    struct sxe__lua_line waiting;   /* for a free one */
+    uint64_t held;
+};
+
+static _Thread_local struct files files;
+
+static void
+give(struct sxe__lua_file_job *job)
+{
+    sxe__lua_file_release(job);
+    sxe_pool_set_indexed_element_state(files.jobs, (unsigned)(job - files.jobs), BUSY, FREE);
+    sxe__lua_wake_first(&files.waiting);
+}
+
+static void
+run(struct sxe_work *work)
+{
+    struct sxe__lua_file_job *job = (struct sxe__lua_file_job *)(void *)work;
+
+    job->result = job->call->run(job);
+}
+
+static void
+done(struct sxe_work *work)
+{
+    struct sxe__lua_file_job *job = (struct sxe__lua_file_job *)(void *)work;
+
+    if (job->task == 0)
+        give(job);
+    else
+        sxe__lua_wake(job->task, SXE__LUA_EVENT);
+}
+
+/* Nobody wants to know it any more. */
+static void
+forget(void *what)
+{
+    struct sxe__lua_file_job *job = what;
+
+    job->task = 0;
+    if (sxe_work_cancel(&job->work) != -EBUSY)
+        give(job);
+}
+
+/* ---- Results ---- */
+
+static void
+push_data(lua_State *L, const struct sxe__lua_file_job *job)
+{
+    lua_pushlstring(L, job->length > 0 ? job->data : "", job->length);
+}
+
+static void
+push_names(lua_State *L, const struct sxe__lua_file_job *job)
+{
+    const char *end = job->data + job->length;
+    lua_Integer i = 0;
+
+    lua_newtable(L);
+    for (const char *name = job->data; name < end; name += strlen(name) + 1) {
+        lua_pushstring(L, name);
+        lua_rawseti(L, -2, ++i);
+    }
+}
+
+static const char *
+type_of(mode_t mode)
+{
+    if (S_ISREG(mode))
+        return "file";
+    if (S_ISDIR(mode))
+        return "directory";
+    return S_ISLNK(mode) ? "link" : "other";
+}
+
+static void
+push_status(lua_State *L, const struct sxe__lua_file_job *job)
+{
+    const struct stat *status = &job->status;
+
+    lua_createtable(L, 0, 4);
+    lua_pushstring(L, type_of(status->st_mode));
+    lua_setfield(L, -2, "type");
+    lua_pushinteger(L, status->st_size);
+    lua_setfield(L, -2, "size");
+    lua_pushinteger(L, status->st_mode & 07777);
+    lua_setfield(L, -2, "mode");
+    lua_pushnumber(L, (lua_Number)status->st_mtim.tv_sec + 1e-9 * (double)status->st_mtim.tv_nsec);
+    lua_setfield(L, -2, "mtime");
+}
+
+/* The argument is the job. */
+static int
+push_result(lua_State *L)
+{
+    const struct sxe__lua_file_job *job = lua_touserdata(L, 1);
+
+    if (job->result < 0)
+        return sxe__lua_fail_errno(L, -job->result, job->path);
+    if (job->call->push != NULL)
+        job->call->push(L, job);
+    else
+        lua_pushboolean(L, 1);
+    return 1;
+}
+
+/* Whatever becomes of the results, the job is given back. */
+static int
+finish(lua_State *L, struct sxe__lua_file_job *job)
+{
+    int top = lua_gettop(L);
+    int status;
+
+    lua_pushcfunction(L, push_result);
+    lua_pushlightuserdata(L, job);
+    status = lua_pcall(L, 1, LUA_MULTRET, 0);
+    give(job);
+    return status == LUA_OK ? lua_gettop(L) - top : lua_error(L);
+}
+
+static int
+go_on_done(lua_State *L, int status, lua_KContext job)
+{
+    SXE_UNUSED_PARAMETER(status);
+    if (sxe__lua_woken(L) != SXE__LUA_EVENT)
+        return sxe__lua_fail_woken(L);
+    return finish(L, (struct sxe__lua_file_job *)job);
+}
+
+/* ---- Calls ---- */
+
+/* Places in the stack of a call. */
+enum { PATH = 1, SECOND, OPTIONS, DEADLINE, WISH };
+
+static bool
+take_flag(lua_State *L, const char *name)
+{
+    bool is_set;
+
+    lua_getfield(L, OPTIONS, name);
+    is_set = lua_toboolean(L, -1);
+    lua_pop(L, 1);
+    return is_set;
+}
+
+static lua_Integer
+take_number(lua_State *L, const char *name, lua_Integer value, lua_Integer most)
+{
+    if (lua_getfield(L, OPTIONS, name) != LUA_TNIL) {
+        int is_number;
+
+        value = lua_tointegerx(L, -1, &is_number);
+        if (!is_number || value < 0 || value > most)
+            luaL_error(L, "%s: 0 to %I expected, got %s", name, most, luaL_tolstring(L, -1, NULL));
+    }
+    lua_pop(L, 1);
+    return value;
+}
+
+/* On the stack, where a wait for a free job does not lose it. */
+static void
+push_wish(lua_State *L, const struct sxe__lua_file_call *call)
+{
+    bool is_directory = call->run == sxe__lua_file_mkdir;
+    struct sxe__lua_file_wish *wish = lua_newuserdatauv(L, sizeof(*wish), 0);
+
+    *wish = (struct sxe__lua_file_wish){
+        .length = UINT64_MAX, .max = (uint64_t)MAX_DEFAULT, .mode = is_directory ? 0777 : 0666};
+    if (lua_isnil(L, OPTIONS))
+        return;
+    wish->from = (uint64_t)take_number(L, "from", 0, INT64_MAX);
+    wish->length = (uint64_t)take_number(L, "length", INT64_MAX, INT64_MAX);
+    wish->max = (uint64_t)take_number(L, "max", MAX_DEFAULT, MAX_MOST);
+    wish->mode = (uint32_t)take_number(L, "mode", wish->mode, 07777);
+    wish->is_atomic = take_flag(L, "atomic");
+    wish->is_synced = take_flag(L, "sync");
+    wish->is_link = take_flag(L, "link");
+    wish->with_parents = take_flag(L, "parents");
+}
+
+/* A path may come from a client: 0 or an errno. */
+static int
+check_path(lua_State *L, int argument)
+{
+    size_t length;
+    const char *path = luaL_checklstring(L, argument, &length);
+
+    if (strlen(path) != length)
+        return EINVAL;
+    return length < PATH_MAX ? 0 : ENAMETOOLONG;
+}
+
+/* 0, or -ENOMEM. */
+static int
+fill_in(lua_State *L, struct sxe__lua_file_job *job, const struct sxe__lua_file_call *call)
+{
+    const char *path, *second;
+    size_t length;
+    int result;
+
+    job->work = (struct sxe_work){.run = run, .done = done};
+    job->call = call;
+    job->wish = *(const struct sxe__lua_file_wish *)lua_touserdata(L, WISH);
+    job->task = 0;
+    job->held_max = sxe__lua_config()->memory_max;
+    job->held = &files.held;
+    job->unique = sxe_lua_get_port()->random();
+    path = lua_tolstring(L, PATH, &length);
+    memcpy(job->path, path, length + 1);
+    if (call->arguments == SXE__LUA_FILE_PATH)
+        return 0;
+    second = lua_tolstring(L, SECOND, &length);
+    if (call->arguments == SXE__LUA_FILE_PATHS) {
+        memcpy(job->to, second, length + 1);
+        return 0;
+    }
+    result = sxe__lua_file_reserve(job, length);
+    if (result == 0 && length > 0)
+        memcpy(job->data, second, length);
+    job->length = result == 0 ? length : 0;
+    return result;
+}
+
+/* Otherwise parking fails or raises, and nothing is to be done before that. */
+static bool
+may_wait(lua_State *L)
+{
+    return SCHEDULER->running != SXE_NONE && sxe__lua_may_yield(L) &&
+           sxe__lua_task_at(SCHEDULER->running)->cancel == SXE__LUA_NOT_CANCELLED;
+}
+
+static int
+begin(lua_State *L, struct sxe__lua_file_job *job, const struct sxe__lua_file_call *call)
+{
+    int result = fill_in(L, job, call);
+
+    if (result < 0 || sxe_loop() == NULL) {
+        job->result = result < 0 ? result : call->run(job);
+        return finish(L, job);
+    }
+    if (may_wait(L))
+        result = sxe_work_submit(&job->work);
+    if (result < 0) {
+        give(job);
+        return result == -EINVAL
+                   ? sxe__lua_fail(L, "no threads: require \"sxe.file\" where the script begins")
+                   : sxe__lua_fail_errno(L, -result, "threads");
+    }
+    job->task = sxe__lua_running(L);
+    return sxe__lua_park(L, (uint64_t)lua_tointeger(L, DEADLINE), forget, job, go_on_done,
+                         (lua_KContext)job);
+}
+
+static int
+take_job(lua_State *L, int status, lua_KContext context)
+{
+    const struct sxe__lua_file_call *call = (const struct sxe__lua_file_call *)context;
+    unsigned index;
+
+    if (status == LUA_YIELD && sxe__lua_woken(L) != SXE__LUA_EVENT)
+        return sxe__lua_fail_woken(L);
+    index = sxe_pool_set_oldest_element_state(files.jobs, FREE, BUSY);
+    if (index == SXE_POOL_NO_INDEX)
+        return sxe__lua_park_in(L, &files.waiting, (uint64_t)lua_tointeger(L, DEADLINE), take_job,
+                                context);
+    return begin(L, &files.jobs[index], call);
+}
+
+/* A function of the module, whose upvalue is what it does. */
+static int
+call(lua_State *L)
+{
+    const struct sxe__lua_file_call *call_ = lua_touserdata(L, lua_upvalueindex(1));
+    bool has_second = call_->arguments != SXE__LUA_FILE_PATH;
+    int error = check_path(L, PATH);
+    uint64_t deadline_ns;
+
+    if (has_second)
+        luaL_checkstring(L, SECOND);
+    lua_settop(L, SECOND + has_second);
+    if (!lua_isnil(L, -1))
+        luaL_checktype(L, SECOND + has_second, LUA_TTABLE);
+    deadline_ns = sxe__lua_deadline(L, SECOND + has_second);
+    if (!has_second) {
+        lua_pushnil(L);
+        lua_insert(L, SECOND);
+    }
+    if (call_->arguments == SXE__LUA_FILE_PATHS && error == 0)
+        error = check_path(L, SECOND);
+    if (error != 0)
+        return sxe__lua_fail_errno(L, error, "path");
+    lua_pushinteger(L, (lua_Integer)deadline_ns);
+    push_wish(L, call_);
+    return take_job(L, LUA_OK, (lua_KContext)call_);
+}
+
+/* ---- Opening ---- */
+
+/* The state is closed, or a new one begins: nobody waits any more. */
+static void
+forget_all(void)
+{
+    for (unsigned i = 0; i < JOBS; i++) {
+        if (sxe_pool_index_to_state(files.jobs, i) == BUSY)
+            forget(&files.jobs[i]);
+    }
+}
+
+static int
+close_files(lua_State *L)
+{
+    SXE_UNUSED_PARAMETER(L);
+    forget_all();
+    if (sxe_pool_get_number_in_state(files.jobs, BUSY) > 0)
+        return 0;
+    sxe_pool_delete(files.jobs);
+    files.jobs = NULL;
+    return 0;
+}
+
+static void
+open_jobs(lua_State *L)
+{
+    if (files.jobs != NULL)
+        forget_all();
+    else
+        files.jobs =
+            sxe_pool_new("files", JOBS, sizeof(*files.jobs), STATES, SXE_POOL_OPTION_UNLOCKED);
+    if (files.jobs == NULL)
+        luaL_error(L, "not enough memory");
+}
+
+static void
+open_files(lua_State *L)
+{
+    static const char opened_key = 0;
+
+    if (lua_rawgetp(L, LUA_REGISTRYINDEX, &opened_key) == LUA_TNIL) {
+        lua_newuserdatauv(L, 0, 0);
+        lua_createtable(L, 0, 1);
+        lua_pushcfunction(L, close_files);
+        lua_setfield(L, -2, "__gc");
+        open_jobs(L);
+        lua_pushvalue(L, -2);
+        lua_rawsetp(L, LUA_REGISTRYINDEX, &opened_key);
+        lua_setmetatable(L, -2);
+        lua_pop(L, 1);
+        if (sxe_loop() == NULL)
+            sxe_work_register(SXE_WORK_THREADS);
+    }
+    lua_pop(L, 1);
+}
+
+int
+sxe__lua_open_file(lua_State *L)
+{
+    static const struct sxe__lua_file_call calls[] = {
+        {"read", SXE__LUA_FILE_PATH, sxe__lua_file_read, push_data},
+        {"write", SXE__LUA_FILE_DATA, sxe__lua_file_write, NULL},
+        {"append", SXE__LUA_FILE_DATA, sxe__lua_file_append, NULL},
+        {"list", SXE__LUA_FILE_PATH, sxe__lua_file_list, push_names},
+        {"stat", SXE__LUA_FILE_PATH, sxe__lua_file_stat, push_status},
+        {"remove", SXE__LUA_FILE_PATH, sxe__lua_file_remove, NULL},
+        {"rename", SXE__LUA_FILE_PATHS, sxe__lua_file_rename, NULL},
+        {"mkdir", SXE__LUA_FILE_PATH, sxe__lua_file_mkdir, NULL},
+    };
+    enum { CALLS = sizeof(calls) / sizeof(calls[0]) };
+
+    open_files(L);
+    lua_createtable(L, 0, CALLS);
+    for (unsigned i = 0; i < CALLS; i++) {
+        lua_pushlightuserdata(L, (void *)(uintptr_t)&calls[i]);
+        lua_pushcclosure(L, call, 1);
+        lua_setfield(L, -2, calls[i].name);
+    }
+    return 1;
+}
