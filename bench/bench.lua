@@ -4,8 +4,8 @@
 --
 --     build/release/test/wire bench/bench.lua [rows] [--rounds 7] [--seconds 1]
 --                                             [--markdown FILE] [--smoke]
---     rows: 64 1024 10000 (keep-alive connections) pipeline files memory client sockets syscalls micro;
---           without any, all
+--     rows: 64 1024 10000 (keep-alive connections) pipeline files lua lua-examples memory client
+--           sockets syscalls micro; without any, all
 --
 -- How: the server has CPU 0, the client CPU 1. Each run is a fresh server process on a fresh port.
 -- The servers take turns within a round, and a ratio is that of two runs of the same round, because
@@ -17,6 +17,8 @@
 -- then counts lengths. --smoke is one round of 0.2 s, to see that all this works.
 
 local clients = require "clients"
+local examples = require "examples"
+local scripts = require "scripts"
 local tables = require "tables"
 
 local LOST_MAX = 0.08
@@ -109,6 +111,9 @@ local function start_limit(row)
     if row.keep_alive then
         append(command, "-k")
     end
+    if row.wait then
+        append(command, "-w", tostring(row.wait))
+    end
     append(command, "-p", tostring(port))
     return start_ours(command)
 end
@@ -122,12 +127,16 @@ local function start_httpd(row)
     return start_ours(command)
 end
 
-local function start_nginx(row)
+-- With a configuration, whose @...@ are filled in.
+local function start_nginx_with(path, row, more)
     local port = free_port()
     -- nginx closes idle connections when fewer than a sixteenth of its places are free.
     local places = row.connections + row.connections // 8 + 64
     local fields = {DIRECTORY = scratch .. ".d", ROOT = root, PORT = port, CONNECTIONS = places}
-    write_file(scratch, (read_file("bench/peers/nginx.conf"):gsub("@(%u+)@", fields)))
+    for name, value in pairs(more) do
+        fields[name] = value
+    end
+    write_file(scratch, (read_file(path):gsub("@(%u+)@", fields)))
     -- The limit of descriptors is raised to the hard one, as our servers do it themselves.
     local script = 'mkdir -p "$1.d"; ulimit -n "$(ulimit -Hn)"; exec "$0" -c "$1"'
     local proc = wire.spawn{"sh", "-c", script, wire.has("nginx"), scratch, cpu = SERVER_CPU}
@@ -140,6 +149,10 @@ local function start_nginx(row)
         wire.sleep(0.01)
     end
     fail("nginx did not start: %s", proc:errors())
+end
+
+local function start_nginx(row)
+    return start_nginx_with("bench/peers/nginx.conf", row, {})
 end
 
 local servers = {
@@ -232,7 +245,10 @@ end
 
 local function run(contender, row)
     local server = contender.start(row)
-    local length, wrong = reply_length(server, row)
+    local length, wrong = 0, nil
+    if not row.looks_itself then
+        length, wrong = reply_length(server, row)
+    end
     local result = wrong and {failed = wrong}
         or (contender.client or run_limit_client)(server, row, length)
     result.reply_length = length
@@ -422,6 +438,66 @@ local function bench_files()
     return bench_file("10m", 16, numbered(10000000), others, {"nginx"}) and good
 end
 
+-- Scripts, each beside the C function that does the same.
+local function bench_twins(case, bench)
+    local contenders = scripts.contenders(case, bench)
+    return bench_row({connections = 64, depth = case.depth, target = case.target,
+                      servers = contenders, references = {"sxe, C"}}, case.what)
+end
+
+-- S3: each of 5,000 connections asks twice for a reply that takes a second.
+local function run_sleepers(server, row)
+    local client <close> = wire.spawn(limit_client(server, row, "-n", "2"))
+    local result = parse_json(client:line(60))
+    if client:wait(60) ~= 0 or result.requests ~= 2 * row.connections then
+        return {failed = client:errors()}
+    end
+    return {seconds = result.seconds}
+end
+
+local function bench_sleepers(bench)
+    local row = {connections = 5000, target = scripts.sleeper.target, wait = 1}
+    local contenders = scripts.contenders(scripts.sleeper, bench)
+    table.insert(contenders, 1, {name = "limit", start = start_limit})
+    for _, contender in ipairs(contenders) do
+        contender.client = run_sleepers
+    end
+    local rounds = run_rounds(contenders, row)
+    local block = tables.add("10,000 requests at 5,000 at once, each a second's sleep, one CPU",
+                             {"server", "seconds (min-max)", "÷ limit"})
+    for _, contender in ipairs(#rounds > 0 and contenders or {}) do
+        local median, low, high = tables.spread(column(rounds, contender.name, "seconds"))
+        block.rows[#block.rows + 1] = {
+            contender.name, ("%.2f (%.2f-%.2f)"):format(median, low, high),
+            ("%.2f"):format(ratio(rounds, contender.name, "limit", "seconds"))}
+    end
+    add_row_notes(block, row)
+    return row.failed == nil
+end
+
+local function bench_scripts()
+    local bench = {spawn = start_ours, nginx = start_nginx_with, port = free_port, cpu = SERVER_CPU}
+    local good = true
+    for _, missing in ipairs(scripts.missing()) do
+        print("not measured: " .. missing)
+    end
+    for _, case in ipairs(scripts.cases) do
+        good = bench_twins(case, bench) and good
+    end
+    return (options.smoke or bench_sleepers(bench)) and good
+end
+
+local function bench_examples()
+    local behind <close> = wire.spawn{wire.program("bench/limit-server"), "-l", "51", "-p", "0",
+                                      cpu = CLIENT_CPU}
+    write_file(root .. "/hello", "Hello, World!")
+    return examples.bench{
+        options = options, run_rounds = run_rounds, column = column, ratio = ratio,
+        port = free_port, server_cpu = SERVER_CPU, client_cpu = CLIENT_CPU,
+        behind = behind:pid(),
+        words = {DIRECTORY = root, BEHIND = behind:line(20):match(":(%d+)/?$")}}
+end
+
 -- Load generators in limit-client's place.
 local function bench_clients_at(connections)
     local row = {connections = connections, last_rate = 50000, keep_alive = true}
@@ -590,6 +666,8 @@ local rows = {
     {"10000", function() return bench_connections(10000) end},
     {"pipeline", bench_pipeline},
     {"files", bench_files},
+    {"lua", bench_scripts},
+    {"lua-examples", bench_examples},
     {"memory", bench_memory},
     {"client", bench_client},
     {"sockets", bench_sockets},

@@ -425,7 +425,7 @@ probe_head(size_t *body_len)
         return 0;
     }
 
-    if (strncmp(reply, "HTTP/1.1 200", 12) != 0) {
+    if (strncmp(reply, "HTTP/1.1 200", 12) != 0 && strncmp(reply, "HTTP/1.0 200", 12) != 0) {
         reply[strcspn(reply, "\r\n")] = '\0';
         die("the first reply's status is not 200", reply);
     }

@@ -5,7 +5,10 @@
  * one request, so a client must keep at most one outstanding on a connection.
  *
  * Pipelined requests are counted by their length, which -r tells it: a read of k times as many bytes
- * is answered by k replies in one write. A client must send them whole, all of the same length. */
+ * is answered by k replies in one write. A client must send them whole, all of the same length.
+ *
+ * With -w each reply comes so many seconds after its request, as of a handler that sleeps; the
+ * replies wait in a ring, since they are due in the order of their requests. */
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -20,6 +23,7 @@
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 enum {
@@ -29,15 +33,22 @@ enum {
     REQUEST_MAX = 65536, /* bytes of one read */
     REQUEST_MIN = 16,    /* "GET / HTTP/1.0\r\n" */
     BODY_MAX = 1048576,
-    REPLIES_MAX = 16 * 1048576 /* bytes of one write */
+    REPLIES_MAX = 16 * 1048576, /* bytes of one write */
+    WAITING_MAX = 131072        /* replies that are not due yet */
 };
 
 struct options {
     struct sockaddr_in address;
     size_t body_len;
     size_t request_len; /* 0: a read is one request */
+    double wait;        /* seconds before each reply */
     bool shared;        /* others listen on the same port */
     bool keep_alive;    /* the reply says so, for clients of HTTP/1.0 */
+};
+
+struct waiting {
+    int fd;
+    double due;
 };
 
 struct server {
@@ -46,7 +57,11 @@ struct server {
     bool accepting;
     size_t request_len;
     size_t read_len; /* a multiple of it */
-    char *replies;   /* as many as one read can ask for */
+    double wait;
+    struct waiting *ring; /* of WAITING_MAX; NULL: replies do not wait */
+    uint32_t first;       /* counts up for ever */
+    uint32_t last;
+    char *replies; /* as many as one read can ask for */
     size_t reply_len;
 };
 
@@ -57,11 +72,14 @@ usage(const char *complaint, const char *value)
 {
     fprintf(stderr,
             "limit-server: %s%s%s\n"
-            "usage: limit-server [-i ip] [-p port] [-l reply-bytes] [-r request-bytes] [-k] [-s]\n"
+            "usage: limit-server [-i ip] [-p port] [-l reply-bytes] [-r request-bytes] [-w "
+            "seconds] [-k] "
+            "[-s]\n"
             "  -i ip             IPv4 address to listen on (127.0.0.1)\n"
             "  -p port           0 to 65535, 0 lets the kernel choose (8080)\n"
             "  -l reply-bytes    length of the reply's body, 0 to %d (13)\n"
             "  -r request-bytes  requests are pipelined and so long, %d to %d\n"
+            "  -w seconds        before each reply, 0 to 60 (0)\n"
             "  -k                say Connection: keep-alive, for clients of HTTP/1.0\n"
             "  -s                share the port with others that do so\n",
             complaint, value[0] == '\0' ? "" : ": ", value, BODY_MAX, REQUEST_MIN, REQUEST_MAX);
@@ -101,7 +119,7 @@ parse_options(int argc, char **argv)
     options.address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     options.address.sin_port = htons(8080);
 
-    while ((letter = getopt(argc, argv, "i:p:l:r:ks")) != -1) {
+    while ((letter = getopt(argc, argv, "i:p:l:r:w:ks")) != -1) {
         switch (letter) {
         case 'i':
             if (inet_pton(AF_INET, optarg, &options.address.sin_addr) != 1) {
@@ -116,6 +134,9 @@ parse_options(int argc, char **argv)
             break;
         case 'r':
             options.request_len = number(optarg, REQUEST_MIN, REQUEST_MAX, "not a request length");
+            break;
+        case 'w':
+            options.wait = (double)number(optarg, 0, 60, "not a number of seconds");
             break;
         case 'k':
             options.keep_alive = true;
@@ -185,6 +206,17 @@ build_replies(struct server *server, const struct options *options)
 
     for (size_t i = 1; i < reply_count; i++) {
         memcpy(&server->replies[i * server->reply_len], server->replies, server->reply_len);
+    }
+}
+
+static void
+prepare_waiting(struct server *server, const struct options *options)
+{
+    server->wait = options->wait;
+    server->ring = options->wait > 0 ? calloc(WAITING_MAX, sizeof(*server->ring)) : NULL;
+
+    if (options->wait > 0 && server->ring == NULL) {
+        die("calloc");
     }
 }
 
@@ -293,18 +325,64 @@ count_requests(const struct server *server, size_t len)
     return len % server->request_len == 0 ? len / server->request_len : 0;
 }
 
+/* Keeping a part of a request, or of a reply that the socket did not take, is no limit. */
+static void
+reply(struct server *server, int fd, size_t len)
+{
+    if (len == 0 || write(fd, server->replies, len) != (ssize_t)len) {
+        drop(server, fd);
+    }
+}
+
+static double
+now(void)
+{
+    struct timespec time;
+
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
+}
+
+/* A client that goes away before its reply has come is not expected. */
+static void
+reply_later(struct server *server, int fd)
+{
+    if (server->last - server->first == WAITING_MAX) {
+        drop(server, fd);
+        return;
+    }
+
+    server->ring[server->last++ % WAITING_MAX] = (struct waiting){fd, now() + server->wait};
+}
+
+/* Send what is due; milliseconds until something else is, or -1. */
+static int
+reply_due(struct server *server)
+{
+    while (server->first != server->last) {
+        struct waiting waiting = server->ring[server->first % WAITING_MAX];
+        double left = waiting.due - now();
+
+        if (left > 0) {
+            return (int)(left * 1e3) + 1;
+        }
+
+        reply(server, waiting.fd, server->reply_len);
+        server->first++;
+    }
+
+    return -1;
+}
+
 static void
 answer(struct server *server, int fd)
 {
     ssize_t got = read(fd, requests, server->read_len);
 
-    if (got > 0) {
-        size_t len = count_requests(server, (size_t)got) * server->reply_len;
-
-        /* Keeping a part of a request, or of a reply that the socket did not take, is no limit. */
-        if (len == 0 || write(fd, server->replies, len) != (ssize_t)len) {
-            drop(server, fd);
-        }
+    if (got > 0 && server->ring != NULL) {
+        reply_later(server, fd);
+    } else if (got > 0) {
+        reply(server, fd, count_requests(server, (size_t)got) * server->reply_len);
     } else if (got == 0 || (errno != EAGAIN && errno != EINTR)) {
         drop(server, fd);
     }
@@ -316,7 +394,7 @@ serve(struct server *server)
     struct epoll_event events[EVENTS_MAX];
 
     for (;;) {
-        int count = epoll_wait(server->epoll_fd, events, EVENTS_MAX, -1);
+        int count = epoll_wait(server->epoll_fd, events, EVENTS_MAX, reply_due(server));
 
         if (count < 0 && errno != EINTR) {
             die("epoll_wait");
@@ -345,6 +423,7 @@ main(int argc, char **argv)
     signal(SIGPIPE, SIG_IGN);
     raise_descriptor_limit();
     build_replies(&server, &options);
+    prepare_waiting(&server, &options);
     server.listen_fd = listen_on(&options.address, options.shared);
     start_accepting(&server);
     serve(&server);

@@ -22,6 +22,8 @@ enum contract { BUFFER, CONTENT, LENGTH };
  * the next free one. */
 struct sets {
     uint32_t first_free;
+    struct sxe_span last; /* content that was made a string: clients repeat themselves */
+    int last_place;       /* of the string, in the registry */
     struct sxe__lua_callbacks set[];
 };
 
@@ -48,7 +50,7 @@ open_sets(lua_State *L)
     if (sets != NULL)
         return;
     made = lua_newuserdatauv(L, sizeof(*made) + number * sizeof(made->set[0]), 0);
-    made->first_free = 0;
+    *made = (struct sets){.last = {"", 0}};
     for (uint32_t i = 0; i < number; i++)
         made->set[i] = (struct sxe__lua_callbacks){.function[0] = (int)i + 1};
     lua_createtable(L, 0, 1);
@@ -56,6 +58,8 @@ open_sets(lua_State *L)
     lua_setfield(L, -2, "__gc");
     lua_setmetatable(L, -2);
     luaL_ref(L, LUA_REGISTRYINDEX);
+    lua_pushliteral(L, "");
+    made->last_place = luaL_ref(L, LUA_REGISTRYINDEX);
     sets = made;
 }
 
@@ -239,16 +243,20 @@ main_state(void)
     return sxe__lua_main(sxe__lua_current());
 }
 
+static bool
+has_callback(const struct sxe__lua_slot *slot, int which)
+{
+    return (slot->flags & SXE__LUA_CALLS) && sets->set[slot->owner].function[which] != LUA_REFNIL;
+}
+
 /* Push the function that a socket has for this; false: none, and nothing is pushed. */
 bool
 sxe__lua_callbacks_push(lua_State *L, const struct sxe__lua_slot *slot, int which)
 {
-    if (!(slot->flags & SXE__LUA_CALLS))
+    if (!has_callback(slot, which))
         return false;
-    if (lua_rawgeti(L, LUA_REGISTRYINDEX, sets->set[slot->owner].function[which]) != LUA_TNIL)
-        return true;
-    lua_pop(L, 1);
-    return false;
+    lua_rawgeti(L, LUA_REGISTRYINDEX, sets->set[slot->owner].function[which]);
+    return true;
 }
 
 void
@@ -274,37 +282,55 @@ static int
 read_content(lua_State *L)
 {
     SXE *s = lua_touserdata(L, 1);
+    struct sxe_span content = {SXE_BUF(s), (size_t)SXE_BUF_USED(s)};
 
     sxe__lua_callbacks_push(L, sxe__lua_slot_of(s), SXE__LUA_ON_READ);
     sxe__lua_push_socket(L, SXE__LUA_SOCKET, s);
-    lua_pushlstring(L, SXE_BUF(s), (size_t)SXE_BUF_USED(s));
+    sets->last.base = lua_pushlstring(L, content.base, content.length);
+    sets->last.length = content.length;
+    lua_pushvalue(L, -1);
+    lua_rawseti(L, LUA_REGISTRYINDEX, sets->last_place);
     lua_pushvalue(L, 2);
     lua_call(L, 3, 1);
     return 1;
 }
 
-/* The function is on top; what it returned, then. */
-static int
-call_read(lua_State *L, SXE *s, enum contract contract, int length)
+/* The string of the last time is good again. */
+static bool
+is_repeated(const SXE *s)
 {
-    if (contract == CONTENT) {
-        lua_pop(L, 1);
+    size_t length = (size_t)SXE_BUF_USED(s);
+
+    return length == sets->last.length && memcmp(SXE_BUF(s), sets->last.base, length) == 0;
+}
+
+/* Push the message handler, and above it what the callback returned; 0 or -EINVAL. */
+static int
+call_read(lua_State *L, SXE *s, const struct sxe__lua_slot *slot, int length)
+{
+    enum contract contract = (enum contract)sets->set[slot->owner].contract;
+    int top = lua_gettop(L);
+
+    lua_pushcfunction(L, sxe__lua_message_handler);
+    if (contract == CONTENT && !is_repeated(s)) {
         lua_pushcfunction(L, read_content);
         lua_pushlightuserdata(L, s);
-        lua_pushinteger(L, length);
-        return sxe__lua_pcall(L, 2, 1, "read callback");
+    } else {
+        sxe__lua_callbacks_push(L, slot, SXE__LUA_ON_READ);
+        sxe__lua_push_socket(L, SXE__LUA_SOCKET, s);
+        if (contract == CONTENT)
+            lua_rawgeti(L, LUA_REGISTRYINDEX, sets->last_place);
     }
-    sxe__lua_push_socket(L, SXE__LUA_SOCKET, s);
-    if (contract == BUFFER)
-        return sxe__lua_pcall(L, 1, 1, "read callback");
-    lua_pushinteger(L, length);
-    return sxe__lua_pcall(L, 2, 1, "read callback");
+    if (contract != BUFFER)
+        lua_pushinteger(L, length);
+    return sxe__lua_pcall_handled(L, lua_gettop(L) - top - 2, 1, "read callback");
 }
 
 /* What the callback returned is on top. */
 static void
-consume(lua_State *L, SXE *s, enum contract contract, const struct sxe__lua_slot *slot)
+consume(lua_State *L, SXE *s, const struct sxe__lua_slot *slot)
 {
+    enum contract contract = (enum contract)sets->set[slot->owner].contract;
     lua_Integer used = SXE_BUF_USED(s);
     lua_Integer taken = 0;
 
@@ -316,7 +342,6 @@ consume(lua_State *L, SXE *s, enum contract contract, const struct sxe__lua_slot
         taken = used;
     if (taken > 0)
         sxe_consume(s, (unsigned)(taken < used ? taken : used));
-    lua_pop(L, 1);
 }
 
 /* No more can come, and what is there was not enough. */
@@ -336,22 +361,23 @@ void
 sxe__lua_on_read(SXE *s, int length)
 {
     struct sxe__lua_slot *slot = sxe__lua_slot_of(s);
-    enum contract contract = (enum contract)sets->set[slot->owner].contract;
     lua_State *L = main_state();
+    int top = lua_gettop(L);
 
-    if (!sxe__lua_callbacks_push(L, slot, SXE__LUA_ON_READ)) {
+    if (!has_callback(slot, SXE__LUA_ON_READ)) {
         SXE_BUF_CLEAR(s);
         return;
     }
     slot->flags &= (uint8_t)~SXE__LUA_USED;
-    if (call_read(L, s, contract, length) < 0) {
+    if (call_read(L, s, slot, length) < 0) {
         SXE_BUF_CLEAR(s);
         sxe_close(s);
-        return;
+    } else {
+        consume(L, s, slot);
+        if (SXE_UNLIKELY(SXE_BUF_USED(s) > 0 && SXE_BUF_ROOM(s) == 0))
+            refuse_full(L, s, slot);
     }
-    consume(L, s, contract, slot);
-    if (SXE_UNLIKELY(SXE_BUF_USED(s) > 0 && SXE_BUF_ROOM(s) == 0))
-        refuse_full(L, s, slot);
+    lua_settop(L, top);
 }
 
 void

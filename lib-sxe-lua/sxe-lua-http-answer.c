@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: what handlers return becomes the reply. The usual, a short string, a number or nothing,
- * needs neither memory nor a protected call; what may raise an error is done in one, and what may
- * have to wait in a task of its own. Its error is then the handler's:
+ * What: what handlers return becomes the reply. The usual, a short string or table, a number or
+ * nothing, needs neither memory nor a protected call; what may raise an error is done in one, and
+ * what may have to wait in a task of its own. Its error is then the handler's:
  *
- *     handler ends ---- short string, number, nil -----------------> reply
- *        |   '--------- table, long string, status and body: finish -> reply
+ *     handler ends ---- short string or table, number, nil ----------> reply
+ *        |   '--------- what is long, status and body: finish -------> reply
  *        '-- error ---------------------------------------- '-- error
  *                           |
  *                     explain: log, on_error -----------------------> reply
@@ -19,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WHERE_SIZE = 256, STACK_ROOM = 8 };
+enum { WHERE_SIZE = 256, STACK_ROOM = 8, EXPLAINED_SIZE = 8192, ID_LINE_SIZE = 24 };
 
 /* ---- At once ---- */
 
@@ -88,9 +88,25 @@ answer_at_once(struct sxe__lua_exchange *exchange, lua_State *L)
             return false;
         reply_status(exchange, (unsigned)status);
         return true;
+    case LUA_TTABLE:
+        return exchange->reply == SXE__LUA_UNANSWERED && sxe__lua_http_try_json(L, exchange);
     default:
         return false;
     }
+}
+
+/* status, body: the status is set. False: it is something else, or none. */
+static bool
+take_status_at_once(struct sxe__lua_exchange *exchange, lua_State *L)
+{
+    lua_Integer status = lua_tointeger(L, -2);
+    int type = lua_type(L, -1);
+
+    if (exchange->reply == SXE__LUA_BEGUN || status < 200 || status > 599 ||
+        lua_type(L, -2) != LUA_TNUMBER || (type != LUA_TSTRING && type != LUA_TTABLE))
+        return false;
+    exchange->status = (uint16_t)status;
+    return true;
 }
 
 /* ---- In a task ---- */
@@ -114,7 +130,6 @@ static int
 finish(lua_State *L)
 {
     struct sxe__lua_exchange *exchange = lua_touserdata(L, 1);
-    const char *type = SXE__LUA_TEXT;
 
     exchange->is_finishing = true;
     if (!lua_toboolean(L, 2)) { /* nil, message: what it called failed */
@@ -124,16 +139,18 @@ finish(lua_State *L)
     if (lua_type(L, 2) == LUA_TNUMBER && exchange->reply == SXE__LUA_UNANSWERED)
         take_status(L, exchange);
     lua_settop(L, 2);
-    if (lua_istable(L, 2)) {
-        sxe__lua_json_encode(L);
-        type = SXE__LUA_JSON;
+    if (lua_istable(L, 2) && exchange->reply == SXE__LUA_UNANSWERED) {
+        sxe__lua_http_send_json(L, exchange);
+        return 0;
     }
+    if (lua_istable(L, 2))
+        sxe__lua_json_encode(L);
     if (lua_type(L, 2) != LUA_TSTRING)
         return luaL_error(L, "the handler returned a %s%s", luaL_typename(L, 2),
                           exchange->reply == SXE__LUA_BEGUN ? " behind parts of a body" : "");
     if (exchange->reply == SXE__LUA_BEGUN)
         return sxe__lua_http_write(L, exchange);
-    sxe__lua_http_send(L, exchange, 2, type);
+    sxe__lua_http_send(L, exchange, 2, SXE__LUA_TEXT);
     return 0;
 }
 
@@ -207,37 +224,58 @@ add_member(luaL_Buffer *buffer, const char *name, struct sxe_span text)
     sxe__lua_json_quote(buffer, text);
 }
 
+static struct sxe_span
+string_field(lua_State *L, const char *name)
+{
+    struct sxe_span text = {NULL, 0};
+
+    lua_getfield(L, 3, name);
+    text.base = lua_tolstring(L, -1, &text.length);
+    return text;
+}
+
+/* What a developer is told: the error's text, with the lines of the source. */
+static void
+reply_explained(lua_State *L, struct sxe__lua_exchange *exchange, const char *text)
+{
+    luaL_Buffer buffer;
+    char *room = luaL_buffinitsize(L, &buffer, EXPLAINED_SIZE);
+    size_t used = sxe_lua_explain(text, room, EXPLAINED_SIZE - ID_LINE_SIZE);
+
+    snprintf(room + used, ID_LINE_SIZE, "id: %016" PRIx64 "\n", exchange->id);
+    luaL_addsize(&buffer, strlen(room));
+    luaL_pushresult(&buffer);
+    sxe__lua_http_send(L, exchange, -1, SXE__LUA_TEXT);
+}
+
 /* {"error":"internal","id":"..."}; what a client did wrong is said in words. The error table is at
  * 3. */
 static void
 reply_error(lua_State *L, struct sxe__lua_exchange *exchange, unsigned status)
 {
-    bool is_ours = status >= 500;
+    struct sxe_span message = string_field(L, "message");
+    struct sxe_span trace = string_field(L, "traceback");
     bool is_dev = sxe__lua_config()->is_dev;
-    struct sxe_span message = {NULL, 0};
-    struct sxe_span trace = {NULL, 0};
     luaL_Buffer buffer;
     char id[24];
 
-    lua_getfield(L, 3, "message");
-    message.base = lua_tolstring(L, 4, &message.length);
-    lua_getfield(L, 3, "traceback");
-    trace.base = lua_tolstring(L, 5, &trace.length);
+    exchange->status = (uint16_t)status;
+    if (is_dev && trace.base != NULL) {
+        reply_explained(L, exchange, trace.base);
+        return;
+    }
     if (message.base == NULL || (status == 500 && !is_dev)) {
         message.base = status == 500 ? "internal" : sxe_http_reason(status);
         message.length = strlen(message.base);
     }
     luaL_buffinit(L, &buffer);
     add_member(&buffer, "{\"error\":", message);
-    if (is_ours) {
+    if (status >= 500) {
         snprintf(id, sizeof(id), "%016" PRIx64, exchange->id);
         add_member(&buffer, ",\"id\":", (struct sxe_span){id, strlen(id)});
     }
-    if (is_dev && trace.base != NULL)
-        add_member(&buffer, ",\"traceback\":", trace);
     luaL_addstring(&buffer, "}\n");
     luaL_pushresult(&buffer);
-    exchange->status = (uint16_t)status;
     sxe__lua_http_send(L, exchange, -1, SXE__LUA_JSON);
 }
 
@@ -412,6 +450,7 @@ sxe__lua_http_conclude(struct sxe__lua_exchange *exchange, lua_State *L, int sta
         conclude_error(exchange, L, status);
     else if (says_nothing(exchange, L, results))
         answer_nothing(exchange);
-    else if (results > 1 || !answer_at_once(exchange, L))
+    else if (results > 2 || (results == 2 && !take_status_at_once(exchange, L)) ||
+             !answer_at_once(exchange, L))
         conclude_results(exchange, L, results);
 }

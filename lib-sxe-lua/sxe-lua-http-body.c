@@ -158,7 +158,7 @@ default_max(const struct sxe_http_request *request)
         if (sxe__lua_http.servers[i].http == request->http)
             return sxe__lua_http.servers[i].body_max;
     }
-    return SXE__LUA_BODY_MAX;
+    return sxe__lua_http.body_max;
 }
 
 static void

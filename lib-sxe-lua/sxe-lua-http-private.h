@@ -112,6 +112,7 @@ struct sxe__lua_http {
     struct sxe_http_files *files; /* of res:file(); NULL: too late for them */
     struct sxe__lua_server servers[SXE__LUA_SERVERS];
     unsigned servers_number;
+    uint32_t body_max; /* of requests that are not of these */
     int64_t counters[SXE__LUA_HTTP_COUNTERS];
 };
 extern _Thread_local struct sxe__lua_http sxe__lua_http
@@ -162,6 +163,12 @@ void sxe__lua_http_conclude(struct sxe__lua_exchange *exchange, lua_State *L, in
 /* The whole reply, its body the string at index. May raise. */
 void sxe__lua_http_send(lua_State *L, struct sxe__lua_exchange *exchange, int index,
                         const char *type);
+
+/* The same with the value on top as JSON. */
+void sxe__lua_http_send_json(lua_State *L, struct sxe__lua_exchange *exchange);
+
+/* False, if that is not possible at once. */
+bool sxe__lua_http_try_json(lua_State *L, struct sxe__lua_exchange *exchange);
 
 /* The status that was set, or 200. */
 static inline unsigned
@@ -227,11 +234,17 @@ void sxe__lua_http_push_filtered(lua_State *L, const struct sxe__lua_answerer *a
 enum sxe_http_verdict sxe__lua_http_route(const struct sxe__lua_router *router,
                                           struct sxe_http_request *request);
 
-/* ---- JSON (sxe-lua-json.c) ---- */
+/* ---- JSON (sxe-lua-json.c, sxe-lua-json-encode.c) ---- */
 
-/* Replace the value on top by its JSON; raises without lua-cjson. decode: returns false, with an
- * error message on top, for what is no JSON. */
+/* Write the value on top as JSON into the room: its length, or -1, it has none or does not fit.
+ * Never raises, and needs no memory. */
+ssize_t sxe__lua_json_write(lua_State *L, char *room, size_t size);
+
+/* Replace the value on top by its JSON, of any length; raises why it has none. */
 void sxe__lua_json_encode(lua_State *L);
+
+/* Replace the text on top by its value; false, with an error message on top, for what is no JSON.
+ * Raises without lua-cjson. */
 bool sxe__lua_json_decode(lua_State *L);
 
 /* Add the text as a string of JSON; what is no UTF-8 is U+FFFD. */

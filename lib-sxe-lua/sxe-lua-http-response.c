@@ -7,6 +7,8 @@
 #include <errno.h>
 #include <string.h>
 
+enum { JSON_ROOM = 4096 };
+
 const char *
 sxe__lua_http_type(const struct sxe__lua_exchange *exchange, const char *type)
 {
@@ -63,6 +65,29 @@ sxe__lua_http_send(lua_State *L, struct sxe__lua_exchange *exchange, int index, 
     exchange->reply = SXE__LUA_ENDED;
 }
 
+bool
+sxe__lua_http_try_json(lua_State *L, struct sxe__lua_exchange *exchange)
+{
+    char body[JSON_ROOM];
+    ssize_t length = sxe__lua_json_write(L, body, sizeof(body));
+
+    if (length < 0)
+        return false;
+    exchange->reply = SXE__LUA_ENDED;
+    sxe_http_reply(exchange->response, sxe__lua_http_status(exchange),
+                   sxe__lua_http_type(exchange, SXE__LUA_JSON), body, (size_t)length);
+    return true;
+}
+
+void
+sxe__lua_http_send_json(lua_State *L, struct sxe__lua_exchange *exchange)
+{
+    if (sxe__lua_http_try_json(L, exchange))
+        return;
+    sxe__lua_json_encode(L);
+    sxe__lua_http_send(L, exchange, -1, SXE__LUA_JSON);
+}
+
 /* The status at an argument, if there is one. */
 static void
 take_status(lua_State *L, struct sxe__lua_exchange *exchange, int argument)
@@ -100,8 +125,7 @@ send_json(lua_State *L)
     check_unanswered(L, exchange);
     take_status(L, exchange, 3);
     lua_settop(L, 2);
-    sxe__lua_json_encode(L);
-    sxe__lua_http_send(L, exchange, 2, SXE__LUA_JSON);
+    sxe__lua_http_send_json(L, exchange);
     lua_pushboolean(L, true);
     return 1;
 }
@@ -184,16 +208,16 @@ get_field(lua_State *L, uint32_t index, uint32_t generation, const char *name)
     return 1;
 }
 
-/* One line more, its value on top, which is taken off. */
+/* One line more, its value at an index. */
 static void
-add_field(lua_State *L, struct sxe__lua_exchange *exchange, const char *name)
+add_field(lua_State *L, struct sxe__lua_exchange *exchange, const char *name, int index)
 {
     struct sxe_span value;
     int result;
 
-    if (!lua_isstring(L, -1))
-        luaL_error(L, "res.headers['%s'] cannot be a %s", name, luaL_typename(L, -1));
-    value.base = lua_tolstring(L, -1, &value.length);
+    value.base = lua_tolstring(L, index, &value.length);
+    if (value.base == NULL)
+        luaL_error(L, "res.headers['%s'] cannot be a %s", name, luaL_typename(L, index));
     result = sxe_http_add_field_span(exchange->response, name, value);
     if (result == -EINVAL)
         luaL_error(L,
@@ -202,7 +226,6 @@ add_field(lua_State *L, struct sxe__lua_exchange *exchange, const char *name)
                    name, value.base);
     if (result < 0)
         luaL_error(L, "the reply has too many header fields: res.headers['%s']", name);
-    lua_pop(L, 1);
 }
 
 /* nil takes a field away, a list makes several lines of it. */
@@ -214,11 +237,10 @@ set_field(lua_State *L, uint32_t index, uint32_t generation, const char *name)
     check_unanswered(L, exchange);
     sxe_http_remove_field(exchange->response, name);
     if (lua_istable(L, 3)) {
-        for (int i = 1; lua_geti(L, 3, i) != LUA_TNIL; i++)
-            add_field(L, exchange, name);
+        for (int i = 1; lua_geti(L, 3, i) != LUA_TNIL; lua_pop(L, 1), i++)
+            add_field(L, exchange, name, -1);
     } else if (!lua_isnil(L, 3)) {
-        lua_pushvalue(L, 3);
-        add_field(L, exchange, name);
+        add_field(L, exchange, name, 3);
     }
     return 1;
 }

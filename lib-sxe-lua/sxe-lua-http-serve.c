@@ -280,6 +280,29 @@ sxe__lua_init_http(lua_State *main)
     return result;
 }
 
+static void
+end_each(void (*end)(struct sxe_http *, void (*)(struct sxe_http *)))
+{
+    for (unsigned i = 0; i < HTTP->servers_number; i++) {
+        if (HTTP->servers[i].is_listening && !HTTP->servers[i].is_stopped)
+            end(HTTP->servers[i].http, on_stopped);
+    }
+}
+
+void
+sxe_lua_http_drain(struct sxe_lua *lua)
+{
+    SXE_UNUSED_PARAMETER(lua);
+    end_each(sxe_http_drain);
+}
+
+void
+sxe_lua_http_stop(struct sxe_lua *lua)
+{
+    SXE_UNUSED_PARAMETER(lua);
+    end_each(sxe_http_stop);
+}
+
 void
 sxe__lua_http_open_serve(lua_State *L)
 {

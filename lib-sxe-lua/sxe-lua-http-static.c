@@ -60,6 +60,8 @@ sxe__lua_http_res_file(lua_State *L)
 {
     struct sxe__lua_exchange *exchange = sxe__lua_http_argument(L, SXE__LUA_RESPONSE);
 
+    if (sxe__lua_config()->is_sandbox)
+        return luaL_error(L, "no files (res:file) in a sandbox");
     if (sxe__lua_http.files == NULL)
         return luaL_error(L, "res:file() cannot be planned any more: require \"sxe.http\" at the "
                              "script's top level");

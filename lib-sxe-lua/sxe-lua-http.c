@@ -271,6 +271,26 @@ sxe_lua_http_handle(struct sxe_http_request *request, struct sxe_http_response *
     return sxe_http_files_handle(request, response);
 }
 
+void
+sxe_lua_http_set_body_max(struct sxe_lua *lua, uint32_t bytes)
+{
+    SXE_UNUSED_PARAMETER(lua);
+    HTTP->body_max = bytes;
+}
+
+bool
+sxe_lua_http_has_handler(struct sxe_lua *lua)
+{
+    lua_State *L = sxe__lua_main(lua);
+    bool has_handler;
+
+    sxe__lua_push_script(L);
+    has_handler = lua_isfunction(L, -1) || lua_istable(L, -1) ||
+                  sxe__lua_http_router(L, -1) != NULL || sxe__lua_http_files(L, -1) != NULL;
+    lua_pop(L, 1);
+    return has_handler;
+}
+
 /* ---- The module ---- */
 
 /* What is not Lua's; it may be there already, if an error came in between. */
@@ -287,6 +307,8 @@ open_memory(void)
     if (exchanges == MAP_FAILED)
         return false;
     HTTP->exchanges = exchanges;
+    if (HTTP->body_max == 0)
+        HTTP->body_max = SXE__LUA_BODY_MAX;
     if (HTTP->files == NULL && sxe_loop() == NULL)
         HTTP->files = sxe_http_files_new(&config);
     return true;
@@ -317,6 +339,11 @@ static int
 open_module(lua_State *L)
 {
     luaL_requiref(L, "sxe.http", sxe__lua_open_http, 0);
+    if (sxe__lua_config()->is_sandbox) { /* it serves files, and sockets */
+        lua_getfield(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
+        lua_pushnil(L);
+        lua_setfield(L, -2, "sxe.http");
+    }
     return 0;
 }
 

@@ -39,10 +39,20 @@ extern "C" {
  * "sxe.http". 0, or -EINVAL after logging. */
 SXE_PUBLIC SXE_MUST_USE int sxe_lua_http_open(struct sxe_lua *lua);
 
+/* Bytes of a body that req:body() takes, unless told otherwise; after open. 1 MiB. */
+SXE_PUBLIC void sxe_lua_http_set_body_max(struct sxe_lua *lua, uint32_t bytes);
+
 /* With config.stream scripts read bodies as they come, req:chunks(); without it they come whole. It
  * has the response's user and on_done. */
 SXE_PUBLIC enum sxe_http_verdict sxe_lua_http_handle(struct sxe_http_request *request,
                                                      struct sxe_http_response *response);
+
+/* The script returned what can answer: a function, an http.router() or an http.static(). */
+SXE_PUBLIC bool sxe_lua_http_has_handler(struct sxe_lua *lua);
+
+/* sxe_http_drain and sxe_http_stop for the servers of http.serve. */
+SXE_PUBLIC void sxe_lua_http_drain(struct sxe_lua *lua);
+SXE_PUBLIC void sxe_lua_http_stop(struct sxe_lua *lua);
 
 #ifdef __cplusplus
 }

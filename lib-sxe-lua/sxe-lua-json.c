@@ -1,19 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * JSON through lua-cjson, an instance of our own, so that what scripts set in theirs changes
- * nothing here. Of its numbers, which are all floats, those that are whole become integers.
+ * require "sxe.json". Texts are decoded by lua-cjson, an instance of our own, so that what scripts
+ * set in theirs changes nothing here. Of its numbers, which are all floats, those that are whole
+ * become integers.
  */
 #include "sxe-lua-http-private.h"
 
 #include <math.h>
 #include <string.h>
 
-/* In the registry: functions of an instance of cjson. */
-static const char encode_key = 0;
-static const char decode_key = 0;
-
-static const char missing[] =
-    "JSON needs the module cjson, which is not here (Debian: apt install lua-cjson)";
+static const char decode_key = 0; /* in the registry: cjson's */
 
 static void
 load_cjson(lua_State *L)
@@ -21,32 +17,23 @@ load_cjson(lua_State *L)
     lua_getglobal(L, "require");
     lua_pushliteral(L, "cjson");
     if (lua_pcall(L, 1, 1, 0) != LUA_OK)
-        luaL_error(L, "%s", missing);
+        luaL_error(L, "decoding JSON needs the module cjson, which is not here (Debian: apt "
+                      "install lua-cjson)");
     lua_getfield(L, -1, "new");
     lua_call(L, 0, 1);
-    lua_getfield(L, -1, "encode");
-    lua_rawsetp(L, LUA_REGISTRYINDEX, &encode_key);
     lua_getfield(L, -1, "decode");
     lua_rawsetp(L, LUA_REGISTRYINDEX, &decode_key);
     lua_pop(L, 2);
 }
 
 static void
-push_function(lua_State *L, const char *key)
+push_decode(lua_State *L)
 {
-    if (lua_rawgetp(L, LUA_REGISTRYINDEX, key) != LUA_TNIL)
+    if (lua_rawgetp(L, LUA_REGISTRYINDEX, &decode_key) != LUA_TNIL)
         return;
     lua_pop(L, 1);
     load_cjson(L);
-    lua_rawgetp(L, LUA_REGISTRYINDEX, key);
-}
-
-void
-sxe__lua_json_encode(lua_State *L)
-{
-    push_function(L, &encode_key);
-    lua_insert(L, -2);
-    lua_call(L, 1, 1);
+    lua_rawgetp(L, LUA_REGISTRYINDEX, &decode_key);
 }
 
 /* A float that is an integer of Lua's without loss. */
@@ -93,7 +80,7 @@ make_integers(lua_State *L)
 bool
 sxe__lua_json_decode(lua_State *L)
 {
-    push_function(L, &decode_key);
+    push_decode(L);
     lua_insert(L, -2);
     if (lua_pcall(L, 1, 1, 0) != LUA_OK)
         return false;

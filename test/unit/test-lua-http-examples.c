@@ -4,6 +4,9 @@
  */
 #include "lua-site.h"
 
+#include <dirent.h>
+#include <stdlib.h>
+
 /* On a port of the system's choice. Those that return a handler get a server of C. */
 static struct sxe_http *
 run_example(const char *path, const char *argument)
@@ -123,6 +126,149 @@ START_TEST(sse)
 }
 END_TEST
 
+/* A directory of the test's own; it is removed with what is in it. */
+static char directory[] = "/tmp/sxe-lua-examples-XXXXXX";
+
+static void
+remove_directory(void)
+{
+    char command[100];
+
+    snprintf(command, sizeof(command), "rm -r %s", directory);
+    ck_assert_int_eq(system(command), 0);
+}
+
+/* The reply to a request for which threads work. */
+static const char *
+ask_slowly(const char *request)
+{
+    const char *reply;
+    int peer = client();
+
+    say(peer, request);
+    turn(2);
+    for (unsigned i = 0; i < 10000 && connections_in(SXE__HTTP_HANDLING) > 0; i++) {
+        usleep(100);
+        turn(1);
+    }
+    reply = hear(peer);
+    close(peer);
+    turn(3);
+    return reply;
+}
+
+START_TEST(read_sort)
+{
+    struct sxe_http *http;
+
+    ck_assert_ptr_nonnull(mkdtemp(directory));
+    http = run_example("examples/lua/read-sort.lua", directory);
+    EXPECT_IN(ask_slowly(ASK("GET /fruit", "", "")), "404 Not Found");
+    EXPECT_IN(ask_slowly(ASK("POST /fruit", "Content-Length: 11\r\n", "pear,apple,")), "204 No");
+    EXPECT_IN(ask_slowly(ASK("POST /fruit", "Content-Length: 3\r\n", "fig")), "204 No Content");
+    EXPECT_IN(ask_slowly(ASK("GET /fruit", "", "")), "\r\n\r\napple,fig,pear");
+    EXPECT_IN(ask_slowly(ASK("GET /.fruit", "", "")), "404 Not Found");
+    end_example(http);
+    remove_directory();
+}
+END_TEST
+
+START_TEST(counter)
+{
+    struct sxe_http *http = run_example("examples/lua/counter.lua", "");
+    char request[100];
+
+    EXPECT_TEXT("/a", "/a: 1\n");
+    EXPECT_TEXT("/b", "/b: 1\n");
+    EXPECT_TEXT("/a", "/a: 2\n");
+    for (int i = 0; i < 999; i++) {
+        snprintf(request, sizeof(request), ASK("GET /%d", "", ""), i);
+        ask(request);
+    }
+    EXPECT_TEXT("/a", "/a: 3\n");
+    EXPECT_TEXT("/b", "/b: 1\n");
+    end_example(http);
+}
+END_TEST
+
+START_TEST(rate_limit)
+{
+    struct sxe_http *http = run_example("examples/lua/rate-limit.lua", "");
+    const char *reply;
+    char wanted[20];
+
+    for (int i = 9; i >= 0; i--) {
+        snprintf(wanted, sizeof(wanted), "%d left\n", i);
+        EXPECT_TEXT("/", wanted);
+    }
+    reply = ask(ASK("GET /", "", ""));
+    EXPECT_IN(reply, "429 Too Many Requests\r\n");
+    EXPECT_IN(reply, "Retry-After: 10\r\n");
+    wait_ms(11000);
+    EXPECT_TEXT("/", "9 left\n");
+    wait_ms(11000);
+    end_example(http);
+}
+END_TEST
+
+/* Turn until there are so many in the directory. */
+static void
+wait_for_files(int number)
+{
+    int files = -1;
+
+    for (unsigned i = 0; i < 10000 && files != number; i++) {
+        struct dirent **names;
+
+        turn(1);
+        usleep(100);
+        files = scandir(directory, &names, NULL, NULL) - 2;
+        for (int n = 0; n < files + 2; n++)
+            free(names[n]);
+        free(names);
+    }
+    ck_assert_int_eq(files, number);
+}
+
+START_TEST(upload)
+{
+    struct sxe_http *http;
+    char path[100], got[20] = "";
+    FILE *file;
+    int peer;
+
+    ck_assert_ptr_nonnull(mkdtemp(directory));
+    http = run_example("examples/lua/upload.lua", directory);
+    peer = client();
+    say(peer, ASK("PUT /film", "Content-Length: 10\r\n", "01234"));
+    for (unsigned i = 0;
+         i < 10000 && strstr(ask(ASK("GET /film/progress", "", "")), "\"got\":5") == NULL; i++)
+        usleep(100);
+    EXPECT_IN(ask(ASK("GET /film/progress", "", "")), "\"size\":10");
+    say(peer, "56789");
+    turn(2);
+    for (unsigned i = 0; i < 10000 && connections_in(SXE__HTTP_HANDLING) > 0; i++) {
+        usleep(100);
+        turn(1);
+    }
+    EXPECT_IN(hear(peer), "201 Created");
+    close(peer);
+    EXPECT_IN(ask(ASK("GET /film/progress", "", "")), "404 Not Found");
+    snprintf(path, sizeof(path), "%s/film", directory);
+    file = fopen(path, "r");
+    ck_assert_uint_eq(fread(got, 1, sizeof(got), file), 10);
+    ck_assert_str_eq(got, "0123456789");
+    fclose(file);
+    peer = client();
+    say(peer, ASK("PUT /film", "Content-Length: 10\r\n", "01234"));
+    wait_for_files(2);
+    peer_reset(peer);
+    wait_for_files(1);
+    end_example(http);
+    remove_directory();
+}
+END_TEST
+
 static Suite *
 suite(void)
 {
@@ -134,6 +280,10 @@ suite(void)
     tcase_add_test(t, random_number);
     tcase_add_test(t, static_files);
     tcase_add_test(t, sse);
+    tcase_add_test(t, read_sort);
+    tcase_add_test(t, counter);
+    tcase_add_test(t, rate_limit);
+    tcase_add_test(t, upload);
     suite_add_tcase(s, t);
     return s;
 }

@@ -258,6 +258,27 @@ START_TEST(a_write_is_tried_again_when_there_was_no_room)
 }
 END_TEST
 
+/* Longer than what is copied, or than the room for a reply's JSON. */
+START_TEST(long_replies_have_their_status_and_type_too)
+{
+    static const char *const bodies[] = {
+        "return 201, ('x'):rep(20000)",     "return 201, {('x'):rep(5000)}",
+        "return 201, {('x'):rep(20000)}",   "res.status = 201 return {('x'):rep(5000)}",
+        "res:json({('x'):rep(5000)}, 201)", "res:json({('x'):rep(20000)}, 201)",
+    };
+    static const unsigned lengths[] = {20000, 5004, 20004, 5004, 5004, 20004};
+    char head[200];
+
+    snprintf(head, sizeof(head),
+             "HTTP/1.1 201 Created\r\nContent-Type: %s\r\nContent-Length: %u\r\n\r\n%s",
+             _i == 0 ? "text/plain; charset=utf-8" : "application/json", lengths[_i],
+             _i == 0 ? "xxx" : "[\"xxx");
+    serve_handler(bodies[_i]);
+    EXPECT_IN(ask(ASK("GET /", "", "")), head);
+    end_script();
+}
+END_TEST
+
 START_TEST(a_long_reply_that_cannot_be_sent_is_an_error)
 {
     serve_handler("for i = 1, 8 do res.headers['X' .. i] = ('x'):rep(1014) end "
@@ -350,6 +371,7 @@ suite(void)
     tcase_add_test(t, a_reply_that_cannot_end_is_reset);
     tcase_add_test(t, abort_resets_the_connection);
     tcase_add_test(t, a_write_is_tried_again_when_there_was_no_room);
+    tcase_add_loop_test(t, long_replies_have_their_status_and_type_too, 0, 6);
     tcase_add_test(t, a_long_reply_that_cannot_be_sent_is_an_error);
     tcase_add_test(t, a_long_reply_to_a_client_that_goes_is_given_back);
     suite_add_tcase(s, t);

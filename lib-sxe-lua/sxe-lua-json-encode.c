@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: values as JSON, byte for byte as lua-cjson 2.1.0 writes them, but into memory that the
+ * caller has: so a reply that is a table needs no string, and no protected call.
+ *
+ * Limits: two things are different. All digits of an integer are written, of which lua-cjson keeps
+ * 14: identifiers have more. And where a table's key is an integer above INT32_MAX, what lua-cjson
+ * makes of it is up to the order of the keys; here it is an object.
+ */
+#include "sxe-lua-http-private.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+enum { DEPTH_MAX = 1000, SPARSE_RATIO = 2, SPARSE_SAFE = 10, NUMBER_SIZE = 32, ROOM_SIZE = 4096 };
+
+#define WHOLE_MAX 1e14 /* whole numbers below have no exponent with 14 digits */
+
+struct writer {
+    lua_State *L;
+    char *at;
+    const char *end;
+    int depth;
+    int type;            /* what cannot be written, and */
+    const char *problem; /* why; NULL: it did not fit */
+};
+
+static const char too_deep[] = "excessive nesting";
+
+static bool write_value(struct writer *w);
+
+/* ---- Text ---- */
+
+static bool
+put(struct writer *w, const char *text, size_t length)
+{
+    if ((size_t)(w->end - w->at) < length)
+        return false;
+    memcpy(w->at, text, length);
+    w->at += length;
+    return true;
+}
+
+static bool
+put_char(struct writer *w, char c)
+{
+    if (w->at == w->end)
+        return false;
+    *w->at++ = c;
+    return true;
+}
+
+static bool
+refuse(struct writer *w, int index, const char *problem)
+{
+    w->type = lua_type(w->L, index);
+    w->problem = problem;
+    return false;
+}
+
+/* ---- Strings ---- */
+
+static bool
+is_special(unsigned char c)
+{
+    static const uint64_t special[4] = {0xffffffff | 1ull << '"' | 1ull << '/',
+                                        1ull << ('\\' - 64) | 1ull << (0x7f - 64), 0, 0};
+
+    return special[c >> 6] >> (c & 63) & 1;
+}
+
+static bool
+put_escape(struct writer *w, unsigned char c)
+{
+    static const char short_ones[] = "\bb\tt\nn\ff\rr\"\"\\\\//";
+    static const char digits[] = "0123456789abcdef";
+    char text[] = "\\u0000";
+
+    for (const char *at = short_ones; *at != '\0'; at += 2) {
+        if (*at == (char)c) {
+            text[1] = at[1];
+            return put(w, text, 2);
+        }
+    }
+    text[4] = digits[c >> 4];
+    text[5] = digits[c & 15];
+    return put(w, text, 6);
+}
+
+static bool
+write_string(struct writer *w, int index)
+{
+    size_t length;
+    const char *text = lua_tolstring(w->L, index, &length);
+    const char *end = text + length;
+
+    if ((size_t)(w->end - w->at) < length + 2)
+        return false;
+    *w->at++ = '"';
+    while (text < end) {
+        const char *plain = text;
+
+        while (text < end && !is_special((unsigned char)*text))
+            text++;
+        if (!put(w, plain, (size_t)(text - plain)))
+            return false;
+        if (text < end && !put_escape(w, (unsigned char)*text++))
+            return false;
+    }
+    return put_char(w, '"');
+}
+
+/* ---- Numbers ---- */
+
+static bool
+put_whole(struct writer *w, int64_t value)
+{
+    uint64_t left = value < 0 ? -(uint64_t)value : (uint64_t)value;
+    char text[NUMBER_SIZE];
+    char *end = text + NUMBER_SIZE;
+    char *at = end;
+
+    do
+        *--at = (char)('0' + left % 10);
+    while ((left /= 10) > 0);
+    if (value < 0)
+        *--at = '-';
+    return put(w, at, (size_t)(end - at));
+}
+
+static bool
+write_number(struct writer *w, int index)
+{
+    double value = lua_tonumber(w->L, index);
+    char text[NUMBER_SIZE];
+    char *end;
+    char *at;
+
+    if (!isfinite(value))
+        return refuse(w, index, "must not be NaN or Inf");
+    if (lua_isinteger(w->L, index))
+        return put_whole(w, lua_tointeger(w->L, index));
+    if (fabs(value) < WHOLE_MAX && value == (double)(int64_t)value &&
+        !(value == 0 && signbit(value)))
+        return put_whole(w, (int64_t)value);
+    end = text + snprintf(text, sizeof(text), "%.14g", value);
+    at = text + strspn(text, "-0123456789");
+    if (at < end && *at != 'e')
+        *at = '.'; /* whatever os.setlocale made of it */
+    return put(w, text, (size_t)(end - text));
+}
+
+/* ---- Tables ---- */
+
+/* The last index of the table on top if it is an array, 0 if it is not; negative: no array that can
+ * be written. */
+static int
+measure(struct writer *w)
+{
+    lua_State *L = w->L;
+    int last = 0;
+    int items = 0;
+
+    lua_pushnil(L);
+    for (; lua_next(L, -2) != 0; lua_pop(L, 1)) {
+        double key = lua_type(L, -2) == LUA_TNUMBER ? lua_tonumber(L, -2) : 0;
+
+        bool is_index = key >= 1 && key <= INT32_MAX && key == (int)key;
+
+        if (!is_index || ++items > w->end - w->at) { /* or it does not fit: no need to look on */
+            lua_pop(L, 2);
+            return is_index ? -1 : 0;
+        }
+        last = key > last ? (int)key : last;
+    }
+    if (last > SPARSE_SAFE && last > items * SPARSE_RATIO)
+        return refuse(w, -1, "excessively sparse array") - 1;
+    return last;
+}
+
+static bool
+write_array(struct writer *w, int last)
+{
+    for (int i = 1; i <= last; i++) {
+        lua_rawgeti(w->L, -1, i);
+        if (!put_char(w, i == 1 ? '[' : ',') || !write_value(w))
+            return false;
+        lua_pop(w->L, 1);
+    }
+    return put_char(w, ']');
+}
+
+static bool
+write_key(struct writer *w)
+{
+    int type = lua_type(w->L, -2);
+
+    if (type == LUA_TSTRING)
+        return write_string(w, -2) && put_char(w, ':');
+    if (type == LUA_TNUMBER)
+        return put_char(w, '"') && write_number(w, -2) && put(w, "\":", 2);
+    return refuse(w, -2, "table key must be a number or string");
+}
+
+static bool
+write_object(struct writer *w)
+{
+    char before = '{';
+
+    lua_pushnil(w->L);
+    for (; lua_next(w->L, -2) != 0; lua_pop(w->L, 1)) {
+        if (!put_char(w, before) || !write_key(w) || !write_value(w))
+            return false;
+        before = ',';
+    }
+    return before == '{' ? put(w, "{}", 2) : put_char(w, '}');
+}
+
+static bool
+write_table(struct writer *w)
+{
+    int last;
+
+    if (++w->depth > DEPTH_MAX || !lua_checkstack(w->L, 4))
+        return refuse(w, -1, too_deep);
+    last = measure(w);
+    if (last < 0 || !(last > 0 ? write_array(w, last) : write_object(w)))
+        return false;
+    w->depth--;
+    return true;
+}
+
+/* ---- Values ---- */
+
+/* The one on top. Where it fails, the stack is as it was left. */
+static bool
+write_value(struct writer *w)
+{
+    switch (lua_type(w->L, -1)) {
+    case LUA_TSTRING:
+        return write_string(w, -1);
+    case LUA_TNUMBER:
+        return write_number(w, -1);
+    case LUA_TBOOLEAN:
+        return lua_toboolean(w->L, -1) ? put(w, "true", 4) : put(w, "false", 5);
+    case LUA_TTABLE:
+        return write_table(w);
+    case LUA_TNIL:
+        return put(w, "null", 4);
+    default:
+        if (lua_islightuserdata(w->L, -1) && lua_touserdata(w->L, -1) == NULL)
+            return put(w, "null", 4);
+        return refuse(w, -1, "type not supported");
+    }
+}
+
+static bool
+write_at(struct writer *w, lua_State *L, char *room, size_t size)
+{
+    int top = lua_gettop(L);
+    bool is_written;
+
+    *w = (struct writer){.L = L, .at = room, .end = room + size};
+    is_written = write_value(w);
+    lua_settop(L, top);
+    return is_written;
+}
+
+ssize_t
+sxe__lua_json_write(lua_State *L, char *room, size_t size)
+{
+    struct writer w;
+
+    return write_at(&w, L, room, size) ? w.at - room : -1;
+}
+
+void
+sxe__lua_json_encode(lua_State *L)
+{
+    const int top = lua_gettop(L);
+    char first[ROOM_SIZE];
+    char *room = first;
+    size_t size = sizeof(first);
+    struct writer w;
+
+    while (!write_at(&w, L, room, size)) {
+        if (w.problem == too_deep)
+            luaL_error(L, "Cannot serialise, excessive nesting (%d)", w.depth);
+        if (w.problem != NULL)
+            luaL_error(L, "Cannot serialise %s: %s", lua_typename(L, w.type), w.problem);
+        lua_settop(L, top);
+        size *= 4;
+        room = lua_newuserdatauv(L, size, 0);
+        lua_pushvalue(L, top);
+    }
+    lua_pushlstring(L, room, (size_t)(w.at - room));
+    lua_replace(L, top);
+    lua_settop(L, top);
+}
