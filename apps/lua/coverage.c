@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: MIT */
+#include "coverage.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lines.h"
+
+/* Of a file; lines count from 1. */
+struct line {
+    uint64_t times;
+    bool can_run;
+};
+
+struct file {
+    char *path;
+    struct line *lines;
+    unsigned room;
+    struct file *next;
+};
+
+static struct {
+    const char *path; /* NULL: not counting */
+    struct file *files;
+    bool lacks_memory; /* it could not count all */
+} coverage;
+
+/* ---- Counting ---- */
+
+/* NULL: no memory. */
+static struct file *
+add_file(const char *path)
+{
+    struct file *file = calloc(1, sizeof(*file));
+
+    if (file == NULL)
+        return NULL;
+    file->path = strdup(path);
+    if (file->path == NULL) {
+        free(file);
+        return NULL;
+    }
+    file->next = coverage.files;
+    coverage.files = file;
+    return file;
+}
+
+static struct file *
+find_file(const char *path)
+{
+    struct file *file = coverage.files;
+
+    while (file != NULL && strcmp(file->path, path) != 0)
+        file = file->next;
+    return file != NULL ? file : add_file(path);
+}
+
+/* NULL: no memory. */
+static struct line *
+line_of(struct file *file, unsigned number)
+{
+    unsigned room = file->room > 0 ? file->room : 256;
+    struct line *lines;
+
+    if (number < file->room)
+        return &file->lines[number];
+    while (room <= number)
+        room *= 2;
+    lines = realloc(file->lines, room * sizeof(*lines));
+    if (lines == NULL)
+        return NULL;
+    memset(lines + file->room, 0, (room - file->room) * sizeof(*lines));
+    file->lines = lines;
+    file->room = room;
+    return &lines[number];
+}
+
+static void
+count(lua_State *L, lua_Debug *ar)
+{
+    struct file *file;
+    struct line *line;
+
+    lua_getinfo(L, "Sl", ar);
+    if (*ar->source != '@' || ar->currentline <= 0)
+        return;
+    file = find_file(ar->source + 1);
+    line = file == NULL ? NULL : line_of(file, (unsigned)ar->currentline);
+    if (line == NULL)
+        coverage.lacks_memory = true;
+    else
+        line->times++;
+}
+
+/* ---- Writing ---- */
+
+static void
+mark_line(void *user, unsigned number)
+{
+    struct line *line = line_of(user, number);
+
+    if (line == NULL)
+        coverage.lacks_memory = true;
+    else
+        line->can_run = true;
+}
+
+static void
+print_file(FILE *out, struct file *file)
+{
+    char path[PATH_MAX];
+    unsigned found = 0;
+    unsigned hit = 0;
+
+    if (realpath(file->path, path) == NULL || !lines_of_file(path, mark_line, file))
+        return;
+    fprintf(out, "TN:\nSF:%s\n", path);
+    for (unsigned i = 0; i < file->room; i++) {
+        if (!file->lines[i].can_run)
+            continue;
+        fprintf(out, "DA:%u,%llu\n", i, (unsigned long long)file->lines[i].times);
+        found++;
+        hit += file->lines[i].times > 0;
+    }
+    fprintf(out, "LF:%u\nLH:%u\nend_of_record\n", found, hit);
+}
+
+/* 0 or -errno. */
+static int
+append(const char *path, const char *text, size_t length)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    ssize_t written;
+    int error;
+
+    if (fd < 0)
+        return -errno;
+    written = write(fd, text, length);
+    error = written < 0 ? errno : ENOSPC;
+    close(fd);
+    return written == (ssize_t)length ? 0 : -error;
+}
+
+/* All at once, so that runs that end at the same time do not mix. 0 or -errno. */
+static int
+write_files(void)
+{
+    char *text = NULL;
+    size_t length;
+    FILE *out = open_memstream(&text, &length);
+    int result;
+
+    if (out == NULL)
+        return -ENOMEM;
+    for (struct file *file = coverage.files; file != NULL; file = file->next)
+        print_file(out, file);
+    result = fclose(out) != 0 || coverage.lacks_memory ? -ENOMEM : 0;
+    if (result == 0)
+        result = append(coverage.path, text, length);
+    free(text);
+    return result;
+}
+
+static void
+forget_files(void)
+{
+    while (coverage.files != NULL) {
+        struct file *file = coverage.files;
+
+        coverage.files = file->next;
+        free(file->lines);
+        free(file->path);
+        free(file);
+    }
+}
+
+int
+coverage_end(void)
+{
+    int result = coverage.path == NULL ? 0 : write_files();
+
+    if (result < 0)
+        fprintf(stderr, "sxe-lua: the coverage cannot be written to '%s' (--coverage): %s\n",
+                coverage.path, strerror(-result));
+    forget_files();
+    coverage.path = NULL;
+    coverage.lacks_memory = false;
+    return result < 0 ? -1 : 0;
+}
+
+static void
+end_at_exit(void)
+{
+    coverage_end();
+}
+
+void
+coverage_begin(lua_State *L, const char *path)
+{
+    static bool is_at_exit;
+    lua_State *main;
+
+    if (!is_at_exit)
+        atexit(end_at_exit);
+    is_at_exit = true;
+    coverage.path = path;
+    lua_rawgeti(L, LUA_REGISTRYINDEX, LUA_RIDX_MAINTHREAD);
+    main = lua_tothread(L, -1);
+    lua_pop(L, 1);
+    lua_sethook(main, count, LUA_MASKLINE, 0);
+    lua_sethook(L, count, LUA_MASKLINE, 0);
+}

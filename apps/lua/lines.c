@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: MIT */
+#include "lines.h"
+
+#include <lauxlib.h>
+#include <lua.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* Behind the signature, version, format and check data: the sizes of an instruction, an integer and
+ * a number, an integer, a number, the count of upvalues. */
+enum { HEADER_SIZE = 4 + 1 + 1 + 6 + 3 + 8 + 8 + 1 };
+
+enum { INSTRUCTION_SIZE = 4, NUMBER_SIZE = 8, UPVALUE_SIZE = 3, ELSEWHERE = -128 };
+
+/* The types of constants that have a value. */
+enum { INTEGER = 0x03, SHORT_STRING = 0x04, FLOAT = 0x13, LONG_STRING = 0x14 };
+
+struct reader {
+    const unsigned char *at;
+    void (*take)(void *user, unsigned line);
+    void *user;
+};
+
+/* 7 bits a byte, the last one marked. */
+static size_t
+read_size(struct reader *reader)
+{
+    size_t size = 0;
+    unsigned char byte;
+
+    do {
+        byte = *reader->at++;
+        size = size << 7 | (byte & 0x7f);
+    } while ((byte & 0x80) == 0);
+    return size;
+}
+
+static void
+skip_string(struct reader *reader)
+{
+    size_t size = read_size(reader);
+
+    reader->at += size > 0 ? size - 1 : 0;
+}
+
+static void
+skip_constants(struct reader *reader)
+{
+    for (size_t left = read_size(reader); left > 0; left--) {
+        unsigned char type = *reader->at++;
+
+        if (type == SHORT_STRING || type == LONG_STRING)
+            skip_string(reader);
+        else if (type == INTEGER || type == FLOAT)
+            reader->at += NUMBER_SIZE;
+    }
+}
+
+/* For each instruction, how many lines it is below the last one; some say it elsewhere, with their
+ * whole number. The first of a vararg function is none of the script's. */
+static void
+read_lines(struct reader *reader, unsigned line, bool is_vararg)
+{
+    size_t number = read_size(reader);
+    const signed char *steps = (const signed char *)reader->at;
+
+    reader->at += number;
+    read_size(reader);
+    for (size_t i = 0; i < number; i++) {
+        if (steps[i] == ELSEWHERE) {
+            read_size(reader);
+            line = (unsigned)read_size(reader);
+        } else {
+            line += (unsigned)steps[i];
+        }
+        if (i > 0 || !is_vararg)
+            reader->take(reader->user, line);
+    }
+}
+
+static void
+skip_names(struct reader *reader)
+{
+    for (size_t left = read_size(reader); left > 0; left--) {
+        skip_string(reader);
+        read_size(reader);
+        read_size(reader);
+    }
+    for (size_t left = read_size(reader); left > 0; left--)
+        skip_string(reader);
+}
+
+/* As deep as Lua's own compiler lets functions be. */
+static void
+read_function(struct reader *reader)
+{
+    unsigned line;
+    bool is_vararg;
+
+    skip_string(reader);
+    line = (unsigned)read_size(reader);
+    read_size(reader);
+    is_vararg = reader->at[1] != 0;
+    reader->at += 3;
+    reader->at += read_size(reader) * INSTRUCTION_SIZE;
+    skip_constants(reader);
+    reader->at += read_size(reader) * UPVALUE_SIZE;
+    for (size_t left = read_size(reader); left > 0; left--)
+        read_function(reader);
+    read_lines(reader, line, is_vararg);
+    skip_names(reader);
+}
+
+static int
+write_piece(lua_State *L, const void *piece, size_t size, void *out)
+{
+    (void)L;
+    return fwrite(piece, 1, size, out) < size;
+}
+
+static bool
+dump(const char *path, FILE *out)
+{
+    lua_State *L = luaL_newstate();
+    bool is_good = L != NULL && luaL_loadfilex(L, path, "t") == LUA_OK &&
+                   lua_dump(L, write_piece, out, 0) == 0;
+
+    if (L != NULL)
+        lua_close(L);
+    return is_good;
+}
+
+/* Free it; NULL: it cannot be compiled, or no memory. */
+static char *
+compile(const char *path)
+{
+    char *code = NULL;
+    size_t size;
+    FILE *out = open_memstream(&code, &size);
+    bool is_good;
+
+    if (out == NULL)
+        return NULL;
+    is_good = dump(path, out);
+    if (fclose(out) == 0 && is_good)
+        return code;
+    free(code);
+    return NULL;
+}
+
+bool
+lines_of_file(const char *path, void (*take)(void *user, unsigned line), void *user)
+{
+    char *code = compile(path);
+    struct reader reader = {.take = take, .user = user};
+
+    if (code == NULL)
+        return false;
+    reader.at = (const unsigned char *)code + HEADER_SIZE;
+    read_function(&reader);
+    free(code);
+    return true;
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: which lines of a script can be executed, those of functions that nobody ever called too.
+ *
+ * Shape: lua_getinfo tells the lines of a function that exists; one inside of a function that did
+ * not run does not. So they are read from what lua_dump writes, which has all functions:
+ *
+ *     header | function: its lines 1 ... n | constants | upvalues | functions in it | line numbers
+ *
+ * Limits: bytecode of Lua 5.4, of this machine.
+ */
+#ifndef LUA_LINES_H
+#define LUA_LINES_H
+
+#include <stdbool.h>
+
+/* Call take for each line, perhaps more than once. False: the file cannot be read or compiled now.
+ */
+bool lines_of_file(const char *path, void (*take)(void *user, unsigned line), void *user);
+
+#endif

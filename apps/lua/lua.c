@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: sxe-lua, which runs a script with the loop, or is a shell.
+ * Place: read it after sxe-lua.h; it is what a program that embeds a state looks like.
+ */
+#include "coverage.h"
+#include "options.h"
+
+#include <errno.h>
+#include <lauxlib.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "command-line.h"
+#include "sxe-lua-http.h"
+#include "sxe-lua-repl.h"
+#include "sxe-lua.h"
+#include "sxe.h"
+
+enum { SOCKETS = 64, TOLD_SIZE = 8192, PIECE = 65536, STDIN_MAX = 64 << 20, SIGNAL_STATUS = 128 };
+
+/* What callbacks without a context of their own look at. */
+static struct {
+    struct program_options options;
+    struct sxe_lua *lua;
+    char **argv;
+    bool has_failed; /* there was an error that nobody caught */
+    int signal;      /* that ended it; 0: none */
+} program;
+
+/* ---- Errors ---- */
+
+static void
+tell(const char *text)
+{
+    char told[TOLD_SIZE];
+
+    sxe_lua_explain(text, told, sizeof(told));
+    fputs(told, stderr);
+}
+
+/* on_error of the state. That of the script itself ends the program, unless there is a shell; which
+ * shows those of others as the log does. */
+static bool
+on_error(const char *where, const char *text)
+{
+    SXE_UNUSED_PARAMETER(where);
+    program.has_failed = true;
+    if (program.options.is_shell && sxe_loop() != NULL)
+        return false;
+    tell(text);
+    if (program.lua != NULL && sxe_loop() != NULL && sxe_lua_loaded(program.lua) == -EINVAL)
+        sxe_stop();
+    return true;
+}
+
+static int
+cannot_start(const char *what, int error)
+{
+    fprintf(stderr, "sxe-lua: cannot start%s: %s\n", what, strerror(error));
+    return EXIT_FAILURE;
+}
+
+/* ---- What to run ---- */
+
+/* arg[-1] and those before it are the program's, as Lua's own interpreter has them. */
+static int
+begin(lua_State *L)
+{
+    int before = (int)(program.options.argv - program.argv);
+
+    lua_getglobal(L, "arg");
+    for (int i = 1; i <= before; i++) {
+        lua_pushstring(L, program.options.argv[-i]);
+        lua_rawseti(L, -2, -i);
+    }
+    if (program.options.coverage != NULL)
+        coverage_begin(L, program.options.coverage);
+    return 0;
+}
+
+static int
+load_text(const char *name, const char *text, size_t length)
+{
+    return sxe_lua_load_text(program.lua, name, text, length);
+}
+
+/* Prepare what a script sees, in Lua's own terms. */
+static int
+prepare(void)
+{
+    static const luaL_Reg functions[] = {{"begin", begin}, {NULL, NULL}};
+    static const char text[] = "require 'sxe-lua'.begin()";
+    int result = sxe_lua_module(program.lua, "sxe-lua", functions);
+
+    return result < 0 ? result : load_text("=sxe-lua", text, sizeof(text) - 1);
+}
+
+/* All of standard input; free it. NULL: after saying why. */
+static char *
+read_input(size_t *length)
+{
+    char *text = NULL;
+    size_t got = 1;
+
+    for (*length = 0; got > 0; *length += got) {
+        char *more = *length < STDIN_MAX ? realloc(text, *length + PIECE) : NULL;
+
+        if (more == NULL) {
+            fprintf(stderr, "sxe-lua: standard input is too long for a script\n");
+            free(text);
+            return NULL;
+        }
+        text = more;
+        got = fread(text + *length, 1, PIECE, stdin);
+    }
+    if (!ferror(stdin))
+        return text;
+    fprintf(stderr, "sxe-lua: cannot read standard input: %s\n", strerror(errno));
+    free(text);
+    return NULL;
+}
+
+static int
+load_input(void)
+{
+    size_t length;
+    char *text = read_input(&length);
+    const char *from = text;
+    int result;
+
+    if (text == NULL)
+        return -EIO;
+    if (length > 0 && *text == '#') /* "#!/usr/bin/sxe-lua"; the line stays one, for messages */
+        from = memchr(text, '\n', length);
+    result = from == NULL ? 0 : load_text("=stdin", from, length - (size_t)(from - text));
+    free(text);
+    return result;
+}
+
+/* 0, or -errno after saying why. */
+static int
+load_all(void)
+{
+    const struct program_options *options = &program.options;
+    int result = prepare();
+
+    for (unsigned i = 0; i < options->chunks_number && result == 0; i++)
+        result = load_text("=(command line)", options->chunks[i], strlen(options->chunks[i]));
+    if (result < 0 || options->script == NULL)
+        return result;
+    if (strcmp(options->script, "-") == 0)
+        return load_input();
+    return sxe_lua_load(program.lua, options->script);
+}
+
+/* ---- The loop ---- */
+
+static void
+on_end_signal(struct sxe_signal *watch)
+{
+    program.signal = (int)(intptr_t)watch->user;
+    sxe_stop();
+}
+
+struct watches {
+    struct sxe_signal interrupt;
+    struct sxe_signal terminate;
+    struct sxe_signal hang_up;
+};
+
+static void
+watch(struct sxe_signal *watch, int number)
+{
+    watch->user = (void *)(intptr_t)number;
+    sxe_signal_start(watch, number, on_end_signal);
+}
+
+/* 0, or -errno after saying why. */
+static int
+start(void)
+{
+    int result = sxe_init();
+
+    if (result == 0)
+        result = sxe_lua_init(program.lua);
+    if (result < 0)
+        return result;
+    if (!program.options.is_shell)
+        return 0;
+    printf("sxe-lua %s, %s\nTab completes, Ctrl-C interrupts, Ctrl-D ends.\n", SXE_VERSION,
+           LUA_RELEASE);
+    result = sxe_lua_repl_start(program.lua, NULL, sxe_stop);
+    if (result < 0)
+        cannot_start(" the shell", -result);
+    return result;
+}
+
+/* Nothing is left to do, which may surprise. */
+static void
+tell_why_it_ends(void)
+{
+    if (sxe_lua_loaded(program.lua) == -EINPROGRESS) {
+        program.has_failed = true;
+        fprintf(stderr, "error: the script waits, but nothing is left that could wake it\n");
+    } else if (sxe_lua_http_has_handler(program.lua)) {
+        fprintf(stderr, "hint: the script returned what could answer requests; sxe-httpd --lua "
+                        "serves with it\n");
+    }
+}
+
+static void
+loop(void)
+{
+    struct watches watches = {.interrupt = {.user = NULL}};
+
+    if (!program.options.is_shell)
+        watch(&watches.interrupt, SIGINT);
+    watch(&watches.terminate, SIGTERM);
+    watch(&watches.hang_up, SIGHUP);
+    sxe_run();
+    sxe_signal_stop(&watches.interrupt);
+    sxe_signal_stop(&watches.terminate);
+    sxe_signal_stop(&watches.hang_up);
+    if (program.signal == 0 && !program.options.is_shell)
+        tell_why_it_ends();
+}
+
+/* ---- The program ---- */
+
+static int
+run(void)
+{
+    const struct program_options *options = &program.options;
+    struct sxe_lua_config config = {.memory_max = options->memory_max,
+                                    .cpu_ms = options->cpu_ms,
+                                    .is_loose = options->is_loose,
+                                    .argc = options->argc,
+                                    .argv = options->argv,
+                                    .on_error = on_error};
+    int result;
+
+    program.lua = sxe_lua_new(&config);
+    if (program.lua == NULL)
+        return cannot_start("", errno);
+    sxe_register(SOCKETS, 0);
+    result = options->is_shell ? sxe_lua_repl_plan(program.lua) : 0;
+    if (result == 0)
+        result = load_all();
+    if (result < 0 && !options->is_shell)
+        program.has_failed = true;
+    else if (start() < 0)
+        program.has_failed = true;
+    else
+        loop();
+    sxe_lua_repl_stop();
+    sxe_fini();
+    sxe_lua_delete(program.lua);
+    if (coverage_end() < 0)
+        program.has_failed = true;
+    if (program.signal != 0)
+        return SIGNAL_STATUS + program.signal;
+    return program.has_failed && !options->is_shell ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+/* Compile the scripts, and do no more. */
+static int
+check(void)
+{
+    int status = EXIT_SUCCESS;
+
+    for (int i = 0; i < program.options.argc; i++) {
+        lua_State *L = luaL_newstate();
+
+        if (L == NULL)
+            return cannot_start("", ENOMEM);
+        if (luaL_loadfilex(L, program.options.argv[i], "t") != LUA_OK) {
+            tell(lua_tostring(L, -1));
+            status = EXIT_FAILURE;
+        }
+        lua_close(L);
+    }
+    return status;
+}
+
+int
+main(int argc, char **argv)
+{
+    int status;
+
+    memset(&program, 0, sizeof(program));
+    program.argv = argv;
+    status = program_options_parse(&program.options, argc, argv);
+    if (status != COMMAND_LINE_GO_ON)
+        return status;
+    return program.options.is_check ? check() : run();
+}

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: MIT */
+#include "options.h"
+
+#include <lua.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "command-line.h"
+#include "sxe-util.h"
+
+#define GIB      (1024ul * 1024 * 1024)
+#define NO_LIMIT UINT32_MAX
+
+/* What parsing ends with at the script's name; no exit status. */
+#define AT_SCRIPT (-2)
+
+enum { CHECK = COMMAND_LINE_LONG, COVERAGE, MEMORY, CPU, LOOSE };
+
+static int take(void *settings, int val);
+
+static const struct command_option table[] = {
+    COMMAND_LINE_GROUP("What to run"),
+    {{"execute", required_argument, NULL, 'e'},
+     "CODE",
+     "run this, before the script; may be repeated"},
+    {{"interactive", no_argument, NULL, 'i'}, "", "a shell, once the script has been started"},
+    {{"check", no_argument, NULL, CHECK}, "", "only compile the scripts, and say what is wrong"},
+    {{"coverage", required_argument, NULL, COVERAGE},
+     "FILE",
+     "add which lines ran, as lcov reads it"},
+    COMMAND_LINE_GROUP("Limits"),
+    {{"memory", required_argument, NULL, MEMORY}, "SIZE", "of scripts (4g)"},
+    {{"cpu", required_argument, NULL, CPU},
+     "TIME",
+     "that a task may compute without a wait (no limit)"},
+    {{"loose", no_argument, NULL, LOOSE}, "", "globals may be made at any time"},
+    COMMAND_LINE_GROUP("About"),
+    {{"lua-version", no_argument, NULL, 'v'}, "", "print Lua's version, too, and exit"},
+    COMMAND_LINE_ABOUT,
+};
+
+static const struct command_line line = {
+    .program = "sxe-lua",
+    .words = "[SCRIPT [ARGUMENT...]]",
+    .summary =
+        "Runs a script of Lua with the loop: it may wait, serve and have tasks, and ends when "
+        "nothing is left to do.\nWithout a script on a terminal: a shell.",
+    .examples =
+        {
+            {"server.lua 8000", "runs server.lua; arg[1] is \"8000\""},
+            {"", "a shell: history, completion, servers go on while one types"},
+            {"-i server.lua", "the same, with the servers of a script"},
+        },
+    .closing = "Exit status: 0, 1 after an error, 2 for what cannot be understood.\n"
+               "SIGINT, SIGTERM: end all tasks, then end.",
+    .options = table,
+    .number = sizeof(table) / sizeof(table[0]),
+    .take = take,
+};
+
+static int
+wrong(const char *why)
+{
+    fprintf(stderr, "sxe-lua: %s. Try --help.\n", why);
+    return COMMAND_LINE_WRONG;
+}
+
+static int
+add_chunk(struct program_options *options)
+{
+    if (options->chunks_number == PROGRAM_CHUNKS_MAX)
+        return wrong("-e can be there 16 times at most");
+    options->chunks[options->chunks_number++] = optarg;
+    return COMMAND_LINE_GO_ON;
+}
+
+static int
+take_memory(struct program_options *options)
+{
+    return command_line_size(&line, "the memory (--memory)", 1024ul * 1024, 1024 * GIB,
+                             &options->memory_max)
+               ? COMMAND_LINE_GO_ON
+               : COMMAND_LINE_WRONG;
+}
+
+static int
+take_cpu(struct program_options *options)
+{
+    unsigned long ms = 0;
+    bool is_good = command_line_duration(&line, "the time (--cpu)", 10, NO_LIMIT, &ms);
+
+    options->cpu_ms = (uint32_t)ms;
+    return is_good ? COMMAND_LINE_GO_ON : COMMAND_LINE_WRONG;
+}
+
+static int
+take(void *settings, int val)
+{
+    struct program_options *options = settings;
+
+    switch (val) {
+    case COMMAND_LINE_WORD:
+        return AT_SCRIPT;
+    case 'e':
+        return add_chunk(options);
+    case 'i':
+        options->is_shell = true;
+        break;
+    case CHECK:
+        options->is_check = true;
+        break;
+    case COVERAGE:
+        options->coverage = optarg;
+        break;
+    case MEMORY:
+        return take_memory(options);
+    case CPU:
+        return take_cpu(options);
+    case LOOSE:
+        options->is_loose = true;
+        break;
+    default:
+        printf("%s %s, %s\n", line.program, SXE_VERSION, LUA_RELEASE);
+        return EXIT_SUCCESS;
+    }
+    return COMMAND_LINE_GO_ON;
+}
+
+/* Without a script: the shell, or what standard input says. */
+static void
+choose(struct program_options *options)
+{
+    if (options->script != NULL || options->chunks_number > 0 || options->is_shell)
+        return;
+    if (isatty(STDIN_FILENO))
+        options->is_shell = true;
+    else
+        options->script = "-";
+}
+
+int
+program_options_parse(struct program_options *options, int argc, char **argv)
+{
+    int status;
+    int script;
+
+    *options = (struct program_options){.memory_max = 4 * GIB, .cpu_ms = NO_LIMIT};
+    status = command_line_parse(&line, options, argc, argv);
+    if (status != COMMAND_LINE_GO_ON && status != AT_SCRIPT)
+        return status;
+    script = status == AT_SCRIPT ? optind - 1 : optind;
+    options->argc = script < argc ? argc - script : 1;
+    options->argv = script < argc ? argv + script : argv;
+    options->script = script < argc ? argv[script] : NULL;
+    if (options->is_check && options->script == NULL)
+        return wrong("--check needs a script");
+    if (!options->is_check)
+        choose(options);
+    if (options->is_shell && (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO)))
+        return wrong("-i needs a terminal");
+    return COMMAND_LINE_GO_ON;
+}

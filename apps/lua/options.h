@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: the command line of sxe-lua. One table says what there is; parsing and --help come from it.
+ * What stands behind the script's name is the script's.
+ */
+#ifndef LUA_OPTIONS_H
+#define LUA_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define PROGRAM_CHUNKS_MAX 16
+
+struct program_options {
+    const char *chunks[PROGRAM_CHUNKS_MAX]; /* of -e */
+    unsigned chunks_number;
+    const char *script; /* NULL: none; "-": standard input */
+    int argc;           /* from the script's name on; without one, argv[0] is the program's */
+    char **argv;
+    const char *coverage; /* a file; NULL: none */
+    size_t memory_max;
+    uint32_t cpu_ms;
+    bool is_shell; /* -i, or nothing else to do on a terminal */
+    bool is_check;
+    bool is_loose;
+};
+
+/* -1: go on with *options; otherwise all is said already, and this is the exit status (0 or 2). */
+int program_options_parse(struct program_options *options, int argc, char **argv);
+
+#endif

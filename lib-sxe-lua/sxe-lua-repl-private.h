@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: the line editor of the shell: libedit on the terminal, one character at a time as the loop
+ * brings them.
+ *
+ * Shape: EDITING the terminal hands over each key, and a line is shown; else it is as others left
+ * it, and a program that runs may read from it.
+ *
+ *     open -- ask --> EDITING -- read: a line or the end, or rest --> not -- ask --> ...  close
+ */
+#ifndef SXE_LUA_REPL_PRIVATE_H
+#define SXE_LUA_REPL_PRIVATE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "sxe-http-parse.h"
+
+/* Tab was pressed behind this text: what to insert there, and what to list if that is empty; both
+ * NULL: nothing is known. They are good until the next call. */
+struct sxe__lua_completion {
+    const char *insert;
+    const char *list;
+};
+typedef void (*sxe__lua_complete)(struct sxe_span text, struct sxe__lua_completion *completion);
+
+/* On descriptors 0 and 1. history is a path, "": none. 0, -ENOTTY, -ENOMEM. */
+int sxe__lua_editor_open(const char *history, sxe__lua_complete complete);
+void sxe__lua_editor_close(void); /* the history is saved, with a word if it cannot be */
+
+void sxe__lua_editor_ask(const char *prompt); /* borrowed; a new line begins */
+void sxe__lua_editor_rest(void);
+
+/* Descriptor 0 is readable. LINE: it is editing no more; the line is without its end, and good
+ * until the next ask. */
+enum sxe__lua_typed { SXE__LUA_TYPING, SXE__LUA_TYPED_LINE, SXE__LUA_TYPED_END };
+enum sxe__lua_typed sxe__lua_editor_read(struct sxe_span *line);
+
+/* Whole lines to descriptor 1 or 2, above the one that is edited. */
+void sxe__lua_editor_say(int fd, const char *text, size_t length);
+
+void sxe__lua_editor_resized(void);
+void sxe__lua_editor_again(void); /* another program had the terminal: take it again */
+
+#endif

@@ -1,0 +1,443 @@
+/* SPDX-License-Identifier: MIT */
+#include "sxe-lua-repl.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "sxe-lua-core-private.h"
+#include "sxe-lua-repl-private.h"
+
+enum { SOCKETS = 1000, EXPLAINED_SIZE = 8192, CLASS_SHIFT = 56 };
+
+#define PROMPT      "> "
+#define PROMPT_MORE ">> "
+
+/* The compiler runs in the root of the sources. */
+__asm__(".section .rodata\n"
+        "sxe__lua_repl:\n"
+        ".incbin \"lib-sxe-lua/sxe-lua-repl.lua\"\n"
+        "sxe__lua_repl_end:\n"
+        ".previous\n");
+extern const char sxe__lua_repl[] __attribute__((visibility("hidden")));
+extern const char sxe__lua_repl_end[] __attribute__((visibility("hidden")));
+
+/* What sxe-lua-repl.lua returns, in a table in the registry. */
+enum function { TAKE = 1, FORGET, SHOW, COMPLETE, FUNCTIONS };
+static const char functions_key = 0;
+
+static struct {
+    struct sxe_lua *lua; /* NULL: not started */
+    void (*on_end)(void);
+    uint64_t task; /* what was typed, as it runs; 0: editing */
+    volatile sig_atomic_t interrupts;
+    pthread_t thread;
+    struct sigaction interrupt_before;
+    struct sxe_signal resized;
+    struct sxe_signal continued;
+    struct ev_loop *loop;
+    ev_io input;
+    ev_async interrupted;
+} repl;
+
+static void
+say(const char *text)
+{
+    sxe__lua_editor_say(STDOUT_FILENO, text, strlen(text));
+}
+
+static void
+push_function(lua_State *L, enum function function)
+{
+    lua_rawgetp(L, LUA_REGISTRYINDEX, &functions_key);
+    lua_rawgeti(L, -1, function);
+    lua_remove(L, -2);
+}
+
+static void
+ask(const char *prompt)
+{
+    repl.task = 0;
+    repl.interrupts = 0;
+    sxe__lua_editor_ask(prompt);
+    ev_io_start(repl.loop, &repl.input);
+}
+
+/* ---- What came of it ---- */
+
+/* What was typed is interrupted at once; the second Ctrl-C raises in it at every instruction, so that
+ * no pcall keeps it alive, and interrupts what else may run, a server's task perhaps. */
+static void
+interrupt(lua_State *L, lua_Debug *ar)
+{
+    const bool is_typed = sxe__lua_user(sxe__lua_running(L)) == &repl;
+    const bool is_second = repl.interrupts > 1;
+
+    (void)ar;
+    if (!is_typed || !is_second)
+        lua_sethook(L, NULL, 0, 0);
+    if (is_typed || is_second)
+        luaL_error(L, "interrupted");
+}
+
+/* Arguments: what it returned. */
+static int
+show_values(lua_State *L)
+{
+    luaL_checkstack(L, 2, NULL);
+    push_function(L, SHOW);
+    lua_insert(L, 1);
+    lua_call(L, lua_gettop(L) - 1, 0);
+    return 0;
+}
+
+/* Argument: the error. */
+static int
+show_error(lua_State *L)
+{
+    char text[EXPLAINED_SIZE];
+
+    if (!lua_isstring(L, 1)) {
+        say("error: ");
+        return show_values(L);
+    }
+    sxe_lua_explain(lua_tostring(L, 1), text, sizeof(text));
+    say(text);
+    return 0;
+}
+
+static void
+show(lua_State *L, int status, int values)
+{
+    lua_State *main = repl.lua->main;
+
+    if (status == LUA_YIELD) {
+        say("cancelled\n");
+        return;
+    }
+    if (!lua_checkstack(main, values + 2)) {
+        say("not enough memory to show what it returned\n");
+        return;
+    }
+    lua_pushcfunction(main, status == LUA_OK ? show_values : show_error);
+    lua_xmove(L, main, values);
+    sxe__lua_pcall(main, values, 0, "shell");
+}
+
+static void
+on_task_end(lua_State *L, int status, int values, void *user)
+{
+    (void)user;
+    sxe__lua_current()->loading--;
+    if (lua_gethook(L) == interrupt)
+        lua_sethook(L, NULL, 0, 0);
+    if (repl.lua == NULL)
+        return;
+    show(L, status, values);
+    ask(PROMPT);
+}
+
+/* ---- A line ---- */
+
+/* Argument: the line. Returns the chunk that it ends, or true or nil. */
+static int
+take_line(lua_State *L)
+{
+    const struct sxe_span *line = lua_touserdata(L, 1);
+
+    push_function(L, TAKE);
+    lua_pushlstring(L, line->base, line->length);
+    lua_call(L, 1, 1);
+    return 1;
+}
+
+/* The chunk on the main stack. Globals may be made while it runs, as by a script that is loaded. */
+static void
+run(void)
+{
+    uint64_t task;
+
+    repl.lua->loading++;
+    repl.task = UINT64_MAX;
+    task = sxe__lua_start(repl.lua->main, 0, true, on_task_end, &repl);
+    if (repl.task == 0)
+        return;
+    repl.task = task;
+    if (task != 0)
+        return;
+    repl.lua->loading--;
+    say("no task is free, or there is no memory for one\n");
+    ask(PROMPT);
+}
+
+static void
+take(struct sxe_span line)
+{
+    lua_State *main = repl.lua->main;
+    bool is_more;
+
+    if (sxe__lua_prepare(repl.lua, take_line, &line, "shell") < 0) {
+        ask(PROMPT);
+        return;
+    }
+    if (lua_isfunction(main, -1)) {
+        run();
+        return;
+    }
+    is_more = lua_toboolean(main, -1);
+    lua_pop(main, 1);
+    ask(is_more ? PROMPT_MORE : PROMPT);
+}
+
+static void
+on_input(struct ev_loop *loop, ev_io *watcher, int events)
+{
+    struct sxe_span line;
+
+    (void)events;
+    switch (sxe__lua_editor_read(&line)) {
+    case SXE__LUA_TYPING:
+        return;
+    case SXE__LUA_TYPED_LINE:
+        ev_io_stop(loop, watcher);
+        take(line);
+        return;
+    case SXE__LUA_TYPED_END:
+        ev_io_stop(loop, watcher);
+        sxe__lua_editor_rest();
+        say("\n");
+        repl.on_end();
+        return;
+    }
+}
+
+/* ---- Ctrl-C ---- */
+
+static void
+on_interrupt(int number)
+{
+    lua_State *running = repl.lua->watch.running;
+
+    (void)number;
+    repl.interrupts++;
+    if (running != NULL)
+        lua_sethook(running, interrupt, LUA_MASKCOUNT | LUA_MASKRET, 1);
+    ev_async_send(repl.loop, &repl.interrupted);
+}
+
+/* Argument: NULL. */
+static int
+forget_lines(lua_State *L)
+{
+    push_function(L, FORGET);
+    lua_call(L, 0, 0);
+    return 0;
+}
+
+static void
+on_interrupted(struct ev_loop *loop, ev_async *watcher, int events)
+{
+    (void)loop;
+    (void)watcher;
+    (void)events;
+    if (repl.task != 0) {
+        sxe__lua_cancel(repl.task);
+        return;
+    }
+    if (repl.interrupts == 0) /* it was for what has ended */
+        return;
+    sxe__lua_protect(repl.lua, forget_lines, NULL, "shell");
+    sxe__lua_editor_rest();
+    say("\n");
+    ask(PROMPT);
+}
+
+/* ---- Others' output ---- */
+
+/* sxe_log_sink; the watchdog's thread logs, too. */
+static void
+on_log(void *user, int level, const char *line, size_t length)
+{
+    (void)user;
+    (void)level;
+    if (pthread_equal(pthread_self(), repl.thread))
+        sxe__lua_editor_say(STDERR_FILENO, line, length);
+    else
+        (void)!write(STDERR_FILENO, line, length);
+}
+
+static int
+l_say(lua_State *L)
+{
+    size_t length;
+    const char *text = luaL_checklstring(L, 1, &length);
+
+    sxe__lua_editor_say(STDOUT_FILENO, text, length);
+    return 0;
+}
+
+/* ---- Names ---- */
+
+static int
+l_methods_of(lua_State *L)
+{
+    uintptr_t bits = (uintptr_t)lua_touserdata(L, 1);
+
+    if (!lua_islightuserdata(L, 1))
+        return 0;
+    lua_rawgetp(L, LUA_REGISTRYINDEX, &sxe__lua_methods_key);
+    lua_rawgeti(L, -1, (lua_Integer)(bits >> CLASS_SHIFT));
+    return 1;
+}
+
+struct question {
+    struct sxe_span text;
+    struct sxe__lua_completion *completion;
+};
+
+/* The strings that it returns are kept in the table of functions. */
+static int
+ask_for_completion(lua_State *L)
+{
+    struct question *question = lua_touserdata(L, 1);
+
+    lua_rawgetp(L, LUA_REGISTRYINDEX, &functions_key);
+    lua_rawgeti(L, 2, COMPLETE);
+    lua_pushlstring(L, question->text.base, question->text.length);
+    lua_call(L, 1, 2);
+    lua_pushvalue(L, -2);
+    lua_rawseti(L, 2, FUNCTIONS);
+    lua_pushvalue(L, -1);
+    lua_rawseti(L, 2, FUNCTIONS + 1);
+    question->completion->insert = lua_tostring(L, -2);
+    question->completion->list = lua_tostring(L, -1);
+    return 0;
+}
+
+static void
+complete(struct sxe_span text, struct sxe__lua_completion *completion)
+{
+    struct question question = {text, completion};
+
+    sxe__lua_protect(repl.lua, ask_for_completion, &question, "completion");
+}
+
+/* ---- Starting and stopping ---- */
+
+static int
+plan(lua_State *L)
+{
+    lua_createtable(L, FUNCTIONS + 1, 0);
+    if (luaL_loadbufferx(L, sxe__lua_repl, (size_t)(sxe__lua_repl_end - sxe__lua_repl),
+                         "@lib-sxe-lua/sxe-lua-repl.lua", "t") != LUA_OK)
+        return lua_error(L);
+    lua_pushcfunction(L, l_say);
+    lua_pushcfunction(L, l_methods_of);
+    lua_newtable(L);
+#define NAME(name)         \
+    lua_pushboolean(L, 1); \
+    lua_setfield(L, -2, "sxe." #name);
+    SXE__LUA_MODULES(NAME)
+#undef NAME
+    lua_call(L, 3, FUNCTIONS - 1);
+    for (int function = FUNCTIONS - 1; function > 0; function--)
+        lua_rawseti(L, 2, function);
+    lua_rawsetp(L, LUA_REGISTRYINDEX, &functions_key);
+    return 0;
+}
+
+int
+sxe_lua_repl_plan(struct sxe_lua *lua)
+{
+    int result = sxe__lua_protect(lua, plan, NULL, "shell");
+
+    if (result < 0)
+        return result;
+    sxe_register(SOCKETS, 0);
+    return 0;
+}
+
+static bool
+is_planned(struct sxe_lua *lua)
+{
+    bool is = lua_rawgetp(lua->main, LUA_REGISTRYINDEX, &functions_key) == LUA_TTABLE;
+
+    lua_pop(lua->main, 1);
+    return is;
+}
+
+static void
+on_resized(struct sxe_signal *watch)
+{
+    (void)watch;
+    sxe__lua_editor_resized();
+}
+
+static void
+on_continued(struct sxe_signal *watch)
+{
+    (void)watch;
+    sxe__lua_editor_again();
+}
+
+static void
+start_watching(void)
+{
+    struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = SA_RESTART};
+
+    ev_io_init(&repl.input, on_input, STDIN_FILENO, EV_READ);
+    ev_async_init(&repl.interrupted, on_interrupted);
+    ev_async_start(repl.loop, &repl.interrupted);
+    sigaction(SIGINT, &action, &repl.interrupt_before);
+    sxe_signal_start(&repl.resized, SIGWINCH, on_resized);
+    sxe_signal_start(&repl.continued, SIGCONT, on_continued);
+}
+
+int
+sxe_lua_repl_start(struct sxe_lua *lua, const char *path, void (*on_end)(void))
+{
+    static bool is_at_exit;
+    char usual[PATH_MAX];
+    const char *home = getenv("HOME");
+    int result;
+
+    if (!is_planned(lua) || sxe_loop() == NULL)
+        return -EINVAL;
+    usual[0] = '\0';
+    if (home != NULL &&
+        (size_t)snprintf(usual, sizeof(usual), "%s/.sxe_lua_history", home) >= sizeof(usual))
+        usual[0] = '\0';
+    result = sxe__lua_editor_open(path != NULL ? path : usual, complete);
+    if (result < 0)
+        return result;
+    if (!is_at_exit)
+        atexit(sxe_lua_repl_stop);
+    is_at_exit = true;
+    repl.lua = lua;
+    repl.on_end = on_end;
+    repl.thread = pthread_self();
+    repl.loop = sxe_loop();
+    start_watching();
+    sxe_log_to_function(on_log, NULL);
+    ask(PROMPT);
+    return 0;
+}
+
+void
+sxe_lua_repl_stop(void)
+{
+    if (repl.lua == NULL)
+        return;
+    repl.lua = NULL;
+    sigaction(SIGINT, &repl.interrupt_before, NULL);
+    ev_io_stop(repl.loop, &repl.input);
+    ev_async_stop(repl.loop, &repl.interrupted);
+    sxe_signal_stop(&repl.resized);
+    sxe_signal_stop(&repl.continued);
+    sxe_log_to_fd(STDERR_FILENO);
+    sxe__lua_editor_close();
+}
