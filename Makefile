@@ -31,7 +31,7 @@ LUA_LIBS   := $(shell pkg-config --libs lua5.4 2>/dev/null || echo -llua5.4)
 
 modules := $(patsubst lib-%/module.mk,%,$(wildcard lib-*/module.mk))
 core    := sxe-http sxe sxe-pool sxe-buffer sxe-log
-apps    := httpd http
+apps    := httpd http lua
 include $(wildcard lib-*/module.mk)
 
 # $(call closure,sxe-pool): the library and everything below it, uppermost first.
@@ -114,7 +114,9 @@ $B/$(SONAME): $(core.obj) tools/libsxe.map
 # What they share is in apps/common. The load generator has scripts, and reads JSON.
 
 http.libs  := $(LUA_LIBS) -ljansson
-app_cflags = $(ALL_CFLAGS) -fPIE -Iapps/common $(call includes,$(core)) $(LUA_CFLAGS)
+httpd.libs := $B/libsxe-lua.a $B/libsxe.a $(LUA_LIBS) -ledit
+lua.libs   := $B/libsxe-lua.a $B/libsxe.a $(LUA_LIBS) -ledit
+app_cflags = $(ALL_CFLAGS) -fPIE -Iapps/common $(call includes,$(core) sxe-lua) $(LUA_CFLAGS)
 define app_rules
 $1.app.obj := $$(patsubst %.c,$B/obj/%.o,$$(wildcard apps/$1/*.c))
 $B/obj/apps/$1/%.o: apps/$1/%.c $B/flags | $B/include/sxe-log-2010.h
@@ -125,12 +127,15 @@ endef
 $(foreach a,common $(apps),$(eval $(call app_rules,$a)))
 # The page is inside the program: .incbin, of which the compiler's list of dependencies knows nothing.
 $B/obj/apps/http/output-html.o $B/obj/test/apps/http/output-html.o: apps/http/page.html
+$B/obj/lib-sxe-lua/sxe-lua-repl.o: lib-sxe-lua/sxe-lua-repl.lua
 define program_rule
 $B/sxe-$1: $$($1.app.obj) $$(common.app.obj) $B/libsxe.a
 	@$$(call say,LD,$$@)
 	$$Q$$(CC) $$(ALL_LDFLAGS) -o $$@ $$($1.app.obj) $$(common.app.obj) $B/libsxe.a $$($1.libs) $$(LIBEV) -lm
 endef
 $(foreach a,$(apps),$(eval $(call program_rule,$a)))
+
+$B/sxe-lua $B/sxe-httpd: $B/libsxe-lua.a
 
 programs := $(apps:%=$B/sxe-%)
 
@@ -166,9 +171,10 @@ $B/obj/test/%.o: test/%.c $B/flags | $B/include/sxe-log-2010.h
 $B/test/test-%: $B/obj/test/unit/test-%.o $(fake.obj) $(app.archives) $B/libsxe.a test/fake/wrapped
 	@mkdir -p $(@D)
 	@$(call say,LD,$@)
-	$Q$(CC) $(ALL_LDFLAGS) $(wraps) -o $@ $< $(peers) $(fake.obj) $(lua.archive) $(app.archives) $B/libsxe.a $(http.libs) -l:libev.a $(CHECK_LIBS) -lm
-lua.tests := $(filter $B/test/test-lua-%,$(unit.bin))
+	$Q$(CC) $(ALL_LDFLAGS) $(wraps) -o $@ $< $(peers) $(fake.obj) $(app.archives) $(lua.archive) $B/libsxe.a $(http.libs) $(lua.editor) -l:libev.a $(CHECK_LIBS) -lm
+lua.tests := $(filter $B/test/test-lua-% $B/test/test-httpd-%,$(unit.bin))
 $(lua.tests): lua.archive = $B/libsxe-lua.a
+$(lua.tests): lua.editor = -ledit
 $(lua.tests): $B/libsxe-lua.a
 $B/test/wire: $(wildcard test/wire/*.c) test/wire/wire.h $B/flags
 	@mkdir -p $(@D)
@@ -194,23 +200,29 @@ examples.bin := $(patsubst examples/%.c,$B/examples/%,$(wildcard examples/*.c))
 bench.bin    := $(patsubst bench/%.c,$B/bench/%,$(wildcard bench/*.c))
 fuzz.bin     := $(patsubst test/fuzz/fuzz-%.c,build/fuzz/fuzz-%,$(wildcard test/fuzz/fuzz-*.c))
 one_source = $(call say,CC,$<); mkdir -p $(@D); \
-             $(CC) $(ALL_CFLAGS) -fPIE $(call includes,$(core)) -MMD -MP $(ALL_LDFLAGS) -o $@ $< $(peers) $B/libsxe.a $(LIBEV) -lm
+             $(CC) $(ALL_CFLAGS) -fPIE $(call includes,$(core) sxe-lua) -MMD -MP $(ALL_LDFLAGS) -o $@ $< $(peers) $(lua.archive) $B/libsxe.a $(one.libs) $(LIBEV) -lm
 $B/examples/%: examples/%.c $B/libsxe.a $B/flags
 	@$(one_source)
 $B/bench/%: bench/%.c $B/libsxe.a $B/flags
 	@$(one_source)
+$B/bench/lua-twins: lua.archive = $B/libsxe-lua.a
+$B/bench/lua-twins: one.libs = $(LUA_LIBS)
+$B/bench/lua-twins: $B/libsxe-lua.a
 # Fuzzers see all sources at once, instrumented by clang's libFuzzer.
 build/fuzz/fuzz-%: test/fuzz/fuzz-%.c $(wildcard test/fuzz/*.h test/oracle/*.h) $(foreach m,$(core),$(wildcard lib-$m/*.[ch])) $B/include/sxe-log-2010.h
 	@$(call say,FUZZ,$@)
 	@mkdir -p $(@D)
 	$Qclang-14 -std=c11 -D_GNU_SOURCE -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
-	    $(call includes,$(core)) -Iapps/common $(apps:%=-Iapps/%) -Itest/fuzz -Itest/oracle -o $@ $< $(peers) $(foreach m,$(core),$(wildcard lib-$m/*.c)) \
-	    $(LUA_CFLAGS) $(filter-out %/http.c %/httpd.c,$(wildcard apps/*/*.c)) $(http.libs) -lev -lm
+	    $(call includes,$(core) sxe-lua) -Iapps/common $(apps:%=-Iapps/%) -Itest/fuzz -Itest/oracle -o $@ $< $(peers) $(foreach m,$(core),$(wildcard lib-$m/*.c)) \
+	    $(LUA_CFLAGS) $(filter-out %/http.c apps/httpd/% apps/lua/%,$(wildcard apps/*/*.c)) $(lua.fuzzed) $(http.libs) -lev -lm
+build/fuzz/fuzz-lua-pattern: lua.fuzzed = $(wildcard lib-sxe-lua/*.c) -ledit
 # The same, replaying the kept inputs, without clang: part of every flavour's tests.
 $B/test/replay-%: test/fuzz/fuzz-%.c test/fuzz/replay.c $(wildcard test/fuzz/*.h test/oracle/*.h) $(app.archives) $B/libsxe.a $B/flags
 	@$(call say,CC,$<)
 	@mkdir -p $(@D)
-	$Q$(CC) $(test_cflags) -Itest/fuzz $(ALL_LDFLAGS) -o $@ $< test/fuzz/replay.c $(peers) $(app.archives) $B/libsxe.a $(http.libs) $(LIBEV) -lm
+	$Q$(CC) $(test_cflags) -Itest/fuzz $(ALL_LDFLAGS) -o $@ $< test/fuzz/replay.c $(peers) $(app.archives) $(lua.archive) $B/libsxe.a $(http.libs) $(LIBEV) -lm
+$B/test/replay-lua-pattern: lua.archive = $B/libsxe-lua.a
+$B/test/replay-lua-pattern: $B/libsxe-lua.a
 replay.bin := $(patsubst test/fuzz/fuzz-%.c,$B/test/replay-%,$(wildcard test/fuzz/fuzz-*.c))
 
 # ---- What to type ----
@@ -278,21 +290,24 @@ fuzz-bin: $(fuzz.bin)
 
 completions := bash-completion/completions zsh/site-functions fish/vendor_completions.d
 headers := $(foreach m,$(core),$(filter-out %-private.h,$(wildcard lib-$m/*.h))) \
-           $(addprefix lib-sxe-lua/,sxe-lua.h sxe-lua-http.h sxe-lua-port.h)
+           $(addprefix lib-sxe-lua/,sxe-lua.h sxe-lua-http.h sxe-lua-port.h sxe-lua-repl.h sxe-lua-stats.h)
 pc_file  = sed 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@INCDIR@|$(INCDIR)|; s|@VERSION@|$(VERSION)|' tools/$1.pc.in \
            > $(DESTDIR)$(LIBDIR)/pkgconfig/$1.pc
 install: release ## install below PREFIX (/usr/local) in DESTDIR
 	@install -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(INCDIR) $(DESTDIR)$(MANDIR)/man1
-	@install -m 755 build/release/sxe-httpd build/release/sxe-http $(DESTDIR)$(BINDIR)
+	@install -m 755 build/release/sxe-httpd build/release/sxe-http build/release/sxe-lua $(DESTDIR)$(BINDIR)
 	@install -m 644 $(headers) build/release/include/sxe-log-2010.h $(DESTDIR)$(INCDIR)
 	@install -m 644 build/release/libsxe.a build/release/libsxe-lua.a $(DESTDIR)$(LIBDIR)
 	@install -m 755 build/release/$(SONAME) $(DESTDIR)$(LIBDIR)
 	@ln -sf $(SONAME) $(DESTDIR)$(LIBDIR)/libsxe.so
 	@$(call pc_file,sxe)
 	@$(call pc_file,sxe-lua)
-	@for m in http httpd; do install -m 644 docs/$$m.1 $(DESTDIR)$(MANDIR)/man1/sxe-$$m.1; done
+	@for m in http httpd lua; do install -m 644 docs/$$m.1 $(DESTDIR)$(MANDIR)/man1/sxe-$$m.1; done
+	@install -d $(DESTDIR)$(PREFIX)/share/sxe/library/sxe
+	@install -m 644 library/sxe.lua library/luacheckrc $(DESTDIR)$(PREFIX)/share/sxe/library
+	@install -m 644 library/sxe/*.lua $(DESTDIR)$(PREFIX)/share/sxe/library/sxe
 	@install -d $(completions:%=$(DESTDIR)$(PREFIX)/share/%)
-	@for m in http httpd; do \
+	@for m in http httpd lua; do \
 	    build/release/sxe-$$m --completion bash > $(DESTDIR)$(PREFIX)/share/$(word 1,$(completions))/sxe-$$m; \
 	    build/release/sxe-$$m --completion zsh > $(DESTDIR)$(PREFIX)/share/$(word 2,$(completions))/_sxe-$$m; \
 	    build/release/sxe-$$m --completion fish > $(DESTDIR)$(PREFIX)/share/$(word 3,$(completions))/sxe-$$m.fish; \
@@ -300,12 +315,13 @@ install: release ## install below PREFIX (/usr/local) in DESTDIR
 	@echo "installed in $(DESTDIR)$(PREFIX)"
 
 uninstall: ## remove what install put there
-	@rm -f $(DESTDIR)$(BINDIR)/sxe-httpd $(DESTDIR)$(BINDIR)/sxe-http
-	@rm -f $(foreach c,$(completions),$(foreach m,http httpd,$(addprefix $(DESTDIR)$(PREFIX)/share/$c/,sxe-$m _sxe-$m sxe-$m.fish)))
+	@rm -f $(DESTDIR)$(BINDIR)/sxe-httpd $(DESTDIR)$(BINDIR)/sxe-http $(DESTDIR)$(BINDIR)/sxe-lua
+	@rm -f $(foreach c,$(completions),$(foreach m,http httpd lua,$(addprefix $(DESTDIR)$(PREFIX)/share/$c/,sxe-$m _sxe-$m sxe-$m.fish)))
 	@rm -f $(DESTDIR)$(LIBDIR)/libsxe.a $(DESTDIR)$(LIBDIR)/$(SONAME) $(DESTDIR)$(LIBDIR)/libsxe.so $(DESTDIR)$(LIBDIR)/libsxe-lua.a
-	@rm -f $(DESTDIR)$(LIBDIR)/pkgconfig/sxe.pc $(DESTDIR)$(LIBDIR)/pkgconfig/sxe-lua.pc $(DESTDIR)$(MANDIR)/man1/sxe-http.1 $(DESTDIR)$(MANDIR)/man1/sxe-httpd.1
+	@rm -f $(DESTDIR)$(LIBDIR)/pkgconfig/sxe.pc $(DESTDIR)$(LIBDIR)/pkgconfig/sxe-lua.pc $(DESTDIR)$(MANDIR)/man1/sxe-http.1 $(DESTDIR)$(MANDIR)/man1/sxe-httpd.1 $(DESTDIR)$(MANDIR)/man1/sxe-lua.1
 	@for h in $(notdir $(headers)) sxe-log-2010.h; do rm -f $(DESTDIR)$(INCDIR)/$$h; done
-	@rmdir $(DESTDIR)$(INCDIR) 2>/dev/null || true
+	@rm -rf $(DESTDIR)$(PREFIX)/share/sxe/library
+	@rmdir $(DESTDIR)$(INCDIR) $(DESTDIR)$(PREFIX)/share/sxe 2>/dev/null || true
 
 print-flags: # for tools/lint.sh
 	@echo '$(ALL_CFLAGS) -DSXE_LOG_NO_2010'

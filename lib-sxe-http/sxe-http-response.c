@@ -232,7 +232,7 @@ sxe__http_has_room(const struct sxe__http_slot *slot, size_t own, size_t length)
 void
 sxe__http_decide_close(struct sxe__http_slot *slot)
 {
-    if (slot->request.http->stopping || (!slot->body_whole && !sxe__http_body_can_be_dropped(slot)))
+    if (slot->request.http->draining || (!slot->body_whole && !sxe__http_body_can_be_dropped(slot)))
         slot->close = true;
 }
 

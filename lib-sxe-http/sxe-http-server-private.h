@@ -168,7 +168,8 @@ struct sxe_http {
     SXE *listeners[SXE__HTTP_LISTENERS];
     unsigned listener_count;
     uint32_t unsent_max; /* bytes; a connection with more waits with its next request */
-    bool stopping;
+    bool draining;       /* replies are the last of their connections */
+    bool stopping;       /* and who has no request under way goes */
     void (*on_stopped)(struct sxe_http *http);
 };
 

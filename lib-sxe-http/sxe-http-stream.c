@@ -30,7 +30,7 @@ sxe_http_begin(struct sxe_http_response *response, uint64_t length)
         return -EINVAL;
     slot->is_chunked = is_open && slot->request.head.minor > 0;
     /* Who waits for 100 will not get it any more: what it sends next may be the body or not. */
-    if (slot->continue_due || slot->request.http->stopping ||
+    if (slot->continue_due || slot->request.http->draining ||
         (is_open && slot->request.head.minor == 0))
         slot->close = true;
     head = sxe__http_compose_head(slot, NULL, length);

@@ -117,6 +117,11 @@ SXE_PUBLIC unsigned short sxe_http_port(const struct sxe_http *http);
  * is sent; done (may be NULL) is called when none is left, perhaps in this call. */
 SXE_PUBLIC void sxe_http_stop(struct sxe_http *http, void (*done)(struct sxe_http *));
 
+/* Accept nothing more, and close each connection with its next reply: for a server that another one
+ * takes over from. Those that wait for a request are left to ask one last time, or to their
+ * timeouts; sxe_http_stop may follow. done is as there. */
+SXE_PUBLIC void sxe_http_drain(struct sxe_http *http, void (*done)(struct sxe_http *));
+
 /* Bytes of address space that the server has, printed like sxe_plan_print; out may be NULL. */
 SXE_PUBLIC size_t sxe_http_plan_print(const struct sxe_http *http, FILE *out);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * What: the state, as the files that make it see it: sxe-lua.c, -alloc, -watch, -coroutine,
- * -require, -strict, -call, -tie, -error, -handle. Others do with sxe-lua-private.h.
+ * -require, -strict, -sandbox*, -call, -tie, -error, -handle. Others do with sxe-lua-private.h.
  */
 #ifndef SXE_LUA_CORE_PRIVATE_H
 #define SXE_LUA_CORE_PRIVATE_H
@@ -98,6 +98,9 @@ void sxe__lua_watch_stop(struct sxe_lua *lua);
  * now_ns the monotonic time. */
 void sxe__lua_watch_look(struct sxe_lua *lua, uint64_t cpu_ns, uint64_t now_ns);
 
+/* For a function of C that takes long: raises what the watchdog demands. */
+void sxe__lua_watch_poll(lua_State *L);
+
 /* Another coroutine of the same task runs from now on: it inherits what is demanded. */
 void sxe__lua_watch_switch(struct sxe_lua *lua, lua_State *running);
 
@@ -122,6 +125,7 @@ struct sxe_lua {
     struct sxe__lua_watch watch;
     struct sxe__lua_level *level;
     unsigned loading; /* scripts whose top level has not ended: they may make globals */
+    bool has_failed;  /* one of them did */
     struct sxe__lua_call *calls;
     uintptr_t calls_made;
     const struct sxe__lua_class_spec *classes[SXE__LUA_CLASSES];
@@ -137,6 +141,7 @@ void sxe__lua_open_coroutine(lua_State *L);
 void sxe__lua_open_require(lua_State *L);
 void sxe__lua_open_strict(lua_State *L);
 void sxe__lua_open_port(lua_State *L);
+void sxe__lua_open_sandbox(lua_State *L); /* behind all that makes globals */
 
 /* ---- Errors (sxe-lua-error.c) ---- */
 

@@ -11,7 +11,7 @@
 
 #include "sxe-lua-port.h"
 
-enum { ID_SIZE = 17, STACK_ROOM = 20 };
+enum { ID_SIZE = 17, STACK_ROOM = 20, LINES_MAX = 200 };
 
 /* In the registry: the value that last left a coroutine as an error, and its traceback. */
 static const char raised_key = 0;
@@ -121,9 +121,13 @@ static void
 log_lines(const struct report *report, const char *text)
 {
     size_t length = strcspn(text, "\n");
+    bool (*on_error)(const char *, const char *) = sxe__lua_config()->on_error;
 
+    if (on_error != NULL && on_error(report->where, text))
+        return;
     SXE_ERROR("%s %s: %.*s", report->id, report->where, (int)length, text);
-    for (text += length; *text == '\n'; text += length) {
+    text += length;
+    for (unsigned lines = 1; *text == '\n' && lines < LINES_MAX; lines++, text += length) {
         text++;
         length = strcspn(text, "\n");
         SXE_ERROR("%s   %s%.*s", report->id, *text == '\t' ? "  " : "",
@@ -165,6 +169,9 @@ sxe__lua_log_error(lua_State *from, const char *where)
 {
     static _Thread_local struct report report;
     lua_State *L = sxe__lua_current()->main;
+    struct sxe__lua_watched watched;
+    uint64_t spent_ns = 0;
+    int status;
 
     snprintf(report.id, sizeof(report.id), "%016" PRIx64, sxe_lua_get_port()->random());
     report.where = where;
@@ -177,7 +184,10 @@ sxe__lua_log_error(lua_State *from, const char *where)
     lua_pushcfunction(L, log_report);
     lua_insert(L, -2);
     lua_pushlightuserdata(L, &report);
-    if (lua_pcall(L, 2, 0, 0) != LUA_OK) {
+    sxe__lua_watch_enter(&watched, L, &spent_ns); /* an error may have metamethods */
+    status = lua_pcall(L, 2, 0, 0);
+    sxe__lua_watch_leave(&watched);
+    if (status != LUA_OK) {
         log_lines(&report, lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : "an error");
         lua_pop(L, 1);
     }
@@ -209,26 +219,35 @@ sxe__lua_fail_errno(lua_State *L, int error, const char *what)
 /* ---- Protected calls ---- */
 
 int
-sxe__lua_pcall(lua_State *L, int arguments, int results, const char *where)
+sxe__lua_pcall_handled(lua_State *L, int arguments, int results, const char *where)
 {
     struct sxe__lua_watched watched;
     uint64_t spent_ns = 0;
     unsigned mark = sxe_log_trace_mark();
-    int handler = lua_gettop(L) - arguments;
     int status;
 
-    lua_pushcfunction(L, sxe__lua_message_handler);
-    lua_insert(L, handler);
     sxe__lua_watch_enter(&watched, L, &spent_ns);
-    status = lua_pcall(L, arguments, results, handler);
+    status = lua_pcall(L, arguments, results, lua_gettop(L) - arguments - 1);
     sxe__lua_watch_leave(&watched);
     sxe_log_trace_release(mark);
-    lua_remove(L, handler);
-    if (status == LUA_OK)
+    if (SXE_LIKELY(status == LUA_OK))
         return 0;
     sxe__lua_log_error(L, where);
     lua_pop(L, 1);
     return -EINVAL;
+}
+
+int
+sxe__lua_pcall(lua_State *L, int arguments, int results, const char *where)
+{
+    int handler = lua_gettop(L) - arguments;
+    int result;
+
+    lua_pushcfunction(L, sxe__lua_message_handler);
+    lua_insert(L, handler);
+    result = sxe__lua_pcall_handled(L, arguments, results, where);
+    lua_remove(L, handler);
+    return result;
 }
 
 int

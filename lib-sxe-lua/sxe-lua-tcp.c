@@ -373,15 +373,11 @@ go_on_resolved(lua_State *L, int status, lua_KContext context)
     return connect_next(L, EADDRNOTAVAIL);
 }
 
-/* tcp.connect(host, port, {timeout =, from =}) */
 static int
-l_connect(lua_State *L)
+begin_to_connect(lua_State *L)
 {
-    const char *host = luaL_checkstring(L, HOST);
+    const char *host = lua_tostring(L, HOST);
 
-    sxe__lua_check_port(L, PORT);
-    lua_settop(L, OPTIONS);
-    timeout_of(L, OPTIONS);
     sxe__lua_sockets_open(L);
     lua_pushinteger(L, (lua_Integer)sxe__lua_deadline(L, OPTIONS));
     if (!sxe__lua_is_ip(host))
@@ -389,6 +385,40 @@ l_connect(lua_State *L)
     lua_pushvalue(L, HOST);
     lua_pushinteger(L, 0);
     return connect_next(L, EINVAL);
+}
+
+/* Before sxe_init: the task waits for it here. */
+static _Thread_local struct sxe__lua_line early;
+
+static int
+wake_early(lua_State *L)
+{
+    SXE_UNUSED_PARAMETER(L);
+    sxe__lua_wake_all(&early);
+    return 0;
+}
+
+static int
+go_on_early(lua_State *L, int status, lua_KContext context)
+{
+    SXE_UNUSED_PARAMETER(status);
+    SXE_UNUSED_PARAMETER(context);
+    return sxe__lua_woken(L) == SXE__LUA_EVENT ? begin_to_connect(L) : sxe__lua_fail_woken(L);
+}
+
+/* tcp.connect(host, port, {timeout =, from =}) */
+static int
+l_connect(lua_State *L)
+{
+    luaL_checkstring(L, HOST);
+    sxe__lua_check_port(L, PORT);
+    lua_settop(L, OPTIONS);
+    timeout_of(L, OPTIONS);
+    if (sxe_loop() != NULL)
+        return begin_to_connect(L);
+    lua_pushcfunction(L, wake_early);
+    sxe__lua_queue(L);
+    return sxe__lua_park_in(L, &early, 0, go_on_early, 0);
 }
 
 int

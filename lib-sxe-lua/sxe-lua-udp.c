@@ -326,13 +326,30 @@ open_socket(lua_State *L, const char *ip, uint16_t port)
     return sxe__lua_fail_errno(L, -result, "udp.open");
 }
 
+static int
+open_now(lua_State *L)
+{
+    return open_socket(L, lua_tostring(L, 1), sxe__lua_check_port(L, 2));
+}
+
+static int
+loop_turns(lua_State *L, int status, lua_KContext context)
+{
+    SXE_UNUSED_PARAMETER(status);
+    SXE_UNUSED_PARAMETER(context);
+    return sxe__lua_woken(L) == SXE__LUA_CANCELLED ? sxe__lua_fail_woken(L) : open_now(L);
+}
+
 /* udp.open(ip, port) */
 static int
 l_open(lua_State *L)
 {
-    const char *ip = sxe__lua_check_ip(L, 1);
-
-    return open_socket(L, ip, sxe__lua_check_port(L, 2));
+    sxe__lua_check_ip(L, 1);
+    sxe__lua_check_port(L, 2);
+    /* A script's top level may come before sxe_init: then this goes on with the first turn. */
+    if (sxe_loop() == NULL)
+        return sxe__lua_park(L, 1, NULL, NULL, loop_turns, 0);
+    return open_now(L);
 }
 
 /* The task of udp.serve ended. */

@@ -84,30 +84,44 @@ make_way(lua_State *L, struct sxe__lua_watch *watch)
     sxe__lua_make_way(L);
 }
 
+static void
+raise_exceeded(lua_State *L, lua_Debug *ar)
+{
+    push_place(L, ar);
+    luaL_error(L, "%s: handler exceeded %d ms of CPU", lua_tostring(L, -1),
+               (int)sxe__lua_config()->cpu_ms);
+}
+
 static void interrupt(lua_State *L, lua_Debug *ar);
 
 /* Called by the signal handler, too. */
 static void
 set_hook(struct sxe__lua_watch *watch, lua_State *L)
 {
-    /* A function of C that returns need not be disturbed again once there was an error. */
-    const int mask =
-        LOAD(watch->demand) == SXE__LUA_END ? LUA_MASKCOUNT : LUA_MASKCOUNT | LUA_MASKRET;
+    /* A function of C that returns need not be disturbed again once there was an error, but in a
+     * sandbox: it may be called by one that does not return. */
+    const bool is_last = LOAD(watch->demand) == SXE__LUA_END && !sxe__lua_config()->is_sandbox;
+    const int mask = is_last ? LUA_MASKCOUNT : LUA_MASKCOUNT | LUA_MASKRET;
 
     if (lua_gethook(L) != interrupt)
         watch->replaced =
             (struct sxe__lua_hook){L, lua_gethook(L), lua_gethookmask(L), lua_gethookcount(L)};
-    lua_sethook(L, interrupt, mask, 1);
+    /* Where each line is hooked, Lua may be just counting: it does not see that it counts to 1 now,
+     * and passes it. */
+    lua_sethook(L, interrupt, mask | (watch->replaced.mask & LUA_MASKLINE), 1);
 }
 
-/* The script's hook comes back, unless another coroutine was hooked since. */
+/* The script's hook comes back, unless another coroutine was hooked since: then that of the main
+ * state, which new coroutines have. */
 static void
 clear_hook(const struct sxe__lua_hook *replaced, lua_State *L)
 {
+    lua_State *main = sxe__lua_current()->main;
+
     if (replaced->L == L)
         lua_sethook(L, replaced->function, replaced->mask, replaced->count);
     else
-        lua_sethook(L, NULL, 0, 0);
+        lua_sethook(L, lua_gethook(main), lua_gethookmask(main), lua_gethookcount(main));
 }
 
 static void
@@ -116,23 +130,38 @@ interrupt(lua_State *L, lua_Debug *ar)
     struct sxe_lua *lua = sxe__lua_current();
     struct sxe__lua_watch *watch = &lua->watch;
     enum sxe__lua_demand demand = demand_of(watch);
+    const bool is_line = ar->event == LUA_HOOKLINE;
+    const bool can_leave = is_line || ar->event == LUA_HOOKCOUNT;
 
     clear_hook(&watch->replaced, L);
+    if (is_line && lua_gethook(L) != NULL)
+        lua_gethook(L)(L, ar);
     if (demand == SXE__LUA_NO_DEMAND)
         return;
     log_if_blocked(L, ar, LOAD(watch->asked_ns));
     STORE(watch->asked_ns, sxe_time_ns());
-    if (demand == SXE__LUA_END || (demand == SXE__LUA_MAKE_WAY && ar->event != LUA_HOOKCOUNT))
+    if (demand == SXE__LUA_END || (demand == SXE__LUA_MAKE_WAY && !can_leave))
         set_hook(watch, L);
     else
         STORE(watch->demand, SXE__LUA_NO_DEMAND);
-    if (demand >= SXE__LUA_RAISE) {
-        push_place(L, ar);
-        luaL_error(L, "%s: handler exceeded %d ms of CPU", lua_tostring(L, -1),
-                   (int)lua->config.cpu_ms);
-    }
-    if (demand == SXE__LUA_MAKE_WAY && ar->event == LUA_HOOKCOUNT)
+    if (demand >= SXE__LUA_RAISE)
+        raise_exceeded(L, ar);
+    if (demand == SXE__LUA_MAKE_WAY && can_leave)
         make_way(L, watch);
+}
+
+void
+sxe__lua_watch_poll(lua_State *L)
+{
+    struct sxe__lua_watch *watch = &sxe__lua_current()->watch;
+    const enum sxe__lua_demand demand = demand_of(watch);
+    lua_Debug ar;
+
+    if (SXE_LIKELY(demand < SXE__LUA_RAISE) || !lua_getstack(L, 0, &ar))
+        return;
+    if (demand == SXE__LUA_RAISE)
+        STORE(watch->demand, SXE__LUA_NO_DEMAND);
+    raise_exceeded(L, &ar);
 }
 
 static void

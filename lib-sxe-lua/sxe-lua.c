@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "sxe-lua-core-private.h"
+#include "sxe-lua-sandbox-private.h"
 
 struct sxe_log_control sxe__lua_log = SXE_LOG_CONTROL_INIT("sxe-lua");
 
@@ -39,13 +40,13 @@ static void
 fill_in(struct sxe_lua_config *config)
 {
     if (config->memory_max == 0)
-        config->memory_max = (size_t)256 << 20;
+        config->memory_max = config->is_sandbox ? SXE__LUA_SANDBOX_MEMORY : (size_t)256 << 20;
     if (config->tasks == 0)
         config->tasks = 16384;
     if (config->ready_max == 0)
         config->ready_max = 256;
     if (config->cpu_ms == 0)
-        config->cpu_ms = 1000;
+        config->cpu_ms = config->is_sandbox ? SXE__LUA_SANDBOX_CPU_MS : 1000;
     if (config->slice_ms == 0)
         config->slice_ms = 10;
 }
@@ -113,6 +114,8 @@ open_state(lua_State *L)
     sxe__lua_open_port(L);
     open_arguments(L, config);
     open_compat(L);
+    if (config->is_sandbox)
+        sxe__lua_open_sandbox(L);
     if (!config->is_loose)
         sxe__lua_open_strict(L);
     return 0;
@@ -224,6 +227,7 @@ script_ended(lua_State *L, int status, int results, void *user)
     lua_State *main = current->main;
 
     current->loading--;
+    current->has_failed |= status != LUA_OK;
     if (status == LUA_OK && results > 0 && lua_checkstack(main, 2)) {
         lua_settop(L, lua_gettop(L) - results + 1);
         results = 0;
@@ -275,6 +279,14 @@ sxe_lua_load_text(struct sxe_lua *lua, const char *name, const char *text, size_
                             .length = length};
 
     return load_script(lua, &script);
+}
+
+int
+sxe_lua_loaded(const struct sxe_lua *lua)
+{
+    if (lua->has_failed)
+        return -EINVAL;
+    return lua->loading > 0 ? -EINPROGRESS : 0;
 }
 
 void

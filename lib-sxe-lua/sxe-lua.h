@@ -24,6 +24,11 @@
  * objects of C are handles in Lua, index and generation in a light userdata: nothing to collect,
  * and one that is kept too long is refused, never someone else's.
  *
+ * Sandbox: scripts see a list of functions: of the standard library without files, processes, debug,
+ * bytecode and modules of C; of ours sxe.task, timer, json, log, stats, and their request and its
+ * reply, but res:file. Not http.serve, tcp, udp, file, spawn, pool: nothing that opens something or
+ * has memory of C. Nothing they call keeps the loop for more than 100 ms of CPU. See docs/lua.md.
+ *
  * Limits: LUA_VERSION_NUM 504. Not yet here: Redis, HTTP client, workers, realms, TLS; their module
  * names are refused with a message that says so.
  *
@@ -61,16 +66,20 @@ struct luaL_Reg;
 
 /* All zero is a good one. */
 struct sxe_lua_config {
-    size_t memory_max;  /* bytes of the state; 0: 256 MiB */
+    size_t memory_max;  /* bytes of the state; 0: 256 MiB or, in a sandbox, 32 */
     uint32_t tasks;     /* that may exist at once; 0: 16384 */
     uint32_t ready_max; /* tasks resumed in one turn of the loop; 0: 256 */
-    uint32_t cpu_ms;    /* of computing without a wait, then the task ends; 0: 1000 */
+    uint32_t cpu_ms;    /* of computing without a wait, then the task ends; 0: 1000 or 50 */
     uint32_t slice_ms;  /* of computing, then the task makes way for others; 0: 10 */
     bool is_dev;        /* tracebacks in replies */
     bool is_bare;       /* no globals of 2010 and 2011, only require "sxe..." */
     bool is_loose;      /* globals that the script's top level did not make may be used */
+    bool is_sandbox;    /* scripts that are not trusted, see above; the smaller defaults */
     int argc;           /* the script's: arg[0] is its path */
     char **argv;
+
+    /* Gets each error before the log does, its text with the traceback; true: all is said. NULL. */
+    bool (*on_error)(const char *where, const char *text);
 };
 
 /* Before sxe_init: plans its tasks. NULL with errno: EINVAL a second one in this thread, ENOMEM,
@@ -83,6 +92,15 @@ SXE_PUBLIC SXE_MUST_USE struct sxe_lua *sxe_lua_new(const struct sxe_lua_config 
 SXE_PUBLIC int sxe_lua_load(struct sxe_lua *lua, const char *path);
 SXE_PUBLIC int sxe_lua_load_text(struct sxe_lua *lua, const char *name, const char *text,
                                  size_t length);
+
+/* How far scripts are: 0 the top level of each has ended, -EINPROGRESS one waits, -EINVAL one
+ * failed, perhaps after sxe_lua_load returned, which was logged. */
+SXE_PUBLIC int sxe_lua_loaded(const struct sxe_lua *lua);
+
+/* What a person is told of an error whose text this is: error, place with the lines around it, a
+ * hint if there is one, traceback. Reads the file that the text names, if that is Lua's. Bytes
+ * written, always with a NUL, which is not counted; what does not fit is cut. */
+SXE_PUBLIC size_t sxe_lua_explain(const char *text, char *room, size_t size);
 
 /* After sxe_init: run what scripts queued with sxe_register, in order. 0; -EINVAL after logging
  * what failed; -EAGAIN, in a child of fork(2), no thread for the watchdog. */

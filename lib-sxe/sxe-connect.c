@@ -160,32 +160,55 @@ bind_path(SXE *s, const struct sockaddr_storage *at, socklen_t length)
 }
 
 static int
-open_at(SXE *s, const SXE *before)
+address_of(const SXE *s, struct sockaddr_storage *at, socklen_t *length)
 {
-    struct sockaddr_storage at = {0};
-    socklen_t length = 0;
-    int one = 1;
-    int result;
+    if (!(s->flags & SXE__ADDRESS))
+        return sxe__address_parse_path(at, length, s->u.path);
+    memcpy(at, s->u.address, sizeof(s->u.address));
+    *length = sxe__address_length(at);
+    return 0;
+}
 
-    if (before->flags & SXE__ADDRESS) {
-        memcpy(&at, before->u.address, sizeof(before->u.address));
-        length = sxe__address_length(&at);
-        result = 0;
-    } else {
-        result = sxe__address_parse_path(&at, &length, before->u.path);
-    }
-    if (result == 0)
-        result = sxe__socket_open(s, at.ss_family);
+static int
+bind_anew(SXE *s, const struct sockaddr_storage *at, socklen_t length)
+{
+    int one = 1;
+    int result = sxe__socket_open(s, at->ss_family);
+
     if (result < 0 || s->kind == SXE__UNIX)
-        return result < 0 ? result : bind_path(s, &at, length);
+        return result < 0 ? result : bind_path(s, at, length);
     if (setsockopt(s->fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) < 0)
         return -errno;
-    return bind_to(s, &at, length);
+    return bind_to(s, at, length);
+}
+
+static int
+listen_at(SXE *s, const struct sockaddr_storage *at, socklen_t length)
+{
+    const struct sxe_listeners *kept = s->kind == SXE__UDP ? NULL : CONTEXT->config.listeners;
+    const struct sockaddr *address = (const struct sockaddr *)at;
+    int result = 0;
+    bool is_found;
+
+    if (kept != NULL)
+        s->fd = kept->find(address, length);
+    is_found = s->fd >= 0;
+    if (!is_found)
+        result = bind_anew(s, at, length);
+    if (result == 0 && s->kind != SXE__UDP && listen(s->fd, (int)CONTEXT->config.backlog) < 0)
+        result = -errno;
+    if (result == 0)
+        result = sxe__watch(s, SXE__LISTENER);
+    if (result == 0 && kept != NULL && !is_found)
+        kept->keep(address, length, s->fd);
+    return result;
 }
 
 SXE_RETURN
 sxe_listen(SXE *this)
 {
+    struct sockaddr_storage at = {0};
+    socklen_t length = 0;
     SXE before;
     int result;
 
@@ -193,11 +216,9 @@ sxe_listen(SXE *this)
         return -EINVAL;
     before = *this;
     sxe__open(this);
-    result = open_at(this, &before);
-    if (result == 0 && this->kind != SXE__UDP && listen(this->fd, (int)CONTEXT->config.backlog) < 0)
-        result = -errno;
+    result = address_of(&before, &at, &length);
     if (result == 0)
-        result = sxe__watch(this, SXE__LISTENER);
+        result = listen_at(this, &at, length);
     if (result < 0)
         return undo(this, &before, result, "listen");
     sxe__move(this, SXE_STATE_LISTENING);
@@ -317,6 +338,19 @@ sxe__acceptable(SXE *listener)
             become(listener, fd);
         else if (fd >= 0)
             welcome(listener, fd);
+    }
+}
+
+void
+sxe_stop_listening(void)
+{
+    SXE_POOL_WALKER walker;
+    unsigned id;
+
+    sxe_pool_walker_construct(&walker, CONTEXT->sockets, SXE_STATE_LISTENING);
+    while ((id = sxe_pool_walker_step(&walker)) != SXE_POOL_NO_INDEX) {
+        if (sxe__socket(id)->kind != SXE__UDP)
+            sxe_close(sxe__socket(id));
     }
 }
 

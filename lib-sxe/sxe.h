@@ -100,6 +100,17 @@ enum sxe_state {
 
 /* ---- The plan ---- */
 
+/* Sockets that listen longer than this process: its parent holds them, and hands them to the next
+ * one, so that no connection is refused in between. Not for udp. */
+struct sxe_listeners {
+    /* A socket that is bound there, listens, does not block and is close-on-exec: it becomes the
+     * caller's. -1: there is none, and sxe_listen opens one. */
+    int (*find)(const struct sockaddr *address, socklen_t length);
+    /* This one was opened; borrowed. The address is the one that was asked for, perhaps of port 0.
+     */
+    void (*keep)(const struct sockaddr *address, socklen_t length, int fd);
+};
+
 /* What one loop gets. Start from SXE_CONFIG_DEFAULT; 0 means the default in each field. */
 struct sxe_config {
     struct ev_loop *loop;  /* default: ev_default_loop(EVFLAG_AUTO) */
@@ -115,10 +126,11 @@ struct sxe_config {
                                         they arrive: a slow sender ends. Counted from the start
                                         of the loop's turn in which it came into the state */
     bool reap_idle; /* no free socket: close the longest IDLE one for the newcomer */
+    const struct sxe_listeners *listeners; /* borrowed; NULL: none */
 };
-#define SXE_CONFIG_DEFAULT                 \
-    {                                      \
-        NULL, 0, 0, 0, 0, 0, 0, {0}, false \
+#define SXE_CONFIG_DEFAULT                       \
+    {                                            \
+        NULL, 0, 0, 0, 0, 0, 0, {0}, false, NULL \
     }
 
 /* Before sxe_init, any number of times: sockets this part of the program wants (listeners too), and
@@ -173,6 +185,10 @@ SXE_PUBLIC SXE *sxe_new_udp(SXE *from, const char *ip, unsigned short port, SXE_
  * dead unix socket file is replaced, a living one is -EADDRINUSE. 0 or -errno, then it is still
  * NEW. */
 SXE_PUBLIC SXE_RETURN sxe_listen(SXE *this_);
+
+/* Close all sockets that accept connections: another process does from now on. Those of HTTP
+ * servers are theirs: sxe_http_stop or sxe_http_drain comes first. */
+SXE_PUBLIC void sxe_stop_listening(void);
 
 /* Accept one connection and become it: connected is called with the same SXE. */
 SXE_PUBLIC SXE_RETURN sxe_listen_oneshot(SXE *this_);

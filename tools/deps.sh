@@ -30,6 +30,8 @@ int main(void) { return ev_version_major() != 4; }' -lev
 int main(void) { return LUA_VERSION_NUM != 504; }' $lua_flags
     need libjansson-dev compiles '#include <jansson.h>
 int main(void) { json_decref(json_object()); return 0; }' -ljansson
+    need libedit-dev compiles '#include <histedit.h>
+int main(void) { history_end(history_init()); return 0; }' -ledit
 }
 
 # The parsers that ours is compared with; of llhttp the package has the sources.
@@ -46,6 +48,7 @@ int main(void) { return ev_version_major() != 4; }' -l:libev.a -lm
     need check compiles '#include <check.h>
 int main(void) { srunner_free(srunner_create(suite_create("x"))); return 0; }' \
         $(pkg-config --libs check 2>/dev/null || echo -lcheck -lm -lrt -lpthread -lsubunit)
+    need lua-cjson compiles 'int main(void) { return 0; }' -l:liblua5.4-cjson.so.0 $lua_flags
     need pkg-config command -v pkg-config
     need lcov command -v lcov
     need g++ command -v g++
@@ -58,6 +61,7 @@ probe_lint() {
     need clang-format-14 command -v clang-format-14
     need binutils command -v nm
     need mandoc command -v mandoc
+    need lua-check command -v luacheck
 }
 
 probe_fuzz() {

@@ -58,7 +58,7 @@ doc_programs() {
     done
 }
 undocumented_options() {
-    for program in http httpd; do
+    for program in http httpd lua; do
         build/release/sxe-$program --help | grep -oE -- '--[a-z-]+' | sort -u | while read -r option; do
             mandoc -T ascii docs/$program.1 | sed "s/.$(printf '\b')//g" | grep -q -- "$option" || echo "docs/$program.1 lacks $option"
         done
@@ -123,5 +123,10 @@ done
 check "the man pages name every option" empty undocumented_options
 check "the man pages are as the programs say" empty stale_man_pages
 check "what the load generator claims has a test" empty untested_claims
+if command -v luacheck >/dev/null; then
+    check "luacheck accepts the examples" luacheck -q --no-color --config library/luacheckrc examples/lua
+else
+    echo "skipped: the examples in Lua, because luacheck is not installed"
+fi
 echo "$passed passed, $failed failed"
 [ $failed -eq 0 ]

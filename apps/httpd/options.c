@@ -2,22 +2,20 @@
 #include "options.h"
 
 #include <arpa/inet.h>
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/socket.h>
 
 #include "command-line.h"
-#include "sxe-http-list.h"
+#include "options-check.h"
 
 #define CONNECTIONS_MAX 10000000ul
 #define DAY_MS          (24ul * 60 * 60 * 1000)
 #define MIB             (1024ul * 1024)
 #define HEAD_MOST       61440 /* bytes of a head; offsets in it have 16 bits */
-#define TYPE_LENGTH_MAX 127   /* of a content type; RFC 6838, 4.2 */
 #define UNIX_PATH_MAX   107
 
+/* In the order of the functions that take them. */
 enum {
     UNIX = COMMAND_LINE_LONG,
     PROXY_FROM,
@@ -29,6 +27,15 @@ enum {
     HEADER,
     ACCESS_LOG,
     LOG_FORMAT,
+    STATS,
+    STATS_FROM,
+    LUA,
+    DEV,
+    LUA_MEMORY,
+    LUA_CPU,
+    STRICT,
+    LOOSE,
+    REPL,
     REQUESTS_MAX,
     ADDRESS_MAX,
     LINE_MAX_BYTES,
@@ -70,6 +77,22 @@ static const struct command_option table[] = {
      "VALUE",
      "Cache-Control of files: 'max-age=3600'"},
     {{"header", required_argument, NULL, HEADER}, "'K: V'", "add this to every reply; repeatable"},
+    COMMAND_LINE_GROUP("Scripts (what is behind -- is theirs)"),
+    {{"lua", required_argument, NULL, LUA},
+     "FILE",
+     "the script that answers; SIGHUP loads it anew"},
+    {{"dev", no_argument, NULL, DEV}, "", "load it anew when it changes, show errors in replies"},
+    {{"repl", no_argument, NULL, REPL},
+     "",
+     "a shell in it, at the terminal; nothing is loaded anew"},
+    {{"lua-memory", required_argument, NULL, LUA_MEMORY}, "SIZE", "that it may have (256m)"},
+    {{"lua-cpu", required_argument, NULL, LUA_CPU},
+     "TIME",
+     "that it may compute without a wait (1)"},
+    {{"strict", no_argument, NULL, STRICT},
+     "",
+     "globals are made while it is loaded (the default)"},
+    {{"loose", no_argument, NULL, LOOSE}, "", "and at any time"},
     COMMAND_LINE_GROUP("What it says"),
     {{"access-log", required_argument, NULL, ACCESS_LOG},
      "FILE",
@@ -77,6 +100,10 @@ static const struct command_option table[] = {
     {{"log-format", required_argument, NULL, LOG_FORMAT},
      "FORMAT",
      "common, combined or json (combined)"},
+    {{"stats", required_argument, NULL, STATS}, "PATH", "answer it with counters, as JSON"},
+    {{"stats-from", required_argument, NULL, STATS_FROM},
+     "NETS",
+     "who may see them (127.0.0.0/8,::1,unix)"},
     COMMAND_LINE_GROUP("Limits (sizes: 64k, 1m; what is more is refused)"),
     {{"connections", required_argument, NULL, 'c'},
      "N",
@@ -113,15 +140,17 @@ static const struct command_option table[] = {
 
 static const struct command_line line = {
     .program = "sxe-httpd",
-    .summary = "A web server. Serves files, or says \"Hello, World!\".",
+    .words = "[-- ARG...]",
+    .summary = "A web server. Serves files, or what a script answers, or \"Hello, World!\".",
     .examples =
         {
             {"-r public", "the files below public, on http://127.0.0.1:8000/"},
             {"-i :: -p 80 -r /srv/www --access-log -", "on all addresses, with a log"},
-            {"-r . --listing --header 'Cache-Control: no-store'", "while developing"},
+            {"--lua app.lua --dev", "what the handler in app.lua answers, while developing"},
         },
     .closing = "SIGTERM, SIGINT: finish what is under way, then end; again: end now.\n"
-               "SIGHUP, SIGUSR1: open the access log again, after it was renamed.",
+               "SIGHUP, SIGUSR1: open the access log again, after it was renamed.\n"
+               "SIGHUP: load the script anew. SIGUSR2: counters to standard error.",
     .options = table,
     .number = sizeof(table) / sizeof(table[0]),
     .take = take,
@@ -195,52 +224,12 @@ duration(const char *what, uint32_t *value)
     return is_good;
 }
 
-/* What a field's value can have: RFC 9110, 5.5. */
-static bool
-is_value(const char *text)
-{
-    for (; *text != '\0'; text++) {
-        if (((unsigned char)*text < ' ' && *text != '\t') || *text == 0x7f)
-            return false;
-    }
-    return true;
-}
-
-/* "Name: value", and not one that replies have already. */
-static bool
-is_field(const char *text)
-{
-    static const char *const reserved[] = {"Accept-Ranges",
-                                           "Connection",
-                                           "Content-Encoding",
-                                           "Content-Length",
-                                           "Content-Range",
-                                           "Content-Type",
-                                           "Date",
-                                           "ETag",
-                                           "Keep-Alive",
-                                           "Last-Modified",
-                                           "Location",
-                                           "Trailer",
-                                           "Transfer-Encoding",
-                                           "Upgrade"};
-    size_t length = strcspn(text, ":");
-
-    if (text[length] == '\0' || !sxe_http_is_token((struct sxe_span){text, length}))
-        return false;
-    for (size_t i = 0; i < sizeof(reserved) / sizeof(reserved[0]); i++) {
-        if (strlen(reserved[i]) == length && strncasecmp(text, reserved[i], length) == 0)
-            return false;
-    }
-    return is_value(text + length);
-}
-
 static bool
 add_field(struct httpd_options *options)
 {
     size_t used = strlen(options->fields);
 
-    if (!is_field(optarg))
+    if (!httpd_is_field(optarg))
         return wrong("a header (--header)",
                      "'Name: value', and not one of those that a reply has anyway");
     if (used + strlen(optarg) + 3 > sizeof(options->fields))
@@ -250,27 +239,12 @@ add_field(struct httpd_options *options)
     return true;
 }
 
-/* A line as of mime.types: "text/markdown md mkd". */
-static bool
-is_type(const char *text)
-{
-    size_t length = strcspn(text, " ");
-    size_t slash = strcspn(text, "/");
-
-    for (const char *p = text; *p != '\0'; p++) {
-        if (*p < ' ' || *p > '~' || *p == '#')
-            return false;
-    }
-    return slash > 0 && slash + 1 < length && length <= TYPE_LENGTH_MAX &&
-           text[length + strspn(text + length, " ")] != '\0';
-}
-
 static bool
 add_type(struct httpd_options *options)
 {
     size_t used = strlen(options->types);
 
-    if (!is_type(optarg))
+    if (!httpd_is_type(optarg))
         return wrong("a content type (--type)", "'type/subtype extension', as in mime.types");
     if (used + strlen(optarg) + 2 > sizeof(options->types))
         return wrong("a content type (--type)", "shorter: all of them have 4 KiB");
@@ -280,20 +254,13 @@ add_type(struct httpd_options *options)
 }
 
 static bool
-is_file_name(const char *name)
-{
-    return *name != '\0' && strlen(name) <= NAME_MAX && strchr(name, '/') == NULL &&
-           strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
-}
-
-static bool
 add_index(struct httpd_options *options)
 {
     unsigned number = 0;
 
     while (options->index[number] != NULL)
         number++;
-    if (number == HTTPD_INDEX_MAX || !is_file_name(optarg))
+    if (number == HTTPD_INDEX_MAX || !httpd_is_file_name(optarg))
         return wrong("an index (--index)",
                      "the name of a file, without a slash; at most 8 of them");
     options->index[number] = optarg;
@@ -315,8 +282,26 @@ static bool
 set_cache_control(struct httpd_options *options)
 {
     options->files.cache_control = optarg;
-    return is_value(optarg) ||
+    return httpd_is_value(optarg) ||
            wrong("Cache-Control (--cache-control)", "the value of a header, without line ends");
+}
+
+static bool
+add_stats_from(struct httpd_options *options)
+{
+    return sxe_cidr_add(&options->stats_from, optarg, NULL) == 0 ||
+           wrong("who may see the counters (--stats-from)",
+                 "addresses, networks such as 10.0.0.0/8, or unix, with commas between them");
+}
+
+/* A pattern of a router, without parameters. */
+static bool
+set_stats_path(struct httpd_options *options)
+{
+    options->stats_path = optarg;
+    return (*optarg == '/' && strcspn(optarg, "{}*?# %") == strlen(optarg) &&
+            strlen(optarg) < SXE_HTTP_PATTERN_MAX) ||
+           wrong("the path of the counters (--stats)", "a path such as /stats");
 }
 
 static bool
@@ -348,6 +333,7 @@ log_format(struct httpd_options *options)
 static bool
 take_place(struct httpd_options *options, int val)
 {
+    options->is_place_given |= val == 'i' || val == 'p' || val == UNIX;
     switch (val) {
     case 'i':
         options->ip = optarg;
@@ -363,6 +349,10 @@ take_place(struct httpd_options *options, int val)
         break;
     case LOG_FORMAT:
         return log_format(options);
+    case STATS:
+        return set_stats_path(options);
+    case STATS_FROM:
+        return add_stats_from(options);
     default:
         options->plan = true;
         break;
@@ -392,6 +382,45 @@ take_files(struct httpd_options *options, int val)
     default:
         return add_field(options);
     }
+    return true;
+}
+
+static bool
+set_memory(struct httpd_options *options)
+{
+    uint32_t memory;
+    bool is_good = size("the script's memory (--lua-memory)", MIB, 4095 * MIB, &memory);
+
+    options->lua.memory_max = memory;
+    return is_good;
+}
+
+static bool
+take_script(struct httpd_options *options, int val)
+{
+    struct sxe_lua_config *lua = &options->lua;
+
+    switch (val) {
+    case LUA:
+        options->script = optarg;
+        break;
+    case DEV:
+        lua->is_dev = true;
+        break;
+    case REPL:
+        options->is_repl = true;
+        break;
+    case LUA_MEMORY:
+        options->is_script_described = true;
+        return set_memory(options);
+    case LUA_CPU:
+        options->is_script_described = true;
+        return duration("the script's time (--lua-cpu)", &lua->cpu_ms);
+    default:
+        lua->is_loose = val == LOOSE;
+        break;
+    }
+    options->is_script_described |= val != LUA;
     return true;
 }
 
@@ -445,82 +474,57 @@ take_time(struct httpd_options *options, int val)
     }
 }
 
+static bool
+refuse_word(const char *word)
+{
+    size_t length = strlen(word);
+
+    if (length > 4 && strcmp(word + length - 4, ".lua") == 0)
+        fprintf(stderr, "sxe-httpd: '%s' is not an option; did you mean --lua %s? Try --help.\n",
+                word, word);
+    else
+        fprintf(stderr, "sxe-httpd: '%s' is not an option. Try --help.\n", word);
+    return false;
+}
+
+static bool
+is_among(int val, int first, int last)
+{
+    return val >= first && val <= last;
+}
+
 static int
 take(void *settings, int val)
 {
     bool is_good;
 
-    switch (val) {
-    case 'r':
-    case LISTING:
-    case INDEX:
-    case DOT_FILES:
-    case TYPE:
-    case CACHE_CONTROL:
-    case HEADER:
+    if (val == COMMAND_LINE_WORD)
+        is_good = refuse_word(optarg);
+    else if (val == 'r' || is_among(val, LISTING, HEADER))
         is_good = take_files(settings, val);
-        break;
-    case 'c':
-    case ADDRESS_MAX:
-    case REQUESTS_MAX:
-    case LINE_MAX_BYTES:
-    case HEAD_MAX:
-    case FIELDS_MAX:
-    case BODY_MAX:
+    else if (is_among(val, LUA, REPL))
+        is_good = take_script(settings, val);
+    else if (val == 'c' || is_among(val, REQUESTS_MAX, BODY_MAX))
         is_good = take_limit(settings, val);
-        break;
-    case HEADER_TIMEOUT:
-    case BODY_TIMEOUT:
-    case BODY_RATE:
-    case IDLE_TIMEOUT:
-    case STALL_TIMEOUT:
-    case STOP_TIMEOUT:
+    else if (is_among(val, BODY_RATE, STOP_TIMEOUT))
         is_good = take_time(settings, val);
-        break;
-    default:
+    else
         is_good = take_place(settings, val);
-        break;
-    }
     return is_good ? COMMAND_LINE_GO_ON : COMMAND_LINE_WRONG;
 }
 
 /* ---- All together ---- */
 
-/* What is said of files, but not which; what is said of a log that there is not. */
+/* What is behind "--", with the script's path in front, in place of what stands there. */
 static bool
-is_complete(const struct httpd_options *options)
+take_arguments(struct httpd_options *options, int argc, char **argv)
 {
-    const struct sxe_http_files_config *files = &options->files;
-    const char *missing = NULL;
-
-    if (files->root == NULL && (files->listing || files->index != NULL || files->dot_files ||
-                                files->types != NULL || files->cache_control != NULL))
-        missing = "files are described, but not where they are: say -r DIR";
-    else if (options->access_log == NULL && options->access_log_format_given)
-        missing = "--log-format is there, but no log: say --access-log FILE";
-    if (missing == NULL)
-        return true;
-    fprintf(stderr, "sxe-httpd: %s. Try --help.\n", missing);
-    return false;
-}
-
-/* A request line is a part of the head. */
-static bool
-fit_line(struct sxe_http_limits *head)
-{
-    static const struct sxe_http_limits usual = SXE_HTTP_LIMITS;
-
-    if (head->head_max == 0)
-        head->head_max = usual.head_max;
-    if (head->line_max == 0)
-        head->line_max = usual.line_max < head->head_max ? usual.line_max : head->head_max;
-    if (head->line_max <= head->head_max)
-        return true;
-    fprintf(stderr,
-            "sxe-httpd: a request line of %u bytes (--max-line) does not fit into a head of %u "
-            "(--max-header). Try --help.\n",
-            head->line_max, head->head_max);
-    return false;
+    if (options->script == NULL)
+        return optind == argc || refuse_word(argv[optind]);
+    options->lua.argv = argv + optind - 1;
+    options->lua.argv[0] = (char *)(uintptr_t)options->script;
+    options->lua.argc = argc - optind + 1;
+    return true;
 }
 
 int
@@ -534,11 +538,15 @@ httpd_options_parse(struct httpd_options *options, int argc, char **argv)
         .stall_timeout_ms = 30000,
         .stop_timeout_ms = 5000,
         .access_log_format = ACCESS_LOG_COMBINED,
+        .lua = {.memory_max = 256 * MIB},
     };
     status = command_line_parse(&line, options, argc, argv);
     if (status != COMMAND_LINE_GO_ON)
         return status;
-    if (!is_complete(options) || !fit_line(&options->http.head))
+    if (!httpd_is_complete(options) || !httpd_fit_line(&options->http.head) ||
+        !take_arguments(options, argc, argv))
         return COMMAND_LINE_WRONG;
+    if (options->stats_from.number == 0 && !options->stats_from.has_unix)
+        (void)!sxe_cidr_add(&options->stats_from, "127.0.0.0/8,::1,unix", NULL);
     return COMMAND_LINE_GO_ON;
 }

@@ -12,6 +12,7 @@
 #include "sxe-cidr.h"
 #include "sxe-http-file.h"
 #include "sxe-http.h"
+#include "sxe-lua.h"
 
 #define HTTPD_FIELDS_MAX 4096
 #define HTTPD_TYPES_MAX  4096
@@ -32,6 +33,13 @@ struct httpd_options {
     const char *access_log;        /* path; NULL: none */
     enum access_log_format access_log_format;
     bool access_log_format_given;
+    const char *stats_path; /* NULL: none */
+    struct sxe_cidr_list stats_from;
+    const char *script; /* path; NULL: none */
+    struct sxe_lua_config lua;
+    bool is_repl;             /* a shell into it, in place of a supervisor */
+    bool is_script_described; /* by options other than --lua */
+    bool is_place_given;      /* ip, port or unix_path */
     bool plan;
 };
 

@@ -287,6 +287,61 @@ START_TEST(stopping_lets_what_was_begun_finish)
 }
 END_TEST
 
+START_TEST(draining_answers_everybody_once_more)
+{
+    int fresh, idle, head;
+
+    serve((struct sxe_http_config){.handler = echo});
+    fresh = client();
+    idle = client();
+    head = client();
+    say(idle, GET("/"));
+    EXPECT_OK(idle, "GET /");
+    say(head, "GET /head HTTP/1.1\r\nHo");
+    sxe_http_drain(site.http, push_stopped);
+    ck_assert_uint_eq(sxe_number_in_state(SXE_STATE_LISTENING), 0);
+    EXPECT_NOTHING();
+    say(fresh, GET("/fresh"));
+    EXPECT_STATUS(fresh, "200 OK", LINES("", "Connection: close\r\n"), "GET /fresh");
+    PEER_EXPECT_END(fresh);
+    say(idle, GET("/idle"));
+    EXPECT_STATUS(idle, "200 OK", LINES("", "Connection: close\r\n"), "GET /idle");
+    PEER_EXPECT_END(idle);
+    say(head, "st: h\r\n\r\n");
+    EXPECT_STATUS(head, "200 OK", LINES("", "Connection: close\r\n"), "GET /head");
+    PEER_EXPECT_END(head);
+    close(fresh);
+    close(idle);
+    close(head);
+    EXPECT("stopped", NULL, 0);
+    end_site();
+}
+END_TEST
+
+/* Its head said that the connection goes on. */
+START_TEST(draining_leaves_the_connection_of_a_reply_that_was_begun)
+{
+    int peer;
+
+    serve((struct sxe_http_config){.handler = push_later});
+    peer = client();
+    say(peer, GET("/"));
+    EXPECT_OF("later", "/", 0);
+    ck_assert_int_eq(sxe_http_begin(site.response, 2), 0);
+    EXPECT_REPLY(peer, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n");
+    sxe_http_drain(site.http, push_stopped);
+    ck_assert_int_eq(sxe_http_end(site.response, "ab", 2), 0);
+    EXPECT_OF("done", "/", 0);
+    EXPECT_REPLY(peer, "ab");
+    EXPECT_NOTHING();
+    sxe_http_stop(site.http, push_stopped);
+    PEER_EXPECT_END(peer);
+    close(peer);
+    EXPECT("stopped", NULL, 0);
+    end_site();
+}
+END_TEST
+
 START_TEST(nobody_need_be_told_of_the_end)
 {
     int peer;
@@ -323,6 +378,8 @@ server_suite(void)
     tcase_add_test(stop, a_server_without_connections_stops_at_once);
     tcase_add_test(stop, stopping_closes_who_has_no_whole_head);
     tcase_add_test(stop, stopping_lets_what_was_begun_finish);
+    tcase_add_test(stop, draining_answers_everybody_once_more);
+    tcase_add_test(stop, draining_leaves_the_connection_of_a_reply_that_was_begun);
     tcase_add_test(stop, nobody_need_be_told_of_the_end);
     suite_add_tcase(suite, stop);
     return suite;

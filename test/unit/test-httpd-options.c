@@ -126,6 +126,55 @@ START_TEST(files_are_described)
 }
 END_TEST
 
+START_TEST(scripts_are_taken_with_their_arguments)
+{
+    const char *plain[] = {"sxe-httpd", "--lua", "a.lua", NULL};
+    const char *full[] = {
+        "sxe-httpd",      "-p", "1",  "--lua=b.lua", "--dev", "--loose", "--lua-memory=8m",
+        "--lua-cpu=50ms", "--", "-p", "--",          NULL};
+    const char *strict[] = {"sxe-httpd", "--lua", "a.lua", "--loose", "--strict", "--", NULL};
+
+    ck_assert_int_eq(parse(plain), -1);
+    ck_assert_str_eq(options.script, "a.lua");
+    ck_assert_int_eq(options.lua.argc, 1);
+    ck_assert_str_eq(options.lua.argv[0], "a.lua");
+    ck_assert_uint_eq(options.lua.memory_max, 256 * 1024 * 1024);
+    ck_assert(!options.lua.is_dev && !options.lua.is_loose && !options.is_place_given);
+    ck_assert_int_eq(parse(full), -1);
+    ck_assert_int_eq(options.lua.argc, 3);
+    ck_assert_str_eq(options.lua.argv[0], "b.lua");
+    ck_assert_str_eq(options.lua.argv[1], "-p");
+    ck_assert_str_eq(options.lua.argv[2], "--");
+    ck_assert_ptr_null(options.lua.argv[3]);
+    ck_assert_uint_eq(options.lua.memory_max, 8 * 1024 * 1024);
+    ck_assert_uint_eq(options.lua.cpu_ms, 50);
+    ck_assert(options.lua.is_dev && options.lua.is_loose && options.is_place_given);
+    ck_assert_int_eq(parse(strict), -1);
+    ck_assert(!options.lua.is_loose);
+    ck_assert_int_eq(options.lua.argc, 1);
+}
+END_TEST
+
+START_TEST(counters_are_for_this_machine_unless_told)
+{
+    struct sockaddr_in ours = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    struct sockaddr_in ten = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(0x0a010203)};
+    struct sockaddr_un local = {.sun_family = AF_UNIX};
+
+    ck_assert_int_eq(PARSE("--stats", "/a/stats"), -1);
+    ck_assert_str_eq(options.stats_path, "/a/stats");
+    ck_assert(sxe_cidr_match(&options.stats_from, (struct sockaddr *)&ours));
+    ck_assert(sxe_cidr_match(&options.stats_from, (struct sockaddr *)&local));
+    ck_assert(!sxe_cidr_match(&options.stats_from, (struct sockaddr *)&ten));
+    ck_assert_int_eq(PARSE("--stats=/", "--stats-from=10.0.0.0/8", "--stats-from", "unix"), -1);
+    ck_assert(!sxe_cidr_match(&options.stats_from, (struct sockaddr *)&ours));
+    ck_assert(sxe_cidr_match(&options.stats_from, (struct sockaddr *)&local));
+    ck_assert(sxe_cidr_match(&options.stats_from, (struct sockaddr *)&ten));
+    ck_assert_int_eq(PARSE("--stats=/", "--stats-from", "unix"), -1);
+    ck_assert(!sxe_cidr_match(&options.stats_from, (struct sockaddr *)&ours));
+}
+END_TEST
+
 START_TEST(headers_are_gathered)
 {
     ck_assert_int_eq(PARSE("--header", "Server: sxe", "--header=X-Empty:", "--header",
@@ -276,7 +325,25 @@ static const struct {
     {{"--unknown"}, "unknown option --unknown. Try --help.\n"},
     {{"--prot"}, "unknown option --prot; did you mean --port? Try --help.\n"},
     {{"8000"}, "sxe-httpd: '8000' is not an option. Try --help.\n"},
+    {{"app.lua"}, "sxe-httpd: 'app.lua' is not an option; did you mean --lua app.lua? Try --help"},
+    {{".lua"}, "sxe-httpd: '.lua' is not an option. Try --help.\n"},
     {{"-p", "0", "--", "-c"}, "'-c' is not an option"},
+    {{"--lua", "a", "-r", "."},
+     "-r and --lua are two servers: let the script serve the files, by "
+     "http.static(\"DIR\"). Try --help.\n"},
+    {{"--dev"}, "a script is described, but not which: say --lua FILE. Try --help.\n"},
+    {{"--repl"}, "say --lua FILE"},
+    {{"--loose"}, "say --lua FILE"},
+    {{"--strict"}, "say --lua FILE"},
+    {{"--lua-cpu=1"}, "say --lua FILE"},
+    {{"--lua-memory=8m"}, "say --lua FILE"},
+    {{"--lua-memory=1"}, "the script's memory (--lua-memory) is '1'; it must be from 1m to 4095m"},
+    {{"--lua-cpu=0"}, "the script's time (--lua-cpu) is '0" SECONDS},
+    {{"--stats", "stats"}, "the path of the counters (--stats) is 'stats'; it must be a path such"},
+    {{"--stats="}, "the path of the counters (--stats) is ''"},
+    {{"--stats=/{a}"}, "the path of the counters (--stats) is '/{a}'"},
+    {{"--stats-from=all"},
+     "who may see the counters (--stats-from) is 'all'; it must be addresses,"},
 };
 
 START_TEST(a_mistake_is_named_and_ends_it_with_2)
@@ -361,11 +428,13 @@ END_TEST
 /* ---- What is asked ---- */
 
 static const char *const in_help[] = {
-    "usage: sxe-httpd [options]\n",
+    "usage: sxe-httpd [options] [-- ARG...]\n",
     "\nExamples:\n  sxe-httpd -r public ",
     "\nWhere it listens:\n  -i, --ip ",
     "\n  -p, --port ",
     "\nWhat it serves:\n  -r, --root ",
+    "\nScripts (",
+    "\n      --lua ",
     "\nWhat it says:\n      --access-log ",
     "\nLimits (",
     "\n  -c, --connections ",
@@ -418,6 +487,8 @@ options_suite(void)
                         (int)(sizeof(numbers) / sizeof(numbers[0])));
     tcase_add_test(taken, places_are_taken);
     tcase_add_test(taken, files_are_described);
+    tcase_add_test(taken, scripts_are_taken_with_their_arguments);
+    tcase_add_test(taken, counters_are_for_this_machine_unless_told);
     tcase_add_test(taken, headers_are_gathered);
     tcase_add_test(taken, a_header_may_be_of_any_token_and_have_tabs_and_bytes_above_ascii);
     tcase_add_test(taken, proxies_are_gathered);

@@ -81,6 +81,27 @@ START_TEST(a_request_cut_anywhere_is_answered_once)
 }
 END_TEST
 
+START_TEST(content_is_what_came_whether_it_came_before_or_not)
+{
+    static const char *const sent[] = {"abc", "abc", "abd", "ab", "ab", "abd", "b"};
+    int peer;
+
+    net_start("sxe_register(2, function() sxe_listen(sxe_new_tcp('127.0.0.1', 0, nil, "
+              "function(s, content) sxe_write(s, '<' .. content .. '>') end)) end)");
+    peer = peer_connect(port_of_first());
+    for (unsigned i = 0; i < sizeof(sent) / sizeof(sent[0]); i++) {
+        char reply_to[16];
+
+        snprintf(reply_to, sizeof(reply_to), "<%s>", sent[i]);
+        peer_send(peer, sent[i], strlen(sent[i]));
+        PEER_EXPECT(peer, reply_to);
+    }
+    close(peer);
+    turn(3);
+    net_stop();
+}
+END_TEST
+
 START_TEST(eight_requests_on_one_read_do_not_jam)
 {
     char eight[8 * sizeof(request)] = "";
@@ -569,6 +590,7 @@ suite(void)
     suite_add_tcase(s, c);
     tcase_add_test(c, the_hello_world_of_2010_runs_unchanged);
     tcase_add_loop_test(c, a_request_cut_anywhere_is_answered_once, 1, sizeof(request) - 1);
+    tcase_add_test(c, content_is_what_came_whether_it_came_before_or_not);
     tcase_add_test(c, eight_requests_on_one_read_do_not_jam);
     tcase_add_test(c, scripts_of_2011_find_what_they_rely_on);
     tcase_add_test(c, what_a_callback_returns_is_consumed);

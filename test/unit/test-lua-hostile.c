@@ -5,7 +5,16 @@
  */
 #include "lua-state.h"
 
+#include <time.h>
+
 #include "test-main.h"
+
+/* Of CPU, in which nobody else is served. */
+#if SXE_CHECKED || defined(SXE_COVERAGE)
+enum { BLOCKED_MS_MAX = 500 };
+#else
+enum { BLOCKED_MS_MAX = 100 };
+#endif
 
 static const char *const scripts[] = {
     /* Time */
@@ -79,6 +88,145 @@ START_TEST(a_hostile_script_ends_and_others_go_on)
 }
 END_TEST
 
+/* ---- In a sandbox, where they are not trusted ---- */
+
+#define CPU    "handler exceeded 50 ms of CPU"
+#define STEPS  "a pattern takes more than 16777216 steps"
+#define MEMORY "not enough memory"
+
+static const struct {
+    const char *text;
+    const char *why; /* what the log says; NULL: it does no harm */
+    const char *or_why;
+} sandboxed[] = {
+    /* Patterns, which take exponential time */
+    {"('a'):rep(400):find('.-.-.-b')", STEPS, CPU},
+    {"('a'):rep(300):find('.-.-.-.-b')", STEPS, CPU},
+    {"('a'):rep(30):find(('a?'):rep(30) .. ('a'):rep(30))", STEPS, CPU},
+    {"while true do pcall(string.find, ('a'):rep(400), '.-.-.-b') end", CPU, NULL},
+    {"('a'):rep(99999):gsub('.-b', '')", STEPS, CPU},
+    {"for x in ('a'):rep(99999):gmatch('.-b') do end", STEPS, CPU},
+    {"('['):rep(99999):find('[' .. ('a'):rep(99999) .. ']')", STEPS, CPU},
+    {"('('):rep(99999):gsub('%b()', '')", STEPS, CPU},
+    {"coroutine.wrap(function() ('a'):rep(400):find('.-.-.-b') end)()", STEPS, CPU},
+    {"('a'):rep(1 << 20):find(('a'):rep(1 << 19) .. 'b', 1, true)", NULL, NULL},
+    /* Loops of C's */
+    {"table.move({}, 1, 1 << 60, 2)", CPU, NULL},
+    {"table.insert(setmetatable({}, {__len = function() return 1 << 60 end}), 1, 1)", CPU, NULL},
+    {"table.remove(setmetatable({}, {__len = function() return 1 << 60 end}), 1)", CPU, NULL},
+    {"while true do pcall(table.move, {}, 1, 1 << 60, 2) end", CPU, NULL},
+    {"local t, s = {}, ('x'):rep(1 << 20) for i = 1, 9999 do t[i] = i % 2 == 0 and s or s .. '' "
+     "end\n"
+     "while true do pcall(table.sort, t) end",
+     CPU, NULL},
+    {"table.concat(setmetatable({}, {__index = tostring}), '', 1, 1 << 60)", CPU, MEMORY},
+    {"local t = setmetatable({}, {__index = rawlen}) while true do pcall(table.concat, t, '', 1, "
+     "9e9) "
+     "end",
+     CPU, NULL},
+    {"return (''):rep(1 << 62)", NULL, NULL},
+    {"return ('x'):rep(1 << 40)", MEMORY, "resulting string too large"},
+    {"os.date(('%c'):rep(99999))", "too long for a sandbox", NULL},
+    /* The parser's */
+    {"load('return ' .. ('a and '):rep(10000) .. 'a')", NULL, CPU},
+    {"assert(load(('goto a '):rep(9000) .. '::a::'))", NULL, NULL},
+    {"assert(load(('goto a '):rep(30000) .. '::a::'))", "load takes at most 65536 bytes", CPU},
+    {"assert(load(function() return 'x = 1 ' end))", "load takes at most 65536 bytes", CPU},
+    {"while true do load('return ' .. ('a and '):rep(10000) .. 'a') end", CPU, NULL},
+    /* The tables', and the collector's */
+    {"local t = {} for i = 1, 1 << 17 do t[i * 131071] = true end", MEMORY, CPU},
+    {"local t = {} for i = 1, 4096 do t[i * 8191] = true end\n"
+     "while true do t[8191] = nil t[-8191] = true t[-8191] = nil t[8191] = true end",
+     CPU, NULL},
+    {"local keys, t = {}, setmetatable({}, {__mode = 'k'})\n"
+     "for i = 1, 4000 do keys[i] = {} end\n"
+     "for i = 4000, 2, -1 do local j = math.random(i) keys[i], keys[j] = keys[j], keys[i] end\n"
+     "for i = 1, 3999 do t[keys[i]] = keys[i + 1] end keys = nil collectgarbage()",
+     NULL, CPU},
+    {"while true do collectgarbage() end", CPU, NULL},
+    {"local t = {} while true do t[#t + 1] = {} end", MEMORY, CPU},
+    {"local t = {} while true do pcall(function() while true do t[#t + 1] = {} end end) end", CPU,
+     MEMORY},
+    {"local t = {} while true do t[#t + 1] = coroutine.create(print) end", MEMORY, CPU},
+    {"local t = nil while true do t = {t} end", MEMORY, CPU},
+    {"setmetatable({}, {__gc = function() while true do end end})", "no finalizers (__gc)", NULL},
+    /* Errors, which C looks at */
+    {"error(setmetatable({}, {__index = function() while true do end end}))", "error that is", CPU},
+    {"error({message = ('x\\n'):rep(1 << 19)})", "x", NULL},
+    {"error(('x\\n'):rep(1 << 19))", "x", NULL},
+    {"error(setmetatable({}, {__tostring = function() while true do end end}))", CPU, NULL},
+    /* What is not there */
+    {"io.open('/etc/passwd')", "attempt to index a nil value (global 'io')", NULL},
+    {"os.execute('true')", "attempt to call a nil value (field 'execute')", NULL},
+    {"load(string.dump(function() end))", "attempt to call a nil value (field 'dump')", NULL},
+    {"assert(load('\\27Lua'))", "attempt to load a binary chunk (mode is 't')", NULL},
+    {"require 'io'", "no module 'io' in a sandbox", NULL},
+    {"require 'sxe.spawn'", "no module 'sxe.spawn' in a sandbox", NULL},
+    {"string.len = error return ('x'):len()", NULL, NULL},
+    {"getmetatable('').__index = nil", "attempt to index a nil value", NULL},
+    {"while true do coroutine.wrap(function() while true do end end)() end", CPU, NULL},
+    {"while true do pcall(function() while true do end end) end", CPU, NULL},
+};
+
+static uint64_t
+cpu_ns(void)
+{
+    struct timespec used;
+
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+    return (uint64_t)used.tv_sec * SXE_NS_PER_SECOND + (uint64_t)used.tv_nsec;
+}
+
+/* How long the loop was blocked by it at most, of CPU. */
+static uint64_t
+run_sandboxed(const char *text)
+{
+    uint64_t start_ns = cpu_ns();
+    uint64_t most_ns;
+
+    load_text(text);
+    most_ns = cpu_ns() - start_ns;
+    for (unsigned turns = 0; turns < 30 && lua->loading > 0; turns++) {
+        start_ns = cpu_ns();
+        turn_tasks();
+        if (cpu_ns() - start_ns > most_ns)
+            most_ns = cpu_ns() - start_ns;
+    }
+    return most_ns;
+}
+
+/* Three times, as the watchdog may find no time to look when it should. */
+START_TEST(in_a_sandbox_none_keeps_the_others_waiting)
+{
+    const char *why = sandboxed[_i].why;
+    uint64_t least_ns = UINT64_MAX;
+
+    for (unsigned tries = 0; tries < 3 && least_ns > BLOCKED_MS_MAX * SXE_NS_PER_MS; tries++) {
+        const char *answer = NULL;
+        uint64_t blocked_ns;
+
+        state_start_with(&(struct sxe_lua_config){
+            .is_sandbox = true, .cpu_ms = 50, .slice_ms = 10, .tasks = 64});
+        run_script("function answer() return ('%d'):format(#('x'):rep(42)) end");
+        blocked_ns = run_sandboxed(sandboxed[_i].text);
+        least_ns = blocked_ns < least_ns ? blocked_ns : least_ns;
+        if (why != NULL)
+            ck_assert_msg(logged(why) ||
+                              (sandboxed[_i].or_why != NULL && logged(sandboxed[_i].or_why)),
+                          "not \"%s\" but %s", why, log_line(0));
+        ck_assert_uint_le(lua->heap.most, 32 << 20);
+        ck_assert_int_eq(sxe_lua_call(lua, "answer", ">s", &answer), 0);
+        ck_assert_str_eq(answer, "42");
+        state_stop();
+    }
+    ck_assert_msg(least_ns <= BLOCKED_MS_MAX * SXE_NS_PER_MS, "blocked %llu ms: %s",
+                  (unsigned long long)(least_ns / SXE_NS_PER_MS), sandboxed[_i].text);
+    if (getenv("SHOW"))
+        fprintf(stderr, "%4llu ms %.60s\n", (unsigned long long)(least_ns / SXE_NS_PER_MS),
+                sandboxed[_i].text);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -87,6 +235,8 @@ main(void)
 
     tcase_add_loop_test(tcase, a_hostile_script_ends_and_others_go_on, 0,
                         (int)(sizeof(scripts) / sizeof(scripts[0])));
+    tcase_add_loop_test(tcase, in_a_sandbox_none_keeps_the_others_waiting, 0,
+                        (int)(sizeof(sandboxed) / sizeof(sandboxed[0])));
     suite_add_tcase(suite, tcase);
     return sxe_test_main(suite);
 }

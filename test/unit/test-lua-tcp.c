@@ -473,7 +473,6 @@ START_TEST(serve_checks_its_arguments)
                "a number of seconds is expected");
     fails_with("tcp.serve('::1%' .. ('x'):rep(100), 0, print)", "too long");
     fails_with("for i = 1, 65 do tcp.serve('', 0, print) end", "64 servers at most");
-    fails_with("tcp.connect('127.0.0.1', 1)", "sxe_init was not called yet");
     state_stop();
     /* What was registered goes with a plan. */
     ck_assert_int_eq(sxe_init(), 0);
@@ -483,6 +482,19 @@ START_TEST(serve_checks_its_arguments)
 END_TEST
 
 /* ---- Connecting ---- */
+
+START_TEST(a_connect_at_the_top_level_waits_for_the_loop)
+{
+    net_start("refused, cancelled = false, false\n"
+              "local task, tcp = require 'sxe.task', require 'sxe.tcp'\n"
+              "server = tcp.serve('127.0.0.1', 0, function(c) c:write(c:read('l')) end)\n"
+              "local t = task.start(function() cancelled = {tcp.connect('127.0.0.1', 1)} end)\n"
+              "task.start(function() refused = select(2, tcp.connect('127.0.0.1', 1)) end)\n"
+              "task.sleep(0) t:cancel()\n");
+    until("refused and cancelled and cancelled[2] == 'cancelled'");
+    net_stop();
+}
+END_TEST
 
 START_TEST(a_client_connects_to_a_server)
 {
@@ -766,6 +778,7 @@ suite(void)
     tcase_add_test(c, a_server_that_is_closed_before_init_never_listens);
     tcase_add_test(c, a_server_that_cannot_listen_fails_sxe_lua_init);
     tcase_add_test(c, serve_checks_its_arguments);
+    tcase_add_test(c, a_connect_at_the_top_level_waits_for_the_loop);
     tcase_add_test(c, a_client_connects_to_a_server);
     tcase_add_test(c, a_name_is_looked_up_by_a_thread);
     tcase_add_test(c, a_name_that_is_none_is_told);

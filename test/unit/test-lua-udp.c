@@ -195,6 +195,19 @@ START_TEST(what_cannot_be_opened_is_told)
 }
 END_TEST
 
+START_TEST(before_the_loop_it_is_waited_for)
+{
+    static const char script[] = "udp, s = require 'sxe.udp', false s = udp.open('127.0.0.1', 0)";
+
+    net_start(script);
+    until("s and s.local_port > 0");
+    net_stop();
+    state_start();
+    run_script(script);
+    state_stop();
+}
+END_TEST
+
 START_TEST(no_allocation_that_fails_leaves_a_socket)
 {
     serve("while socket:recvfrom() do end");
@@ -225,6 +238,7 @@ suite(void)
     tcase_add_test(c, what_cannot_be_sent_is_told);
     tcase_add_test(c, an_error_in_a_server_is_logged_and_closes);
     tcase_add_test(c, what_cannot_be_opened_is_told);
+    tcase_add_test(c, before_the_loop_it_is_waited_for);
     tcase_add_test(c, no_allocation_that_fails_leaves_a_socket);
     return s;
 }

@@ -39,6 +39,15 @@ look_and_call(lua_State *L)
     return 0;
 }
 
+/* look_uncounted(ms): and Lua counts past the instruction at which its hook was to be called. */
+static int
+look_uncounted(lua_State *L)
+{
+    look(L);
+    lua_sethook(L, lua_gethook(L), LUA_MASKLINE, 0);
+    return 0;
+}
+
 /* block(ms, cpu_ms): a function of C that does not return for so long, in the eyes of a watchdog
  * that looks every 10 ms, and in which it uses cpu_ms more. */
 static int
@@ -67,6 +76,7 @@ watch_start(void)
     add_global("look", look);
     add_global("block", block);
     add_global("look_and_call", look_and_call);
+    add_global("look_uncounted", look_uncounted);
 }
 
 static void
@@ -232,6 +242,21 @@ START_TEST(a_script_s_own_hook_comes_back)
 }
 END_TEST
 
+START_TEST(a_script_s_hook_misses_no_line)
+{
+    watch_start();
+    run_script("local lines = {}\n"
+               "local function note(_, line) lines[#lines + 1] = line end\n"
+               "debug.sethook(note, 'l') look(0)\n"
+               "look(10)\n"
+               "look_uncounted(10)\n"
+               "look_uncounted(15)\n"
+               "debug.sethook()\n"
+               "assert(table.concat(lines, ' ') == '4 5 6 7')\n");
+    watch_stop();
+}
+END_TEST
+
 START_TEST(the_error_is_raised_once_however_late_it_is)
 {
     watch_start();
@@ -370,6 +395,7 @@ main(void)
     tcase_add_test(tcase, it_makes_way_out_of_coroutines);
     tcase_add_test(tcase, a_call_that_blocks_is_logged_with_its_place);
     tcase_add_test(tcase, a_script_s_own_hook_comes_back);
+    tcase_add_test(tcase, a_script_s_hook_misses_no_line);
     tcase_add_test(tcase, the_error_is_raised_once_however_late_it_is);
     tcase_add_test(tcase, a_signal_that_comes_late_does_nothing);
     tcase_add_test(tcase, the_thread_ends_endless_scripts);

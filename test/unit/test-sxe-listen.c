@@ -138,6 +138,104 @@ START_TEST(a_port_can_be_listened_at_again_at_once)
 }
 END_TEST
 
+/* ---- Sockets that outlive a process ---- */
+
+static int kept = -1;
+static struct sockaddr_storage kept_address;
+static socklen_t kept_length;
+
+static int
+find_kept(const struct sockaddr *address, socklen_t length)
+{
+    int fd = kept;
+
+    event_push("find", NULL, address->sa_family);
+    if (length != kept_length || memcmp(address, &kept_address, length) != 0)
+        return -1;
+    kept = -1;
+    return fd;
+}
+
+static void
+keep(const struct sockaddr *address, socklen_t length, int fd)
+{
+    event_push("keep", NULL, address->sa_family);
+    memcpy(&kept_address, address, length);
+    kept_length = length;
+    kept = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+}
+
+static const struct sxe_listeners listeners = {.find = find_kept, .keep = keep};
+
+/* As if another process had been there before. */
+START_TEST(a_socket_that_was_kept_is_found_with_all_who_wait_there)
+{
+    struct sxe_config config = SXE_CONFIG_DEFAULT;
+    unsigned short port;
+    int peer;
+
+    config.listeners = &listeners;
+    plan_start_with(3, &config);
+    SXE *first = new_socket();
+    ck_assert_int_eq(sxe_listen(first), 0);
+    EXPECT("find", NULL, AF_INET);
+    EXPECT("keep", NULL, AF_INET);
+    port = sxe_local_port(first);
+    ck_assert_int_eq(sxe_close(first), 0);
+    turn(2);
+    peer = peer_connect(port);
+    SXE *second = new_socket();
+    ck_assert_int_eq(sxe_listen(second), 0);
+    EXPECT("find", NULL, AF_INET);
+    ck_assert_int_eq(kept, -1);
+    ck_assert_uint_eq(sxe_local_port(second), port);
+    EXPECT("connected", NULL, 0);
+    close(peer);
+    EXPECT("close", NULL, 0);
+    plan_stop();
+}
+END_TEST
+
+START_TEST(one_that_fails_is_not_kept)
+{
+    struct sxe_config config = SXE_CONFIG_DEFAULT;
+
+    config.listeners = &listeners;
+    plan_start_with(3, &config);
+    SXE *s = new_socket();
+    fake_os_fail(FAKE_LISTEN, 1, 1, EADDRINUSE);
+    ck_assert_int_eq(sxe_listen(s), -EADDRINUSE);
+    EXPECT("find", NULL, AF_INET);
+    SXE *udp = sxe_new_udp(NULL, "127.0.0.1", 0, push_read);
+    ck_assert_int_eq(sxe_listen(udp), 0);
+    EXPECT_NOTHING();
+    plan_stop();
+}
+END_TEST
+
+START_TEST(all_that_accept_can_be_closed_at_once)
+{
+    int peer;
+
+    plan_start(5);
+    SXE *listener = listen_tcp(push_read);
+    unsigned short port = sxe_local_port(listener);
+    SXE *udp = sxe_new_udp(NULL, "127.0.0.1", 0, push_read);
+    ck_assert_int_eq(sxe_listen(udp), 0);
+    listen_tcp(push_read);
+    SXE *s = accept_peer(listener, &peer);
+    sxe_stop_listening();
+    turn(2);
+    ck_assert_uint_eq(sxe_number_in_state(SXE_STATE_LISTENING), 1);
+    ck_assert_int_eq(sxe_get_state(udp), SXE_STATE_LISTENING);
+    SXE *again = sxe_new_tcp(NULL, "127.0.0.1", port, NULL, push_read, NULL);
+    ck_assert_int_eq(sxe_listen(again), 0);
+    close(peer);
+    EXPECT("close", s, 0);
+    plan_stop();
+}
+END_TEST
+
 START_TEST(all_that_wait_are_accepted_whatever_the_batch)
 {
     const unsigned batches[] = {0, 1, 2, 3, 99, 100, 101};
@@ -347,6 +445,9 @@ main(void)
                         sizeof(listen_faults) / sizeof(listen_faults[0]));
     tcase_add_test(listening, a_port_that_is_taken_is_refused_until_it_is_free);
     tcase_add_test(listening, a_port_can_be_listened_at_again_at_once);
+    tcase_add_test(listening, a_socket_that_was_kept_is_found_with_all_who_wait_there);
+    tcase_add_test(listening, one_that_fails_is_not_kept);
+    tcase_add_test(listening, all_that_accept_can_be_closed_at_once);
     tcase_add_loop_test(listening, all_that_wait_are_accepted_whatever_the_batch, 0, 7);
     tcase_add_test(listening, without_a_free_socket_newcomers_wait_and_nothing_spins);
     tcase_add_test(listening, without_a_free_socket_the_longest_idle_one_goes_if_so_configured);

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+#include "changes.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "handover.h"
+
+struct stamp {
+    dev_t device;
+    ino_t inode;
+    off_t size;
+    struct timespec changed;
+};
+
+static struct {
+    struct {
+        char path[HANDOVER_PATH];
+        struct stamp stamp;
+    } files[CHANGES_FILES];
+    unsigned number;
+    bool is_pending;
+} changes;
+
+/* All 0: there is no such file. */
+static struct stamp
+stamp_of(const char *path)
+{
+    struct stamp stamp;
+    struct stat status;
+
+    memset(&stamp, 0, sizeof(stamp));
+    if (stat(path, &status) == 0) {
+        stamp.device = status.st_dev;
+        stamp.inode = status.st_ino;
+        stamp.size = status.st_size;
+        stamp.changed = status.st_mtim;
+    }
+    return stamp;
+}
+
+void
+changes_clear(void)
+{
+    changes.number = 0;
+    changes.is_pending = false;
+}
+
+void
+changes_add(const char *path)
+{
+    unsigned i = 0;
+
+    while (i < changes.number && strcmp(changes.files[i].path, path) != 0)
+        i++;
+    if (i < changes.number || changes.number == CHANGES_FILES)
+        return;
+    changes.number++;
+    snprintf(changes.files[i].path, sizeof(changes.files[i].path), "%s", path);
+    changes.files[i].stamp = stamp_of(path);
+}
+
+bool
+changes_look(void)
+{
+    bool is_changed = false;
+
+    for (unsigned i = 0; i < changes.number; i++) {
+        struct stamp stamp = stamp_of(changes.files[i].path);
+
+        if (memcmp(&stamp, &changes.files[i].stamp, sizeof(stamp)) == 0)
+            continue;
+        changes.files[i].stamp = stamp;
+        is_changed = true;
+    }
+    if (is_changed) {
+        changes.is_pending = true;
+        return false;
+    }
+    is_changed = changes.is_pending;
+    changes.is_pending = false;
+    return is_changed;
+}

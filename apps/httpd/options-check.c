@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT */
+#include "options-check.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "sxe-http-list.h"
+
+#define TYPE_LENGTH_MAX 127 /* of a content type; RFC 6838, 4.2 */
+
+bool
+httpd_is_value(const char *text)
+{
+    for (; *text != '\0'; text++) {
+        if (((unsigned char)*text < ' ' && *text != '\t') || *text == 0x7f)
+            return false;
+    }
+    return true;
+}
+
+bool
+httpd_is_field(const char *text)
+{
+    static const char *const reserved[] = {"Accept-Ranges",
+                                           "Connection",
+                                           "Content-Encoding",
+                                           "Content-Length",
+                                           "Content-Range",
+                                           "Content-Type",
+                                           "Date",
+                                           "ETag",
+                                           "Keep-Alive",
+                                           "Last-Modified",
+                                           "Location",
+                                           "Trailer",
+                                           "Transfer-Encoding",
+                                           "Upgrade"};
+    size_t length = strcspn(text, ":");
+
+    if (text[length] == '\0' || !sxe_http_is_token((struct sxe_span){text, length}))
+        return false;
+    for (size_t i = 0; i < sizeof(reserved) / sizeof(reserved[0]); i++) {
+        if (strlen(reserved[i]) == length && strncasecmp(text, reserved[i], length) == 0)
+            return false;
+    }
+    return httpd_is_value(text + length);
+}
+
+bool
+httpd_is_type(const char *text)
+{
+    size_t length = strcspn(text, " ");
+    size_t slash = strcspn(text, "/");
+
+    for (const char *p = text; *p != '\0'; p++) {
+        if (*p < ' ' || *p > '~' || *p == '#')
+            return false;
+    }
+    return slash > 0 && slash + 1 < length && length <= TYPE_LENGTH_MAX &&
+           text[length + strspn(text + length, " ")] != '\0';
+}
+
+bool
+httpd_is_file_name(const char *name)
+{
+    return *name != '\0' && strlen(name) <= NAME_MAX && strchr(name, '/') == NULL &&
+           strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
+}
+
+/* ---- All together ---- */
+
+bool
+httpd_is_complete(const struct httpd_options *options)
+{
+    const struct sxe_http_files_config *files = &options->files;
+    const char *missing = NULL;
+
+    if (files->root == NULL && (files->listing || files->index != NULL || files->dot_files ||
+                                files->types != NULL || files->cache_control != NULL))
+        missing = "files are described, but not where they are: say -r DIR";
+    else if (options->access_log == NULL && options->access_log_format_given)
+        missing = "--log-format is there, but no log: say --access-log FILE";
+    else if (options->script == NULL && options->is_script_described)
+        missing = "a script is described, but not which: say --lua FILE";
+    else if (options->script != NULL && files->root != NULL)
+        missing = "-r and --lua are two servers: let the script serve the files, by "
+                  "http.static(\"DIR\")";
+    if (missing == NULL)
+        return true;
+    fprintf(stderr, "sxe-httpd: %s. Try --help.\n", missing);
+    return false;
+}
+
+bool
+httpd_fit_line(struct sxe_http_limits *head)
+{
+    static const struct sxe_http_limits usual = SXE_HTTP_LIMITS;
+
+    if (head->head_max == 0)
+        head->head_max = usual.head_max;
+    if (head->line_max == 0)
+        head->line_max = usual.line_max < head->head_max ? usual.line_max : head->head_max;
+    if (head->line_max <= head->head_max)
+        return true;
+    fprintf(stderr,
+            "sxe-httpd: a request line of %u bytes (--max-line) does not fit into a head of %u "
+            "(--max-header). Try --help.\n",
+            head->line_max, head->head_max);
+    return false;
+}

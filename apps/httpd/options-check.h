@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: whether texts of the command line are what a reply, or a file, can have; and
+ * whether options fit together.
+ */
+#ifndef HTTPD_OPTIONS_CHECK_H
+#define HTTPD_OPTIONS_CHECK_H
+
+#include "options.h"
+
+/* What a field's value can have: RFC 9110, 5.5. */
+bool httpd_is_value(const char *text);
+
+/* "Name: value", and not one that replies have already. */
+bool httpd_is_field(const char *text);
+
+/* A line as of mime.types: "text/markdown md mkd". */
+bool httpd_is_type(const char *text);
+
+/* Of an index, without a directory. */
+bool httpd_is_file_name(const char *name);
+
+/* Nothing is said of files, a log or a script that there is none of. False: what is wrong is said.
+ */
+bool httpd_is_complete(const struct httpd_options *options);
+
+/* A request line is a part of the head: sets both. False: all is said. */
+bool httpd_fit_line(struct sxe_http_limits *head);
+
+#endif

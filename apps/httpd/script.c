@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: MIT */
+#include "script.h"
+
+#include <errno.h>
+#include <lauxlib.h>
+#include <lua.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "handover.h"
+#include "sxe-lua-http.h"
+#include "sxe-lua-repl.h"
+#include "sxe.h"
+
+#define TEXT_SIZE 16384 /* bytes of an error with its traceback, at most */
+
+static struct {
+    struct sxe_lua *lua;
+    const char *path;
+    size_t memory_max;
+    int link;
+    bool is_ready;
+} script;
+
+static bool
+tell(const char *where, const char *text)
+{
+    static char told[TEXT_SIZE];
+
+    SXE_UNUSED_PARAMETER(where);
+    if (script.is_ready)
+        return false;
+    sxe_lua_explain(text, told, sizeof(told));
+    fputs(told, stderr);
+    return true;
+}
+
+/* ---- --dev: which files the script is made of ---- */
+
+static int
+note_file(lua_State *L)
+{
+    struct handover_message message = {.kind = HANDOVER_FILE};
+
+    snprintf(message.u.path, sizeof(message.u.path), "%s", luaL_checkstring(L, 1));
+    (void)handover_send(script.link, &message, -1);
+    return 0;
+}
+
+/* A searcher that finds nothing: so a module is known before it is loaded, and though it fails. */
+static int
+watch_modules(void)
+{
+    static const luaL_Reg functions[] = {{"note", note_file}, {NULL, NULL}};
+    static const char text[] =
+        "local note, search = require('sxe.files').note, package.searchpath\n"
+        "table.insert(package.searchers, 2, function(name)\n"
+        "    local path = search(name, package.path)\n"
+        "    if path then note(path) end\n"
+        "end)\n";
+    int result = sxe_lua_module(script.lua, "sxe.files", functions);
+
+    return result < 0 ? result : sxe_lua_load_text(script.lua, "=files", text, sizeof(text) - 1);
+}
+
+/* ---- A script's life ---- */
+
+int
+script_load(const struct httpd_options *options, int link)
+{
+    struct sxe_lua_config config = options->lua;
+    int result;
+
+    config.on_error = tell;
+    script.path = options->script;
+    script.link = link;
+    script.is_ready = false;
+    script.memory_max = config.memory_max;
+    script.lua = sxe_lua_new(&config);
+    if (script.lua == NULL) {
+        result = -errno;
+        fprintf(stderr, "sxe-httpd: cannot start Lua: %s; see --lua-memory\n", strerror(errno));
+        return result;
+    }
+    result = sxe_lua_http_open(script.lua);
+    if (options->http.body_max > 0)
+        sxe_lua_http_set_body_max(script.lua, options->http.body_max);
+    if (result == 0 && config.is_dev && link >= 0)
+        result = watch_modules();
+    if (result == 0 && options->is_repl)
+        result = sxe_lua_repl_plan(script.lua);
+    return result == 0 ? sxe_lua_load(script.lua, options->script) : result;
+}
+
+int
+script_begin(void)
+{
+    return sxe_lua_init(script.lua);
+}
+
+int
+script_progress(void)
+{
+    return sxe_lua_loaded(script.lua);
+}
+
+int
+script_check(void)
+{
+    if (sxe_lua_http_has_handler(script.lua) || sxe_number_in_state(SXE_STATE_LISTENING) > 0)
+        return 0;
+    fprintf(stderr,
+            "error: %s returned no handler, and listens nowhere itself\n"
+            "hint: let it end with `return function(req, res) return \"Hello\\n\" end`\n",
+            script.path);
+    return -EINVAL;
+}
+
+void
+script_is_ready(void)
+{
+    script.is_ready = true;
+}
+
+int
+script_start_shell(void (*on_end)(void))
+{
+    int result = sxe_lua_repl_start(script.lua, NULL, on_end);
+
+    if (result < 0)
+        fprintf(stderr, "sxe-httpd: cannot start a shell: %s; --repl needs a terminal\n",
+                strerror(-result));
+    return result;
+}
+
+void
+script_stop_shell(void)
+{
+    sxe_lua_repl_stop();
+}
+
+bool
+script_is_full(void)
+{
+    size_t most = script.memory_max / 10 * 9;
+
+    if (sxe_lua_memory(script.lua, NULL) <= most)
+        return false;
+    (void)sxe_lua_call(script.lua, "collectgarbage", "");
+    return sxe_lua_memory(script.lua, NULL) > most;
+}
+
+struct sxe_lua *
+script_state(void)
+{
+    return script.lua;
+}
+
+void
+script_end(void)
+{
+    sxe_lua_delete(script.lua);
+    script.lua = NULL;
+}

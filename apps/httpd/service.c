@@ -1,0 +1,469 @@
+/* SPDX-License-Identifier: MIT */
+#include "service.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "handover.h"
+#include "listening.h"
+#include "script.h"
+#include "stats.h"
+#include "sxe-http-router.h"
+#include "sxe-lua-http.h"
+
+enum { SIGNALS = 5 };
+
+enum ending { NOT_ENDING, DRAINING, ENDING };
+
+/* What callbacks without a context of their own look at. */
+static struct {
+    const struct httpd_options *options;
+    struct sxe_http *http;
+    struct sxe_http_files *files;
+    struct sxe_http_router *router; /* of --stats; NULL: none */
+    struct access_log *log;
+    struct sxe_signal signals[SIGNALS];
+    struct sxe_timer second;
+    struct sxe_timer progress; /* of a script that waits at its top level, and of the end of one */
+    struct sxe_timer grace;    /* for requests that were begun when the end was asked for */
+    ev_io supervisor;
+    int link; /* -1: no supervisor */
+    unsigned load;
+    enum ending ending;
+    bool has_asked; /* to be replaced */
+    int result;
+} service;
+
+static enum sxe_http_verdict
+hello(struct sxe_http_request *request, struct sxe_http_response *response)
+{
+    static const char text[] = "Hello, World!\n";
+
+    SXE_UNUSED_PARAMETER(request);
+    return sxe_http_reply(response, 200, "text/plain", text, sizeof(text) - 1);
+}
+
+/* ---- What it says ---- */
+
+static void
+on_reply(struct sxe_http_request *request, const struct sxe_http_summary *summary)
+{
+    stats_count(summary);
+    if (service.log != NULL)
+        access_log_add(service.log, request, summary);
+}
+
+/* A script that has too little memory left is loaded anew, which is what frees all of it. */
+static void
+look_at_memory(void)
+{
+    if (service.link < 0 || service.has_asked || !script_is_full())
+        return;
+    SXE_WARN("%s keeps more than nine tenths of its memory (--lua-memory): it is loaded anew",
+             service.options->script);
+    service.has_asked = handover_say(service.link, HANDOVER_RENEW) == 0;
+}
+
+static void
+on_second(struct sxe_timer *timer)
+{
+    SXE_UNUSED_PARAMETER(timer);
+    if (service.log != NULL)
+        access_log_flush(service.log);
+    look_at_memory();
+}
+
+static void
+reopen(void)
+{
+    int result = service.log == NULL ? 0 : access_log_reopen(service.log);
+
+    if (result < 0)
+        SXE_WARN("the access log cannot be opened again, the file that is open goes on: %s",
+                 strerror(-result));
+}
+
+/* ---- The end ---- */
+
+static void
+on_stopped(struct sxe_http *http)
+{
+    SXE_UNUSED_PARAMETER(http);
+    sxe_stop();
+}
+
+static void
+on_grace_over(struct sxe_timer *timer)
+{
+    SXE_UNUSED_PARAMETER(timer);
+    sxe_stop();
+}
+
+/* A script's connections may be of any kind: the last one that is gone is the end. */
+static void
+on_progress_of_end(struct sxe_timer *timer)
+{
+    SXE_UNUSED_PARAMETER(timer);
+    for (unsigned state = SXE_STATE_CONNECTING; state <= SXE_STATE_CLOSING; state++) {
+        if (sxe_number_in_state((enum sxe_state)state) > 0)
+            return;
+    }
+    sxe_stop();
+}
+
+static void
+end_script(enum ending how)
+{
+    if (how == DRAINING) {
+        sxe_http_drain(service.http, NULL);
+        sxe_lua_http_drain(script_state());
+    } else {
+        sxe_http_stop(service.http, NULL);
+        sxe_lua_http_stop(script_state());
+    }
+    sxe_stop_listening();
+    sxe_timer_stop(&service.progress);
+    sxe_timer_init(&service.progress, on_progress_of_end, 0.01, 0.01);
+    sxe_timer_start(&service.progress);
+}
+
+/* Once: in good order. Twice: now. */
+static void
+end(enum ending how)
+{
+    if (service.ending >= how) {
+        if (how == ENDING)
+            sxe_stop();
+        return;
+    }
+    service.ending = how;
+    sxe_timer_start(&service.grace);
+    if (script_state() != NULL)
+        end_script(how);
+    else
+        sxe_http_stop(service.http, on_stopped);
+}
+
+/* ---- Signals, or the supervisor's messages in their place ---- */
+
+static void
+on_signal(struct sxe_signal *watch)
+{
+    switch (watch->ev.signum) {
+    case SIGHUP:
+    case SIGUSR1:
+        reopen();
+        break;
+    case SIGUSR2:
+        stats_log();
+        break;
+    default:
+        end(ENDING);
+        break;
+    }
+}
+
+static void
+on_message(struct ev_loop *loop, ev_io *watcher, int events)
+{
+    struct handover_message message;
+    int result;
+    int fd;
+
+    SXE_UNUSED_PARAMETER(events);
+    while ((result = handover_receive(service.link, &message, &fd)) > 0) {
+        if (message.kind == HANDOVER_REOPEN)
+            reopen();
+        else if (message.kind == HANDOVER_STATS)
+            stats_log();
+        else
+            end(message.kind == HANDOVER_DRAIN ? DRAINING : ENDING);
+    }
+    if (result == 0)
+        return;
+    ev_io_stop(loop, watcher);
+    end(ENDING);
+}
+
+static void
+start_watching(void)
+{
+    static const int numbers[SIGNALS] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
+
+    if (service.link >= 0) {
+        ev_io_init(&service.supervisor, on_message, service.link, EV_READ);
+        ev_io_start(sxe_loop(), &service.supervisor);
+    } else {
+        for (unsigned i = 0; i < SIGNALS; i++)
+            sxe_signal_start(&service.signals[i], numbers[i], on_signal);
+    }
+    sxe_timer_init(&service.second, on_second, 1.0, 1.0);
+    sxe_timer_init(&service.grace, on_grace_over, service.options->stop_timeout_ms / 1000.0, 0);
+    if (service.log != NULL || service.link >= 0)
+        sxe_timer_start(&service.second);
+}
+
+static void
+on_shell_end(void)
+{
+    end(ENDING);
+}
+
+static void
+stop_watching(void)
+{
+    script_stop_shell();
+    if (service.link >= 0)
+        ev_io_stop(sxe_loop(), &service.supervisor);
+    for (unsigned i = 0; i < SIGNALS; i++)
+        sxe_signal_stop(&service.signals[i]);
+    sxe_timer_stop(&service.second);
+    sxe_timer_stop(&service.progress);
+    sxe_timer_stop(&service.grace);
+}
+
+/* ---- The plan ---- */
+
+#define USUAL_CHUNK 16384 /* of lib-sxe, in bytes: a head has to fit in */
+
+static int
+cannot_start(int error)
+{
+    fprintf(stderr, "sxe-httpd: cannot start: %s%s\n", strerror(error),
+            error == ENOMEM ? "; less memory is wanted with a smaller -c or --max-body, see --plan"
+                            : "");
+    return -error;
+}
+
+static int
+cannot_serve(const char *root, int error)
+{
+    fprintf(stderr,
+            "sxe-httpd: cannot serve the files of '%s': %s; give -r a directory that there is, and "
+            "that you may read\n",
+            root, strerror(error));
+    return -error;
+}
+
+static void
+configure_loop(void)
+{
+    const struct httpd_options *options = service.options;
+    struct sxe_config config = *sxe_get_config();
+
+    config.timeout_ms[SXE_STATE_WRITING] = options->stall_timeout_ms;
+    if (options->http.head.head_max > USUAL_CHUNK)
+        config.chunk_size = options->http.head.head_max;
+    config.listeners = service.link < 0 ? NULL : &handover_listeners;
+    sxe_configure(&config);
+}
+
+/* 0 or -errno. */
+static int
+route_stats(struct sxe_http_config *http)
+{
+    int result;
+
+    if (service.options->stats_path == NULL)
+        return 0;
+    service.router = sxe_http_router_new();
+    if (service.router == NULL)
+        return -ENOMEM;
+    result =
+        sxe_http_router_add(service.router, "GET", service.options->stats_path, stats_handle, NULL);
+    http->router = service.router;
+    return result;
+}
+
+/* What answers: 0, or -errno with all said. */
+static int
+choose_handler(struct sxe_http_config *http)
+{
+    const struct httpd_options *options = service.options;
+
+    http->handler = hello;
+    if (options->script != NULL) {
+        http->handler = sxe_lua_http_handle;
+        http->stream = true;
+        return script_load(options, service.link);
+    }
+    if (options->files.root == NULL)
+        return 0;
+    service.files = sxe_http_files_new(&options->files);
+    if (service.files == NULL)
+        return cannot_serve(options->files.root, errno);
+    http->handler = sxe_http_files_handle;
+    http->user = service.files;
+    return 0;
+}
+
+/* All that will be needed is registered before anything is opened. 0, or -errno with all said. */
+static int
+make_plan(void)
+{
+    struct sxe_http_config http = service.options->http;
+    int result;
+
+    configure_loop();
+    result = choose_handler(&http);
+    if (result < 0)
+        return result;
+    result = route_stats(&http);
+    if (result < 0)
+        return cannot_start(-result);
+    if (service.options->access_log != NULL || service.options->stats_path != NULL)
+        http.on_reply = on_reply;
+    service.http = sxe_http_new(&http);
+    return service.http == NULL ? cannot_start(errno) : 0;
+}
+
+static void
+drop_plan(void)
+{
+    script_end();
+    sxe_http_delete(service.http);
+    sxe_http_router_delete(service.router);
+    sxe_http_files_delete(service.files);
+}
+
+static void
+begin(struct httpd_options *options, int link, unsigned load)
+{
+    memset(&service, 0, sizeof(service));
+    service.options = options;
+    service.link = link;
+    service.load = load;
+}
+
+int
+service_plan(struct httpd_options *options)
+{
+    int result;
+
+    begin(options, -1, 0);
+    result = make_plan();
+    if (result == 0) {
+        sxe_plan_print(stdout);
+        sxe_http_plan_print(service.http, stdout);
+        if (service.files != NULL)
+            sxe_http_files_plan_print(service.files, stdout);
+        if (options->script != NULL)
+            printf("%-16s %10s %33zu bytes at most\n", "Lua", "", options->lua.memory_max);
+    }
+    drop_plan();
+    return result;
+}
+
+/* ---- From the beginning to the end ---- */
+
+/* 0, or -errno with all said. */
+static int
+open_log(void)
+{
+    const struct httpd_options *options = service.options;
+    int error;
+
+    if (options->access_log == NULL)
+        return 0;
+    service.log = access_log_open(options->access_log, options->access_log_format);
+    error = errno;
+    if (service.log != NULL)
+        return 0;
+    fprintf(stderr,
+            "sxe-httpd: cannot open the access log '%s': %s; choose another with --access-log, in "
+            "a directory where you may write\n",
+            options->access_log, strerror(error));
+    return -error;
+}
+
+/* The supervisor is told first: who reads where it listens may send a signal at once. 0 or -errno.
+ */
+static int
+say_ready(void)
+{
+    if (service.options->script != NULL)
+        script_is_ready();
+    if (service.link < 0)
+        return 0;
+    handover_close_others();
+    return handover_say(service.link, HANDOVER_READY);
+}
+
+/* Accept from now on. 0, or -errno with all said. */
+static int
+accept_all(void)
+{
+    const struct httpd_options *options = service.options;
+    int result;
+    int port = 0;
+
+    if (options->script != NULL && script_check() < 0)
+        return -EINVAL;
+    if (options->script == NULL || options->is_place_given ||
+        sxe_lua_http_has_handler(script_state()))
+        port = listening_begin(service.http, options);
+    result = port < 0 ? port : say_ready();
+    if (result < 0)
+        return result;
+    if (port > 0 && service.load == 0)
+        listening_say(options, port);
+    return options->is_repl ? script_start_shell(on_shell_end) : 0;
+}
+
+/* A script whose top level waits is not ready. */
+static void
+on_progress(struct sxe_timer *timer)
+{
+    int result = script_progress();
+
+    if (result == -EINPROGRESS)
+        return;
+    sxe_timer_stop(timer);
+    service.result = result < 0 ? result : accept_all();
+    if (service.result < 0)
+        sxe_stop();
+}
+
+/* Watching comes first: who reads where it listens may send a signal at once. 0, or -errno with all
+ * said. */
+static int
+listen_and_run(void)
+{
+    start_watching();
+    sxe_timer_init(&service.progress, on_progress, 0.01, 0.01);
+    service.result = service.options->script == NULL ? 0 : script_begin();
+    if (service.result == 0 && service.options->script != NULL && script_progress() == -EINPROGRESS)
+        sxe_timer_start(&service.progress);
+    else if (service.result == 0)
+        service.result = accept_all();
+    if (service.result == 0)
+        sxe_run();
+    stop_watching();
+    return service.result;
+}
+
+int
+service_run(struct httpd_options *options, int link, unsigned load)
+{
+    int result;
+
+    begin(options, link, load);
+    stats_begin(options, load);
+    result = make_plan();
+    if (result == 0) {
+        result = sxe_init();
+        if (result < 0)
+            (void)cannot_start(-result);
+    }
+    if (result == 0) {
+        result = open_log();
+        if (result == 0)
+            result = listen_and_run();
+        sxe_fini();
+        access_log_close(service.log);
+    }
+    drop_plan();
+    return result;
+}

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: MIT */
+#include "stats.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "script.h"
+#include "sxe-lua-stats.h"
+
+#define TEXT_SIZE (64 * 1024)
+#define END_SIZE  8 /* for the brackets that are still open */
+
+enum { CLASSES = 6 }; /* of a status: its first digit, 0 where none was sent */
+
+static struct {
+    const struct httpd_options *options;
+    unsigned load;
+    SXE_TIME since_ns;
+    uint64_t requests;
+    uint64_t classes[CLASSES];
+    uint64_t bytes;
+} stats;
+
+void
+stats_begin(const struct httpd_options *options, unsigned load)
+{
+    memset(&stats, 0, sizeof(stats));
+    stats.options = options;
+    stats.load = load;
+    stats.since_ns = sxe_time_ns();
+}
+
+void
+stats_count(const struct sxe_http_summary *summary)
+{
+    stats.requests++;
+    stats.classes[summary->status / 100 % CLASSES]++;
+    stats.bytes += summary->body_length;
+}
+
+static unsigned
+connections(void)
+{
+    unsigned number = 0;
+
+    for (unsigned state = SXE_STATE_IDLE; state <= SXE_STATE_CLOSING; state++)
+        number += sxe_number_in_state((enum sxe_state)state);
+    return number;
+}
+
+/* ---- JSON ---- */
+
+struct text {
+    size_t used;
+    unsigned groups;
+    char group[32]; /* that is open */
+    bool is_full;
+    char room[TEXT_SIZE];
+};
+
+static void add(struct text *text, const char *format, ...) SXE_PRINTF(2, 3);
+
+/* All of it; or nothing, and then nothing more. */
+static void
+add(struct text *text, const char *format, ...)
+{
+    size_t left = TEXT_SIZE - END_SIZE - text->used;
+    va_list arguments;
+    int length;
+
+    va_start(arguments, format);
+    length = vsnprintf(text->room + text->used, left, format, arguments);
+    va_end(arguments);
+    text->is_full |= (size_t)length >= left;
+    if (!text->is_full)
+        text->used += (size_t)length;
+}
+
+static const char *
+quote(const char *name, char *room, size_t size)
+{
+    size_t used = 0;
+
+    for (; *name != '\0' && used + 8 < size; name++) {
+        if ((unsigned char)*name < ' ' || *name == '"' || *name == '\\')
+            used += (size_t)snprintf(room + used, size - used, "\\u%04x", (unsigned char)*name);
+        else
+            room[used++] = *name;
+    }
+    room[used] = '\0';
+    return room;
+}
+
+static void
+add_counter(void *user, const char *group, const char *name, int64_t value)
+{
+    struct text *text = user;
+    char quoted[2][256];
+
+    quote(name, quoted[1], sizeof(quoted[1]));
+    if (text->groups > 0 && strcmp(text->group, group) == 0) {
+        add(text, ",\"%s\":%" PRId64, quoted[1], value);
+        return;
+    }
+    add(text, "%s\"%s\":{\"%s\":%" PRId64, text->groups > 0 ? "}," : "",
+        quote(group, quoted[0], sizeof(quoted[0])), quoted[1], value);
+    snprintf(text->group, sizeof(text->group), "%s", group);
+    text->groups += !text->is_full;
+}
+
+static void
+add_script(struct text *text)
+{
+    struct sxe_lua *lua = script_state();
+    size_t most;
+    size_t now = sxe_lua_memory(lua, &most);
+
+    add(text, ",\"lua\":{\"memory\":%zu,\"memory_most\":%zu,\"memory_max\":%zu},\"script\":{", now,
+        most, stats.options->lua.memory_max);
+    sxe_lua_each_stat(lua, add_counter, text);
+    text->used +=
+        (size_t)snprintf(text->room + text->used, END_SIZE, "%s}", text->groups > 0 ? "}" : "");
+}
+
+static void
+add_own(struct text *text)
+{
+    const uint64_t *classes = stats.classes;
+
+    add(text, "{\"httpd\":{\"version\":\"" SXE_VERSION "\",\"pid\":%d,\"load\":%u,\"uptime\":%u,",
+        getpid(), stats.load, (unsigned)((sxe_time_ns() - stats.since_ns) / SXE_NS_PER_SECOND));
+    add(text, "\"connections\":%u,\"requests\":%" PRIu64 ",\"status\":{", connections(),
+        stats.requests);
+    for (unsigned i = 1; i < CLASSES; i++)
+        add(text, "%s\"%uxx\":%" PRIu64, i > 1 ? "," : "", i, classes[i]);
+    add(text, "},\"unanswered\":%" PRIu64 ",\"bytes\":%" PRIu64 "}", classes[0], stats.bytes);
+}
+
+static bool
+is_allowed(const struct sxe_http_request *request)
+{
+    struct sockaddr_storage peer = {.ss_family = AF_UNIX};
+
+    if (sxe_http_peer(request, &peer) == 0)
+        peer.ss_family = AF_UNIX;
+    return sxe_cidr_match(&stats.options->stats_from, (const struct sockaddr *)&peer);
+}
+
+enum sxe_http_verdict
+stats_handle(struct sxe_http_request *request, struct sxe_http_response *response)
+{
+    static struct text text;
+
+    if (!is_allowed(request))
+        return sxe_http_reply_status(response, 403);
+    text.used = 0;
+    text.groups = 0;
+    text.is_full = false;
+    add_own(&text);
+    if (script_state() != NULL)
+        add_script(&text);
+    text.used += (size_t)snprintf(text.room + text.used, END_SIZE / 2, "}\n");
+    return sxe_http_reply(response, 200, "application/json", text.room, text.used);
+}
+
+/* ---- The log ---- */
+
+static void
+log_counter(void *user, const char *group, const char *name, int64_t value)
+{
+    SXE_UNUSED_PARAMETER(user);
+    SXE_INFO("stats: %s.%s %" PRId64, group, name, value);
+}
+
+void
+stats_log(void)
+{
+    SXE_INFO("stats: httpd.load %u", stats.load);
+    SXE_INFO("stats: httpd.connections %u", connections());
+    SXE_INFO("stats: httpd.requests %" PRIu64, stats.requests);
+    SXE_INFO("stats: httpd.bytes %" PRIu64, stats.bytes);
+    if (script_state() == NULL)
+        return;
+    SXE_INFO("stats: lua.memory %zu", sxe_lua_memory(script_state(), NULL));
+    sxe_lua_each_stat(script_state(), log_counter, NULL);
+}

@@ -1,0 +1,412 @@
+/* SPDX-License-Identifier: MIT */
+#include "supervisor.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "changes.h"
+#include "handover.h"
+#include "sxe-log.h"
+
+#define NEVER        UINT64_MAX
+#define LOOK_NS      (250 * SXE_NS_PER_MS) /* at files, from one time to the next */
+#define LONG_LIFE_NS (10 * SXE_NS_PER_SECOND)
+#define DELAY_MIN_NS (100 * SXE_NS_PER_MS)
+#define DELAY_MAX_NS (10 * SXE_NS_PER_SECOND)
+#define OVERTIME_NS  (5 * SXE_NS_PER_SECOND) /* beyond stop_timeout_ms */
+
+enum role { STARTING, SERVING, LEAVING };
+
+struct child {
+    pid_t pid;
+    int link;
+    enum role role;
+    uint64_t since_ns;
+    uint64_t kill_ns;
+};
+
+static const int signal_numbers[] = {SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2};
+#define SIGNALS (sizeof(signal_numbers) / sizeof(signal_numbers[0]))
+
+static struct {
+    const struct supervisor_config *config;
+    struct child children[SUPERVISOR_CHILDREN]; /* in the order of their forks */
+    unsigned number;
+    unsigned loads;
+    int signals;
+    sigset_t mask_before;
+    uint64_t start_ns; /* when to start one */
+    uint64_t delay_ns;
+    uint64_t look_ns;
+    bool has_served; /* somebody did */
+    bool is_ending;
+    int status;
+} supervisor;
+
+static struct child *
+child_in(enum role role)
+{
+    for (unsigned i = 0; i < supervisor.number; i++) {
+        if (supervisor.children[i].role == role)
+            return &supervisor.children[i];
+    }
+    return NULL;
+}
+
+/* ---- Starting ---- */
+
+static void
+do_nothing(int signal_number)
+{
+    SXE_UNUSED_PARAMETER(signal_number);
+}
+
+/* Handlers, and not SIG_IGN, which programs that the script spawns would inherit. */
+static _Noreturn void
+be_child(int link)
+{
+    struct sigaction nothing = {.sa_handler = do_nothing, .sa_flags = SA_RESTART};
+
+    for (unsigned i = 0; i < supervisor.number; i++)
+        close(supervisor.children[i].link);
+    close(supervisor.signals);
+    for (size_t i = 0; i < SIGNALS; i++)
+        sigaction(signal_numbers[i], &nothing, NULL);
+    sigprocmask(SIG_SETMASK, &supervisor.mask_before, NULL);
+    handover_begin(link);
+    exit(supervisor.config->serve(supervisor.config->user, link, supervisor.loads));
+}
+
+/* 0 or -errno. */
+static int
+fork_child(void)
+{
+    int ends[2];
+    int error;
+    pid_t pid;
+
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+        return -errno;
+    (void)fcntl(ends[0], F_SETFL, O_NONBLOCK);
+    fflush(NULL);
+    pid = fork();
+    error = -errno;
+    if (pid == 0) {
+        close(ends[0]);
+        be_child(ends[1]);
+    }
+    close(ends[1]);
+    if (pid < 0) {
+        close(ends[0]);
+        return error;
+    }
+    supervisor.children[supervisor.number++] =
+        (struct child){.pid = pid, .link = ends[0], .since_ns = sxe_time_ns(), .kill_ns = NEVER};
+    supervisor.loads++;
+    return 0;
+}
+
+/* One that did not live for long is started again later and later. */
+static void
+start_later(uint64_t since_ns)
+{
+    uint64_t now_ns = sxe_time_ns();
+
+    if (now_ns - since_ns >= LONG_LIFE_NS)
+        supervisor.delay_ns = 0;
+    else if (supervisor.delay_ns == 0)
+        supervisor.delay_ns = DELAY_MIN_NS;
+    else if (supervisor.delay_ns < DELAY_MAX_NS)
+        supervisor.delay_ns *= 2;
+    supervisor.start_ns = now_ns + supervisor.delay_ns;
+}
+
+static void
+start_child(void)
+{
+    int result;
+
+    supervisor.start_ns = NEVER;
+    if (supervisor.number == SUPERVISOR_CHILDREN) {
+        kill(supervisor.children[0].pid, SIGKILL);
+        supervisor.start_ns = sxe_time_ns() + DELAY_MIN_NS;
+        return;
+    }
+    changes_clear();
+    changes_add(supervisor.config->script);
+    result = fork_child();
+    if (result == 0)
+        return;
+    SXE_ERROR("cannot start a process: %s", strerror(-result));
+    if (supervisor.has_served)
+        start_later(sxe_time_ns());
+    else
+        supervisor.status = EXIT_FAILURE;
+}
+
+static void
+reload(void)
+{
+    struct child *starting = child_in(STARTING);
+
+    if (supervisor.is_ending)
+        return;
+    if (starting != NULL) {
+        kill(starting->pid, SIGKILL);
+        starting->role = LEAVING;
+        handover_settle(false);
+    }
+    start_child();
+}
+
+/* ---- Ending ---- */
+
+static void
+leave(struct child *child, enum handover_kind how)
+{
+    if (child->role != LEAVING)
+        child->kill_ns = sxe_time_ns() + OVERTIME_NS +
+                         supervisor.config->stop_timeout_ms * (uint64_t)SXE_NS_PER_MS;
+    child->role = LEAVING;
+    (void)handover_say(child->link, how);
+}
+
+static void
+say_to_all(enum handover_kind kind)
+{
+    for (unsigned i = 0; i < supervisor.number; i++)
+        (void)handover_say(supervisor.children[i].link, kind);
+}
+
+static void
+end_all(void)
+{
+    supervisor.is_ending = true;
+    supervisor.start_ns = NEVER;
+    handover_close_others();
+    for (unsigned i = 0; i < supervisor.number; i++)
+        leave(&supervisor.children[i], HANDOVER_END);
+}
+
+static void
+describe_end(int status, char *text, size_t size)
+{
+    if (WIFSIGNALED(status))
+        snprintf(text, size, "signal %d (%s)", WTERMSIG(status), strsignal(WTERMSIG(status)));
+    else
+        snprintf(text, size, "exit status %d", WEXITSTATUS(status));
+}
+
+static void
+starting_ended(const struct child *child, int status)
+{
+    handover_settle(false);
+    if (!supervisor.has_served)
+        supervisor.status = WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_FAILURE;
+    else if (child_in(SERVING) != NULL)
+        SXE_ERROR("%s was not loaded; what was loaded before goes on", supervisor.config->script);
+    else
+        start_later(child->since_ns);
+}
+
+/* A child closed its link: it is about to be no more. */
+static void
+bury(unsigned index)
+{
+    static const char *const doings[] = {"was starting", "served", "was leaving"};
+    struct child child = supervisor.children[index];
+    char how[64];
+    int status = 0;
+
+    waitpid(child.pid, &status, 0);
+    close(child.link);
+    supervisor.number--;
+    memmove(&supervisor.children[index], &supervisor.children[index + 1],
+            (supervisor.number - index) * sizeof(child));
+    describe_end(status, how, sizeof(how));
+    if (WIFSIGNALED(status) || child.role == SERVING)
+        SXE_ERROR("process %d, which %s, ended with %s", child.pid, doings[child.role], how);
+    if (child.role == STARTING)
+        starting_ended(&child, status);
+    else if (child.role == SERVING && child_in(STARTING) == NULL)
+        start_later(child.since_ns);
+}
+
+/* ---- What children say ---- */
+
+static void
+be_ready(struct child *child)
+{
+    struct child *last = child_in(SERVING);
+
+    if (last != NULL)
+        leave(last, HANDOVER_DRAIN);
+    child->role = SERVING;
+    handover_settle(true);
+    if (supervisor.has_served)
+        SXE_INFO("%s was loaded anew, into process %d", supervisor.config->script, child->pid);
+    supervisor.has_served = true;
+}
+
+static void
+renew(const struct child *child)
+{
+    if (child->role == SERVING && child_in(STARTING) == NULL && supervisor.start_ns == NEVER)
+        start_later(child->since_ns);
+}
+
+static void
+take_message(struct child *child, const struct handover_message *message, int fd)
+{
+    switch (message->kind) {
+    case HANDOVER_KEEP:
+    case HANDOVER_USE:
+        if (child->role != LEAVING)
+            handover_note(message, fd, child->role == STARTING);
+        else if (fd >= 0)
+            close(fd);
+        break;
+    case HANDOVER_FILE:
+        if (child->role != LEAVING)
+            changes_add(message->u.path);
+        break;
+    case HANDOVER_READY:
+        if (child->role == STARTING)
+            be_ready(child);
+        break;
+    default:
+        renew(child);
+        break;
+    }
+}
+
+static void
+listen_to(unsigned index)
+{
+    struct child *child = &supervisor.children[index];
+    struct handover_message message;
+    int result;
+    int fd;
+
+    while ((result = handover_receive(child->link, &message, &fd)) > 0)
+        take_message(child, &message, fd);
+    if (result < 0)
+        bury(index);
+}
+
+/* ---- The loop ---- */
+
+static void
+take_signals(void)
+{
+    struct signalfd_siginfo info;
+
+    while (read(supervisor.signals, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
+        switch (info.ssi_signo) {
+        case SIGHUP:
+            reload();
+            break;
+        case SIGUSR1:
+            say_to_all(HANDOVER_REOPEN);
+            break;
+        case SIGUSR2:
+            say_to_all(HANDOVER_STATS);
+            break;
+        default:
+            end_all();
+            break;
+        }
+    }
+}
+
+/* Milliseconds until something is due, rounded up; -1: nothing is. */
+static int
+wait_ms(void)
+{
+    uint64_t due_ns = supervisor.start_ns;
+    uint64_t now_ns = sxe_time_ns();
+
+    if (supervisor.look_ns < due_ns)
+        due_ns = supervisor.look_ns;
+    for (unsigned i = 0; i < supervisor.number; i++) {
+        if (supervisor.children[i].kill_ns < due_ns)
+            due_ns = supervisor.children[i].kill_ns;
+    }
+    if (due_ns == NEVER)
+        return -1;
+    return due_ns <= now_ns ? 0 : (int)((due_ns - now_ns) / SXE_NS_PER_MS) + 1;
+}
+
+static void
+do_what_is_due(void)
+{
+    uint64_t now_ns = sxe_time_ns();
+
+    for (unsigned i = 0; i < supervisor.number; i++) {
+        if (supervisor.children[i].kill_ns > now_ns)
+            continue;
+        supervisor.children[i].kill_ns = NEVER;
+        kill(supervisor.children[i].pid, SIGKILL);
+    }
+    if (supervisor.look_ns <= now_ns) {
+        supervisor.look_ns = now_ns + LOOK_NS;
+        if (changes_look())
+            reload();
+    }
+    if (supervisor.start_ns <= now_ns)
+        start_child();
+}
+
+static void
+turn(void)
+{
+    struct pollfd fds[SUPERVISOR_CHILDREN + 1] = {{.fd = supervisor.signals, .events = POLLIN}};
+    unsigned number = supervisor.number;
+
+    for (unsigned i = 0; i < number; i++)
+        fds[i + 1] = (struct pollfd){.fd = supervisor.children[i].link, .events = POLLIN};
+    if (poll(fds, number + 1, wait_ms()) > 0) {
+        for (unsigned i = number; i > 0; i--) {
+            if (fds[i].revents != 0)
+                listen_to(i - 1);
+        }
+        take_signals();
+    }
+    do_what_is_due();
+}
+
+int
+supervise(const struct supervisor_config *config)
+{
+    sigset_t mask;
+
+    sigemptyset(&mask);
+    for (size_t i = 0; i < SIGNALS; i++)
+        sigaddset(&mask, signal_numbers[i]);
+    memset(&supervisor, 0, sizeof(supervisor));
+    supervisor.config = config;
+    supervisor.start_ns = NEVER;
+    supervisor.look_ns = config->is_dev ? sxe_time_ns() : NEVER;
+    supervisor.signals = signalfd(-1, &mask, SFD_NONBLOCK | SFD_CLOEXEC);
+    if (supervisor.signals < 0) {
+        SXE_ERROR("cannot start: %s", strerror(errno));
+        return EXIT_FAILURE;
+    }
+    /* Whoever started us may ignore it, and then no process could be waited for. */
+    signal(SIGCHLD, SIG_DFL);
+    sigprocmask(SIG_BLOCK, &mask, &supervisor.mask_before);
+    start_child();
+    while (supervisor.number > 0 || supervisor.start_ns != NEVER)
+        turn();
+    close(supervisor.signals);
+    sigprocmask(SIG_SETMASK, &supervisor.mask_before, NULL);
+    return supervisor.status;
+}

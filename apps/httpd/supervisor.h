@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: a parent that holds the sockets that listen, and has a child that serves: so the child can
+ * be replaced, by one that has loaded the script anew, and no connection is refused meanwhile.
+ *
+ * Place: main calls supervise; each child calls back and serves. handover.h has their messages.
+ *
+ * Shape: children, from their fork to their end.
+ *
+ *     STARTING --READY--> SERVING --another is READY: DRAIN--> LEAVING --> ended, or killed
+ *        | ends: the one that serves goes on      | ends: another is started, at once if it lived
+ *        |   there is none: tried again later     |   for long, otherwise after a growing delay
+ *        | the very first: so does the supervisor
+ *
+ *     SIGHUP, a changed file, a child that asks for it     start one
+ *     SIGTERM, SIGINT     END to all, and wait; again: END again, which is at once
+ *     SIGUSR1, SIGUSR2    REOPEN, STATS to those there are
+ *
+ * Children get no signals but SIGKILL: those of a terminal reach all processes of a group, and
+ * would count twice. The supervisor's end ends them: their link is closed.
+ *
+ * Limits: one starts at a time; SUPERVISOR_CHILDREN with those that leave, then the oldest of these
+ * is killed. So is who has not left 5 s after its time.
+ */
+#ifndef SUPERVISOR_H
+#define SUPERVISOR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define SUPERVISOR_CHILDREN 8
+
+struct supervisor_config {
+    /* In the child: its exit status. load counts from 0. */
+    int (*serve)(void *user, int link, unsigned load);
+    void *user;
+    const char *script;
+    uint32_t stop_timeout_ms; /* for a child that leaves */
+    bool is_dev;              /* a change of the script's files is as SIGHUP */
+};
+
+/* The exit status. */
+int supervise(const struct supervisor_config *config);
+
+#endif

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: patterns (Lua 5.4 manual, 6.4.1) for scripts in a sandbox, with the results and the errors
+ * of Lua's own functions, and an end: a match counts its steps.
+ *
+ * Shape: one attempt is a descent through the pattern, in which what may repeat tries the rest of
+ * the pattern at each of its ends. So the steps may be exponential in the number of repetitions;
+ * every 4096th looks at what the watchdog demands, and after 2^24 (some 50 ms) the call fails.
+ *
+ *     sxe-lua-pattern.c          one attempt: does the pattern match here?
+ *     sxe-lua-pattern-string.c   string.find, match, gmatch, gsub
+ */
+#ifndef SXE_LUA_PATTERN_PRIVATE_H
+#define SXE_LUA_PATTERN_PRIVATE_H
+
+#include "sxe-lua-core-private.h"
+
+enum { SXE__LUA_CAPTURES_MAX = 32, SXE__LUA_STEPS_MAX = 1 << 24 };
+
+/* A string and a pattern, and what is captured. */
+struct sxe__lua_match {
+    lua_State *L;
+    const char *subject;
+    const char *subject_end;
+    const char *pattern_end;
+    uint64_t steps;
+    uint64_t look_at; /* private, from here on: the step at which the watchdog is looked at */
+    unsigned depth;
+    unsigned captured;
+    struct {
+        const char *start;
+        ptrdiff_t length; /* or that it is a position, or not closed yet */
+    } captures[SXE__LUA_CAPTURES_MAX];
+};
+
+/* The end of what the pattern matches at place; NULL: it does not. */
+const char *sxe__lua_match_at(struct sxe__lua_match *match, const char *place, const char *pattern);
+
+/* So many steps more. Raises if these are too many, or the watchdog demands it. */
+void sxe__lua_match_steps(struct sxe__lua_match *match, size_t number);
+
+/* Push capture number (0: the first) of the match from start to end; the whole of it if there are
+ * no captures. */
+void sxe__lua_match_capture(struct sxe__lua_match *match, unsigned number, const char *start,
+                            const char *end);
+
+/* Push all captures: how many. start NULL: not the whole of it if there are none. */
+int sxe__lua_match_captures(struct sxe__lua_match *match, const char *start, const char *end);
+
+/* Set find, match, gmatch and gsub in the table on top. */
+void sxe__lua_open_patterns(lua_State *L);
+
+#endif

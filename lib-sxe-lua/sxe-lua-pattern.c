@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: MIT */
+#include "sxe-lua-pattern-private.h"
+
+#include <ctype.h>
+#include <string.h>
+
+/* How long a capture is while it is none. */
+enum { OPEN = -1, POSITION = -2 };
+
+enum { DEPTH_MAX = 200, STEPS_A_LOOK = 4096 };
+
+void
+sxe__lua_match_steps(struct sxe__lua_match *match, size_t number)
+{
+    match->steps += number;
+    if (SXE_LIKELY(match->steps < match->look_at))
+        return;
+    match->look_at = match->steps + STEPS_A_LOOK;
+    sxe__lua_watch_poll(match->L);
+    if (match->steps > SXE__LUA_STEPS_MAX)
+        luaL_error(match->L, "a pattern takes more than %d steps", SXE__LUA_STEPS_MAX);
+}
+
+/* ---- Single characters ---- */
+
+/* Behind the one that begins at p: x, ., %x or a set. What is behind the pattern is a NUL. */
+static const char *
+end_of_single(struct sxe__lua_match *match, const char *p)
+{
+    const char *start = p;
+
+    if (*p != '%' && *p != '[')
+        return p + 1;
+    if (*p == '%') {
+        if (p + 1 == match->pattern_end)
+            luaL_error(match->L, "malformed pattern (ends with '%%')");
+        return p + 2;
+    }
+    p += p[1] == '^' ? 2 : 1;
+    do { /* a ] that comes first is one of the set */
+        if (p == match->pattern_end)
+            luaL_error(match->L, "malformed pattern (missing ']')");
+        p += *p == '%' && p + 1 < match->pattern_end ? 2 : 1;
+    } while (*p != ']');
+    sxe__lua_match_steps(match, (size_t)(p - start));
+    return p + 1;
+}
+
+static bool
+is_in_class(int c, int class_)
+{
+    bool is;
+
+    switch (tolower(class_)) {
+    case 'a':
+        is = isalpha(c);
+        break;
+    case 'c':
+        is = iscntrl(c);
+        break;
+    case 'd':
+        is = isdigit(c);
+        break;
+    case 'g':
+        is = isgraph(c);
+        break;
+    case 'l':
+        is = islower(c);
+        break;
+    case 'p':
+        is = ispunct(c);
+        break;
+    case 's':
+        is = isspace(c);
+        break;
+    case 'u':
+        is = isupper(c);
+        break;
+    case 'w':
+        is = isalnum(c);
+        break;
+    case 'x':
+        is = isxdigit(c);
+        break;
+    case 'z': /* of Lua 5.1, and still there */
+        is = c == '\0';
+        break;
+    default:
+        return c == class_;
+    }
+    return is != (isupper(class_) != 0);
+}
+
+/* The set from [ to ]. */
+static bool
+is_in_set(int c, const char *open, const char *close)
+{
+    const unsigned char *p = (const unsigned char *)open + 1;
+    const unsigned char *end = (const unsigned char *)close;
+    const bool is_wanted = *p != '^';
+
+    for (p += is_wanted ? 0 : 1; p < end; p++) {
+        if (*p == '%') {
+            p++;
+            if (is_in_class(c, *p))
+                return is_wanted;
+        } else if (p[1] == '-' && p + 2 < end) {
+            if (*p <= c && c <= p[2])
+                return is_wanted;
+            p += 2;
+        } else if (*p == c) {
+            return is_wanted;
+        }
+    }
+    return !is_wanted;
+}
+
+/* Is what is at s the single character from p to end? */
+static bool
+is_single(struct sxe__lua_match *match, const char *s, const char *p, const char *end)
+{
+    const int c = (unsigned char)*s;
+
+    sxe__lua_match_steps(match, (size_t)(end - p));
+    if (s >= match->subject_end)
+        return false;
+    switch (*p) {
+    case '.':
+        return true;
+    case '%':
+        return is_in_class(c, (unsigned char)p[1]);
+    case '[':
+        return is_in_set(c, p, end - 1);
+    default:
+        return (unsigned char)*p == c;
+    }
+}
+
+/* ---- What is longer: each returns where the match goes on, or NULL ---- */
+
+static const char *match_here(struct sxe__lua_match *match, const char *s, const char *p);
+
+static const char *
+match_most(struct sxe__lua_match *match, const char *s, const char *p, const char *after)
+{
+    const char *least = s;
+
+    while (is_single(match, s, p, after))
+        s++;
+    for (;; s--) {
+        const char *end = match_here(match, s, after + 1);
+
+        if (end != NULL || s == least)
+            return end;
+    }
+}
+
+static const char *
+match_least(struct sxe__lua_match *match, const char *s, const char *p, const char *after)
+{
+    for (;; s++) {
+        const char *end = match_here(match, s, after + 1);
+
+        if (end != NULL || !is_single(match, s, p, after))
+            return end;
+    }
+}
+
+/* A single character at *p, which is then behind it; or repeated, with all that follows. */
+static const char *
+match_single(struct sxe__lua_match *match, const char *s, const char **p)
+{
+    const char *single = *p;
+    const char *after = end_of_single(match, single);
+    const char *end;
+
+    if (!is_single(match, s, single, after)) {
+        *p = after + 1;
+        return *after == '*' || *after == '?' || *after == '-' ? s : NULL;
+    }
+    *p = match->pattern_end;
+    switch (*after) {
+    case '*':
+        return match_most(match, s, single, after);
+    case '+':
+        return match_most(match, s + 1, single, after);
+    case '-':
+        return match_least(match, s, single, after);
+    case '?':
+        end = match_here(match, s + 1, after + 1);
+        if (end != NULL)
+            return end;
+        *p = after + 1;
+        return s;
+    default:
+        *p = after;
+        return s + 1;
+    }
+}
+
+static const char *
+match_balanced(struct sxe__lua_match *match, const char *s, const char *pair)
+{
+    unsigned open = 1;
+
+    if (match->pattern_end - pair < 2)
+        luaL_error(match->L, "malformed pattern (missing arguments to '%%b')");
+    if (s == match->subject_end || *s != pair[0])
+        return NULL;
+    while (++s < match->subject_end) {
+        sxe__lua_match_steps(match, 1);
+        if (*s == pair[1]) {
+            if (--open == 0)
+                return s + 1;
+        } else if (*s == pair[0]) {
+            open++;
+        }
+    }
+    return NULL;
+}
+
+/* Before and behind the string is a NUL. */
+static const char *
+match_frontier(struct sxe__lua_match *match, const char *s, const char **p)
+{
+    const char *set = *p;
+    const int before = s == match->subject ? '\0' : (unsigned char)s[-1];
+
+    if (*set != '[')
+        luaL_error(match->L, "missing '[' after '%%f' in pattern");
+    *p = end_of_single(match, set);
+    if (is_in_set(before, set, *p - 1) || !is_in_set((unsigned char)*s, set, *p - 1))
+        return NULL;
+    return s;
+}
+
+/* What was captured, once more. */
+static const char *
+match_again(struct sxe__lua_match *match, const char *s, char digit)
+{
+    const unsigned number = (unsigned)(digit - '1');
+    size_t length;
+
+    if (digit == '0' || number >= match->captured || match->captures[number].length == OPEN)
+        luaL_error(match->L, "invalid capture index %%%d", digit - '0');
+    if (match->captures[number].length == POSITION)
+        return NULL;
+    length = (size_t)match->captures[number].length;
+    sxe__lua_match_steps(match, length / 16);
+    if ((size_t)(match->subject_end - s) < length ||
+        memcmp(match->captures[number].start, s, length) != 0)
+        return NULL;
+    return s + length;
+}
+
+/* %b, %f, %1; *p is behind it, then. */
+static const char *
+match_escaped(struct sxe__lua_match *match, const char *s, const char **p)
+{
+    const char kind = (*p)[1];
+
+    *p += 2;
+    switch (kind) {
+    case 'b':
+        s = match_balanced(match, s, *p);
+        *p += 2;
+        return s;
+    case 'f':
+        return match_frontier(match, s, p);
+    default:
+        return match_again(match, s, kind);
+    }
+}
+
+/* ---- Captures ---- */
+
+static const char *
+open_capture(struct sxe__lua_match *match, const char *s, const char *p)
+{
+    const bool is_position = *p == ')';
+    const char *end;
+
+    if (match->captured == SXE__LUA_CAPTURES_MAX)
+        luaL_error(match->L, "too many captures");
+    match->captures[match->captured].start = s;
+    match->captures[match->captured].length = is_position ? POSITION : OPEN;
+    match->captured++;
+    end = match_here(match, s, p + is_position);
+    match->captured -= end == NULL;
+    return end;
+}
+
+static const char *
+close_capture(struct sxe__lua_match *match, const char *s, const char *p)
+{
+    unsigned number = match->captured;
+    const char *end;
+
+    while (number > 0 && match->captures[number - 1].length != OPEN)
+        number--;
+    if (number == 0)
+        luaL_error(match->L, "invalid pattern capture");
+    number--;
+    match->captures[number].length = s - match->captures[number].start;
+    end = match_here(match, s, p);
+    if (end == NULL)
+        match->captures[number].length = OPEN;
+    return end;
+}
+
+void
+sxe__lua_match_capture(struct sxe__lua_match *match, unsigned number, const char *start,
+                       const char *end)
+{
+    ptrdiff_t length = end - start;
+
+    if (number >= match->captured) {
+        if (number > 0)
+            luaL_error(match->L, "invalid capture index %%%d", (int)number + 1);
+    } else {
+        start = match->captures[number].start;
+        length = match->captures[number].length;
+    }
+    if (length == OPEN)
+        luaL_error(match->L, "unfinished capture");
+    if (length == POSITION)
+        lua_pushinteger(match->L, start - match->subject + 1);
+    else
+        lua_pushlstring(match->L, start, (size_t)length);
+}
+
+int
+sxe__lua_match_captures(struct sxe__lua_match *match, const char *start, const char *end)
+{
+    const unsigned number = match->captured == 0 && start != NULL ? 1 : match->captured;
+
+    luaL_checkstack(match->L, (int)number, "too many captures");
+    for (unsigned i = 0; i < number; i++)
+        sxe__lua_match_capture(match, i, start, end);
+    return (int)number;
+}
+
+/* ---- The descent ---- */
+
+static const char *
+match_here(struct sxe__lua_match *match, const char *s, const char *p)
+{
+    if (match->depth == DEPTH_MAX)
+        luaL_error(match->L, "pattern too complex");
+    match->depth++;
+    while (s != NULL && p < match->pattern_end) {
+        if (*p == '(') {
+            s = open_capture(match, s, p + 1);
+            break;
+        }
+        if (*p == ')') {
+            s = close_capture(match, s, p + 1);
+            break;
+        }
+        if (*p == '$' && p + 1 == match->pattern_end) {
+            s = s == match->subject_end ? s : NULL;
+            break;
+        }
+        if (*p == '%' && (p[1] == 'b' || p[1] == 'f' || isdigit((unsigned char)p[1])))
+            s = match_escaped(match, s, &p);
+        else
+            s = match_single(match, s, &p);
+    }
+    match->depth--;
+    return s;
+}
+
+const char *
+sxe__lua_match_at(struct sxe__lua_match *match, const char *place, const char *pattern)
+{
+    match->depth = 0;
+    match->captured = 0;
+    sxe__lua_match_steps(match, 1);
+    return match_here(match, place, pattern);
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: a state whose scripts are not trusted. What they see is on a list; all else is taken away
+ * once the state is made, so nothing new is there by oversight. And no function of C that they can
+ * call, nor a single instruction, takes longer than some 30 ms.
+ *
+ *     sxe-lua-sandbox.c        the lists: globals, modules; and the memory
+ *     sxe-lua-sandbox-base.c   load, setmetatable, collectgarbage, print
+ *     sxe-lua-sandbox-table.c  table.*, string.rep, os.date: those that may take long
+ *     sxe-lua-pattern*.c       string.find, match, gmatch, gsub
+ *
+ * Limits: what takes long in Lua 5.4 itself is bounded by size. No block of memory is larger than
+ * 1/16 of memory_max, so 2 MiB: strings, a table's array, the stack. No table has more than 4096
+ * keys beside its array: with keys chosen for that, to make room for the next one takes the square
+ * of their number, 7 s for 65,536. A text for load() has 64 KiB. There are no weak tables: 20,000
+ * weak keys can keep the collector busy for 2 s.
+ */
+#ifndef SXE_LUA_SANDBOX_PRIVATE_H
+#define SXE_LUA_SANDBOX_PRIVATE_H
+
+#include "sxe-lua-core-private.h"
+
+enum {
+    SXE__LUA_SANDBOX_MEMORY = 32 << 20,
+    SXE__LUA_SANDBOX_CPU_MS = 50,
+    SXE__LUA_SANDBOX_KEYS = 4096,
+    SXE__LUA_SANDBOX_TEXT = 64 << 10
+};
+
+/* Put a function in the place of what field name of the table on top has, which is its upvalue. */
+void sxe__lua_replace(lua_State *L, const char *name, lua_CFunction function);
+
+/* Replace in the globals, where all libraries are, those functions. */
+void sxe__lua_open_sandbox_base(lua_State *L);
+void sxe__lua_open_sandbox_table(lua_State *L);
+
+#endif

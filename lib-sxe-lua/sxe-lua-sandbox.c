@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: MIT */
+#include "sxe-lua-sandbox-private.h"
+
+#include <string.h>
+
+#include "sxe-lua-http-private.h"
+#include "sxe-lua-pattern-private.h"
+#include "sxe-lua-port.h"
+
+/* ---- What there is ----
+ * Names with a blank around each; NULL: all of them. */
+
+static const char globals[] =
+    " _G _VERSION arg assert collectgarbage coroutine error getmetatable ipairs load math next os "
+    "pairs pcall print rawequal rawget rawlen rawset require select setmetatable string table "
+    "tonumber tostring type utf8 xpcall ";
+
+static const struct library {
+    const char *name;
+    const char *fields;
+} libraries[] = {
+    {"coroutine", " close create isyieldable resume running status wrap yield "},
+    {"math", NULL},
+    {"os", " clock date difftime time "},
+    {"string", " byte char find format gmatch gsub len lower match pack packsize rep reverse sub "
+               "unpack upper "},
+    {"table", " concat insert move pack remove sort unpack "},
+    {"utf8", NULL},
+};
+
+/* What there is of require "sxe...": what neither opens a file, nor a socket, nor a process, and
+ * whose memory is the state's. */
+static const struct module {
+    const char *name;
+    lua_CFunction open;
+} modules[] = {
+    {"sxe.task", sxe__lua_open_task},   {"sxe.timer", sxe__lua_open_timer},
+    {"sxe.json", sxe__lua_open_json},   {"sxe.log", sxe__lua_open_log},
+    {"sxe.stats", sxe__lua_open_stats},
+};
+
+enum {
+    LIBRARIES = sizeof(libraries) / sizeof(libraries[0]),
+    MODULES = sizeof(modules) / sizeof(modules[0])
+};
+
+static bool
+is_listed(const char *names, const char *name)
+{
+    const size_t length = strlen(name);
+    const char *found = names;
+
+    while ((found = strstr(found, name)) != NULL) {
+        if (found[-1] == ' ' && found[length] == ' ')
+            return true;
+        found++;
+    }
+    return false;
+}
+
+/* Take all from the table on top that is not listed. */
+static void
+keep_only(lua_State *L, const char *names)
+{
+    lua_pushnil(L);
+    while (lua_next(L, -2) != 0) {
+        lua_pop(L, 1);
+        if (lua_type(L, -1) == LUA_TSTRING && is_listed(names, lua_tostring(L, -1)))
+            continue;
+        lua_pushvalue(L, -1);
+        lua_pushnil(L);
+        lua_rawset(L, -4);
+    }
+}
+
+/* ---- require ---- */
+
+/* A searcher: the loader and its data, or why there is none. */
+static int
+find_ours(lua_State *L)
+{
+    const char *name = luaL_checkstring(L, 1);
+
+    for (size_t i = 0; i < MODULES; i++) {
+        if (strcmp(modules[i].name, name) == 0) {
+            lua_pushcfunction(L, modules[i].open);
+            lua_pushliteral(L, ":sxe:");
+            return 2;
+        }
+    }
+    lua_pushfstring(L, "no module '%s' in a sandbox", name);
+    return 1;
+}
+
+/* Files of Lua's, below the current directory: a name's dots become slashes, so none leads out. */
+static int
+find_file(lua_State *L)
+{
+    luaL_checkstring(L, 1);
+    lua_pushvalue(L, lua_upvalueindex(1));
+    lua_pushvalue(L, 1);
+    lua_pushliteral(L, "./?.lua;./rocks/share/lua/5.4/?.lua");
+    lua_call(L, 2, 2);
+    if (lua_isnil(L, -2))
+        return 1;
+    lua_pop(L, 1);
+    if (luaL_loadfilex(L, lua_tostring(L, -1), "t") != LUA_OK)
+        return lua_error(L);
+    lua_insert(L, -2);
+    return 2;
+}
+
+/* The package table is on top, which only require sees from now on. */
+static void
+replace_searchers(lua_State *L)
+{
+    lua_createtable(L, 2, 0);
+    lua_pushcfunction(L, find_ours);
+    lua_rawseti(L, -2, 1);
+    lua_getfield(L, -2, "searchpath");
+    lua_pushcclosure(L, find_file, 1);
+    lua_rawseti(L, -2, 2);
+    lua_setfield(L, -2, "searchers");
+}
+
+/* ---- Memory ---- */
+
+/* A vector of nodes of a table's hash is 2^n times 24 bytes (ltable.c), and new; no other block is,
+ * but an array that is made for 3 * 2^n elements. */
+static bool
+is_too_many_keys(const void *block, size_t kind, size_t size)
+{
+    const size_t keys = size / 24;
+
+    return block == NULL && kind == 0 && keys > SXE__LUA_SANDBOX_KEYS && size % 24 == 0 &&
+           (keys & (keys - 1)) == 0;
+}
+
+/* A lua_Alloc. */
+static void *
+allocate(void *user, void *block, size_t old_size, size_t new_size)
+{
+    struct sxe__lua_heap *heap = user;
+    const bool is_more = block == NULL || new_size > old_size;
+
+    if (SXE_UNLIKELY(is_more && new_size > heap->max / 16) ||
+        SXE_UNLIKELY(is_too_many_keys(block, old_size, new_size)))
+        return NULL;
+    return sxe__lua_allocate(heap, block, old_size, new_size);
+}
+
+/* The collector knows "__mode" by the address of that string, which scripts get by its bytes: with
+ * others there, what they call __mode is a key like any other. The string is the state's own, as
+ * its name is known from the beginning, and stays. */
+static void
+forget_weak_tables(lua_State *L)
+{
+    char *name;
+
+    lua_pushliteral(L, "__mode");
+    name = (char *)(uintptr_t)lua_tostring(L, -1);
+    for (uint64_t bits = sxe_lua_get_port()->random() | 1; *name != '\0'; bits >>= 8)
+        *name++ = (char)(bits % 255 + 1);
+    lua_pop(L, 1);
+}
+
+/* ---- Opening ---- */
+
+void
+sxe__lua_replace(lua_State *L, const char *name, lua_CFunction function)
+{
+    lua_getfield(L, -1, name);
+    lua_pushcclosure(L, function, 1);
+    lua_setfield(L, -2, name);
+}
+
+/* Strings have methods of their own: what a script makes of the table string is not theirs. */
+static void
+protect_strings(lua_State *L)
+{
+    lua_pushliteral(L, "");
+    lua_getmetatable(L, -1);
+    lua_newtable(L);
+    lua_getglobal(L, "string");
+    for (lua_pushnil(L); lua_next(L, -2) != 0;) {
+        lua_pushvalue(L, -2);
+        lua_insert(L, -2);
+        lua_rawset(L, -5);
+    }
+    lua_pop(L, 1);
+    lua_setfield(L, -2, "__index");
+    lua_pop(L, 2);
+}
+
+/* sxe.json decodes with a module of C's, which is loaded as long as there are such. */
+static int
+load_json(lua_State *L)
+{
+    lua_pushliteral(L, "0");
+    sxe__lua_json_decode(L);
+    return 0;
+}
+
+void
+sxe__lua_open_sandbox(lua_State *L)
+{
+    lua_setallocf(L, allocate, &sxe__lua_current()->heap);
+    forget_weak_tables(L);
+    lua_pushcfunction(L, load_json);
+    if (lua_pcall(L, 0, 0, 0) != LUA_OK) /* it says so when it is needed */
+        lua_pop(L, 1);
+    sxe__lua_open_sandbox_base(L);
+    sxe__lua_open_sandbox_table(L);
+    lua_getglobal(L, "package");
+    replace_searchers(L);
+    lua_getglobal(L, "string");
+    sxe__lua_open_patterns(L);
+    lua_getfield(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
+    keep_only(L, " _G coroutine math os string table utf8 ");
+    for (size_t i = 0; i < LIBRARIES; i++) {
+        lua_getglobal(L, libraries[i].name);
+        if (libraries[i].fields != NULL)
+            keep_only(L, libraries[i].fields);
+        lua_pop(L, 1);
+    }
+    lua_pushglobaltable(L);
+    keep_only(L, globals);
+    lua_pop(L, 4);
+    protect_strings(L);
+}

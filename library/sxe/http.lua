@@ -1,0 +1,230 @@
+---@meta sxe.http
+-- SPDX-License-Identifier: MIT
+
+---@class sxe.http
+---@field stats sxe.Counters requests, errors, truncated, refused, gone
+local http = {}
+
+---What a handler returns is the reply: text, a table as JSON, a status, status and body; nil: what res said.
+---@alias sxe.handler fun(req: sxe.Request, res: sxe.Response): any, any
+
+---@class sxe.http.limits
+---@field body? integer bytes that req:body() takes, 1 MiB
+---@field line? integer bytes of the request line
+---@field head? integer bytes of the head
+---@field fields? integer header fields
+---@field requests? integer on a connection
+---@field address? integer connections of an address
+
+---@class sxe.http.timeouts
+---@field head? sxe.seconds|false
+---@field body? sxe.seconds|false
+---@field idle? sxe.seconds|false
+---@field handler? sxe.seconds|false
+
+---@class sxe.http.serving
+---@field handler sxe.handler|sxe.Router|sxe.Files
+---@field port? integer 0: one that is free
+---@field ip? string all addresses
+---@field unix? string a path instead of a port
+---@field limits? sxe.http.limits
+---@field timeouts? sxe.http.timeouts
+---@field connections? integer at once, 10000
+
+---@class sxe.http.files
+---@field index? string index.html
+---@field listing? boolean of directories without index, false
+---@field dot_files? boolean false
+---@field gzip? boolean a.js.gz for a.js, true
+---@field cache_control? string
+---@field types? string lines as of mime.types
+
+---@class sxe.Request
+---@field method string
+---@field path string decoded
+---@field target string as it came
+---@field host? string
+---@field version "1.0"|"1.1"
+---@field peer string the client's address
+---@field id string 16 hexadecimal digits, as in the log
+---@field route? string the pattern that matched
+---@field headers table<string, string>|fun(): table<string, string>
+---@field query table<string, string>|fun(): table<string, string>
+---@field params table<string, string>|fun(): table<string, string>
+local Request = {}
+
+---The whole body; above max bytes 413.
+---@param max? integer
+---@return string? body, sxe.error? why
+function Request:body(max) end
+
+---for part in req:chunks() do
+---@return fun(req: sxe.Request): string?
+---@return sxe.Request
+function Request:chunks() end
+
+---The body as JSON; 400 if it is none.
+---@param max? integer
+---@return any value, sxe.error? why
+function Request:json(max) end
+
+---The fields of an HTML form.
+---@param max? integer
+---@return table<string, string>? fields, sxe.error? why
+function Request:form(max) end
+
+---@class sxe.Response
+---@field status integer
+---@field headers table<string, string|string[]|nil>
+---@field is_begun boolean it was sent, or partly
+local Response = {}
+
+---@param text string|number
+---@param status? integer
+---@return true
+function Response:send(text, status) end
+
+---@param value any
+---@param status? integer
+---@return true
+function Response:json(value, status) end
+
+---@param url string
+---@param status? integer 302
+---@return true
+function Response:redirect(url, status) end
+
+---A file of the directory in which the program was started.
+---@param name string
+---@return true
+function Response:file(name) end
+
+---A part of the reply; waits for a slow client.
+---@param text string|number
+---@return true? ok, sxe.error? why
+function Response:write(text) end
+
+---The reply ends before the handler does.
+---@return true? ok, sxe.error? why
+function Response:finish() end
+
+---The client sees that the reply is not whole.
+function Response:abort() end
+
+---Begin a stream of server-sent events.
+---@return sxe.Events? events, sxe.error? why
+function Response:sse() end
+
+---@class sxe.http.event
+---@field data? string|number
+---@field event? string
+---@field id? string|number
+---@field retry? integer milliseconds
+
+---@class sxe.Events
+local Events = {}
+
+---@param event string|number|sxe.http.event
+---@return true? ok, sxe.error? why
+function Events:send(event) end
+
+---What clients ignore, and proxies take for life.
+---@param text? string
+---@return true? ok, sxe.error? why
+function Events:comment(text) end
+
+---@class sxe.HttpServer
+---@field port integer
+---@field ip string
+local HttpServer = {}
+
+---Accept nothing more; true when the last reply was sent.
+---@param timeout? sxe.seconds
+---@return true? ok, sxe.error? why
+function HttpServer:stop(timeout) end
+
+---@class sxe.Router
+local Router = {}
+
+---@param pattern string "/users/{id}", "/files/{path...}"
+---@param handler sxe.handler
+---@return sxe.Router
+function Router:get(pattern, handler) end
+
+---@param pattern string
+---@param handler sxe.handler
+---@return sxe.Router
+function Router:head(pattern, handler) end
+
+---@param pattern string
+---@param handler sxe.handler
+---@return sxe.Router
+function Router:post(pattern, handler) end
+
+---@param pattern string
+---@param handler sxe.handler
+---@return sxe.Router
+function Router:put(pattern, handler) end
+
+---@param pattern string
+---@param handler sxe.handler
+---@return sxe.Router
+function Router:delete(pattern, handler) end
+
+---@param pattern string
+---@param handler sxe.handler
+---@return sxe.Router
+function Router:patch(pattern, handler) end
+
+---@param pattern string
+---@param handler sxe.handler
+---@return sxe.Router
+function Router:options(pattern, handler) end
+
+---@param pattern string
+---@param handler sxe.handler
+---@return sxe.Router
+function Router:any(pattern, handler) end
+
+---@param methods string "GET,PUT"
+---@param pattern string
+---@param handler sxe.handler
+---@return sxe.Router
+function Router:route(methods, pattern, handler) end
+
+---A filter runs before each handler; files, a router or a function answer below a prefix.
+---@overload fun(self: sxe.Router, filter: sxe.handler): sxe.Router
+---@param prefix string
+---@param other sxe.Files|sxe.Router|sxe.handler
+---@return sxe.Router
+function Router:use(prefix, other) end
+
+---@param fn fun(req: sxe.Request, res: sxe.Response, err: {status: integer, message: string?, traceback: string?}): any, any
+---@return sxe.Router
+function Router:on_error(fn) end
+
+---@return {methods: string, pattern: string}[]
+function Router:routes() end
+
+---@class sxe.Files
+---@operator call: sxe.Files
+local Files = {}
+
+---@param res sxe.Response
+---@param name string
+---@return true
+function Files:send(res, name) end
+
+---@param options sxe.http.serving
+---@return sxe.HttpServer
+function http.serve(options) end
+
+---@return sxe.Router
+function http.router() end
+
+---@param root string
+---@param options? sxe.http.files
+---@return sxe.Files
+function http.static(root, options) end
+
+return http

@@ -1,0 +1,50 @@
+---@meta sxe.spawn
+-- SPDX-License-Identifier: MIT
+
+---@class sxe.spawn.command
+---@field [integer] string|number the command and its arguments
+---@field stdin? "pipe"|"null"|"inherit"
+---@field stdout? "pipe"|"null"|"inherit"
+---@field stderr? "pipe"|"null"|"inherit"|"stdout"
+---@field env? table<string, string> the whole environment
+---@field cwd? string
+
+---@class sxe.Child
+---@field pid integer
+---@field running boolean
+---@field stderr? sxe.Connection
+local Child = {}
+
+---@param what? integer|"l"|"L"|"a"
+---@param timeout? sxe.seconds
+---@return string? data, sxe.error? why, sxe.code? code, string? partial
+function Child:read(what, timeout) end
+
+---for line in child:lines() do
+---@return fun(child: sxe.Child): string?
+---@return sxe.Child
+function Child:lines() end
+
+---@param ... string|number
+---@return true? ok, sxe.error? why, sxe.code? code
+function Child:write(...) end
+
+---Its standard input ends.
+---@return true? ok, sxe.error? why, sxe.code? code
+function Child:close() end
+
+---As os.execute; nil, "timeout" or "cancelled".
+---@param timeout? sxe.seconds
+---@return true? ok, string? how, integer? number
+function Child:wait(timeout) end
+
+---@param signal? string|integer "TERM"
+---@return true? ok, sxe.error? why, sxe.code? code
+function Child:kill(signal) end
+
+---Run a program, without a shell.
+---@param command sxe.spawn.command
+---@return sxe.Child? child, sxe.error? why, sxe.code? code
+local function spawn(command) end
+
+return spawn

@@ -1,0 +1,35 @@
+---@meta sxe.stats
+-- SPDX-License-Identifier: MIT
+
+---@class sxe.stats.names
+---@field [integer] string
+---@field name? string of the group
+
+---The counters are its fields; called, it is a table of them.
+---@class sxe.Counters
+---@field [string] integer
+---@operator call: table<string, integer>
+local Counters = {}
+
+---@param name string
+---@param n? integer 1
+---@return integer
+function Counters:inc(name, n) end
+
+---@param name string
+---@param n? integer 1
+---@return integer
+function Counters:dec(name, n) end
+
+---All are 0.
+function Counters:reset() end
+
+---Seconds since it was made or reset.
+---@return number
+function Counters:uptime() end
+
+---@class sxe.stats
+---@overload fun(names: sxe.stats.names): sxe.Counters
+local stats = {}
+
+return stats

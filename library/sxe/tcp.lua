@@ -1,0 +1,77 @@
+---@meta sxe.tcp
+-- SPDX-License-Identifier: MIT
+
+---@class sxe.tcp
+local tcp = {}
+
+---@class sxe.tcp.options: sxe.options
+---@field from? string the address to connect from
+
+---@class sxe.tcp.serving
+---@field handler fun(conn: sxe.Connection)
+---@field connections? integer at once, 1000
+---@field timeout? sxe.seconds of each connection
+
+---@class sxe.Connection
+---@field timeout? sxe.seconds of each read and write that names none
+---@field id integer as in the log
+---@field error? string why it broke
+---@field peer_addr? string
+---@field peer_port? integer
+---@field local_addr? string
+---@field local_port? integer
+local Connection = {}
+
+---What comes next; so many bytes; a line without or with its end; all. The fourth result of one that
+---fails is what had come.
+---@param what? integer|"l"|"L"|"a"
+---@param timeout? sxe.seconds
+---@return string? data, sxe.error? why, sxe.code? code, string? partial
+function Connection:read(what, timeout) end
+
+---for data in conn:chunks() do
+---@return fun(conn: sxe.Connection): string?
+---@return sxe.Connection
+function Connection:chunks() end
+
+---for line in conn:lines() do
+---@return fun(conn: sxe.Connection): string?
+---@return sxe.Connection
+function Connection:lines() end
+
+---Waits while much is unsent.
+---@param ... string|number
+---@return true? ok, sxe.error? why, sxe.code? code
+function Connection:write(...) end
+
+---No more is written.
+---@return true? ok, sxe.error? why, sxe.code? code
+function Connection:shutdown() end
+
+---What was written is still sent.
+---@return true? ok, sxe.error? why, sxe.code? code
+function Connection:close() end
+
+---@class sxe.TcpServer
+---@field addr? string
+---@field port? integer
+---@field accepted? integer so far
+local TcpServer = {}
+
+---@return true? ok, sxe.error? why
+function TcpServer:close() end
+
+---fn(conn) runs as a task for each connection, which is closed at its end.
+---@param ip string "" for every address
+---@param port integer 0: one that is free
+---@param fn fun(conn: sxe.Connection)|sxe.tcp.serving
+---@return sxe.TcpServer? server, sxe.error? why, sxe.code? code
+function tcp.serve(ip, port, fn) end
+
+---@param host string
+---@param port integer
+---@param options? sxe.tcp.options
+---@return sxe.Connection? conn, sxe.error? why, sxe.code? code
+function tcp.connect(host, port, options) end
+
+return tcp

@@ -1,0 +1,40 @@
+---@meta sxe.udp
+-- SPDX-License-Identifier: MIT
+
+---@class sxe.udp
+local udp = {}
+
+---@class sxe.UdpSocket
+---@field timeout? sxe.seconds of each call that names none
+---@field local_addr? string
+---@field local_port? integer
+---@field peer_addr? string of the last datagram
+---@field peer_port? integer
+local UdpSocket = {}
+
+---@param timeout? sxe.seconds
+---@return string? data, string ip_or_why, integer? port
+function UdpSocket:recvfrom(timeout) end
+
+---@param data string
+---@param host string
+---@param port integer
+---@param timeout? sxe.seconds
+---@return true? ok, sxe.error? why, sxe.code? code
+function UdpSocket:sendto(data, host, port, timeout) end
+
+---@return true? ok, sxe.error? why
+function UdpSocket:close() end
+
+---@param ip string "" for every address
+---@param port integer 0: one that is free
+---@return sxe.UdpSocket? socket, sxe.error? why, sxe.code? code
+function udp.open(ip, port) end
+
+---fn(socket) runs as a task; the socket is closed at its end.
+---@param ip string
+---@param port integer
+---@param fn fun(socket: sxe.UdpSocket)
+function udp.serve(ip, port, fn) end
+
+return udp

@@ -1,0 +1,236 @@
+-- SPDX-License-Identifier: MIT
+-- For test-lua-docs.c: a handler. What scripts find, what library/ describes and what the page explains are the same
+-- names; the reply is a line for each that is not, and so it is empty.
+--
+-- A name is "sxe.task.start", "sxe.Task.join", "_G.sxe_register". What objects have is found out by asking them for
+-- every name that the sources of lib-sxe-lua have between quotes.
+
+local PAGE = "docs/lua-handlers.md"
+local task, tcp, udp, http = require "sxe.task", require "sxe.tcp", require "sxe.udp", require "sxe.http"
+local spawn, pool, stats, timer = require "sxe.spawn", require "sxe.pool", require "sxe.stats", require "sxe.timer"
+local modules = { "task", "timer", "tcp", "udp", "http", "file", "pool", "spawn", "json", "log", "stats", "tap" }
+
+-- What the page calls them, by the module of the section; "" is what all have.
+local receivers = {
+  task = { t = "Task", lock = "Lock", event = "Event", queue = "Queue" },
+  timer = { alarm = "Timer" },
+  tcp = { conn = "Connection", server = "TcpServer" },
+  udp = { socket = "UdpSocket" },
+  http = {
+    req = "Request", res = "Response", events = "Events", http_server = "HttpServer", router = "Router",
+    files = "Files",
+  },
+  pool = { p = "Pool", element = "Element" },
+  spawn = { child = "Child" },
+  stats = { counters = "Counters" },
+  [""] = { s = "Socket", buf = "Buffer", sxe = "" },
+}
+
+local function read(path)
+  local f <close> = assert(io.open(path))
+
+  return f:read("a")
+end
+
+-- ---- What is exported ----
+
+local function names_in_sources()
+  local names = {}
+
+  for path in io.popen("ls lib-sxe-lua/*.c"):lines() do
+    for name in read(path):gmatch('"([%a_][%w_]*)"') do names[name] = true end
+  end
+  return names
+end
+
+local function ask(object, name)
+  return pcall(function() return object[name] end)
+end
+
+-- Handles refuse names that they do not have; a userdata has nil there, or a method of its metatable.
+local function add_object(exported, candidates, class, object)
+  local is_strict = not ask(object, "no name of ours")
+
+  for name in pairs(candidates) do
+    local ok, value = ask(object, name)
+
+    if ok and (is_strict or value ~= nil) and not name:find("^__") then
+      exported["sxe." .. class .. "." .. name] = true
+    end
+  end
+end
+
+local function add_modules(exported)
+  for _, name in ipairs(modules) do
+    local module = require("sxe." .. name)
+
+    for key in pairs(type(module) == "table" and module or {}) do exported["sxe." .. name .. "." .. key] = true end
+  end
+  exported["sxe.log.level"] = require "sxe.log".level ~= nil
+end
+
+local function add_globals(exported)
+  local sxe = require "sxe"
+
+  for name, value in pairs(sxe) do
+    if rawget(_G, name) == value then exported["_G." .. name] = true else exported["sxe." .. name] = true end
+  end
+  for name in pairs(getmetatable(sxe)) do assert(name:find("^__")) end
+  exported["sxe.log_level"], exported["sxe.read_arg"] = sxe.log_level ~= nil, sxe.read_arg ~= nil
+end
+
+-- ---- Live objects ----
+
+local router, files = http.router(), http.static("examples")
+local planned = http.serve{ ip = "127.0.0.1", port = 0, handler = router }
+local p = pool.open{ name = "names", count = 1, states = { "free", "used" } }
+local counters = stats{ "counter" }
+local child, conn, server, socket, event_stream, old
+
+local function nothing() end
+
+local function make()
+  server = tcp.serve("127.0.0.1", 0, function(c) c:read() end)
+  conn = assert(tcp.connect("127.0.0.1", server.port))
+  socket = assert(udp.open("127.0.0.1", 0))
+  socket:sendto("x", "127.0.0.1", socket.local_port)
+  socket:recvfrom()
+  child = assert(spawn{ "true", stderr = "pipe" })
+  old = assert(sxe_new_tcp("127.0.0.1", 0, nothing, nothing, nothing))
+  sxe_connect(old, "127.0.0.1", server.port)
+  task.sleep(0.1)
+end
+
+local function objects(req, res)
+  return {
+    Task = task.self(), Lock = task.lock(), Event = task.event(), Queue = task.queue(),
+    Timer = timer.after(0, nothing), Connection = conn, TcpServer = server, UdpSocket = socket,
+    Request = req, Response = res, Events = event_stream, HttpServer = planned, Router = router, Files = files,
+    Pool = p, Element = p:at(0), Child = child, Counters = counters, Socket = old, Buffer = old.buf,
+  }
+end
+
+-- What a class of C or a metatable has to be among the objects; those that have no members of their own are not.
+local function add_missing_classes(lines, all)
+  local seen = { ["req.headers"] = true, ["req.query"] = true, ["req.params"] = true, ["res.headers"] = true }
+
+  for _, object in pairs(all) do
+    seen[debug.getmetatable(object).__name or tostring(object):match("^(.*) %d+$") or "?"] = true
+  end
+  seen["sxe pool"], seen["sxe timer"] = true, true
+  for _, name in ipairs(require "names".classes()) do
+    if not seen[name] then lines[#lines + 1] = "lua-docs.lua has no object of the class " .. name end
+  end
+end
+
+-- ---- What is described ----
+
+-- The options of calls are classes with small letters that are no modules.
+local function is_described(class)
+  if class:find("^sxe%.%u") or class == "sxe" then return true end
+  for _, name in ipairs(modules) do
+    if class == "sxe." .. name then return true end
+  end
+  return false
+end
+
+local function add_described(described, path)
+  local variables, class = { _G = "_G" }, nil
+
+  for line in (read(path) .. "\n"):gmatch("(.-)\n") do
+    class = line:match("^%-%-%-@class ([%w_.]+)") or class
+    local field, variable = line:match("^%-%-%-@field ([%a_][%w_]*)"), line:match("^local (%w+) = {}")
+    local of, name = line:match("^function (%w+)[.:]([%w_]+)%(")
+
+    if field and is_described(class) then described[class .. "." .. field] = true end
+    if variable then variables[variable] = class end
+    if of then described[variables[of] .. "." .. name] = true end
+    name = line:match("^function ([%w_]+)%(")
+    if name then described["_G." .. name] = true end
+  end
+end
+
+-- ---- What is explained ----
+
+local function explained_name(module, text)
+  local of, name = text:match("^([%w_]+)[.:]([%w_]+)")
+  local class = of and (receivers[module] or {})[of]
+
+  if not of then
+    name = text:match("^(sxe_[%w_]+)") or text:match("^(SXEL%d)")
+    return name and "_G." .. name
+  end
+  if of == module then return "sxe." .. of .. "." .. name end
+  if not class then return "?." .. text end
+  return ("sxe." .. class .. "." .. name):gsub("%.%.", ".")
+end
+
+local function explained_names()
+  local names, module = {}, ""
+
+  for line in (read(PAGE):gsub("\n```.-\n```\n", "\n") .. "\n"):gmatch("(.-)\n") do
+    if line:find("^## ") then module = line:match('require "sxe%.(%w+)"') or "" end
+    for text in line:gmatch("%*%*`(.-)`") do
+      local name = explained_name(module, text)
+
+      if name then names[name] = true end
+    end
+  end
+  return names
+end
+
+-- ---- Comparing ----
+
+local function compare(lines, a, what_a, b, what_b)
+  for name in pairs(a) do
+    if not b[name] then lines[#lines + 1] = what_b .. " lacks " .. name .. ", which is in " .. what_a end
+  end
+end
+
+local function check_luacheck(lines, exported)
+  local config = { stds = {} }
+  local known = {}
+
+  assert(loadfile("library/luacheckrc", "t", config))()
+  for _, name in ipairs(config.stds.sxe.read_globals) do known["_G." .. name] = true end
+  for name in pairs(config.stds.sxe.read_globals.sxe.fields) do known["sxe." .. name] = true end
+  for name in pairs(known) do
+    if not exported[name] then lines[#lines + 1] = "library/luacheckrc has " .. name end
+  end
+  for name in pairs(exported) do
+    if (name:find("^_G%.") or name:find("^sxe%.[%l_]+$")) and not known[name] then
+      lines[#lines + 1] = "library/luacheckrc lacks " .. name
+    end
+  end
+end
+
+local function check(req, res)
+  local exported, described, lines = {}, {}, {}
+  local all = objects(req, res)
+  local candidates = names_in_sources()
+
+  for class, object in pairs(all) do add_object(exported, candidates, class, object) end
+  exported["sxe.Counters.counter"] = nil
+  add_modules(exported)
+  add_globals(exported)
+  for path in io.popen("ls library/sxe.lua library/sxe/*.lua"):lines() do add_described(described, path) end
+  add_missing_classes(lines, all)
+  compare(lines, exported, "lib-sxe-lua", described, "library/")
+  compare(lines, described, "library/", exported, "lib-sxe-lua")
+  local explained = explained_names()
+  compare(lines, exported, "lib-sxe-lua", explained, PAGE)
+  compare(lines, explained, PAGE, exported, "lib-sxe-lua")
+  check_luacheck(lines, exported)
+  table.sort(lines)
+  return table.concat(lines, "\n")
+end
+
+return function(req, res)
+  if req.path == "/events" then
+    event_stream = res:sse()
+    task.sleep(100)
+    return
+  end
+  make()
+  return check(req, res)
+end

@@ -1,0 +1,269 @@
+-- SPDX-License-Identifier: MIT
+-- The examples in Lua do what their first comment says; so do their twins in Node, with which the
+-- benchmark compares them: one list of checks is for both.
+
+local httpd = require "httpd"
+local directory = os.tmpname() -- of the files of those that have some
+
+local function free_port()
+    local listener <close> = wire.listen("127.0.0.1", 0)
+    return listener:port()
+end
+
+-- Connects as soon as somebody listens.
+local function connect(port)
+    local sock
+    httpd.wait_until(function()
+        local good, result = pcall(wire.connect, "127.0.0.1", port)
+        sock = good and result
+        return good
+    end, "somebody listens on port " .. port)
+    return sock
+end
+
+-- The reply to one request: "POST /users" "{}"
+local function ask(port, line, body)
+    local sock <close> = connect(port)
+    sock:send(line .. " HTTP/1.1\r\nHost: a\r\n"
+              .. (body and "Content-Length: " .. #body .. "\r\n" or "") .. "\r\n" .. (body or ""))
+    return sock:read_reply(line:match("^%S+"))
+end
+
+local function expect(reply, status, content_type, body)
+    equal(reply.status, status, reply.raw)
+    equal(reply.headers["content-type"], content_type)
+    equal(reply.body, body or reply.body)
+    return reply
+end
+
+local TEXT = "text/plain; charset=utf-8"
+
+-- The members of an object, whatever their order.
+local function members(json)
+    local list = {}
+    for member in json:match("^{(.*)}$"):gmatch('"%w+":[^,]+') do
+        list[#list + 1] = member
+    end
+    table.sort(list)
+    return table.concat(list, ",")
+end
+
+-- ---- What each of them does ----
+
+local function hello(port)
+    expect(ask(port, "GET /"), 200, TEXT, "Hello, World!\n")
+    expect(ask(port, "GET /any/where?a=b"), 200, TEXT, "Hello, World!\n")
+end
+
+local function router(port)
+    local reply = expect(ask(port, "GET /users/1"), 404, "application/json")
+    check(members(reply.body):find('^"error":"no such user","id":"%x+"$'), reply.body)
+    reply = expect(ask(port, "POST /users", '{"name":"Ann"}'), 201, "application/json")
+    equal(members(reply.body), '"id":1,"name":"Ann"')
+    equal(reply.headers.location, "/users/1")
+    equal(#reply.headers["x-request-id"], 16)
+    reply = expect(ask(port, "GET /users/1"), 200, "application/json")
+    equal(members(reply.body), '"id":1,"name":"Ann"')
+    expect(ask(port, "POST /users", "rubbish"), 400, "application/json")
+    equal(ask(port, "GET /nowhere").status, 404)
+    equal(ask(port, "POST /users/1", "{}").status, 405)
+end
+
+-- Many at once take as long as one.
+local function random(port)
+    local socks, start = {}, wire.time()
+    for i = 1, 20 do
+        socks[i] = connect(port)
+        socks[i]:send("GET /random?number=50 HTTP/1.1\r\nHost: a\r\n\r\n")
+    end
+    for _, sock in ipairs(socks) do
+        local reply = expect(sock:read_reply(), 200, TEXT)
+        check(reply.body:find("^%d+$") and tonumber(reply.body) <= 50, reply.body)
+        sock:close()
+    end
+    local seconds = wire.time() - start
+    check(seconds > 0.99 and seconds < 10, seconds .. " seconds")
+    expect(ask(port, "GET /"), 200, TEXT, "0")
+end
+
+local function static(port)
+    local reply = expect(ask(port, "GET /a.txt"), 200, TEXT, "one\ntwo\n")
+    equal(reply.headers["cache-control"], "max-age=60")
+    check(reply.headers["last-modified"] and reply.headers.etag, reply.raw)
+    equal(expect(ask(port, "HEAD /a.txt"), 200, TEXT, "").headers["content-length"], "8")
+    equal(ask(port, "GET /b.txt").status, 404)
+    equal(ask(port, "GET /a.txt/b").status, 404)
+    check(ask(port, "GET /../../../../../../etc/passwd").status >= 400)
+    local sock <close> = connect(port)
+    sock:send("GET /a.txt HTTP/1.1\r\nHost: a\r\nIf-None-Match: " .. reply.headers.etag
+              .. "\r\n\r\n")
+    equal(sock:read_reply().status, 304)
+end
+
+local function sse(port)
+    local sock <close> = connect(port)
+    sock:send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+    local head = sock:recv_until("\r\n\r\n")
+    check(head:find("^HTTP/1.1 200 OK\r\n"), head)
+    check(head:find("\r\nContent-Type: text/event-stream\r\n", 1, true), head)
+    check(head:find("\r\nCache-Control: no-cache\r\n", 1, true), head)
+    for _ = 1, 2 do
+        local event = sock:recv_until("event: tick\ndata: ") .. sock:recv_until("\n\n")
+        check(event:find("data: [012]%d:[0-5]%d:[0-6]%d\n\n$"), event)
+    end
+end
+
+local function echo(port)
+    local long = ("0123456789"):rep(100000)
+    local sock <close> = connect(port)
+    sock:send("one")
+    equal(sock:recv(3), "one")
+    sock:pump(long)
+    equal(sock:recv(#long), long)
+    sock:send("the end")
+    sock:shutdown()
+    equal(sock:recv_all(), "the end")
+end
+
+local function chat(port)
+    local ann <close> = connect(port)
+    equal(ann:recv_until("? "), "your name? ")
+    ann:send("Ann\n")
+    local bob = connect(port)
+    bob:recv_until("? ")
+    bob:send("Bob\r\n")
+    equal(ann:recv_until("\n"), "Bob has come\n")
+    ann:send("hello\nthere")
+    equal(bob:recv_until("\n"), "Ann: hello\n")
+    ann:send("!\n")
+    equal(bob:recv_until("\n"), "Ann: there!\n")
+    bob:send("bye\n")
+    equal(ann:recv_until("\n"), "Bob: bye\n")
+    bob:reset()
+    equal(ann:recv_until("\n"), "Bob has gone\n")
+    local eve <close> = connect(port)
+    eve:send("Eve\n")
+    equal(ann:recv_until("\n"), "Eve has come\n")
+    eve:close()
+    equal(ann:recv_until("\n"), "Eve has gone\n")
+end
+
+local function read_sort(port)
+    equal(ask(port, "GET /fruit").status, 404)
+    equal(ask(port, "POST /fruit", "pear,apple,").status, 204)
+    equal(ask(port, "POST /fruit", "fig").status, 204)
+    expect(ask(port, "GET /fruit"), 200, TEXT, "apple,fig,pear")
+    equal(ask(port, "GET /..%2ffruit").status, 404)
+    assert(os.remove(directory .. "/fruit"))
+end
+
+local function counter(port)
+    expect(ask(port, "GET /a"), 200, TEXT, "/a: 1\n")
+    expect(ask(port, "GET /a?b"), 200, TEXT, "/a: 2\n")
+    for i = 1, 1000 do
+        expect(ask(port, "GET /" .. i), 200, TEXT, "/" .. i .. ": 1\n")
+    end
+    expect(ask(port, "GET /2"), 200, TEXT, "/2: 2\n")
+    expect(ask(port, "GET /a"), 200, TEXT, "/a: 1\n")
+end
+
+local function rate_limit(port)
+    for left = 9, 0, -1 do
+        expect(ask(port, "GET /"), 200, TEXT, left .. " left\n")
+    end
+    local seconds = tonumber(expect(ask(port, "GET /"), 429, TEXT).headers["retry-after"])
+    check(seconds >= 1 and seconds <= 10, seconds)
+end
+
+local function upload(port)
+    local body = ("0123456789"):rep(100000)
+    equal(ask(port, "GET /film/progress").status, 404)
+    local sock <close> = connect(port)
+    sock:send("PUT /film HTTP/1.1\r\nHost: a\r\nContent-Length: " .. #body .. "\r\n\r\n")
+    sock:send(body:sub(1, 500000))
+    httpd.wait_until(function()
+        local reply = ask(port, "GET /film/progress")
+        return reply.status == 200 and members(reply.body) == '"got":500000,"size":1000000'
+    end, "half of it came")
+    sock:send(body:sub(500001))
+    equal(sock:read_reply().status, 201)
+    equal(ask(port, "GET /film/progress").status, 404)
+    local file <close> = assert(io.open(directory .. "/film"))
+    equal(file:read("a"), body)
+end
+
+-- Of a server that answers what it was sent when that has ended.
+local function proxy(port, listener)
+    local sock <close> = connect(port)
+    local start = wire.time()
+    sock:send("ask")
+    local server <close> = listener:accept(20)
+    equal(server:recv(3), "ask")
+    server:send("answer")
+    equal(sock:recv(6), "answer")
+    check(wire.time() - start > 0.19, "too early")
+    sock:shutdown()
+    equal(server:recv_all(), "")
+    server:send("the end")
+    server:shutdown()
+    equal(sock:recv_all(), "the end")
+end
+
+local listener = wire.listen("127.0.0.1", 0)
+os.remove(directory)
+assert(os.execute("mkdir " .. directory .. " && printf 'one\\ntwo\\n' >" .. directory .. "/a.txt"))
+
+-- name, how it is run, its arguments behind the port, the check and its argument
+local examples = {
+    {"hello", "httpd", {}, hello},
+    {"router", "lua", {}, router},
+    {"random", "httpd", {}, random},
+    {"static", "lua", {directory}, static},
+    {"sse", "httpd", {}, sse},
+    {"echo", "lua", {}, echo},
+    {"chat", "lua", {}, chat},
+    {"read-sort", "lua", {directory}, read_sort},
+    {"counter", "httpd", {}, counter},
+    {"rate-limit", "httpd", {}, rate_limit},
+    {"upload", "lua", {directory}, upload},
+    {"proxy", "lua", {"127.0.0.1", tostring(listener:port()), "0.1"}, proxy, listener},
+}
+
+local function command_of(how, name, port)
+    if how == "node" then
+        return {wire.has("node"), "bench/peers/node/" .. name .. ".js", port}
+    elseif how == "httpd" then
+        return {wire.program("sxe-httpd"), "-p", port, "--lua", "examples/lua/" .. name .. ".lua"}
+    end
+    return {wire.program("sxe-lua"), "examples/lua/" .. name .. ".lua", port}
+end
+
+-- What SIGTERM ends them with: programs of ours in an orderly way.
+local ENDS = {httpd = 0, lua = 128 + 15, node = "signal TERM"}
+
+local function run(how, name, arguments, examine, argument)
+    local port = free_port()
+    local command = command_of(how, name, tostring(port))
+    table.move(arguments, 1, #arguments, #command + 1, command)
+    local server <close> = wire.spawn(command)
+    local good, message = pcall(examine, port, argument)
+    check(good, good or message .. "\n" .. server:errors())
+    server:signal("TERM")
+    equal(server:wait(20), ENDS[how], server:errors())
+    check(not server:errors():find("Sanitizer"), server:errors())
+end
+
+for _, example in ipairs(examples) do
+    local name, how, arguments, examine, argument = table.unpack(example)
+    test("the example " .. name, function() run(how, name, arguments, examine, argument) end)
+    if wire.has("node") then
+        test("its twin in Node, " .. name, function()
+            run("node", name, arguments, examine, argument)
+        end)
+    end
+end
+if not wire.has("node") then
+    print("skipped: the twins of the examples in Lua, because node is not installed")
+end
+
+os.execute("rm -r " .. directory)

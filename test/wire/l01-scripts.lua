@@ -1,0 +1,69 @@
+-- SPDX-License-Identifier: MIT
+-- Scripts in sxe-httpd.
+
+local cli = require "cli"
+local script = require "script"
+
+test("a handler answers", function()
+    local server <close> = script.start("return function(req) return req.method .. req.path end")
+    equal(server:ask("/a"), "GET/a")
+end)
+
+test("a script that is loaded anew answers from then on", function()
+    local server <close> = script.start("return function() return 'one' end")
+    equal(server:ask(), "one")
+    server:write("return function() return 'two' end")
+    equal(server:ask(), "one")
+    server:reload()
+    server:await("two")
+end)
+
+test("one that does not load leaves what there was", function()
+    local server <close> = script.start("return function() return 'one' end")
+    server:write("return function( 'two' end")
+    server:reload()
+    for _ = 1, 20 do
+        equal(server:ask(), "one")
+    end
+    server:write("return function() return 'three' end")
+    server:reload()
+    server:await("three")
+end)
+
+test("--dev: a change is enough", function()
+    local server <close> = script.start("return function() return 'one' end", "--dev")
+    equal(server:ask(), "one")
+    server:write("return function() return 'two' end")
+    server:await("two")
+    server:write("return function() error 'boom' end")
+    require "httpd".wait_until(function() return server:ask():find("^error: boom\n") end, "boom")
+    check(server:ask():find("1 | return function() error 'boom' end", 1, true))
+end)
+
+test("a process that is killed is replaced", function()
+    local server <close> = script.start("local file = io.open '/proc/self/stat'\n" ..
+                                        "local pid = file:read 'n' file:close()\n" ..
+                                        "return function() return tostring(pid) end")
+    local pid = server:ask()
+    os.execute("kill -9 " .. pid)
+    check(server:ask() ~= pid)
+end)
+
+for _, case in ipairs{
+    {"say --lua FILE", "--dev"},
+    {"http.static", "--lua", "app.lua", "-r", "."},
+    {"did you mean --lua app.lua?", "app.lua"},
+    {"/stats", "--stats", "stats"},
+} do
+    local words = table.remove(case, 1)
+    test(("refused with status 2: %s"):format(table.concat(case, " ")), function()
+        cli.check_refused(words, "sxe-httpd", table.unpack(case))
+    end)
+end
+
+test("a script that is not there is named", function()
+    local ran = cli.run("sxe-httpd", "-p", "0", "--lua", "/nonexistent.lua")
+    equal(ran.status, 1)
+    equal(ran.output, "")
+    check(ran.errors:find("error: cannot open /nonexistent.lua", 1, true), ran.errors)
+end)

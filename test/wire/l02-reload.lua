@@ -1,0 +1,84 @@
+-- SPDX-License-Identifier: MIT
+-- A script is loaded anew under load, and no request fails: neither of connections that are kept
+-- nor of new ones.
+
+local httpd = require "httpd"
+local load = require "load"
+local script = require "script"
+
+local function version(n)
+    return ("return function(req) return '%d' end"):format(n)
+end
+
+-- Loads the next version when the last one answers, so many times.
+local function reload(server, times)
+    for n = 1, times do
+        server:write(version(n))
+        server:reload()
+        server:await(tostring(n))
+    end
+end
+
+for _, case in ipairs{{"kept connections"}, {"new connections", "--header", "Connection: close"}} do
+    local name = table.remove(case, 1)
+    test(name .. " under load", function()
+        local server <close> = script.start(version(0))
+        local client = load.start(server.port, "-c", "20", "-d", "2", "--timeout", "5",
+                                  table.unpack(case))
+        client.proc:line(20)
+        reload(server, 10)
+        client:finish(60):check_report{status = 0, failed = 0, skipped = 0}
+        check(client.ok > 0, client.output)
+    end)
+end
+
+-- Each is open when its server drains, and is told so with its next reply.
+test("idle connections have one more reply each", function()
+    local server <close> = script.start(version(0), "--stop-timeout", "1h")
+    local socks = {}
+    for i = 1, 20 do
+        socks[i] = server:connect()
+        socks[i]:send(httpd.GET)
+        equal(socks[i]:read_reply().body, "0")
+    end
+    reload(server, 1)
+    for _, sock in ipairs(socks) do
+        sock:send(httpd.GET)
+        local reply = sock:read_reply()
+        equal(reply.body, "0")
+        equal(reply.headers.connection, "close")
+        check(sock:eof(20))
+        sock:close()
+    end
+end)
+
+test("a request that is under way is finished by whom it came to", function()
+    local server <close> = script.start("return function(req) return req:body() .. 0 end",
+                                        "--stop-timeout", "1h")
+    local sock <close> = server:connect()
+    sock:send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\na")
+    server:ask()
+    reload(server, 1)
+    sock:send("b")
+    equal(sock:read_reply().body, "ab0")
+end)
+
+-- They listen at ports of the script, which are handed over as well.
+test("a server of the script's own under load", function()
+    local listener = wire.listen("127.0.0.1", 0)
+    local port = listener:port()
+    listener:close()
+    local function own(n)
+        return ("require 'sxe.http'.serve{ip = '127.0.0.1', port = %d, handler = function() " ..
+                "return '%d' end} return function() return '%d' end"):format(port, n, n)
+    end
+    local server <close> = script.start(own(0))
+    local client = load.start(port, "-c", "20", "-d", "1", "--timeout", "5")
+    client.proc:line(20)
+    for n = 1, 5 do
+        server:write(own(n))
+        server:reload()
+        server:await(tostring(n))
+    end
+    client:finish(60):check_report{status = 0, failed = 0, skipped = 0}
+end)

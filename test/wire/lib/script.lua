@@ -1,0 +1,55 @@
+-- SPDX-License-Identifier: MIT
+--
+-- A script in a directory of its own, and a sxe-httpd --lua that serves it. The directory goes when
+-- the server does.
+
+local httpd = require "httpd"
+local script = {}
+script.__index = setmetatable(script, {__index = httpd})
+
+-- The file appears whole.
+local function write(path, text)
+    local file <close> = assert(io.open(path .. ".part", "w"))
+    file:write(text)
+    file:close()
+    assert(os.rename(path .. ".part", path))
+end
+
+-- Starts it with this text, and options.
+function script.start(text, ...)
+    local directory = os.tmpname()
+    os.remove(directory)
+    assert(os.execute("mkdir " .. directory))
+    local path = directory .. "/app.lua"
+    write(path, text)
+    local server = httpd.start("--lua", path, ...)
+    server.directory, server.path = directory, path
+    return setmetatable(server, script)
+end
+
+-- Puts another text in its place; does not load it.
+function script:write(text, name)
+    write(name and self.directory .. "/" .. name or self.path, text)
+end
+
+function script:reload()
+    self.proc:signal("HUP")
+end
+
+-- The body of the reply to a request of its own.
+function script:ask(path)
+    local sock <close> = self:connect()
+    sock:send(("GET %s HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"):format(path or "/"))
+    return sock:read_reply().body
+end
+
+function script:await(body)
+    httpd.wait_until(function() return self:ask() == body end, body)
+end
+
+function script:__close(failure)
+    httpd.__close(self, failure)
+    os.execute("rm -r " .. self.directory)
+end
+
+return script
