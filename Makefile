@@ -275,7 +275,7 @@ lint: ## check style, headers, exported symbols, warnings
 	@tools/lint.sh
 
 man: release ## write docs/*.1 of docs/*.1.in and the programs' options
-	@for page in docs/*.1.in; do tools/man.sh $$(basename $$page .1.in) > $${page%.in}; done
+	@for page in docs/*.1.in; do tools/man.sh $$(basename $$page .1.in) > $${page%.in} || exit 1; done
 
 format: ## rewrite the sources in the house style
 	@tools/deps.sh install lint
@@ -302,15 +302,15 @@ install: release ## install below PREFIX (/usr/local) in DESTDIR
 	@ln -sf $(SONAME) $(DESTDIR)$(LIBDIR)/libsxe.so
 	@$(call pc_file,sxe)
 	@$(call pc_file,sxe-lua)
-	@for m in http httpd lua; do install -m 644 docs/$$m.1 $(DESTDIR)$(MANDIR)/man1/sxe-$$m.1; done
+	@for m in http httpd lua; do install -m 644 docs/$$m.1 $(DESTDIR)$(MANDIR)/man1/sxe-$$m.1 || exit 1; done
 	@install -d $(DESTDIR)$(PREFIX)/share/sxe/library/sxe
 	@install -m 644 library/sxe.lua library/luacheckrc $(DESTDIR)$(PREFIX)/share/sxe/library
 	@install -m 644 library/sxe/*.lua $(DESTDIR)$(PREFIX)/share/sxe/library/sxe
 	@install -d $(completions:%=$(DESTDIR)$(PREFIX)/share/%)
 	@for m in http httpd lua; do \
-	    build/release/sxe-$$m --completion bash > $(DESTDIR)$(PREFIX)/share/$(word 1,$(completions))/sxe-$$m; \
-	    build/release/sxe-$$m --completion zsh > $(DESTDIR)$(PREFIX)/share/$(word 2,$(completions))/_sxe-$$m; \
-	    build/release/sxe-$$m --completion fish > $(DESTDIR)$(PREFIX)/share/$(word 3,$(completions))/sxe-$$m.fish; \
+	    build/release/sxe-$$m --completion bash > $(DESTDIR)$(PREFIX)/share/$(word 1,$(completions))/sxe-$$m && \
+	    build/release/sxe-$$m --completion zsh > $(DESTDIR)$(PREFIX)/share/$(word 2,$(completions))/_sxe-$$m && \
+	    build/release/sxe-$$m --completion fish > $(DESTDIR)$(PREFIX)/share/$(word 3,$(completions))/sxe-$$m.fish || exit 1; \
 	done
 	@echo "installed in $(DESTDIR)$(PREFIX)"
 

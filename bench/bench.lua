@@ -533,7 +533,7 @@ end
 local function bench_sockets()
     local block = tables.add("sxe-http with many sockets, against limit servers",
                              {"sockets", "workers", "open", "connects/s", "requests/s",
-                              "client PSS", "bytes a socket"})
+                              "workers' PSS", "bytes a socket"})
     for _, case in ipairs{{10000, 1, 50, "127.0.0.1"}, {100000, 6, 10, "127.0.0.1-127.0.0.8"}} do
         local result = clients.many(wire.program("bench/limit-server"), free_port(), case)
         block.rows[#block.rows + 1] = {

@@ -4,8 +4,9 @@
  * one read and one write, and nothing else. It does not parse: whatever one read brings counts as
  * one request, so a client must keep at most one outstanding on a connection.
  *
- * Pipelined requests are counted by their length, which -r tells it: a read of k times as many bytes
- * is answered by k replies in one write. A client must send them whole, all of the same length.
+ * Pipelined requests are counted by their length, which -r tells it: a read of k times as many
+ * bytes is answered by k replies in one write. A client must send them whole, all of the same
+ * length.
  *
  * With -w each reply comes so many seconds after its request, as of a handler that sleeps; the
  * replies wait in a ring, since they are due in the order of their requests. */

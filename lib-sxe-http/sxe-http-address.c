@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * What: how many connections an address has: a hash table with open addressing and linear probing,
- * twice as large as there can be connections. What is removed lets those behind it move up, so there
- * are no graves.
+ * twice as large as there can be connections. What is removed lets those behind it move up, so
+ * there are no graves.
  */
 #include "sxe-http-server-private.h"
 

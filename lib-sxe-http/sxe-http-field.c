@@ -123,7 +123,13 @@ find(const struct sxe_http_parser *parser, const char *data, struct sxe_span nam
 const struct sxe_http_field *
 sxe_http_field(const struct sxe_http_parser *parser, const char *data, const char *name)
 {
-    return find(parser, data, (struct sxe_span){name, strlen(name)}, 0);
+    size_t length = strlen(name);
+    enum sxe_http_field_id id =
+        length > 0 ? sxe__http_field_id_of(name, length) : SXE_HTTP_FIELD_OTHER;
+
+    if (id != SXE_HTTP_FIELD_OTHER)
+        return sxe_http_known(parser, id);
+    return find(parser, data, (struct sxe_span){name, length}, 0);
 }
 
 const struct sxe_http_field *

@@ -203,7 +203,8 @@ read_all(int fd, char *to, size_t size)
     return 0;
 }
 
-/* Read a small file into the region, if it holds still for that. 0, or -errno: it cannot be read. */
+/* Read a small file into the region, if it holds still for that. 0, or -errno: it cannot be
+ * read. */
 static int
 keep_content(struct sxe__http_file *file, int fd, struct stat *found)
 {
@@ -325,7 +326,7 @@ open_file(struct sxe__http_file *file, char *path)
     }
 }
 
-/* The first index that is there, or cannot be opened though it may be there; false: there is none. */
+/* The first index that is there, or cannot be opened though it may be there; false: none. */
 static bool
 open_index(struct sxe__http_file *file, char *path)
 {

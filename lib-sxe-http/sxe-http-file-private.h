@@ -183,8 +183,8 @@ struct sxe__http_file *sxe__http_cache_find(struct sxe_http_files *files, struct
 /* A new entry, OPENING; NULL: all are in use. */
 struct sxe__http_file *sxe__http_cache_add(struct sxe_http_files *files, struct sxe_span name);
 
-/* A thread is done with it; the caller holds it from now on. No name leads to it if it is not there,
- * or as known. */
+/* A thread is done with it; the caller holds it from now on. No name leads to it if it is not
+ * there, or as known. */
 void sxe__http_cache_opened(struct sxe__http_file *file);
 void sxe__http_cache_remove(struct sxe__http_file *file); /* no name leads to it any more */
 void sxe__http_cache_hold(struct sxe__http_file *file);

@@ -239,7 +239,7 @@ sxe_http_known(const struct sxe_http_parser *parser, enum sxe_http_field_id id)
     return parser->known[id] == 0 ? NULL : &parser->fields[parser->known[id] - 1];
 }
 
-/* The first field of any name, its case ignored, or NULL; a search. */
+/* The first field of any name, its case ignored, or NULL; a search, unless it is well-known. */
 SXE_PUBLIC const struct sxe_http_field *sxe_http_field(const struct sxe_http_parser *parser,
                                                        const char *data, const char *name);
 

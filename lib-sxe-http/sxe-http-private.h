@@ -21,8 +21,8 @@
 
 #include "sxe-http-parse.h"
 
-/* A function that few messages need: inlined, it would cost all of them a larger frame, and where it
- * has arrays the guard of one. */
+/* A function that few messages need: inlined, it would cost all of them a larger frame, and where
+ * it has arrays the guard of one. */
 #define SXE__HTTP_SELDOM __attribute__((noinline))
 
 /* ---- sxe-http-scan.c ---- */

@@ -43,14 +43,8 @@ sxe_http_target(const struct sxe_http_request *request)
 struct sxe_span
 sxe_http_field_value(const struct sxe_http_request *request, const char *name)
 {
-    size_t length = strlen(name);
-    enum sxe_http_field_id id =
-        length > 0 ? sxe__http_field_id_of(name, length) : SXE_HTTP_FIELD_OTHER;
-    const struct sxe_http_field *field;
+    const struct sxe_http_field *field = sxe_http_field(&request->head, request->data, name);
 
-    if (id != SXE_HTTP_FIELD_OTHER)
-        return sxe_http_known_value(request, id);
-    field = sxe_http_field(&request->head, request->data, name);
     if (field == NULL)
         return (struct sxe_span){NULL, 0};
     return (struct sxe_span){request->data + field->value, field->value_length};

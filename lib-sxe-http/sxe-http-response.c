@@ -13,8 +13,8 @@
 #include "sxe-http-private.h"
 
 /* Whether a reply of this status may have a body (RFC 9110, 15.3.5, 15.3.6 and 15.4.5). */
-bool
-sxe__http_may_have_body(unsigned status)
+static bool
+may_have_body(unsigned status)
 {
     return status != 204 && status != 205 && status != 304;
 }
@@ -22,7 +22,7 @@ sxe__http_may_have_body(unsigned status)
 bool
 sxe__http_sends_body(const struct sxe__http_slot *slot)
 {
-    return slot->request.head.method != SXE_HTTP_HEAD && sxe__http_may_have_body(slot->status);
+    return slot->request.head.method != SXE_HTTP_HEAD && may_have_body(slot->status);
 }
 
 int
@@ -343,7 +343,7 @@ sxe_http_reply_status(struct sxe_http_response *response, unsigned status)
     const char *reason = sxe_http_reason(status);
     char text[64];
 
-    if (!sxe__http_may_have_body(status))
+    if (!may_have_body(status))
         return sxe_http_reply(response, status, NULL, NULL, 0);
     snprintf(text, sizeof(text), "%u%s%s\n", status, *reason == '\0' ? "" : " ", reason);
     return sxe_http_reply_text(response, status, text);

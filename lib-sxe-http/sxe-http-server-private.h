@@ -6,7 +6,7 @@
  *     sxe-http-server.c     new, listen, stop, delete; the plan
  *     sxe-http-accept.c     connections come, age and go
  *     sxe-http-address.c    how many of them an address has
- *     sxe-http-session.c    bytes of a connection -> requests -> handlers; what happens between them
+ *     sxe-http-session.c    bytes of a connection -> requests -> handlers; what is between them
  *     sxe-http-body.c       the body of a request
  *     sxe-http-slot.c       memory for one request and its reply
  *     sxe-http-request.c    what handlers ask of a request
@@ -224,7 +224,8 @@ void sxe__http_addresses_remove(struct sxe__http_addresses *addresses, uint64_t 
 void sxe__http_on_read(SXE *s, int length);
 void sxe__http_on_timeout(void *array, unsigned id, void *user);
 
-/* In a call of the program's something changed that leads on: it is looked at later in this turn. */
+/* In a call of the program's something changed that leads on: it is looked at later in this
+ * turn. */
 void sxe__http_changed(struct sxe__http_connection *connection);
 
 /* These are for callees of on_read and on_timeout. */
@@ -290,8 +291,7 @@ SXE_MUST_USE int sxe__http_cannot_write(struct sxe__http_slot *slot, int error);
 /* Whether output_max allows so much more, of the library's own and of the handler's. */
 bool sxe__http_has_room(const struct sxe__http_slot *slot, size_t own, size_t length);
 
-/* Whether a reply of this status, to this method, has a body. */
-bool sxe__http_may_have_body(unsigned status);
+/* Whether its reply, of this status and to this method, has a body. */
 bool sxe__http_sends_body(const struct sxe__http_slot *slot);
 
 /* ---- sxe-http-head.c ---- */

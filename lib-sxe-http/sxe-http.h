@@ -22,9 +22,10 @@
  * under way. A message that can be read in two ways is refused, and the connection ends.
  *
  * Rules: 1 a handler that returns SXE_HTTP_LATER answers from another callback of the same loop.
- * 2 Request and response are there until on_done, which is called exactly once, and never inside a
- * call of the program's. 3 Date, Content-Length, Connection, Transfer-Encoding are the library's;
- * so is what HEAD, 204 and 304 do not send.
+ * 2 Request and response are there until on_done, which is called once, and never inside a call of
+ * the program's; or until sxe_http_upgrade or sxe_fini, which end them without it. 3 Date,
+ * Content-Length, Connection, Transfer-Encoding are the library's; so is what HEAD, 204, 205 and
+ * 304 do not send.
  *
  * Limits: all in struct sxe_http_config. Too much is answered 413, 414, 431, 503 or by waiting.
  *
@@ -211,7 +212,7 @@ struct sxe_http_response {
     /* rw: the reply needs nothing of the program's any more, and what was lent is with the kernel
      * (0); or the client is gone (-errno); or the library answered: 408 or 503 because time is over
      * (-ETIMEDOUT), 400 or 413 to a body that goes wrong (-EPROTO). Request and response will be
-     * another's. sxe_fini alone ends requests without it. */
+     * another's. Only sxe_http_upgrade and sxe_fini end requests without it. */
     void (*on_done)(struct sxe_http_request *request, struct sxe_http_response *response,
                     int result);
 };

@@ -8,27 +8,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "sxe-utf8.h"
+
 enum { FILE_MAX = 200, TAIL_MAX = FILE_MAX + 100 };
-
-/* The length of the UTF-8 character at in (RFC 3629), 0 if it is none. */
-static size_t
-decode(uint32_t *character, const unsigned char *in, size_t left)
-{
-    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-    size_t length = in[0] >= 0xf0 ? 4 : in[0] >= 0xe0 ? 3 : 2;
-
-    if (in[0] < 0xc0 || in[0] > 0xf7 || length > left)
-        return 0;
-    *character = in[0] & (0x7fu >> length);
-    for (size_t i = 1; i < length; i++) {
-        if ((in[i] & 0xc0) != 0x80)
-            return 0;
-        *character = *character << 6 | (in[i] & 0x3fu);
-    }
-    if (*character < least[length] || *character > 0x10ffff)
-        return 0;
-    return *character >= 0xd800 && *character <= 0xdfff ? 0 : length;
-}
 
 static size_t
 put_unicode(char *item, unsigned unit)
@@ -44,8 +26,8 @@ static size_t
 encode_json(char *item, size_t *item_length, const unsigned char *in, size_t left)
 {
     static const char named[] = "\nn\rr\tt\\\\\"\"";
-    uint32_t character = *in;
-    size_t taken = 1;
+    uint32_t character;
+    size_t taken;
 
     for (const char *name = named; *name != '\0'; name += 2) {
         if ((char)*in == *name) {
@@ -55,7 +37,8 @@ encode_json(char *item, size_t *item_length, const unsigned char *in, size_t lef
             return 1;
         }
     }
-    if (*in >= 0x80 && (taken = decode(&character, in, left)) == 0) {
+    taken = sxe_utf8_decode(&character, in, left);
+    if (taken == 0) {
         character = 0xfffd;
         taken = 1;
     }

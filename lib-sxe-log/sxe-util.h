@@ -84,6 +84,9 @@ SXE_EARLY_OUT:                 \
 
 #define SXE_LITERAL_LENGTH(s) (sizeof("" s) - 1)
 
+/* Elements of an array. */
+#define SXE_COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
 #ifdef __cplusplus
 extern "C" {
 #endif

@@ -182,6 +182,7 @@ reserve(struct sxe__context *c)
 
     for (unsigned i = 0; i < SXE_STATES; i++)
         timeouts[i] = c->config.timeout_ms[i] / 1000.0;
+    c->orders_idle = c->config.timeout_ms[SXE_STATE_IDLE] > 0 || c->config.reap_idle;
     c->stride = stride_of(c);
     c->read_memory = calloc(1, SXE__READ_FRONT + (size_t)c->config.chunk_size);
     c->stage = malloc(SXE__STAGE_SIZE);

@@ -9,7 +9,7 @@
  *     sxe-address.c  text <-> sockaddr                  pure
  *     sxe-socket.c   the few system calls on a socket   the table that TLS would be another of
  *     sxe-state.c    states, watching, ending, finish   every change of state stands here
- *     sxe-queue.c    unsent output kept in chunks       records: bytes, borrowed memory, files, ends
+ *     sxe-queue.c    unsent output kept in chunks       records: bytes, borrowed memory, files, end
  *     sxe-write.c    sxe_write and its like             what is staged in an event, and flushing it
  *     sxe-read.c     readable: read, show, keep the rest
  *     sxe-connect.c  connect, listen, accept
@@ -110,7 +110,8 @@ struct sxe__context {
     size_t stride;
     struct sxe_chunks *chunks;
     int epoll;
-    SXE *reader; /* its unread bytes are in read_buffer now */
+    SXE *reader;      /* its unread bytes are in read_buffer now */
+    bool orders_idle; /* somebody asks which socket has been IDLE for the longest time */
 
     SXE *staged; /* its output is in vector[], and then in stage[] from stage_open on */
     struct iovec vector[SXE__STAGE_VECTOR];
@@ -168,7 +169,7 @@ sxe__socket(uint32_t id)
 static inline enum sxe_state
 sxe__state(const SXE *s)
 {
-    return (enum sxe_state)sxe_pool_index_to_state(CONTEXT->sockets, s->id);
+    return (enum sxe_state)s->state;
 }
 
 /* ---- sxe-address.c ---- */

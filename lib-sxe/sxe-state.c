@@ -32,7 +32,8 @@ sxe__move(SXE *s, enum sxe_state to)
 {
     if (CONTEXT->staged == s)
         CONTEXT->stage_limit = 0; /* perhaps it may not write any more */
-    sxe_pool_set_indexed_element_state(CONTEXT->sockets, s->id, sxe__state(s), to);
+    sxe_pool_set_indexed_element_state(CONTEXT->sockets, s->id, s->state, to);
+    s->state = (uint8_t)to;
 }
 
 SXE *
@@ -49,6 +50,7 @@ sxe__take(uint8_t kind)
     s->id = id;
     s->fd = -1;
     s->kind = kind;
+    s->state = SXE_STATE_NEW;
     s->io = &sxe__io_socket;
     sxe__loop_hold();
     return s;
@@ -78,7 +80,7 @@ sxe__end(SXE *s, int error)
         return;
     if (sxe__state(s) == SXE_STATE_NEW)
         sxe__open(s);
-    s->error = error;
+    s->error = (int16_t)error;
     sxe__unstage(s);
     sxe__undefer(s);
     sxe__move(s, SXE_STATE_CLOSED);
@@ -142,7 +144,7 @@ sxe__settle(SXE *s)
     after = state_by_contents(s);
     if (after != before)
         sxe__move(s, after);
-    else if (after == SXE_STATE_IDLE)
+    else if (after == SXE_STATE_IDLE && CONTEXT->orders_idle)
         sxe_pool_touch_indexed_element(CONTEXT->sockets, s->id);
     if (SXE_UNLIKELY((s->flags & SXE__READABLE) && !sxe__reading_rests(s)))
         sxe__defer(s);

@@ -211,11 +211,9 @@ SXE *
 sxe_from_handle(uint64_t handle)
 {
     unsigned id = sxe_pool_handle_to_index(CONTEXT->sockets, handle);
+    SXE *s = id == SXE_POOL_NO_INDEX ? NULL : sxe__socket(id);
 
-    return id == SXE_POOL_NO_INDEX ||
-                   sxe_pool_index_to_state(CONTEXT->sockets, id) == SXE_STATE_FREE
-               ? NULL
-               : sxe__socket(id);
+    return s == NULL || sxe__state(s) == SXE_STATE_FREE ? NULL : s;
 }
 
 /* getsockname(2) or getpeername(2). */

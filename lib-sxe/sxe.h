@@ -251,9 +251,9 @@ SXE_PUBLIC void *sxe_reserve(SXE *this_, unsigned length);
 SXE_PUBLIC void sxe_commit(SXE *this_, unsigned length);
 
 /* Borrows data until on_sent, which is called once, later: when the kernel has all of it, or the
- * socket closed. Any length; any number of sends may be under way. Length 0 is a mark: on_sent comes
- * when the kernel has all that was written before it, so it is time for more; if it has all now, at
- * the end of this event. */
+ * socket closed. Any length; any number of sends may be under way. Length 0 is a mark: on_sent
+ * comes when the kernel has all that was written before it, so it is time for more; if it has all
+ * now, at the end of this event. */
 SXE_PUBLIC SXE_RETURN sxe_send(SXE *this_, const void *data, size_t length,
                                SXE_OUT_EVENT_SENT on_sent);
 
@@ -338,8 +338,9 @@ struct sxe {
     int fd;                              /* private */
     uint8_t kind;                        /* private */
     uint8_t watched;                     /* private: what epoll reports */
+    uint8_t state;                       /* private: as the pool has it */
     uint16_t flags;                      /* private */
-    int32_t error;                       /* private */
+    int16_t error;                       /* private */
     void *user_data;                     /* rw */
     SXE_IN_EVENT_CONNECTED on_connected; /* ro */
     SXE_IN_EVENT_READ on_read;           /* rw */

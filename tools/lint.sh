@@ -38,6 +38,9 @@ too_long() {
         xargs awk 'FNR == 1 { inside = 0 } /^\{/ { inside = 1; start = FNR }
                    /^\}/ { if (inside && FNR - start > 71) print FILENAME ":" start ": a function of " FNR - start - 1 " lines"; inside = 0 }'
 }
+too_wide() { # the programs of 2010 keep the style of 2010
+    sources '*.c' '*.h' ':!test/2010' | xargs awk 'length($0) > 100 { print FILENAME ":" FNR ": more than 100 columns" }'
+}
 blanks() { sources | grep -vE '/corpus/' | xargs grep -nIE '[ 	]+$'; sources '*.c' '*.h' '*.lua' | xargs grep -nP '\t'; }
 private_words() { sources '*.c' '*.h' '*.md' '*.sh' | grep -v tools/lint.sh | xargs grep -nE '/work/|/root/|TODO|FIXME'; }
 long_examples() { sources 'examples/*' | while read -r f; do [ "$(wc -l <"$f")" -le 40 ] || echo "$f"; done; }
@@ -66,12 +69,15 @@ undocumented_options() {
 }
 # The page says of each feature which test shows it: "file: a_test, another, file: a_third".
 untested_claims() {
-    sed -n '/^| feature | shown by |/,$s/^| [^|]* | \(.*\) |$/\1/p' docs/load-generator.md | sed 1,2d | tr ',' '\n' | while read -r word test; do
+    page=docs/load-generator.md
+    sed -n '/^| feature | shown by |/,$s/^| [^|]* | \(.*\) |$/\1/p' $page | sed 1d >"$work/claims"
+    [ -s "$work/claims" ] || echo "$page: no table begins with | feature | shown by |"
+    tr ',' '\n' <"$work/claims" | while read -r word test; do
         case $word in
         *:) file=${word%:} ;;
         *) test=$word ;;
         esac
-        grep -q "START_TEST($test)" "test/unit/test-http-$file.c" || echo "docs/load-generator.md: no $file: $test"
+        grep -q "START_TEST($test)" "test/unit/test-http-$file.c" || echo "$page: no $file: $test"
     done
 }
 stale_man_pages() {
@@ -102,6 +108,7 @@ else
 fi
 check "no banned function, no coverage exclusion" empty banned
 check "no function over 70 lines, no file over 600" empty too_long
+check "no line of more than 100 columns" empty too_wide
 check "no blanks at line ends, no tabs" empty blanks
 check "no path of a machine, nothing left to do" empty private_words
 check "examples have at most 40 lines" empty long_examples

@@ -8,21 +8,9 @@
 #include "command-line.h"
 
 static bool
-is_heading(const struct command_option *row)
-{
-    return row->option.name == NULL;
-}
-
-static bool
-has_letter(const struct command_option *row)
-{
-    return row->option.val >= 'A' && row->option.val <= 'z';
-}
-
-static bool
 is_shown(const struct command_option *row)
 {
-    return row->help != NULL && !is_heading(row);
+    return row->help != NULL && !command_option_is_heading(row);
 }
 
 /* ---- Help ---- */
@@ -63,7 +51,7 @@ print_option(const struct command_option *row, int name, int argument)
 {
     char letter[] = "    ";
 
-    if (has_letter(row))
+    if (command_option_has_letter(row))
         snprintf(letter, sizeof(letter), "-%c, ", row->option.val);
     printf("  %.4s--%-*s %-*s  %s\n", letter, name, row->option.name, argument, row->argument,
            row->help);
@@ -88,7 +76,7 @@ print_options(const struct command_line *line, bool is_all)
     for (unsigned i = 0; i < line->number; i++) {
         const struct command_option *row = &line->options[i];
 
-        if (is_heading(row))
+        if (command_option_is_heading(row))
             heading = row;
         if (!is_shown(row) || (!is_all && !is_common(line, row)))
             continue;
@@ -134,7 +122,7 @@ static void
 print_man_option(const struct command_option *row)
 {
     printf(".It ");
-    if (has_letter(row))
+    if (command_option_has_letter(row))
         printf("Fl %c , ", row->option.val);
     printf("Fl -%s", row->option.name);
     if (*row->argument != '\0')
@@ -152,7 +140,7 @@ command_line_print_man(const struct command_line *line)
     for (unsigned i = 0; i < line->number; i++) {
         const struct command_option *row = &line->options[i];
 
-        if (is_heading(row)) {
+        if (command_option_is_heading(row)) {
             printf("%s.Ss %s\n", is_open ? ".El\n" : "", row->help);
             is_open = false;
         }
@@ -197,7 +185,7 @@ print_bash(const struct command_line *line)
         if (!is_shown(row) || row->option.has_arg != required_argument || wants_file(row))
             continue;
         printf("    --%s", row->option.name);
-        if (has_letter(row))
+        if (command_option_has_letter(row))
             printf("|-%c", row->option.val);
         printf(") return ;;\n");
     }
@@ -254,7 +242,7 @@ print_zsh(const struct command_line *line)
         snprintf(name, sizeof(name), "--%s", row->option.name);
         print_zsh_option(row, name);
         snprintf(name, sizeof(name), "-%c", row->option.val);
-        if (has_letter(row))
+        if (command_option_has_letter(row))
             print_zsh_option(row, name);
     }
     printf("%s\n", line->words == NULL ? "" : " \\\n    '*::word:_files'");
@@ -269,7 +257,7 @@ print_fish(const struct command_line *line)
         if (!is_shown(row))
             continue;
         printf("complete -c %s -l %s", line->program, row->option.name);
-        if (has_letter(row))
+        if (command_option_has_letter(row))
             printf(" -s %c", row->option.val);
         if (row->option.has_arg == required_argument)
             printf(wants_file(row) ? " -r" : " -x");

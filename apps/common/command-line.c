@@ -9,18 +9,6 @@
 
 #define NAME_MAX_LENGTH 32 /* of names that are suggested */
 
-static bool
-is_heading(const struct command_option *row)
-{
-    return row->option.name == NULL;
-}
-
-static bool
-has_letter(const struct command_option *row)
-{
-    return row->option.val >= 'A' && row->option.val <= 'z';
-}
-
 /* ---- What cannot be understood ---- */
 
 static unsigned
@@ -106,11 +94,11 @@ describe(const struct command_line *line, char *letters, struct option *options)
     for (unsigned i = 0; i < line->number; i++) {
         const struct command_option *row = &line->options[i];
 
-        if (is_heading(row))
+        if (command_option_is_heading(row))
             continue;
         *options = row->option;
         options++->val = COMMAND_LINE_LONG + (int)i;
-        if (!has_letter(row))
+        if (!command_option_has_letter(row))
             continue;
         *letters++ = (char)row->option.val;
         if (row->option.has_arg == required_argument)

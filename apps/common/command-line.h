@@ -14,7 +14,7 @@
  *         {{"port", required_argument, NULL, 'p'}, "PORT", "port to listen on (8000)"},
  *         {{"header", required_argument, NULL, HEADER}, "'K: V'", "add this; may be repeated"},
  *         COMMAND_LINE_GROUP("About"),
- *         COMMAND_LINE_ABOUT,
+ *         COMMAND_LINE_ABOUT("print all options, and exit"),
  *     };
  *
  * Limits: COMMAND_OPTIONS_MAX rows. An option is taken each time it is given, in the order in which
@@ -25,8 +25,10 @@
 #ifndef COMMAND_LINE_H
 #define COMMAND_LINE_H
 
+#include <ctype.h>
 #include <getopt.h>
 #include <stdbool.h>
+#include <stddef.h>
 
 #define COMMAND_LINE_GO_ON (-1)
 #define COMMAND_LINE_WRONG 2 /* the exit status for what cannot be understood */
@@ -52,16 +54,16 @@ struct command_option {
         {NULL, no_argument, NULL, 0}, "", heading \
     }
 
-/* Every program has these, at its table's end. */
-#define COMMAND_LINE_ABOUT                                                     \
-    {{"completion", required_argument, NULL, COMMAND_LINE_COMPLETION_VAL},     \
-     "SHELL",                                                                  \
-     "print completions for bash, zsh or fish, and exit"},                     \
-        {{"man", no_argument, NULL, COMMAND_LINE_MAN_VAL}, "", NULL},          \
-        {{"help", no_argument, NULL, 'h'}, "", "print all options, and exit"}, \
-    {                                                                          \
-        {"version", no_argument, NULL, COMMAND_LINE_VERSION_VAL}, "",          \
-            "print the version, and exit"                                      \
+/* Every program has these, at its table's end; help says what -h and --help print. */
+#define COMMAND_LINE_ABOUT(help)                                           \
+    {{"completion", required_argument, NULL, COMMAND_LINE_COMPLETION_VAL}, \
+     "SHELL",                                                              \
+     "print completions for bash, zsh or fish, and exit"},                 \
+        {{"man", no_argument, NULL, COMMAND_LINE_MAN_VAL}, "", NULL},      \
+        {{"help", no_argument, NULL, 'h'}, "", help},                      \
+    {                                                                      \
+        {"version", no_argument, NULL, COMMAND_LINE_VERSION_VAL}, "",      \
+            "print the version, and exit"                                  \
     }
 enum { COMMAND_LINE_COMPLETION_VAL = 2, COMMAND_LINE_MAN_VAL, COMMAND_LINE_VERSION_VAL };
 
@@ -80,14 +82,29 @@ struct command_line {
     unsigned number;           /* of rows */
     const char *const *common; /* names of the options that -h shows, then NULL; NULL: all */
 
-    /* Take one option, by its val, or a word; its argument is getopt's optarg. COMMAND_LINE_GO_ON, or
-     * an exit status after saying why. */
+    /* Take one option, by its val, or a word; its argument is getopt's optarg.
+     * COMMAND_LINE_GO_ON, or an exit status after saying why. */
     int (*take)(void *settings, int val);
 };
 
 /* COMMAND_LINE_GO_ON with everything taken; otherwise all is said, and this is the exit status. A
- * program that takes words gets those before "--"; what stands behind it begins at getopt's optind. */
+ * program that takes words gets those before "--"; what stands behind it begins at getopt's
+ * optind. */
 int command_line_parse(const struct command_line *line, void *settings, int argc, char **argv);
+
+/* ---- What a row is ---- */
+
+static inline bool
+command_option_is_heading(const struct command_option *row)
+{
+    return row->option.name == NULL;
+}
+
+static inline bool
+command_option_has_letter(const struct command_option *row)
+{
+    return row->option.val < COMMAND_LINE_LONG && isalpha(row->option.val);
+}
 
 /* ---- What the table also is: command-help.c ---- */
 
@@ -124,5 +141,9 @@ bool command_line_count(const struct command_line *line, const char *what, unsig
 /* Bytes: "65536", "64k", "1.5m", "16KiB", "1g"; k is 1024. */
 bool command_line_size(const struct command_line *line, const char *what, unsigned long min,
                        unsigned long max, unsigned long *value);
+
+/* For values with units of their own: the decimal digits that a text begins with, at most one point
+ * among them, as *digits / *scale. What is behind them, or NULL when there are none or too many. */
+const char *command_line_decimal(const char *text, unsigned long *digits, unsigned long *scale);
 
 #endif

@@ -31,10 +31,8 @@ static const struct unit sizes[] = {
     {"g", 1ul << 30},   {"G", 1ul << 30}, {"GiB", 1ul << 30}, {NULL, 0},
 };
 
-/* Decimal digits with at most one point among them: *digits / *scale. What is behind them, or NULL
- * when there are none or too many. */
-static const char *
-parse_decimal(const char *text, unsigned long *digits, unsigned long *scale)
+const char *
+command_line_decimal(const char *text, unsigned long *digits, unsigned long *scale)
 {
     bool is_fraction = false;
     bool is_number = false;
@@ -60,7 +58,7 @@ static bool
 parse_with_unit(const char *text, const struct unit *unit, unsigned long *value)
 {
     unsigned long scale;
-    const char *behind = parse_decimal(text, value, &scale);
+    const char *behind = command_line_decimal(text, value, &scale);
 
     if (behind == NULL)
         return false;

@@ -12,11 +12,11 @@
 #include "replay.h"
 #include "script.h"
 #include "stats.h"
+#include "sxe-time.h"
 #include "threshold.h"
 #include "url.h"
 #include "whole-file.h"
 
-#define NS            UINT64_C(1000000000)
 #define URL_SOCKETS   64
 #define URL_SECONDS   4
 #define UNTIL_CI_MOST 50       /* trials */
@@ -24,7 +24,8 @@
 #define OUT_OF_MEMORY "out of memory"
 
 /* A text for people, cut where there is no more room. */
-static void __attribute__((format(printf, 2, 3)))
+SXE_PRINTF(2, 3)
+static void
 print_text(char text[HTTP_TEXT_MAX], const char *format, ...)
 {
     va_list arguments;
@@ -112,6 +113,9 @@ set_where(struct http_command *command)
     if (plan->unix_path != NULL && (typed->has_ip || typed->has_port || plan->sources != NULL))
         return http_command_refuse("a unix socket has no address: --unix goes without -i, -p and "
                                    "--source");
+    if (plan->unix_path != NULL && strlen(plan->unix_path) >= sizeof(typed->url.path))
+        return http_command_refuse("the path of a unix socket (--unix) has at most %zu bytes",
+                                   sizeof(typed->url.path) - 1);
     if (plan->unix_path != NULL && *plan->authority == '\0')
         snprintf(plan->authority, sizeof(plan->authority), "localhost");
     return plan->unix_path != NULL ? COMMAND_LINE_GO_ON : set_address(command);
@@ -387,6 +391,10 @@ check_together(struct http_command *command)
     if (plan->find != NULL && (plan->trials > 1 || plan->until_ci > 0 || plan->aa))
         return http_command_refuse("--find tries many rates in one run: it goes without --trials, "
                                    "--until-ci and --aa");
+    if (plan->find != NULL && (plan->warmup_ns > 0 || plan->rate != plan->rate_end))
+        return http_command_refuse("--find tries rates that stay the same, and begins to measure "
+                                   "each when it is warm: it goes without --warmup and without a "
+                                   "ramp (-R)");
     if (typed->replay != NULL && (typed->rate != NULL || plan->find != NULL))
         return http_command_refuse("--replay has times of its own: it goes without -R and --find; "
                                    "--speed makes it faster");
@@ -416,6 +424,23 @@ check_outputs(struct http_command *command)
     return COMMAND_LINE_GO_ON;
 }
 
+static unsigned
+larger(unsigned a, unsigned b)
+{
+    return a > b ? a : b;
+}
+
+static void
+set_trials(struct http_plan *plan)
+{
+    if (plan->until_ci > 0)
+        plan->trials = larger(plan->trials, UNTIL_CI_MOST);
+    else if (plan->aa)
+        plan->trials = 2 * larger(plan->trials, HTTP_TRIALS_MIN);
+    if (plan->trials > HTTP_TRIALS_MAX)
+        plan->trials = HTTP_TRIALS_MAX;
+}
+
 static int
 set_how_much(struct http_command *command)
 {
@@ -429,7 +454,7 @@ set_how_much(struct http_command *command)
         plan->stop = HTTP_STOP_REPLAY;
     else if (typed->stop_option == NULL && (has_url || typed->rate != NULL || plan->find != NULL)) {
         plan->stop = HTTP_STOP_TIME;
-        plan->duration_ns = URL_SECONDS * NS;
+        plan->duration_ns = URL_SECONDS * SXE_NS_PER_SECOND;
     }
     if (plan->find != NULL && plan->stop != HTTP_STOP_TIME)
         return http_command_refuse("--find takes its time: it goes without %s", typed->stop_option);
@@ -442,11 +467,7 @@ set_how_much(struct http_command *command)
             stderr,
             "sxe-http: -n is for each socket: %llu queries in all; use --requests for a total\n",
             (unsigned long long)(plan->queries * plan->sockets));
-    plan->trials_max = plan->trials;
-    if (plan->until_ci > 0) {
-        plan->trials = plan->trials > HTTP_TRIALS_MIN ? plan->trials : HTTP_TRIALS_MIN;
-        plan->trials_max = plan->trials > UNTIL_CI_MOST ? plan->trials : UNTIL_CI_MOST;
-    }
+    set_trials(plan);
     return typed->rate == NULL ? COMMAND_LINE_GO_ON : set_rate(command);
 }
 
@@ -491,12 +512,8 @@ http_command_plan(struct http_command *command)
 void
 http_command_free(struct http_command *command)
 {
-    if (command->script != NULL)
-        http_script_free(command->script);
-    else if (command->typed.replay != NULL && command->plan.requests != NULL)
-        http_replay_free(command->plan.requests);
-    else if (command->plan.requests != NULL)
-        http_templates_free(command->plan.requests);
+    if (command->plan.requests != NULL)
+        command->plan.requests->free(command->plan.requests);
     http_expect_clear_body(&command->expect);
     free(command->typed.body_bytes);
     free(command->typed.words);

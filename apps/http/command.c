@@ -8,12 +8,12 @@
 
 #include "command-line.h"
 #include "stats.h"
+#include "sxe-time.h"
 #include "threshold.h"
 
 #define SOCKETS_MAX 10000000ul
 #define QUERIES_MAX 1000000000000ul
-#define NS          1000000000ul
-#define DAY_NS      (86400 * NS)
+#define DAY_NS      (86400 * SXE_NS_PER_SECOND)
 
 enum {
     UNIX = COMMAND_LINE_LONG,
@@ -140,8 +140,8 @@ static const struct command_option table[] = {
     {{"html", required_argument, NULL, HTML}, "FILE", "a page with plots"},
     {{"quiet", no_argument, NULL, 'q'}, "", "no progress on standard error"},
     COMMAND_LINE_GROUP("About"),
-    {{"selftest", no_argument, NULL, SELFTEST}, "", "can this machine measure? ten seconds"},
-    COMMAND_LINE_ABOUT,
+    {{"selftest", no_argument, NULL, SELFTEST}, "", "can this machine measure? a few seconds"},
+    COMMAND_LINE_ABOUT("print the common options (-h) or all (--help), and exit"),
 };
 
 static const char *const common[] = {"port",   "queries", "duration", "sockets", "threads", "rate",
@@ -266,20 +266,24 @@ take_stop(struct http_command *command, const char *option, enum http_stop stop)
     return result;
 }
 
+/* The number is cut out of its argument for a moment: all of the command is recorded later. */
 static int
 take_ramp(struct http_plan *plan)
 {
     char *behind = strchr(optarg, '/');
+    bool is_rate = behind != NULL && strcmp(behind, "/s") == 0;
     unsigned long value = 0;
     int result;
 
-    if (behind != NULL && strcmp(behind, "/s") == 0)
+    if (is_rate)
         *behind = '\0';
     result = take_count("the ramp of connects (--connect-ramp)", 1000000, &value);
-    if (behind != NULL)
-        plan->ramp_rate = (double)value;
-    else
+    if (!is_rate) {
         plan->ramp = (unsigned)value;
+        return result;
+    }
+    *behind = '/';
+    plan->ramp_rate = (double)value;
     return result;
 }
 
@@ -565,10 +569,10 @@ http_command_parse(struct http_command *command, int argc, char **argv)
         .sockets = 1000,
         .workers = 1,
         .queries = 1,
-        .drain_ns = NS,
+        .drain_ns = SXE_NS_PER_SECOND,
         .depth = 1,
         .ramp = 16,
-        .timeout_ns = 10 * NS,
+        .timeout_ns = 10 * SXE_NS_PER_SECOND,
         .seed = 1,
         .trials = 1,
         .expect = &command->expect,

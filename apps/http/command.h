@@ -10,6 +10,7 @@
 #include "expect.h"
 #include "plan.h"
 #include "source.h"
+#include "sxe-util.h"
 #include "template.h"
 #include "url.h"
 
@@ -63,8 +64,8 @@ struct http_command {
     struct http_template_options request;
 };
 
-/* -1: go on with *command; otherwise all is said, and this is the exit status. Either way the caller
- * frees it. */
+/* -1: go on with *command; otherwise all is said, and this is the exit status. Either way the
+ * caller frees it. */
 int http_command_parse(struct http_command *command, int argc, char **argv);
 void http_command_free(struct http_command *command);
 
@@ -75,6 +76,6 @@ void http_command_free(struct http_command *command);
 int http_command_plan(struct http_command *command);
 
 /* Print "sxe-http: ...; Try --help." on stderr, and return the exit status for it. */
-int http_command_refuse(const char *format, ...) __attribute__((format(printf, 1, 2)));
+int http_command_refuse(const char *format, ...) SXE_PRINTF(1, 2);
 
 #endif

@@ -1,30 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "compare.h"
 
-#include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "output.h"
+#include "result-file.h"
+#include "sxe-util.h"
 #include "text.h"
-
-#define SCHEMA       1
-#define JSON_FLAGS   (JSON_DECODE_INT_AS_REAL | JSON_REJECT_DUPLICATES)
-#define COMMAND_MAX  512
-#define COUNT(table) (sizeof(table) / sizeof((table)[0]))
-
-static const struct {
-    const char *text;
-    const char *group; /* in a trial; NULL: the trial itself */
-    const char *name;
-} figures[HTTP_FIGURES] = {
-    [HTTP_FIGURE_RATE] = {"rate a second", NULL, "rate"},
-    [HTTP_FIGURE_SERVICE_P50] = {"service p50", "service", "p50"},
-    [HTTP_FIGURE_SERVICE_P99] = {"service p99", "service", "p99"},
-    [HTTP_FIGURE_RESPONSE_P50] = {"response p50", "response", "p50"},
-    [HTTP_FIGURE_RESPONSE_P99] = {"response p99", "response", "p99"},
-};
 
 /* Facts that differ between any two runs, or are compared otherwise. */
 static const char *const passing_facts[] = {"steal", "command"};
@@ -46,30 +30,13 @@ struct side {
 
 /* ---- Reading ---- */
 
-/* What comes from a file must not be able to move the terminal's cursor. */
-static void
-print_text(FILE *out, const char *text)
-{
-    for (; *text != '\0'; text++)
-        putc((unsigned char)*text < ' ' || *text == 0x7f ? '?' : *text, out);
-}
-
-static int
-refuse(const struct side *side, const char *problem, FILE *err)
-{
-    fprintf(err, "sxe-http: compare: %s: ", side->name);
-    print_text(err, problem);
-    fprintf(err, "; give a file that sxe-http --json has written\n");
-    return -1;
-}
-
 /* false if there is something else than a number from 0 on, or none, where one may be. */
 static bool
 take_figure(struct side *side, const json_t *trial, enum http_figure figure)
 {
-    const char *group = figures[figure].group;
+    const char *group = http_figure_names[figure].group;
     const json_t *owner = group != NULL ? json_object_get(trial, group) : trial;
-    const json_t *value = json_object_get(owner, figures[figure].name);
+    const json_t *value = json_object_get(owner, http_figure_names[figure].name);
 
     if (!json_is_object(owner))
         return false;
@@ -81,23 +48,23 @@ take_figure(struct side *side, const json_t *trial, enum http_figure figure)
     return true;
 }
 
-static int
-take_trials(struct side *side, FILE *err)
+/* False: the problem says why; what it says already is that there are none, or too many. */
+static bool
+take_trials(struct side *side, char *problem, size_t size)
 {
     const json_t *trials = json_object_get(side->root, "trials");
-    char problem[80];
 
     if (json_array_size(trials) == 0 || json_array_size(trials) > HTTP_TRIALS_MAX)
-        return refuse(side, "has no trials, or too many", err);
+        return false;
     side->trials = (unsigned)json_array_size(trials);
     for (unsigned i = 0; i < side->trials; i++)
         for (unsigned figure = 0; figure < HTTP_FIGURES; figure++)
             if (!take_figure(side, json_array_get(trials, i), (enum http_figure)figure)) {
-                snprintf(problem, sizeof(problem), "trial %u has no %s that is a number", i + 1,
-                         figures[figure].text);
-                return refuse(side, problem, err);
+                snprintf(problem, size, "trial %u has no %s that is a number", i + 1,
+                         http_figure_names[figure].text);
+                return false;
             }
-    return 0;
+    return true;
 }
 
 static void
@@ -114,27 +81,20 @@ take_noise(struct side *side)
 static int
 take_side(struct side *side, FILE *err)
 {
-    const json_t *schema = json_object_get(side->root, "sxe_http");
-    char problem[80];
+    char problem[80] = "has no trials, or too many";
 
-    if (!json_is_number(schema))
-        return refuse(side, "is no result of sxe-http", err);
-    if (json_number_value(schema) != SCHEMA) {
-        snprintf(problem, sizeof(problem), "has version %.9g of the schema, which is %d here",
-                 json_number_value(schema), SCHEMA);
-        return refuse(side, problem, err);
-    }
     take_noise(side);
-    return take_trials(side, err);
+    if (take_trials(side, problem, sizeof(problem)))
+        return 0;
+    http_result_file_refuse(side->name, problem, err);
+    return -1;
 }
 
 static int
 read_side(struct side *side, const char *path, FILE *err)
 {
-    json_error_t error;
-
-    *side = (struct side){.name = path, .root = json_load_file(path, JSON_FLAGS, &error)};
-    return side->root != NULL ? take_side(side, err) : refuse(side, error.text, err);
+    *side = (struct side){.name = path, .root = http_result_file_load(path, err)};
+    return side->root != NULL ? take_side(side, err) : -1;
 }
 
 /* Through the JSON that it will be written as, so that there is one way to read a result. */
@@ -149,7 +109,7 @@ take_run(struct side *side, const struct http_run *run, FILE *err)
     if (stream != NULL) {
         http_output_json(stream, run);
         fclose(stream);
-        side->root = json_loadb(text, length, JSON_FLAGS, NULL);
+        side->root = json_loadb(text, length, HTTP_RESULT_FILE_FLAGS, NULL);
     }
     free(text);
     return take_side(side, err);
@@ -160,7 +120,7 @@ take_run(struct side *side, const struct http_run *run, FILE *err)
 static bool
 is_passing(const char *fact)
 {
-    for (unsigned i = 0; i < COUNT(passing_facts); i++)
+    for (unsigned i = 0; i < SXE_COUNT(passing_facts); i++)
         if (strcmp(fact, passing_facts[i]) == 0)
             return true;
     return false;
@@ -181,11 +141,11 @@ warn_difference(FILE *out, const char *name, const char *a, const char *b)
     if (strcmp(a, b) == 0)
         return;
     fprintf(out, "differs   ");
-    print_text(out, name);
+    http_result_file_print(out, name);
     fprintf(out, ": ");
-    print_text(out, a);
+    http_result_file_print(out, a);
     fprintf(out, " | ");
-    print_text(out, b);
+    http_result_file_print(out, b);
     fprintf(out, "\n");
 }
 
@@ -212,39 +172,54 @@ saying_words(const char *word)
 
     if (strcmp(word, "-q") == 0)
         return 1;
-    for (unsigned i = 0; i < COUNT(saying_options); i++)
+    for (unsigned i = 0; i < SXE_COUNT(saying_options); i++)
         if (length > 2 && strncmp(word, saying_options[i], length) == 0)
-            return word[length] == '=' || i == COUNT(saying_options) - 1 ? 1 : 2;
+            return word[length] == '=' || i == SXE_COUNT(saying_options) - 1 ? 1 : 2;
     return 0;
 }
 
-/* The command without its program and what does not change the run. */
-static void
-plain_command(const struct side *side, char *text, size_t size)
+/* The words of a command without its program and what does not change the run; the caller's. */
+static json_t *
+plain_command(const struct side *side)
 {
     const json_t *words = json_object_get(side->root, "command");
-    size_t length = 0;
+    json_t *plain = json_array();
 
-    *text = '\0';
-    for (size_t i = 1; i < json_array_size(words) && length < size; i++) {
-        const char *word = json_string_value(json_array_get(words, i));
-        unsigned saying = word != NULL ? saying_words(word) : 1;
+    for (size_t i = 1; i < json_array_size(words); i++) {
+        json_t *word = json_array_get(words, i);
+        unsigned saying = json_is_string(word) ? saying_words(json_string_value(word)) : 1;
 
         if (saying == 0)
-            length += (size_t)snprintf(text + length, size - length, " %s", word);
+            json_array_append(plain, word);
         else
             i += saying - 1;
+    }
+    return plain;
+}
+
+static void
+print_words(FILE *out, const json_t *words)
+{
+    for (size_t i = 0; i < json_array_size(words); i++) {
+        putc(' ', out);
+        http_result_file_print(out, json_string_value(json_array_get(words, i)));
     }
 }
 
 static void
 warn_commands(FILE *out, const struct side *a, const struct side *b)
 {
-    char command_a[COMMAND_MAX], command_b[COMMAND_MAX];
+    json_t *words_a = plain_command(a), *words_b = plain_command(b);
 
-    plain_command(a, command_a, sizeof(command_a));
-    plain_command(b, command_b, sizeof(command_b));
-    warn_difference(out, "command", command_a, command_b);
+    if (!json_equal(words_a, words_b)) {
+        fprintf(out, "differs   command:");
+        print_words(out, words_a);
+        fprintf(out, " |");
+        print_words(out, words_b);
+        putc('\n', out);
+    }
+    json_decref(words_a);
+    json_decref(words_b);
 }
 
 static void
@@ -256,7 +231,7 @@ warn_doubts(FILE *out, const struct side *side)
         const char *reason = json_string_value(json_array_get(reasons, i));
 
         fprintf(out, "suspect   %s: ", side->name);
-        print_text(out, reason != NULL ? reason : "no reason is given");
+        http_result_file_print(out, reason != NULL ? reason : "no reason is given");
         fprintf(out, "\n");
     }
     if (json_number_value(json_object_get(side->root, "status")) == HTTP_EXIT_ERRORS)
@@ -306,13 +281,14 @@ word_of(enum http_figure figure, const struct http_interval *ratio, double noise
 }
 
 static bool
-compare_figure(FILE *out, enum http_figure figure, const struct side *a, const struct side *b)
+compare_figure(FILE *out, enum http_figure figure, const struct side *a, const struct side *b,
+               double noise)
 {
     struct http_interval ratio;
     bool is_worse = false;
     const char *word;
 
-    fprintf(out, "%-13s %-9s %-9s ", figures[figure].text, value_text(figure, a),
+    fprintf(out, "%-13s %-9s %-9s ", http_figure_names[figure].text, value_text(figure, a),
             value_text(figure, b));
     http_stats_ratio_interval(&ratio, b->values[figure], b->numbers[figure], a->values[figure],
                               a->numbers[figure]);
@@ -320,7 +296,7 @@ compare_figure(FILE *out, enum http_figure figure, const struct side *a, const s
         fprintf(out, "cannot tell: fewer than %d trials that have it\n", HTTP_TRIALS_MIN);
         return false;
     }
-    word = word_of(figure, &ratio, fmax(a->noise, b->noise), &is_worse);
+    word = word_of(figure, &ratio, noise, &is_worse);
     fprintf(out, "%.3f  %.3f to %.3f  %s\n", ratio.middle, ratio.low, ratio.high, word);
     return is_worse;
 }
@@ -340,7 +316,7 @@ compare(const struct side *a, const struct side *b, FILE *out)
     fprintf(out, "              a         b         b/a    95 %% interval\n");
     for (unsigned i = 0; i < HTTP_FIGURES; i++)
         if (!is_said_already((enum http_figure)i, a) || !is_said_already((enum http_figure)i, b))
-            is_worse |= compare_figure(out, (enum http_figure)i, a, b);
+            is_worse |= compare_figure(out, (enum http_figure)i, a, b, noise);
     if (noise > 0)
         fprintf(out, "noise     up to %.1f %% is none (--aa)\n", expm1(noise) * 100);
     return is_worse ? HTTP_EXIT_THRESHOLD : HTTP_EXIT_OK;

@@ -52,7 +52,7 @@ static const struct {
 
 /* A fact is one line, and is printed: what could move a terminal's cursor becomes a blank. */
 static void add_fact(struct http_fingerprint *fingerprint, const char *name, const char *format,
-                     ...) __attribute__((format(printf, 3, 4)));
+                     ...) SXE_PRINTF(3, 4);
 
 static void
 add_fact(struct http_fingerprint *fingerprint, const char *name, const char *format, ...)
@@ -70,15 +70,6 @@ add_fact(struct http_fingerprint *fingerprint, const char *name, const char *for
     for (char *byte = fact->value; *byte != '\0'; byte++)
         if ((unsigned char)*byte < ' ' || *byte == 0x7f)
             *byte = ' ';
-}
-
-const char *
-http_fingerprint_find(const struct http_fingerprint *fingerprint, const char *name)
-{
-    for (unsigned i = 0; i < fingerprint->number; i++)
-        if (strcmp(fingerprint->facts[i].name, name) == 0)
-            return fingerprint->facts[i].value;
-    return NULL;
 }
 
 /* ---- Files ---- */
@@ -323,6 +314,6 @@ http_fingerprint_take(struct http_fingerprint *fingerprint, const char *root,
     add_memory(fingerprint, root);
     add_steal(fingerprint, root);
     add_open_files(fingerprint);
-    for (unsigned i = 0; i < sizeof(files) / sizeof(files[0]); i++)
+    for (unsigned i = 0; i < SXE_COUNT(files); i++)
         add_value(fingerprint, files[i].name, read_line(root, files[i].path, text, sizeof(text)));
 }

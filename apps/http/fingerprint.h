@@ -32,7 +32,4 @@ struct http_fingerprint {
 void http_fingerprint_take(struct http_fingerprint *fingerprint, const char *root,
                            const struct http_plan *plan);
 
-/* NULL if there is no such fact. */
-const char *http_fingerprint_find(const struct http_fingerprint *fingerprint, const char *name);
-
 #endif

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "histogram.h"
 
-#include <math.h>
-
 #define HALF 1024u /* buckets a power of two */
 #define RARE 10u   /* samples beyond a percentile that it takes to tell it */
 
@@ -109,22 +107,10 @@ http_histogram_subtract(struct http_histogram *histogram, const struct http_hist
     find_extremes(histogram);
 }
 
-/* How many of all are not beyond that fraction: 7 of 100 for 0.07, though in binary 0.07 * 100 is
- * more than 7. */
-static uint64_t
-rank_of(const struct http_histogram *histogram, double fraction)
-{
-    double rank = ceil(fraction * (double)histogram->count * (1 - 1e-15));
-
-    if (rank >= (double)histogram->count)
-        return histogram->count;
-    return rank < 1 ? 1 : (uint64_t)rank;
-}
-
 uint64_t
 http_histogram_quantile(const struct http_histogram *histogram, double fraction)
 {
-    uint64_t rank = rank_of(histogram, fraction);
+    uint64_t rank = http_rank(histogram->count, fraction);
     uint64_t seen = 0;
     unsigned bucket = 0;
     struct http_bucket found = {0};
@@ -137,7 +123,7 @@ http_histogram_quantile(const struct http_histogram *histogram, double fraction)
 bool
 http_histogram_can_tell(const struct http_histogram *histogram, double fraction)
 {
-    return histogram->count - rank_of(histogram, fraction) >= RARE;
+    return histogram->count - http_rank(histogram->count, fraction) >= RARE;
 }
 
 static double

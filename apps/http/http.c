@@ -10,7 +10,7 @@
  *     requests.h   what is sent: template, replay, script, scenario
  *     result.h     what was counted; histogram, timeline
  *     verdict      was it the client? threshold, stats, compare, fingerprint
- *     summary      what people read; live, output-* and page.html; text, json-writer
+ *     summary      what people read; live, output-* and page.html; text, json-writer, result-file
  */
 #include <poll.h>
 #include <signal.h>
@@ -25,17 +25,6 @@
 #include "script.h"
 #include "summary.h"
 #include "sxe-log.h"
-
-/* https://no-color.org */
-static bool
-is_colored(FILE *out)
-{
-    const char *no_color = getenv("NO_COLOR");
-    const char *terminal = getenv("TERM");
-
-    return isatty(fileno(out)) == 1 && (no_color == NULL || *no_color == '\0') &&
-           terminal != NULL && strcmp(terminal, "dumb") != 0;
-}
 
 static unsigned
 rank(int status)
@@ -65,7 +54,7 @@ report(const struct http_command *command, struct http_run *run, FILE *out)
     const char *baseline = command->plan.baseline;
 
     if (out != NULL)
-        http_summary_print(out, run, is_colored(out));
+        http_summary_print(out, run, isatty(fileno(out)) == 1 && http_wants_colour());
     if (command->script != NULL)
         add_status(run, http_script_done(command->script, run));
     if (baseline != NULL && !run->is_interrupted)

@@ -3,36 +3,8 @@
 
 #include <math.h>
 #include <stddef.h>
-#include <string.h>
 
-/* How many bytes of text the character takes at its beginning, 0 if it is no UTF-8 (RFC 3629). */
-static size_t
-character_length(const unsigned char *text)
-{
-    static const struct {
-        unsigned char first, last; /* of the first byte */
-        unsigned char second[2];   /* from, to: no overlong form, no surrogate, none too high */
-        unsigned char length;
-    } forms[] = {
-        {0x01, 0x7f, {0, 0}, 1},       {0xc2, 0xdf, {0x80, 0xbf}, 2}, {0xe0, 0xe0, {0xa0, 0xbf}, 3},
-        {0xe1, 0xec, {0x80, 0xbf}, 3}, {0xed, 0xed, {0x80, 0x9f}, 3}, {0xee, 0xef, {0x80, 0xbf}, 3},
-        {0xf0, 0xf0, {0x90, 0xbf}, 4}, {0xf1, 0xf3, {0x80, 0xbf}, 4}, {0xf4, 0xf4, {0x80, 0x8f}, 4},
-    };
-    unsigned i = 0;
-
-    while (i < sizeof(forms) / sizeof(forms[0]) && text[0] > forms[i].last)
-        i++;
-    if (i == sizeof(forms) / sizeof(forms[0]) || text[0] < forms[i].first)
-        return 0;
-    for (size_t at = 1; at < forms[i].length; at++) {
-        unsigned char from = at == 1 ? forms[i].second[0] : 0x80;
-        unsigned char to = at == 1 ? forms[i].second[1] : 0xbf;
-
-        if (text[at] < from || text[at] > to)
-            return 0;
-    }
-    return forms[i].length;
-}
+#include "sxe-utf8.h"
 
 static void
 write_quoted(FILE *out, const char *string)
@@ -41,7 +13,8 @@ write_quoted(FILE *out, const char *string)
 
     putc('"', out);
     while (*text != '\0') {
-        size_t length = character_length(text);
+        uint32_t character;
+        size_t length = sxe_utf8_decode(&character, text, 4);
 
         if (length == 0)
             fputs("\\ufffd", out);

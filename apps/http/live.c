@@ -8,6 +8,7 @@
 #include <sys/ioctl.h>
 
 #include "output.h"
+#include "sxe-util.h"
 #include "text.h"
 
 #define NS          1000000000u
@@ -57,22 +58,6 @@ terminal_width(FILE *err)
     return width < WIDTH_MAX ? width - 1 : WIDTH_MAX;
 }
 
-static bool
-is_set(const char *name)
-{
-    const char *value = getenv(name);
-
-    return value != NULL && value[0] != '\0';
-}
-
-static bool
-can_move_cursor(void)
-{
-    const char *terminal = getenv("TERM");
-
-    return terminal != NULL && strcmp(terminal, "dumb") != 0;
-}
-
 struct http_live *
 http_live_new(const struct http_plan *plan, FILE *err, bool is_terminal)
 {
@@ -82,8 +67,8 @@ http_live_new(const struct http_plan *plan, FILE *err, bool is_terminal)
         return NULL;
     live->plan = plan;
     live->err = err;
-    live->is_terminal = is_terminal && can_move_cursor();
-    live->is_colored = live->is_terminal && !is_set("NO_COLOR");
+    live->is_terminal = is_terminal && http_can_move_cursor();
+    live->is_colored = live->is_terminal && http_wants_colour();
     return live;
 }
 
@@ -94,15 +79,6 @@ http_live_period_ns(const struct http_live *live)
 }
 
 /* ---- What happened ---- */
-
-/* A new trial, or the end of a warm-up: counts begin again. */
-static bool
-has_begun_again(const struct http_live *live, const struct http_result *sum)
-{
-    return sum->ends[HTTP_END_OK] < live->second.ok ||
-           http_result_errors(sum) < live->second.errors ||
-           sum->response.count < live->before.count;
-}
 
 static void
 keep_second(struct http_live *live, const struct http_result *sum, uint64_t now_ns)
@@ -131,7 +107,7 @@ take_second(struct http_live *live, const struct http_result *sum, uint64_t now_
 {
     double seconds;
 
-    if (live->second.at_ns == 0 || has_begun_again(live, sum)) {
+    if (live->second.at_ns == 0) {
         keep_second(live, sum, now_ns);
         return false;
     }
@@ -168,7 +144,7 @@ part_done(const struct http_plan *plan, const struct http_result *sum, uint64_t 
 
 /* ---- Words ---- */
 
-static void add(char *line, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void add(char *line, const char *format, ...) SXE_PRINTF(2, 3);
 
 static void
 add(char *line, const char *format, ...)

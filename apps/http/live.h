@@ -2,7 +2,7 @@
  *
  * What: the run while it runs. On a terminal a few lines that are drawn again ten times a second:
  * rate, sparkline, percentiles, errors, sockets by state; elsewhere one line a second. Place: run.c
- * calls it with what the workers have counted so far; it writes to stderr.
+ * calls it with what the workers of one trial have counted so far; it writes to stderr.
  *
  * Shape: rate and percentiles are those of the last full second: the difference between two looks,
  * of which the earlier is kept. Colours unless NO_COLOR is set; never wider than the terminal.

@@ -4,21 +4,10 @@
  * quoted.
  */
 #include "output.h"
+#include "sxe-util.h"
 
 #define NS 1e9
 #define US 1e3
-
-static const struct {
-    const char *name;
-    double fraction;
-} percentiles[] = {
-    {"p50", 0.5}, {"p90", 0.9}, {"p99", 0.99}, {"p99.9", 0.999}, {"p99.99", 0.9999},
-};
-
-#define EACH(i, table)                      \
-    unsigned i = 0;                         \
-    i < sizeof(table) / sizeof((table)[0]); \
-    i++
 
 static void
 write_names(FILE *out)
@@ -31,10 +20,10 @@ write_names(FILE *out)
 #undef NAME
     fputs(",sockets_wanted,sockets_opened,connect_seconds,syn_retries,bytes_sent,bytes_received",
           out);
-    for (EACH(i, times)) {
+    for (unsigned i = 0; i < SXE_COUNT(times); i++) {
         fprintf(out, ",%s_count,%s_mean_us", times[i], times[i]);
-        for (EACH(k, percentiles))
-            fprintf(out, ",%s_%s_us", times[i], percentiles[k].name);
+        for (unsigned k = 0; k < HTTP_PERCENTILES; k++)
+            fprintf(out, ",%s_%s_us", times[i], http_percentiles[k].name);
         fprintf(out, ",%s_max_us", times[i]);
     }
     fputs(",cpu,run_queue,suspect\r\n", out);
@@ -55,8 +44,8 @@ write_times(FILE *out, const struct http_histogram *histogram)
         fprintf(out, ",%.3f", http_histogram_mean_ns(histogram) / US);
     else
         putc(',', out);
-    for (EACH(k, percentiles)) {
-        double fraction = percentiles[k].fraction;
+    for (unsigned i = 0; i < HTTP_PERCENTILES; i++) {
+        double fraction = http_percentiles[i].fraction;
 
         if (http_histogram_can_tell(histogram, fraction))
             fprintf(out, ",%.3f", (double)http_histogram_quantile(histogram, fraction) / US);

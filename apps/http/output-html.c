@@ -3,10 +3,10 @@
  * page.html has one JSON array, MARK, where the runs are put. No "<" is in what is put there, so
  * that no text can end the script element.
  */
-#include <jansson.h>
 #include <string.h>
 
 #include "output.h"
+#include "result-file.h"
 
 #define MARK "[\"runs\"]"
 
@@ -60,28 +60,6 @@ write_escaped(const char *text, size_t length, void *out)
     return ferror((FILE *)out) ? -1 : 0;
 }
 
-static json_t *
-load_run(const char *path, FILE *err)
-{
-    json_error_t error;
-    json_t *run = json_load_file(path, 0, &error);
-
-    if (run == NULL && error.line < 0)
-        fprintf(err, "sxe-http: %s; give a file that sxe-http --json has written\n", error.text);
-    else if (run == NULL)
-        fprintf(err, "sxe-http: %s, line %d: %s; give a file that sxe-http --json has written\n",
-                path, error.line, error.text);
-    else if (json_integer_value(json_object_get(run, "sxe_http")) != 1) {
-        fprintf(err,
-                "sxe-http: %s: this is no result that this version can read; write one with "
-                "--json\n",
-                path);
-        json_decref(run);
-        run = NULL;
-    }
-    return run;
-}
-
 /* NULL after saying on err which file is none of ours. */
 static json_t *
 load_runs(int number, char **paths, FILE *err)
@@ -89,7 +67,7 @@ load_runs(int number, char **paths, FILE *err)
     json_t *runs = json_array();
 
     for (int i = 0; i < number; i++) {
-        json_t *run = load_run(paths[i], err);
+        json_t *run = http_result_file_load(paths[i], err);
 
         if (run == NULL) {
             json_decref(runs);

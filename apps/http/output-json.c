@@ -5,7 +5,6 @@
 #include "output.h"
 #include "requests.h"
 #include "sxe-util.h"
-#include "threshold.h"
 
 #define NS 1e9
 #define US 1e3
@@ -17,24 +16,17 @@ static const char *const unopened_names[] = {HTTP_EACH_UNOPENED(NAME)};
 
 /* ---- Times ---- */
 
-static const struct {
-    const char *name;
-    double fraction;
-} percentiles[] = {
-    {"p50", 0.5}, {"p90", 0.9}, {"p99", 0.99}, {"p99.9", 0.999}, {"p99.99", 0.9999},
-};
-
 static void
 write_percentiles(struct http_json *json, const struct http_histogram *histogram)
 {
-    for (unsigned i = 0; i < sizeof(percentiles) / sizeof(percentiles[0]); i++) {
-        double fraction = percentiles[i].fraction;
+    for (unsigned i = 0; i < HTTP_PERCENTILES; i++) {
+        const char *name = http_percentiles[i].name;
+        double fraction = http_percentiles[i].fraction;
 
         if (http_histogram_can_tell(histogram, fraction))
-            http_json_number(json, percentiles[i].name,
-                             (double)http_histogram_quantile(histogram, fraction) / US);
+            http_json_number(json, name, (double)http_histogram_quantile(histogram, fraction) / US);
         else
-            http_json_null(json, percentiles[i].name);
+            http_json_null(json, name);
     }
 }
 
@@ -322,12 +314,16 @@ write_interval(struct http_json *json, const char *name, const struct http_inter
 static void
 write_figures(struct http_json *json, const struct http_run *run)
 {
-    static const char *const names[] = {"rate", "service.p50", "service.p99", "response.p50",
-                                        "response.p99"};
-
     http_json_open(json, "figures", '{');
-    for (unsigned i = 0; i < HTTP_FIGURES; i++)
-        write_interval(json, names[i], &run->figures[i], i == HTTP_FIGURE_RATE ? 1 : US);
+    for (unsigned i = 0; i < HTTP_FIGURES; i++) {
+        const struct http_figure_name *figure = &http_figure_names[i];
+        bool is_time = figure->group != NULL;
+        char name[32];
+
+        snprintf(name, sizeof(name), "%s%s%s", is_time ? figure->group : "", is_time ? "." : "",
+                 figure->name);
+        write_interval(json, name, &run->figures[i], is_time ? US : 1);
+    }
     http_json_close(json, '}');
     if (run->noise.is_known)
         write_interval(json, "noise", &run->noise, 1);
@@ -339,18 +335,14 @@ static void
 write_thresholds(struct http_json *json, const struct http_run *run)
 {
     http_json_open(json, "thresholds", '[');
-    for (const char *const *text = run->plan->thresholds; *text != NULL; text++) {
-        struct http_threshold threshold;
-        bool is_told = false;
-        bool holds;
+    for (unsigned i = 0; run->plan->thresholds[i] != NULL; i++) {
+        const struct http_judged *judged = &run->judged[i];
 
-        http_threshold_parse(&threshold, *text);
-        holds = http_threshold_holds(&threshold, run->total, &is_told);
         http_json_open(json, NULL, '{');
-        http_json_text(json, "condition", *text);
-        http_json_number(json, "figure", http_threshold_figure(&threshold, run->total));
-        http_json_bool(json, "holds", holds);
-        http_json_bool(json, "is_told", is_told);
+        http_json_text(json, "condition", run->plan->thresholds[i]);
+        http_json_number(json, "figure", judged->figure);
+        http_json_bool(json, "holds", judged->holds);
+        http_json_bool(json, "is_told", judged->is_told);
         http_json_close(json, '}');
     }
     http_json_close(json, ']');
@@ -394,7 +386,7 @@ write_origin(struct http_json *json, const struct http_run *run)
 {
     const struct http_plan *plan = run->plan;
 
-    http_json_count(json, "sxe_http", 1);
+    http_json_count(json, "sxe_http", HTTP_JSON_SCHEMA);
     http_json_text(json, "version", SXE_VERSION);
     http_json_open(json, "command", '[');
     for (int i = 0; i < plan->argc; i++)

@@ -6,6 +6,18 @@
 
 #include "requests.h"
 
+const struct http_percentile http_percentiles[HTTP_PERCENTILES] = {
+    {"p50", 0.5}, {"p90", 0.9}, {"p99", 0.99}, {"p99.9", 0.999}, {"p99.99", 0.9999},
+};
+
+const struct http_figure_name http_figure_names[HTTP_FIGURES] = {
+    [HTTP_FIGURE_RATE] = {"rate a second", NULL, "rate"},
+    [HTTP_FIGURE_SERVICE_P50] = {"service p50", "service", "p50"},
+    [HTTP_FIGURE_SERVICE_P99] = {"service p99", "service", "p99"},
+    [HTTP_FIGURE_RESPONSE_P50] = {"response p50", "response", "p50"},
+    [HTTP_FIGURE_RESPONSE_P99] = {"response p99", "response", "p99"},
+};
+
 int
 http_output_finish(FILE *out)
 {
@@ -39,11 +51,17 @@ http_model_text(enum http_model model)
     return names[model];
 }
 
+static bool
+is_stdout(const char *path)
+{
+    return strcmp(path, "-") == 0;
+}
+
 static int
 write_file(const char *path, int (*write)(FILE *, const struct http_run *),
            const struct http_run *run)
 {
-    FILE *file = strcmp(path, "-") == 0 ? stdout : fopen(path, "w");
+    FILE *file = is_stdout(path) ? stdout : fopen(path, "w");
     int error;
 
     if (file == NULL)
@@ -72,12 +90,6 @@ list_files(struct file files[FILES], const struct http_plan *plan)
     files[4] = (struct file){"--html", plan->html, http_output_html};
 }
 
-static bool
-is_stdout(const struct file *file)
-{
-    return file->path != NULL && strcmp(file->path, "-") == 0;
-}
-
 bool
 http_output_uses_stdout(const struct http_plan *plan)
 {
@@ -86,7 +98,7 @@ http_output_uses_stdout(const struct http_plan *plan)
 
     list_files(files, plan);
     for (unsigned i = 0; i < FILES; i++)
-        uses |= is_stdout(&files[i]);
+        uses |= files[i].path != NULL && is_stdout(files[i].path);
     return uses;
 }
 
@@ -99,7 +111,7 @@ http_output_check(const struct http_plan *plan, FILE *err)
     for (unsigned i = 0; i < FILES; i++) {
         FILE *file;
 
-        if (files[i].path == NULL || is_stdout(&files[i]))
+        if (files[i].path == NULL || is_stdout(files[i].path))
             continue;
         file = fopen(files[i].path, "a");
         if (file == NULL) {

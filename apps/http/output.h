@@ -6,6 +6,7 @@
  *        output-csv.c       a line a trial; and the five columns of S8 a kind and client
  *        output-hgrm.c      percentiles of response as HdrHistogram's tools read them, in ms
  *        output-html.c      page.html with the JSON of one or several runs in it
+ *        result-file.h      reads again what output-json.c wrote
  *        output.c           the files that the plan asks for
  *
  * Each returns 0 or -errno of writing.
@@ -18,14 +19,16 @@
 
 #include "run.h"
 
+#define HTTP_JSON_SCHEMA 1 /* its version */
+
 int http_output_json(FILE *out, const struct http_run *run);
 int http_output_csv(FILE *out, const struct http_run *run);
 int http_output_candles(FILE *out, const struct http_run *run);
 int http_output_hgrm(FILE *out, const struct http_run *run);
 int http_output_html(FILE *out, const struct http_run *run);
 
-/* Before a run: whether each file that the plan asks for can be written; what is in it stays. Says on
- * err which cannot: 0 or HTTP_EXIT_USAGE. */
+/* Before a run: whether each file that the plan asks for can be written; what is in it stays. Says
+ * on err which cannot: 0 or HTTP_EXIT_USAGE. */
 int http_output_check(const struct http_plan *plan, FILE *err);
 
 /* Whether one of them is "-": then nothing for people goes to standard output. */
@@ -41,6 +44,22 @@ int http_output_overlay(int number, char **paths, FILE *out, FILE *err);
 
 /* Write what is buffered; 0, or -errno if that, or anything before it, could not be written. */
 int http_output_finish(FILE *out);
+
+/* The percentiles that every output tells. */
+#define HTTP_PERCENTILES 5
+struct http_percentile {
+    const char *name;
+    double fraction;
+};
+extern const struct http_percentile http_percentiles[HTTP_PERCENTILES];
+
+/* How the figures of a trial are called: by people; and in JSON, inside of a group. */
+struct http_figure_name {
+    const char *text;
+    const char *group; /* NULL: none */
+    const char *name;
+};
+extern const struct http_figure_name http_figure_names[HTTP_FIGURES];
 
 /* A second; 0 for no time. */
 double http_per_second(uint64_t count, double seconds);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * What: what one run is asked to do: everything that the command line says, checked, with its
- * defaults. Place: command.c fills it; after that nobody writes it. The worker processes inherit it,
- * so all that it points to is made before they are forked.
+ * defaults. Place: command.c fills it; after that nobody writes it. The worker processes inherit
+ * it, so all that it points to is made before they are forked.
  *
  * Shape: the groups of --help. Times are nanoseconds, rates are a second.
  */
@@ -15,6 +15,8 @@
 #define HTTP_DEPTH_MAX   1024
 #define HTTP_WORKERS_MAX 256
 #define HTTP_TEXT_MAX    256
+
+#define HTTP_THRESHOLDS_MAX 15
 
 /* Who decides when the next query is sent (Schroeder, Wierman, Harchol-Balter, NSDI 2006). */
 enum http_model {
@@ -43,7 +45,7 @@ struct http_plan {
     /* Where to: one server. */
     char ip[64];           /* connect to; IPv4 or IPv6 text, perhaps with %zone */
     uint16_t port;         /* 1 to 65535 */
-    const char *unix_path; /* connect to this instead, "@name" is abstract; NULL */
+    const char *unix_path; /* to this instead, at most 107 bytes, "@name" is abstract; NULL */
     char what
         [HTTP_TEXT_MAX]; /* "GET http://127.0.0.1:8000/", what the first line of a report says */
     char authority[272]; /* "127.0.0.1:8000": the Host field of the first request */
@@ -80,14 +82,14 @@ struct http_plan {
     const struct http_expect *expect; /* never NULL: by default any 2xx with all of its body */
 
     /* Judging, by the parent only */
-    unsigned trials;        /* 1: a single run */
-    unsigned trials_max;    /* with until_ci: no more than that */
+    unsigned trials;        /* at most HTTP_TRIALS_MAX; 1: a single run */
     double until_ci;        /* stop when the interval is narrower than this part of the median; 0 */
     const char *server_cmd; /* restarted for each trial; NULL */
-    const char *thresholds[16]; /* 'p99<20ms', as given and already checked; NULL ends it */
-    const char *find;           /* the same: find the highest rate that holds it; NULL */
-    const char *baseline;       /* a .json to compare with; NULL */
-    bool aa;                    /* run twice, interleaved: the machine's noise floor */
+    /* 'p99<20ms', as given and already checked; NULL ends them */
+    const char *thresholds[HTTP_THRESHOLDS_MAX + 1];
+    const char *find;     /* the same: find the highest rate that holds it; NULL */
+    const char *baseline; /* a .json to compare with; NULL */
+    bool aa;              /* run twice, interleaved: the machine's noise floor */
 
     /* Saying, by the parent only: paths, "-" is stdout, NULL is nowhere */
     const char *json;

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <time.h>
 
-#define NS_A_SECOND 1000000000
+#include "sxe-time.h"
 
 enum { YEAR_MAX = 2200 };
 
@@ -93,7 +93,7 @@ static uint64_t
 take_fraction(struct sxe_span *text)
 {
     uint64_t ns = 0;
-    uint64_t unit = NS_A_SECOND;
+    uint64_t unit = SXE_NS_PER_SECOND;
 
     if (peek(text) != '.')
         return 0;
@@ -113,7 +113,7 @@ end_time(struct sxe_span *text, struct tm *tm, uint64_t *ns)
 
     if (text->base == NULL || text->length > 0 || seconds < 0)
         return false;
-    *ns += (uint64_t)seconds * NS_A_SECOND;
+    *ns += (uint64_t)seconds * SXE_NS_PER_SECOND;
     return true;
 }
 

@@ -7,11 +7,11 @@
 #include <string.h>
 
 #include "pace.h"
+#include "sxe-time.h"
 #include "wrong.h"
 
-#define NO_MEMORY   "there is no memory"
-#define NS_A_SECOND UINT64_C(1000000000)
-#define DUE_MAX     9e18 /* three centuries */
+#define NO_MEMORY "there is no memory"
+#define DUE_MAX   9e18 /* three centuries */
 
 enum { FIRST_ROOM = 256 };
 
@@ -29,14 +29,6 @@ begin(struct http_requests *requests, unsigned shard, unsigned shards, uint64_t 
     (void)shards;
     http_random_init(replay_of(requests)->random, ~seed + shard);
     return 0;
-}
-
-static void
-patch(struct http_replay *replay, const struct http_template *template, uint64_t sequence)
-{
-    if (template->places_number > 0)
-        http_places_patch(template->bytes, template->places, template->places_number, sequence,
-                          replay->random);
 }
 
 /* "GET /target", and what follows "/" in the method's request for that. */
@@ -64,21 +56,10 @@ next(struct http_requests *requests, uint64_t sequence, struct http_query *query
     request = replay->order[sequence];
     template = replay->is_har ? &replay->templates[request]
                               : &replay->rests[replay->texts.all[request].kind];
-    patch(replay, template, sequence);
-    *query = (struct http_query){.bytes = template->bytes,
-                                 .length = template->length,
-                                 .kind = template->kind,
-                                 .is_head = template->is_head};
+    http_template_query(template, sequence, replay->random, query);
     if (!replay->is_har)
         join(replay, &replay->texts.all[request], query);
     return 0;
-}
-
-static void
-end(struct http_requests *requests, uint64_t *calls, uint64_t *ns)
-{
-    (void)requests;
-    *calls = *ns = 0;
 }
 
 /* ---- While the file is read ---- */
@@ -190,7 +171,7 @@ spread(struct http_replay *replay)
         while (i < replay->number && replay->entries[i].at_ns == second)
             i++;
         for (size_t k = from; k < i; k++)
-            replay->entries[k].at_ns += NS_A_SECOND * (k - from) / (i - from);
+            replay->entries[k].at_ns += SXE_NS_PER_SECOND * (k - from) / (i - from);
     }
 }
 
@@ -220,7 +201,7 @@ finish(struct http_replay *replay, double speed)
         return NO_MEMORY;
     for (size_t i = 0; i < replay->number; i++) {
         double after = (double)(replay->entries[i].at_ns - replay->entries[0].at_ns);
-        double due = speed > 0 ? after / speed : 0;
+        double due = after / speed;
 
         replay->order[i] = replay->entries[i].request;
         replay->times_ns[i] = due < DUE_MAX ? (uint64_t)due : (uint64_t)DUE_MAX;
@@ -315,7 +296,7 @@ http_replay_load(const char *path, double speed, const char *authority,
     if (replay != NULL) {
         replay->requests.begin = begin;
         replay->requests.next = next;
-        replay->requests.end = end;
+        replay->requests.free = http_replay_free;
         replay->options = options;
         replay->authority = authority;
         replay->entries_max = entries_max;

@@ -28,8 +28,8 @@
 
 #define HTTP_REPLAY_MAX 10000000
 
-/* path "-" is stdin. speed is 1 for the log's own; 0: all are due at once. authority and options
- * are not needed any more when this returns. NULL after saying on err what is wrong. */
+/* path "-" is stdin. speed, above 0, is 1 for the log's own. authority and options are not
+ * needed any more when this returns. NULL after saying on err what is wrong. */
 struct http_requests *http_replay_new(const char *path, double speed, const char *authority,
                                       const struct http_template_options *options, FILE *err);
 void http_replay_free(struct http_requests *requests);

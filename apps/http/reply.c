@@ -44,6 +44,7 @@ remember(const struct http_reply *reply, const struct sxe_http_parser *head, con
     if (reply->is_to_head || length > sizeof(memo->bytes))
         return;
     memo->head = *head;
+    memo->head.fields = NULL; /* those were the caller's */
     memo->length = length;
     memcpy(memo->bytes, data, length);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: finds the end of one reply in the bytes of a connection as they come, and shows its head and
- * its body to whoever wants to see them. Place: the worker calls it for what a connection has
+ * What: finds the end of one reply in the bytes of a connection as they come, and shows its head
+ * and its body to whoever wants to see them. Place: the worker calls it for what a connection has
  * unread; the parser of lib-sxe-http reads heads, chunks and trailers for it. Pure: no I/O, no
  * memory, nothing global; a body is counted, never kept.
  *

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: where the bytes of the next query come from. Place: the worker asks next() for each query it
- * sends, and tells replied() about each reply, if the source wants that; whether they come from a
- * template, a file, a log or a script it does not know.
+ * What: where the bytes of the next query come from. Place: the worker asks next() for each query
+ * it sends, and tells replied() about each reply, if the source wants that; whether they come from
+ * a template, a file, a log or a script it does not know.
  *
  * Shape: one struct of functions, as a base that each source has as its first member:
  *
@@ -58,15 +58,19 @@ struct http_requests {
      * stderr what is wrong. */
     int (*begin)(struct http_requests *requests, unsigned shard, unsigned shards, uint64_t seed);
 
-    /* The next query of this worker, sequence 0, 1, 2 ... 0, or -1: the source wants the run to end
-     * (a script called thread:stop, or failed and said so on stderr). */
+    /* The next query of this worker; the nth has sequence shard + n * shards, and one of a log may
+     * be asked for again. 0, or -1: the source wants the run to end (a script called thread:stop,
+     * or failed and said so on stderr). */
     int (*next)(struct http_requests *requests, uint64_t sequence, struct http_query *query);
 
     /* Only if wants_replies. False: the reply is a failed check. May be NULL. */
     bool (*replied)(struct http_requests *requests, const struct http_exchange *exchange);
 
-    /* In the worker, at its end. *calls and *ns become what its script took. */
+    /* In the worker, at its end. *calls and *ns become what its script took. May be NULL. */
     void (*end)(struct http_requests *requests, uint64_t *calls, uint64_t *ns);
+
+    /* In the parent, when nobody needs it any more. */
+    void (*free)(struct http_requests *requests);
 };
 
 #endif

@@ -60,13 +60,6 @@ keep_longest(uint64_t *to, uint64_t ns)
         *to = ns;
 }
 
-/* What came behind the mark; nothing, if the last reply was read before it. */
-static uint64_t
-later_part(uint64_t ns, uint64_t mark_ns)
-{
-    return ns > mark_ns ? ns - mark_ns : 0;
-}
-
 static void
 add_sockets(struct http_result *to, const struct http_result *result)
 {
@@ -163,7 +156,8 @@ http_result_subtract(struct http_result *result, const struct http_result *earli
     result->offered += earlier->waiting;
     result->carried += earlier->in_flight;
     result->started_ns += earlier->elapsed_ns;
-    result->elapsed_ns = later_part(result->elapsed_ns, earlier->elapsed_ns);
+    /* The last reply may have been read before the mark. */
+    result->elapsed_ns = http_later_part(result->elapsed_ns, earlier->elapsed_ns);
     if (result->ends[HTTP_END_BAD_STATUS] == 0)
         result->first_bad_status = 0;
     if (result->ends[HTTP_END_OTHER] == 0 && result->unopened[HTTP_UNOPENED_OTHER] == 0)

@@ -28,10 +28,10 @@
 #include "histogram.h"
 
 /* X(ENUMERATOR, text, json name) */
-#define HTTP_EACH_SKIP(X)                                \
-    X(SHED, "shed past the deadline", "shed")            \
-    X(NO_SOCKET, "skipped, no free socket", "no_socket") \
-    X(NOT_OPENED, "socket not opened", "not_opened")     \
+#define HTTP_EACH_SKIP(X)                            \
+    X(SHED, "shed past the deadline", "shed")        \
+    X(NO_SOCKET, "no free socket", "no_socket")      \
+    X(NOT_OPENED, "socket not opened", "not_opened") \
     X(UNSENT, "not sent by the end", "unsent")
 
 #define HTTP_EACH_END(X)                            \
@@ -124,8 +124,8 @@ struct http_result {
     uint64_t unopened[HTTP_UNOPENEDS];
     uint64_t reopened;     /* connections made anew because the server ended one */
     uint64_t not_reopened; /* tries of that which failed */
-    uint64_t resent;       /* sent once more: their connection ended behind an earlier reply, as
-                              that had said it would; `sent` has them once */
+    uint64_t resent;       /* their connection ended behind an earlier reply, as that had said it
+                              would; another was sent in their place, and `sent` has it alone */
     uint64_t syn_retries;  /* connects whose first SYN was not answered: TCP_INFO */
     uint64_t retransmits;  /* segments, over all connections that were closed: TCP_INFO */
     uint64_t connect_ns;   /* from the first connect until every socket is open or given up */
@@ -157,12 +157,13 @@ struct http_result {
     /* The client itself */
     uint64_t cpu_user_ns; /* of the worker, while it measured */
     uint64_t cpu_system_ns;
-    uint64_t run_queue_ns; /* it could have run, and another did: /proc/self/schedstat */
+    uint64_t run_queue_ns; /* it could have run, and another did: /proc/thread-self/schedstat */
     uint64_t script_ns;    /* in the script's functions */
     uint64_t script_calls;
     struct http_histogram schedule_lag; /* actual - intended send, where a socket was free */
     struct http_histogram timer_error;  /* the wake-up - the time asked of the timer */
-    struct http_histogram loop_lag;     /* from epoll_wait's return to the last event of the turn */
+    struct http_histogram loop_lag;     /* a turn of the loop, from epoll_wait's return to its end;
+                                           and what came late because the client stood still */
 
     struct http_timeline timeline;
     uint32_t kinds;   /* used */
@@ -180,6 +181,13 @@ void http_result_add(struct http_result *to, const struct http_result *result);
  * was waiting is offered. What is said of the opening of sockets stays that of the whole run, and
  * so do the extremes in by_client. */
 void http_result_subtract(struct http_result *result, const struct http_result *earlier);
+
+/* What of ns came behind before_ns; 0: nothing. */
+static inline uint64_t
+http_later_part(uint64_t ns, uint64_t before_ns)
+{
+    return ns > before_ns ? ns - before_ns : 0;
+}
 
 uint64_t http_result_skipped(const struct http_result *result); /* all kinds together */
 uint64_t http_result_errors(const struct http_result *result);  /* all ends but OK */
@@ -207,26 +215,6 @@ http_slice_ended(struct http_slice *slice, bool is_ok, uint64_t response_ns)
     slice->buckets[shift * 8 + (us >> shift)]++;
     if (us > slice->max_us)
         slice->max_us = us;
-}
-
-/* What happened at_ns after the start; one call an event. */
-static inline void
-http_timeline_offered(struct http_timeline *timeline, uint64_t at_ns)
-{
-    http_timeline_slice(timeline, at_ns)->offered++;
-}
-
-static inline void
-http_timeline_sent(struct http_timeline *timeline, uint64_t at_ns)
-{
-    http_timeline_slice(timeline, at_ns)->sent++;
-}
-
-static inline void
-http_timeline_ended(struct http_timeline *timeline, uint64_t at_ns, bool is_ok,
-                    uint64_t response_ns)
-{
-    http_slice_ended(http_timeline_slice(timeline, at_ns), is_ok, response_ns);
 }
 
 void http_timeline_add(struct http_timeline *to, const struct http_timeline *timeline);

@@ -12,6 +12,7 @@
 #define FOREVER_NS (UINT64_C(30) * 86400 * SXE_NS_PER_SECOND)
 #define SETTLE_NS  (200 * SXE_NS_PER_MS)
 #define LOOK_NS    (100 * SXE_NS_PER_MS)
+#define STEP_NS    SXE_NS_PER_SECOND /* so long at least, if -d is as long */
 
 /* A rate does not hold that the client offers and the server does not answer, however soon those
  * answers come that do: so much of it must be answered well, give or take what is chance. */
@@ -25,7 +26,8 @@ struct find {
     struct http_parent *parent;
     struct http_trial *trial;
     struct http_threshold condition;
-    struct http_result *before; /* [workers]: their marks when the step's measuring began */
+    struct http_result *before; /* [workers]: their marks when the step's measuring began; and
+                                   behind them the sum of these */
     struct http_result *delta;  /* [workers]: what they counted in the step */
     uint64_t longest_ns;        /* that a step may take */
     double highest_rate;        /* that is tried */
@@ -47,36 +49,40 @@ mark(struct find *find, struct http_message message)
 static void
 keep_marks(struct find *find)
 {
-    http_results_clear(find->before, find->parent->number);
-    for (unsigned i = 0; i < find->parent->number; i++)
+    unsigned number = find->parent->number;
+
+    http_results_clear(find->before, number + 1);
+    for (unsigned i = 0; i < number; i++) {
         http_result_add(&find->before[i], find->parent->processes[i].mark);
+        http_result_add(&find->before[number], find->parent->processes[i].mark);
+    }
 }
 
-/* What the workers have counted since then: up to their next marks, or up to now. */
+/* What the workers have counted since then, up to their next marks. */
 static void
-take_deltas(struct find *find, bool is_marked)
+take_deltas(struct find *find)
 {
     http_results_clear(find->delta, find->parent->number);
     for (unsigned i = 0; i < find->parent->number; i++) {
-        const struct http_process *process = &find->parent->processes[i];
-
-        http_result_add(&find->delta[i], is_marked ? process->mark : process->result);
+        http_result_add(&find->delta[i], find->parent->processes[i].mark);
         http_result_subtract(&find->delta[i], &find->before[i]);
     }
 }
 
 /* ---- A step ---- */
 
+/* By what all of them have counted up to now. */
 static bool
 can_be_told(struct find *find)
 {
     struct http_result *sum = find->parent->sum;
+    unsigned number = find->parent->number;
     bool is_told;
 
-    take_deltas(find, false);
     http_results_clear(sum, 1);
-    for (unsigned i = 0; i < find->parent->number; i++)
-        http_result_add(sum, &find->delta[i]);
+    for (unsigned i = 0; i < number; i++)
+        http_result_add(sum, find->parent->processes[i].result);
+    http_result_subtract(sum, &find->before[number]);
     http_threshold_holds(&find->condition, sum, &is_told);
     return is_told;
 }
@@ -87,9 +93,7 @@ await_figure(struct find *find)
 {
     uint64_t begin_ns = sxe_time_ns();
     uint64_t end_ns = begin_ns + find->longest_ns;
-    uint64_t shortest_ns =
-        HTTP_STEP_MIN_NS < find->longest_ns ? HTTP_STEP_MIN_NS : find->longest_ns;
-    uint64_t look_ns = begin_ns + shortest_ns;
+    uint64_t look_ns = begin_ns + (STEP_NS < find->longest_ns ? STEP_NS : find->longest_ns);
 
     while (!http_workers_await(find->parent, HTTP_MESSAGE_DONE, look_ns)) {
         if (look_ns >= end_ns || can_be_told(find))
@@ -114,7 +118,7 @@ measure_step(struct find *find, double rate)
     await_figure(find);
     if (!mark(find, now))
         return false;
-    take_deltas(find, true);
+    take_deltas(find);
     return true;
 }
 
@@ -258,26 +262,22 @@ http_find(struct http_parent *parent, struct http_run *run)
                         .trial = &run->trials[0],
                         .highest_rate = http_find_rate_max * plan->workers,
                         .missed_rate = HUGE_VAL,
-                        .longest_ns =
-                            plan->stop == HTTP_STOP_TIME ? plan->duration_ns : HTTP_STEP_NS};
+                        .longest_ns = plan->duration_ns};
     int error = -1;
 
     http_threshold_parse(&find.condition, plan->find);
-    endless.model = plan->model == HTTP_CLOSED ? HTTP_PARTLY_OPEN : plan->model;
     endless.rate = plan->rate > 0 ? plan->rate : START_RATE;
     endless.rate_end = endless.rate;
-    endless.stop = HTTP_STOP_TIME;
     endless.duration_ns = FOREVER_NS;
-    endless.warmup_ns = 0;
     parent->plan = &endless;
     begin_lower(&find, endless.rate);
-    find.before = http_results_map(plan->workers, false);
+    find.before = http_results_map(plan->workers + 1, false);
     find.delta = http_results_map(plan->workers, false);
     if (find.before != NULL && find.delta != NULL)
         error = http_trial_run(parent, find.trial, true, search, &find);
     else
         http_parent_fail(parent, "no memory for the results of %u workers", plan->workers);
-    http_results_unmap(find.before, plan->workers);
+    http_results_unmap(find.before, plan->workers + 1);
     http_results_unmap(find.delta, plan->workers);
     parent->plan = plan;
     run->trials_number = error == 0;

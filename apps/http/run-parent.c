@@ -22,8 +22,8 @@ is_hangup_ignored(void)
 }
 
 /* A CPU that sleeps takes some 30 us to wake, which would be in every latency of a run with a rate.
- * While this is open none sleeps deeply (the kernel's PM QoS; cyclictest does the same). Who may not
- * open it measures as exactly as the machine allows. */
+ * While this is open none sleeps deeply (the kernel's PM QoS; cyclictest does the same). Who may
+ * not open it measures as exactly as the machine allows. */
 static int
 keep_awake(const struct http_plan *plan)
 {

@@ -2,10 +2,11 @@
  *
  * What: what the files of the coordinator share. Place: run*.c.
  *
- * Shape: the parent does one thing after the other; what happens next stands in the next line. All
- * waiting is done in http_parent_turn, where signals, messages and the live view are taken care of
- * meanwhile; so an interrupt needs no branch anywhere: it tells the workers to stop, and then every
- * wait comes to its end.
+ * Shape: the parent does one thing after the other; what happens next stands in the next line. It
+ * waits in http_parent_turn, where signals, messages and the live view are taken care of meanwhile;
+ * so an interrupt needs no branch anywhere: it tells the workers to stop, and then every wait comes
+ * to its end. Two waits are elsewhere, and short: for a connect to the server that is started, and
+ * for processes that were killed.
  *
  *     run.c           the trials one after the other, and what they say together
  *     run-trial.c     a trial: fork, READY, GO, measure, add up, judge
@@ -26,6 +27,7 @@
 
 #include "live.h"
 #include "run.h"
+#include "sxe-util.h"
 #include "threshold.h"
 #include "worker.h"
 
@@ -73,8 +75,7 @@ void http_parent_turn(struct http_parent *parent, uint64_t until_ns);
 void http_parent_show(struct http_parent *parent, bool is_shown);
 
 /* "sxe-http: ..." on err; the run has failed, and stops. */
-void http_parent_fail(struct http_parent *parent, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
+void http_parent_fail(struct http_parent *parent, const char *format, ...) SXE_PRINTF(2, 3);
 
 /* "exited with status 3", "was ended by signal 9 (Killed)"; a static text. */
 const char *http_wait_text(int status);
@@ -130,9 +131,6 @@ void http_trial_sum(struct http_parent *parent, struct http_trial *trial,
                     const struct http_result *const *workers);
 
 /* ---- run-find.c, run-search.c ---- */
-
-#define HTTP_STEP_NS     UINT64_C(10000000000) /* the longest that a rate is measured, without -d */
-#define HTTP_STEP_MIN_NS UINT64_C(1000000000)  /* the shortest */
 
 /* The highest rate that is asked of a worker: no process sends so many, and one that has to count
  * still more arrivals has no time for its sockets. Less in tests. */

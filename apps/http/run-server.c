@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "run-private.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <netdb.h>
-#include <poll.h>
 #include <spawn.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -17,9 +15,9 @@
 
 #include "port-holder.h"
 #include "sxe-time.h"
+#include "url.h"
 
 #define TRY_NS (10 * SXE_NS_PER_MS)
-#define TRY_MS 1000 /* a connect that nobody answers */
 
 uint64_t http_server_start_ns = 10 * SXE_NS_PER_SECOND;
 uint64_t http_server_stop_ns = 5 * SXE_NS_PER_SECOND;
@@ -30,7 +28,7 @@ static socklen_t
 unix_address(const char *path, struct sockaddr_storage *address)
 {
     struct sockaddr_un *un = (struct sockaddr_un *)address;
-    size_t length = strnlen(path, sizeof(un->sun_path) - 1);
+    size_t length = strlen(path); /* at most 107: plan.h */
 
     un->sun_family = AF_UNIX;
     memcpy(un->sun_path, path, length);
@@ -64,36 +62,19 @@ plan_address(const struct http_plan *plan, struct sockaddr_storage *address)
 }
 
 static bool
-finish_connect(int fd)
-{
-    struct pollfd ready = {fd, POLLOUT, 0};
-    socklen_t length = sizeof(int);
-    int error = 0;
-
-    return poll(&ready, 1, TRY_MS) == 1 &&
-           getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &length) == 0 && error == 0;
-}
-
-static bool
 does_accept(const struct http_plan *plan)
 {
     struct sockaddr_storage address;
     socklen_t length = plan_address(plan, &address);
-    int fd = socket(address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    bool accepts;
 
-    if (fd < 0)
-        return false;
-    accepts = connect(fd, (struct sockaddr *)&address, length) == 0 ||
-              (errno == EINPROGRESS && finish_connect(fd));
-    close(fd);
-    return accepts;
+    return http_url_accepts((const struct sockaddr *)&address, length);
 }
 
 /* ---- The process ---- */
 
 /* A group of its own, so that all that the command starts is ended with it, and Ctrl-C is ours; so
- * are the signals that http.c ignores. What it prints goes to stderr: stdout is for data. 0 or an errno. */
+ * are the signals that http.c ignores. What it prints goes to stderr: stdout is for data. 0 or an
+ * errno. */
 static int
 spawn(struct http_parent *parent)
 {

@@ -1,21 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 #include "run-private.h"
 
-#include <string.h>
-
-#define THRESHOLDS (sizeof(((struct http_plan *)0)->thresholds) / sizeof(const char *))
-
-/* A threshold on errors says how many are good enough; without one, none is. */
-static bool
-are_errors_judged(const struct http_plan *plan)
+static void
+judge_threshold(struct http_run *run, struct http_judged *judged, const char *condition, FILE *err)
 {
-    for (unsigned i = 0; i < THRESHOLDS && plan->thresholds[i] != NULL; i++) {
-        const char *text = plan->thresholds[i] + strspn(plan->thresholds[i], " \t");
+    http_threshold_parse(&judged->threshold, condition);
+    judged->figure = http_threshold_figure(&judged->threshold, run->total);
+    judged->holds = http_threshold_holds(&judged->threshold, run->total, &judged->is_told);
+    if (judged->holds)
+        return;
+    run->thresholds_missed++;
+    fprintf(err, "sxe-http: threshold %s is missed%s\n", condition,
+            judged->is_told ? "" : ": there are too few samples to tell");
+}
 
-        if (strncmp(text, "errors", strlen("errors")) == 0)
-            return true;
-    }
-    return false;
+/* Of queries. A threshold on errors says how many are good enough; without one, none is. */
+static bool
+has_bad_queries(const struct http_run *run)
+{
+    for (unsigned i = 0; run->plan->thresholds[i] != NULL; i++)
+        if (http_threshold_is_of_errors(&run->judged[i].threshold))
+            return false;
+    return http_result_errors(run->total) > 0 || run->total->ends[HTTP_END_OK] == 0;
 }
 
 static bool
@@ -23,40 +29,21 @@ has_errors(const struct http_run *run)
 {
     const struct http_result *total = run->total;
 
-    if (total->opened < total->sockets_wanted || total->skipped[HTTP_SKIP_NOT_OPENED] > 0)
-        return true;
-    if (are_errors_judged(run->plan))
-        return false;
-    return http_result_errors(total) > 0 || total->ends[HTTP_END_OK] == 0;
-}
-
-static void
-judge_thresholds(struct http_run *run, FILE *err)
-{
-    for (unsigned i = 0; i < THRESHOLDS && run->plan->thresholds[i] != NULL; i++) {
-        struct http_threshold threshold;
-        bool is_told;
-
-        http_threshold_parse(&threshold, run->plan->thresholds[i]);
-        if (http_threshold_holds(&threshold, run->total, &is_told))
-            continue;
-        run->thresholds_missed++;
-        fprintf(err, "sxe-http: threshold %s is missed%s\n", run->plan->thresholds[i],
-                is_told ? "" : ": there are too few samples to tell");
-    }
+    return total->opened < total->sockets_wanted || total->skipped[HTTP_SKIP_NOT_OPENED] > 0 ||
+           has_bad_queries(run);
 }
 
 void
 http_run_judge(struct http_run *run, bool has_failed, FILE *err)
 {
+    const char *const *thresholds = run->plan->thresholds;
     bool is_found = run->plan->find == NULL || run->found_rate > 0;
 
-    if (run->is_interrupted) {
+    for (unsigned i = 0; thresholds[i] != NULL; i++)
+        judge_threshold(run, &run->judged[i], thresholds[i], err);
+    if (run->is_interrupted)
         run->status = HTTP_EXIT_INTERRUPTED;
-        return;
-    }
-    judge_thresholds(run, err);
-    if (has_failed || has_errors(run))
+    else if (has_failed || has_errors(run))
         run->status = HTTP_EXIT_ERRORS;
     else if (run->verdict.number > 0)
         run->status = HTTP_EXIT_SUSPECT;

@@ -49,20 +49,6 @@ is_b(unsigned trial)
     return trial % 4 == 1 || trial % 4 == 2;
 }
 
-static unsigned
-planned_trials(const struct http_plan *plan)
-{
-    unsigned number = plan->trials > 1 ? plan->trials : 1;
-
-    if (plan->until_ci > 0) {
-        number = plan->trials_max > HTTP_TRIALS_MIN ? plan->trials_max : HTTP_TRIALS_MIN;
-    } else if (plan->aa) {
-        number = number < HTTP_TRIALS_MIN ? HTTP_TRIALS_MIN : number;
-        number *= 2;
-    }
-    return number < HTTP_TRIALS_MAX ? number : HTTP_TRIALS_MAX;
-}
-
 static bool
 is_narrow(const struct http_run *run)
 {
@@ -75,18 +61,18 @@ is_narrow(const struct http_run *run)
 }
 
 static void
-say_trial(const struct http_run *run, unsigned planned, FILE *err)
+say_trial(const struct http_run *run, FILE *err)
 {
     const struct http_trial *trial = &run->trials[run->trials_number - 1];
     const struct http_verdict *verdict = &trial->verdict;
     char name[16] = "";
 
-    if (run->plan->quiet || planned == 1)
+    if (run->plan->quiet || run->plan->trials == 1)
         return;
     if (run->plan->aa)
         snprintf(name, sizeof(name), " %c", is_b(run->trials_number - 1) ? 'B' : 'A');
     fprintf(err, "trial     %u/%u%s  %.0f/s  response p50 %s p99 %s  errors %llu%s%s\n",
-            run->trials_number, planned, name, trial->figures[HTTP_FIGURE_RATE],
+            run->trials_number, run->plan->trials, name, trial->figures[HTTP_FIGURE_RATE],
             http_percentile_text(&trial->result->response, 0.5),
             http_percentile_text(&trial->result->response, 0.99),
             (unsigned long long)http_result_errors(trial->result),
@@ -98,15 +84,14 @@ say_trial(const struct http_run *run, unsigned planned, FILE *err)
 static int
 run_trials(struct http_parent *parent, struct http_run *run)
 {
-    unsigned planned = planned_trials(run->plan);
-
-    while (run->trials_number < planned && parent->interrupts == 0 && !parent->has_failed) {
+    while (run->trials_number < run->plan->trials && parent->interrupts == 0 &&
+           !parent->has_failed) {
         struct http_trial *trial = &run->trials[run->trials_number];
 
         if (http_trial_run(parent, trial, run->trials_number == 0, measure_whole, NULL) < 0)
             break;
         run->trials_number++;
-        say_trial(run, planned, parent->err);
+        say_trial(run, parent->err);
         if (is_narrow(run))
             break;
     }

@@ -28,6 +28,7 @@
 #include "plan.h"
 #include "result.h"
 #include "stats.h"
+#include "threshold.h"
 #include "verdict.h"
 
 /* Where several are true: interrupted, errors, suspect, threshold. A threshold that a suspect
@@ -63,6 +64,14 @@ enum http_figure {
     HTTP_FIGURES
 };
 
+/* What the total says of a threshold. */
+struct http_judged {
+    struct http_threshold threshold;
+    double figure; /* ns, a second, or a part of 1 */
+    bool is_told;  /* there were enough samples */
+    bool holds;
+};
+
 struct http_trial {
     struct http_result *result; /* all workers added up */
     struct http_verdict verdict;
@@ -86,6 +95,7 @@ struct http_run {
         steps[HTTP_STEPS_MAX]; /* by rate; the only trial is the last one tried: the one
                                                that was found, once more */
     double found_rate;         /* the highest that held; 0: none did */
+    struct http_judged judged[HTTP_THRESHOLDS_MAX]; /* the plan's thresholds, in its order */
     unsigned thresholds_missed;
     bool is_interrupted;
     enum http_exit status;
@@ -97,7 +107,7 @@ struct http_run {
 int http_run(struct http_run *run, const struct http_plan *plan, FILE *out, FILE *err);
 void http_run_free(struct http_run *run);
 
-/* http --selftest: prove on this machine that clocks, histogram, accounts and the stall case hold.
+/* --selftest: prove on this machine that clocks, histogram, accounts and the stall case hold.
  * Prints a line each; 0, or HTTP_EXIT_ERRORS. */
 int http_selftest(FILE *out, FILE *err);
 

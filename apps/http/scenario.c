@@ -310,16 +310,10 @@ next_query(struct http_requests *requests, uint64_t sequence, struct http_query 
     return script->is_stopped ? -1 : result;
 }
 
-struct reply {
-    struct http_script *script;
-    const struct http_exchange *exchange;
-    bool is_passed;
-};
-
 static int
 check_reply(lua_State *L)
 {
-    struct reply *reply = lua_touserdata(L, 1);
+    struct http_script_reply *reply = lua_touserdata(L, 1);
     const struct kind *kind = &reply->script->scenario->kinds[reply->exchange->kind];
 
     lua_rawgeti(L, LUA_REGISTRYINDEX, kind->check);
@@ -331,13 +325,9 @@ static bool
 take_reply(struct http_requests *requests, const struct http_exchange *exchange)
 {
     struct http_script *script = (struct http_script *)requests;
-    struct reply reply = {.script = script, .exchange = exchange};
 
-    if (script->is_stopped || script->scenario->kinds[exchange->kind].check == LUA_NOREF)
-        return true;
-    if (!http_lua_timed_call(script->own, &script->replying, "check()", check_reply, &reply))
-        http_script_fail(script);
-    return reply.is_passed;
+    return script->is_stopped || script->scenario->kinds[exchange->kind].check == LUA_NOREF ||
+           http_script_tell(script, "check()", check_reply, exchange);
 }
 
 /* Workers begin at different files. */

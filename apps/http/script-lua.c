@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "script-lua.h"
 
-#include <errno.h>
 #include <lualib.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -10,6 +9,7 @@
 #include <time.h>
 
 #include "script.h"
+#include "sxe-time.h"
 #include "sxe-util.h"
 
 #define TICKS_MAX 5
@@ -166,7 +166,7 @@ cpu_ns(void)
     struct timespec now;
 
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+    return (uint64_t)now.tv_sec * SXE_NS_PER_SECOND + (uint64_t)now.tv_nsec;
 }
 
 /* What is measured when nothing is: this clock is a system call, as long as a short function. */
@@ -245,42 +245,6 @@ http_lua_free(struct http_lua *lua)
 }
 
 /* ---- The script's text ---- */
-
-static bool
-read_all(FILE *file, char **bytes, size_t *length)
-{
-    size_t room = 1 << 16;
-
-    for (*bytes = NULL, *length = 0;;) {
-        char *grown = realloc(*bytes, room);
-
-        if (grown == NULL)
-            return false;
-        *bytes = grown;
-        *length += fread(*bytes + *length, 1, room - *length, file);
-        if (ferror(file))
-            return false;
-        if (*length < room)
-            return true;
-        room *= 2;
-    }
-}
-
-char *
-http_lua_read_file(const char *path, size_t *length, FILE *err)
-{
-    FILE *file = fopen(path, "re");
-    char *bytes = NULL;
-
-    if (file == NULL || !read_all(file, &bytes, length)) {
-        fprintf(err, "sxe-http: cannot read the script '%s': %s\n", path, strerror(errno));
-        free(bytes);
-        bytes = NULL;
-    }
-    if (file != NULL)
-        fclose(file);
-    return bytes;
-}
 
 int
 http_lua_run_chunk(lua_State *L)

@@ -72,9 +72,6 @@ void http_lua_watch_coroutine(lua_State *L);
 
 extern unsigned http_lua_patience_ms; /* 5000; tests have less */
 
-/* A whole file, which the caller frees. NULL, and err says why. */
-char *http_lua_read_file(const char *path, size_t *length, FILE *err);
-
 /* Body of a call: run the text, without a first line that begins with #; what it returns is then
  * http_lua_push_result. */
 struct http_lua_chunk {

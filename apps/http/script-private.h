@@ -87,6 +87,16 @@ bool http_script_seed(struct http_script *script, uint64_t seed); /* math.random
  * is left of the last one. 0, or -1: the run ends. */
 int http_script_ask(struct http_script *script, lua_CFunction body, struct http_query *query);
 
+/* script-worker.c: tell the script of a reply, with a body that gets a struct http_script_reply;
+ * what is it for messages. Whether the reply passed. */
+struct http_script_reply {
+    struct http_script *script;
+    const struct http_exchange *exchange;
+    bool is_passed; /* false before the body says otherwise */
+};
+bool http_script_tell(struct http_script *script, const char *what, lua_CFunction body,
+                      const struct http_exchange *exchange);
+
 /* ---- Inside http_lua_call ---- */
 
 /* script-worker.c: take what request() returned off the stack, as script->bytes; its anchor in the

@@ -4,6 +4,7 @@
 #include <strings.h>
 
 #include "script-private.h"
+#include "sxe-http-list.h"
 
 static const char type_name[] = "wrk.headers";
 
@@ -33,22 +34,21 @@ http_reply_open(lua_State *L)
     lua_pop(L, 1);
 }
 
-/* A line without its CR LF into the table at the top. Of a name that comes again, the last counts,
- * as in wrk. */
+/* A line without its LF into the table at the top. Of a name that comes again, the last counts, as
+ * in wrk. */
 static void
 add_field(lua_State *L, const char *line, size_t length)
 {
     const char *colon = memchr(line, ':', length);
-    const char *value, *end = line + length;
+    const char *end = line + length;
+    struct sxe_span value;
 
     if (colon == NULL)
         return;
-    for (value = colon + 1; value < end && (*value == ' ' || *value == '\t');)
-        value++;
-    while (end > value && (end[-1] == ' ' || end[-1] == '\t' || end[-1] == '\r'))
-        end--;
+    end -= end[-1] == '\r';
+    value = sxe_http_without_blanks((struct sxe_span){colon + 1, (size_t)(end - colon - 1)});
     lua_pushlstring(L, line, (size_t)(colon - line));
-    lua_pushlstring(L, value, (size_t)(end - value));
+    lua_pushlstring(L, value.base, value.length);
     lua_rawset(L, -3);
 }
 

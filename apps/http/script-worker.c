@@ -152,16 +152,21 @@ next_fixed(struct http_requests *requests, uint64_t sequence, struct http_query 
 
 /* ---- Replies ---- */
 
-struct reply {
-    struct http_script *script;
-    const struct http_exchange *exchange;
-    bool is_passed;
-};
+bool
+http_script_tell(struct http_script *script, const char *what, lua_CFunction body,
+                 const struct http_exchange *exchange)
+{
+    struct http_script_reply reply = {.script = script, .exchange = exchange};
+
+    if (!http_lua_timed_call(script->own, &script->replying, what, body, &reply))
+        http_script_fail(script);
+    return reply.is_passed;
+}
 
 static int
 tell_script(lua_State *L)
 {
-    struct reply *reply = lua_touserdata(L, 1);
+    struct http_script_reply *reply = lua_touserdata(L, 1);
 
     if (lua_getglobal(L, "response") == LUA_TFUNCTION)
         http_reply_respond(L, reply->script, reply->exchange);
@@ -174,13 +179,8 @@ static bool
 take_reply(struct http_requests *requests, const struct http_exchange *exchange)
 {
     struct http_script *script = (struct http_script *)requests;
-    struct reply reply = {.script = script, .exchange = exchange};
 
-    if (script->is_stopped)
-        return true;
-    if (!http_lua_timed_call(script->own, &script->replying, "response()", tell_script, &reply))
-        http_script_fail(script);
-    return reply.is_passed;
+    return script->is_stopped || http_script_tell(script, "response()", tell_script, exchange);
 }
 
 /* ---- Beginning ---- */

@@ -220,10 +220,7 @@ set_request(lua_State *L, const struct http_template_options *request)
     bool has_connection;
 
     set_text(L, "version", request->is_http_1_0 ? "1.0" : "1.1");
-    set_text(L, "method",
-             request->method != NULL ? request->method
-             : request->body == NULL ? "GET"
-                                     : "POST");
+    set_text(L, "method", request->method);
     if (request->body != NULL) {
         lua_pushlstring(L, request->body, request->body_length);
         lua_setfield(L, -2, "body");

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "script.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <netdb.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -10,6 +12,7 @@
 
 #include "script-private.h"
 #include "script-wrk.h"
+#include "whole-file.h"
 
 /* ---- Standard output ---- */
 
@@ -212,6 +215,7 @@ new_script(const struct http_script_options *options, FILE *err)
     script->options = *options;
     script->err = err;
     script->requests.kind_names = script->name_pointers;
+    script->requests.free = http_script_free;
     script->lua = calloc(options->workers, sizeof(struct http_lua *));
     script->addresses = calloc(options->workers, sizeof(*script->addresses));
     script->slots = mmap(NULL, slots_size(script), PROT_READ | PROT_WRITE,
@@ -245,11 +249,13 @@ struct http_requests *
 http_script_new(const struct http_script_options *options, FILE *err)
 {
     struct http_lua_chunk chunk = {.path = options->path};
-    char *text = http_lua_read_file(options->path, &chunk.length, err);
+    char *text = http_whole_file(options->path, &chunk.length);
     struct http_script *script;
 
-    if (text == NULL)
+    if (text == NULL) {
+        fprintf(err, "sxe-http: cannot read the script '%s': %s\n", options->path, strerror(errno));
         return NULL;
+    }
     chunk.bytes = text;
     script = new_script(options, err);
     if (script == NULL) {

@@ -14,8 +14,9 @@
  *     check(status, headers, body, kind)   false or nil, and why: the reply is a failed check
  *     wrk.kinds = {"GET", "POST"}          request() returns bytes and one of them
  *
- * A script without request() and delay() costs nothing a query: what wrk.format() makes after
- * init() is sent. What others cost is measured. Bytes with several requests are sent one by one.
+ * A script without request(), delay(), response() and check() costs nothing a query: what
+ * wrk.format() makes after init() is sent. What others cost is measured. Bytes with several
+ * requests are sent one by one.
  *
  * A scenario returns a table; see examples/read-write.lua:
  *
@@ -58,8 +59,8 @@ struct http_script_options {
 struct http_requests *http_script_new(const struct http_script_options *options, FILE *err);
 
 /* In the parent, after the run: done(), if the script has one; what it prints goes to stdout, or
- * stderr. Then says on err how many checks failed. HTTP_EXIT_OK; or HTTP_EXIT_ERRORS: a function of the script,
- * here or in a worker, raised an error. */
+ * stderr. Then says on err how many checks failed. HTTP_EXIT_OK; or HTTP_EXIT_ERRORS: a function of
+ * the script, here or in a worker, raised an error. */
 int http_script_done(struct http_requests *requests, const struct http_run *run);
 void http_script_free(struct http_requests *requests);
 

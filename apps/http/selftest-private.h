@@ -9,7 +9,7 @@
  *     WELL      answers each request at once
  *     BADLY     of ten requests in a row six are answered well, one has status 404, at one the
  *               connection is reset, at one it is closed, at one it is closed in the body
- *     LATE      answers each request http_selftest_delay_ns after it came, watching the clock
+ *     LATE      answers each request HTTP_SELFTEST_DELAY_NS after it came, watching the clock
  *
  * Limits: requests without a body, 1,024 connections.
  */

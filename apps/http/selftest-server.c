@@ -20,7 +20,7 @@
 
 #define PEERS  1024
 #define EVENTS 64
-#define LATER  4096 /* replies that are held at a time; one a connection */
+#define LATER  4096 /* replies that are held at a time */
 
 static const char reply_ok[] = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
 static const char reply_bad[] = "HTTP/1.1 404 Not Found\r\nContent-Length: 5\r\n\r\nhello";

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
-#include <string.h>
 
 #include "summary-page.h"
-#include "threshold.h"
 
 #define PLOT_ROWS    5
 #define PLOT_COLUMNS 60
@@ -64,51 +62,23 @@ add_noise(struct http_page *page, const struct http_run *run)
 
 /* ---- Thresholds ---- */
 
-/* A figure in the unit of the condition that it is about. */
-static const char *
-figure_text(const char *condition, double figure)
-{
-    static const char *const parts[] = {"errors", "skipped", "achieved"};
-    static _Thread_local char text[32];
-
-    if (strncmp(condition, "rate", 4) == 0) {
-        snprintf(text, sizeof(text), "%s/s", http_number_text(figure));
-        return text;
-    }
-    for (unsigned i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
-        if (strncmp(condition, parts[i], strlen(parts[i])) == 0) {
-            snprintf(text, sizeof(text), "%.3g %%", figure * 100);
-            return text;
-        }
-    return ns_text(figure);
-}
-
-static void
-add_threshold(struct http_page *page, const char *condition, const struct http_result *total)
-{
-    struct http_threshold threshold;
-    bool is_told = false;
-    bool holds;
-
-    http_threshold_parse(&threshold, condition);
-    holds = http_threshold_holds(&threshold, total, &is_told);
-    http_page_item(page, "%s %s (%s)", condition, holds ? "held" : "MISSED",
-                   is_told ? figure_text(condition, http_threshold_figure(&threshold, total))
-                           : "n/a: too few samples");
-}
-
 static void
 add_thresholds(struct http_page *page, const struct http_run *run)
 {
-    const char *const *condition = run->plan->thresholds;
+    const char *const *conditions = run->plan->thresholds;
 
-    if (*condition == NULL)
+    if (conditions[0] == NULL)
         return;
     http_page_begin(page, HTTP_WEIGHT_JUDGED,
                     run->thresholds_missed > 0 ? HTTP_PAINT_BAD : HTTP_PAINT_GOOD);
     http_page_add(page, "threshold");
-    for (; *condition != NULL; condition++)
-        add_threshold(page, *condition, run->total);
+    for (unsigned i = 0; conditions[i] != NULL; i++) {
+        const struct http_judged *judged = &run->judged[i];
+
+        http_page_item(page, "%s %s (%s)", conditions[i], judged->holds ? "held" : "MISSED",
+                       judged->is_told ? http_threshold_text(&judged->threshold, judged->figure)
+                                       : "n/a: too few samples");
+    }
 }
 
 /* ---- The search for a rate ---- */
@@ -161,16 +131,18 @@ static void
 add_plot(struct http_page *page, const struct http_run *run)
 {
     struct plot plot = {0};
+    struct http_threshold condition;
 
+    http_threshold_parse(&condition, run->plan->find);
     find_bounds(&plot, run);
     draw(&plot, run);
     for (unsigned row = 0; row < PLOT_ROWS; row++) {
         const char *label = "";
 
         if (row == 0)
-            label = figure_text(run->plan->find, plot.high);
+            label = http_threshold_text(&condition, plot.high);
         else if (row == PLOT_ROWS - 1)
-            label = figure_text(run->plan->find, plot.low);
+            label = http_threshold_text(&condition, plot.low);
         http_page_begin(page, HTTP_WEIGHT_PLOT, HTTP_PAINT_NONE);
         http_page_add(page, "%*s |%s", LABEL_WIDTH, label, plot.cells[row]);
     }

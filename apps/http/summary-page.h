@@ -9,6 +9,7 @@
 #define HTTP_SUMMARY_PAGE_H
 
 #include "summary.h"
+#include "sxe-util.h"
 
 #define HTTP_PAGE_LINES  64
 #define HTTP_PAGE_INDENT 10 /* of what goes on in the next line */
@@ -45,12 +46,10 @@ struct http_page {
 void http_page_begin(struct http_page *page, enum http_weight weight, enum http_paint paint);
 
 /* Add to it as it is. */
-void http_page_add(struct http_page *page, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
+void http_page_add(struct http_page *page, const char *format, ...) SXE_PRINTF(2, 3);
 
 /* Add two blanks and this, which is never cut in two; in the next line if there is no room. */
-void http_page_item(struct http_page *page, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
+void http_page_item(struct http_page *page, const char *format, ...) SXE_PRINTF(2, 3);
 
 /* Add a sentence, which may be cut at any blank. */
 void http_page_words(struct http_page *page, const char *text);

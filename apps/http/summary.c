@@ -9,6 +9,7 @@
 #include "output.h"
 #include "requests.h"
 #include "summary-page.h"
+#include "sxe-util.h"
 
 #define NS           1e9
 #define HEAD_LINES   2u /* at most, of the plan and of the sockets each */
@@ -239,9 +240,9 @@ add_skipped(struct http_page *page, const struct http_run *run)
     }
     if (without_socket(run) > 0 && total->not_reopened == 0) {
         http_page_begin(page, HTTP_WEIGHT_SKIPPED, HTTP_PAINT_BAD);
-        http_page_add(page, "overload: %llu queries found all %u sockets busy; give more (-c), or ",
-                      ull(without_socket(run)), run->plan->sockets);
-        http_page_add(page, "a lower rate (-R)");
+        http_page_add(page, "overload: %llu of the queries found no free socket; give more (-c), ",
+                      ull(without_socket(run)));
+        http_page_add(page, "or a lower rate (-R)");
     }
 }
 
@@ -251,14 +252,12 @@ static void
 add_times(struct http_page *page, enum http_weight weight, const char *name,
           const struct http_histogram *histogram)
 {
-    static const double fractions[] = {0.5, 0.9, 0.99, 0.999, 0.9999};
-
     if (histogram->count == 0)
         return;
     http_page_begin(page, weight, HTTP_PAINT_NONE);
     http_page_add(page, "%-10s", name);
-    for (unsigned i = 0; i < sizeof(fractions) / sizeof(fractions[0]); i++)
-        http_page_add(page, "%10s", http_percentile_text(histogram, fractions[i]));
+    for (unsigned i = 0; i < HTTP_PERCENTILES; i++)
+        http_page_add(page, "%10s", http_percentile_text(histogram, http_percentiles[i].fraction));
     http_page_add(page, "%10s", http_time_text(histogram->max_ns));
 }
 
@@ -271,7 +270,10 @@ add_table(struct http_page *page, const struct http_run *run)
     if (total->connect.count == 0 && total->first_byte.count == 0)
         return;
     http_page_begin(page, HTTP_WEIGHT_TIMES, HTTP_PAINT_FAINT);
-    http_page_add(page, "%20s%10s%10s%10s%10s%10s", "p50", "p90", "p99", "p99.9", "p99.99", "max");
+    http_page_add(page, "%10s", "");
+    for (unsigned i = 0; i < HTTP_PERCENTILES; i++)
+        http_page_add(page, "%10s", http_percentiles[i].name);
+    http_page_add(page, "%10s", "max");
     if (is_closed)
         http_page_item(page, "closed: response = service");
     add_times(page, HTTP_WEIGHT_TIMES, "service", &total->service);
@@ -284,10 +286,11 @@ add_table(struct http_page *page, const struct http_run *run)
 /* Ok a second of one trial, in columns of so many of its slices. The first and the last of them may
  * be short; one that is too short to say something is left out. */
 static unsigned
-rates_over_time(const struct http_run *run, double *rates, unsigned slices, unsigned length)
+rates_over_time(const struct http_result *total, unsigned trials, double *rates, unsigned slices,
+                unsigned length)
 {
-    const struct http_timeline *timeline = &run->total->timeline;
-    double all_s = (double)run->total->elapsed_ns / NS / run->trials_number;
+    const struct http_timeline *timeline = &total->timeline;
+    double all_s = (double)total->elapsed_ns / NS / trials;
     double width_s = (double)timeline->width_ns * slices / NS;
     double from_s = -(double)timeline->offset_ns / NS;
     unsigned number = 0;
@@ -300,7 +303,7 @@ rates_over_time(const struct http_run *run, double *rates, unsigned slices, unsi
             continue;
         for (unsigned k = i; k < i + slices && k < timeline->used; k++)
             ok += timeline->slices[k].ok;
-        rates[number++] = http_per_second(ok, seconds) / run->trials_number;
+        rates[number++] = http_per_second(ok, seconds) / trials;
     }
     return number;
 }
@@ -311,9 +314,10 @@ add_over_time(struct http_page *page, const struct http_run *run)
     double rates[COLUMNS_MAX];
     char spark[COLUMNS_MAX * HTTP_SPARK_BYTES + 1];
     unsigned trials = run->trials_number > 0 ? run->trials_number : 1;
-    unsigned length = http_timeline_length(&run->total->timeline, run->total->elapsed_ns / trials);
+    const struct http_result *total = run->total;
+    unsigned length = http_timeline_length(&total->timeline, total->elapsed_ns / trials);
     unsigned slices = (length + COLUMNS_MAX - 1) / COLUMNS_MAX;
-    unsigned number = rates_over_time(run, rates, slices, length);
+    unsigned number = rates_over_time(total, trials, rates, slices, length);
     double highest = 0;
 
     if (number < 2)
@@ -324,7 +328,7 @@ add_over_time(struct http_page *page, const struct http_run *run)
     http_page_begin(page, HTTP_WEIGHT_OVER_TIME, HTTP_PAINT_NONE);
     http_page_add(page, "over time %s", spark);
     http_page_item(page, "to %s/s, a column %s", http_number_text(highest),
-                   http_time_text(run->total->timeline.width_ns * slices));
+                   http_time_text(total->timeline.width_ns * slices));
 }
 
 /* ---- The client ---- */
@@ -343,7 +347,7 @@ add_lags(struct http_page *page, const struct http_result *total)
     char text[128] = "";
     size_t used = 0;
 
-    for (unsigned i = 0; i < sizeof(lags) / sizeof(lags[0]); i++)
+    for (unsigned i = 0; i < SXE_COUNT(lags); i++)
         if (http_histogram_can_tell(lags[i].histogram, 0.99))
             used += (size_t)snprintf(text + used, sizeof(text) - used, "%s %s %s",
                                      used == 0 ? "p99 of" : ",", lags[i].what,
@@ -408,7 +412,7 @@ add_2010(struct http_page *page, const struct http_run *run)
         {"           :", connect_s + query_s, run->total->ends[HTTP_END_OK]},
     };
 
-    for (unsigned i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+    for (unsigned i = 0; i < SXE_COUNT(lines); i++) {
         http_page_begin(page, HTTP_WEIGHT_2010, HTTP_PAINT_NONE);
         http_page_add(page, "time for all %s %f seconds or %f per second", lines[i].what,
                       lines[i].seconds, http_per_second(lines[i].count, lines[i].seconds));

@@ -48,6 +48,10 @@ const char *http_template_compose(struct http_template *template,
 const char *http_template_take(struct http_template *template, const struct http_draft *draft);
 void http_template_free(struct http_template *template);
 
+/* The query that is sent with that sequence: the template's bytes, with its places patched. */
+void http_template_query(const struct http_template *template, uint64_t sequence,
+                         uint64_t random[2], struct http_query *query);
+
 /* Letters without their case; and with it. */
 bool http_template_is_name(struct sxe_span name, const char *text);
 bool http_template_is_method(struct sxe_span method, const char *text);

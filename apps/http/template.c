@@ -34,6 +34,17 @@ set_of(struct http_requests *requests)
 
 /* ---- In the worker ---- */
 
+void
+http_template_query(const struct http_template *template, uint64_t sequence, uint64_t random[2],
+                    struct http_query *query)
+{
+    http_places_patch(template->bytes, template->places, template->places_number, sequence, random);
+    *query = (struct http_query){.bytes = template->bytes,
+                                 .length = template->length,
+                                 .kind = template->kind,
+                                 .is_head = template->is_head};
+}
+
 static int
 begin(struct http_requests *requests, unsigned shard, unsigned shards, uint64_t seed)
 {
@@ -52,23 +63,10 @@ static int
 next(struct http_requests *requests, uint64_t sequence, struct http_query *query)
 {
     struct http_templates *set = set_of(requests);
-    struct http_template *template = &set->all[set->number == 1 ? 0 : sequence % set->number];
+    uint64_t turn = set->number == 1 ? 0 : sequence % set->number;
 
-    if (template->places_number > 0)
-        http_places_patch(template->bytes, template->places, template->places_number, sequence,
-                          set->random);
-    *query = (struct http_query){.bytes = template->bytes,
-                                 .length = template->length,
-                                 .kind = template->kind,
-                                 .is_head = template->is_head};
+    http_template_query(&set->all[turn], sequence, set->random, query);
     return 0;
-}
-
-static void
-end(struct http_requests *requests, uint64_t *calls, uint64_t *ns)
-{
-    (void)requests;
-    *calls = *ns = 0;
 }
 
 /* ---- In the parent ---- */
@@ -83,7 +81,7 @@ http_templates_new(const struct http_template_options *options)
     set->requests.kind_names = (const char *const *)set->names;
     set->requests.begin = begin;
     set->requests.next = next;
-    set->requests.end = end;
+    set->requests.free = http_templates_free;
     set->options = *options;
     return &set->requests;
 }
@@ -182,15 +180,13 @@ http_templates_add(struct http_requests *requests, const char *authority, const 
                    const char *name)
 {
     const struct http_template_options *options = &set_of(requests)->options;
-    const char *method = options->method;
-    struct http_template_parts parts = {.target = sxe_http_span(target), .authority = authority};
+    const struct http_template_parts parts = {.method = sxe_http_span(options->method),
+                                              .target = sxe_http_span(target),
+                                              .body = {options->body, options->body_length},
+                                              .authority = authority};
     struct http_template template = {0};
     const char *wrong;
 
-    if (method == NULL)
-        method = options->body == NULL ? "GET" : "POST";
-    parts.method = sxe_http_span(method);
-    parts.body = (struct sxe_span){options->body, options->body_length};
     wrong = http_template_compose(&template, options, &parts);
     return wrong != NULL ? wrong : http_templates_take(requests, &template, name);
 }

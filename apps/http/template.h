@@ -32,7 +32,7 @@
 
 /* Borrowed, texts too, as long as there are requests of them. */
 struct http_template_options {
-    const char *method;        /* NULL: GET, or POST with a body */
+    const char *method;        /* never NULL; not needed for requests of a file */
     const char *const *fields; /* "Name: value"; one with the name of ours replaces ours */
     unsigned fields_number;
     const char *body; /* NULL: none */

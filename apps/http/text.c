@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define TEXTS     16
@@ -122,4 +123,20 @@ http_clip(char *text, unsigned columns)
             dots = text;
     if (seen > columns)
         memcpy(dots, "...", sizeof("..."));
+}
+
+bool
+http_can_move_cursor(void)
+{
+    const char *terminal = getenv("TERM");
+
+    return terminal != NULL && strcmp(terminal, "dumb") != 0;
+}
+
+bool
+http_wants_colour(void)
+{
+    const char *no_colour = getenv("NO_COLOR");
+
+    return http_can_move_cursor() && (no_colour == NULL || *no_colour == '\0');
 }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: numbers as people read them. Place: the summary and the live view. A text belongs to this
- * thread, and is good until the sixteenth call from now.
+ * What: numbers as people read them, and what a terminal takes. Place: the summary and the live
+ * view. A text belongs to this thread, and is good until the sixteenth call from now.
  */
 #ifndef HTTP_TEXT_H
 #define HTTP_TEXT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "histogram.h"
@@ -33,5 +34,10 @@ unsigned http_columns(const char *text);
 
 /* Cut the text so that it takes at most that many columns, 3 or more; what was cut off is "...". */
 void http_clip(char *text, unsigned columns);
+
+/* What the environment says of a terminal: whether lines on it can be drawn again (TERM); whether
+ * colours are wanted, too (NO_COLOR: https://no-color.org). */
+bool http_can_move_cursor(void);
+bool http_wants_colour(void);
 
 #endif

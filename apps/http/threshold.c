@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "threshold.h"
 
-#include <math.h>
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 
-#define LENGTH(table) (sizeof(table) / sizeof((table)[0]))
+#include "command-line.h"
+#include "sxe-util.h"
+#include "text.h"
 
 enum what { RESPONSE, SERVICE, FIRST_BYTE, CONNECT };
 enum figure { PERCENTILE, MEAN, MIN, MAX, RATE, ERRORS, SKIPPED, ACHIEVED };
@@ -55,20 +56,17 @@ take_word(const char **text, const struct word *words, size_t number, unsigned c
     return false;
 }
 
-/* Digits with perhaps a point; strtod would take signs, blanks, hexadecimals and nan too. */
 static bool
 take_number(const char **text, double *value)
 {
-    size_t length = strspn(*text, "0123456789.");
-    char digits[32] = {0};
-    char *end;
+    unsigned long digits, scale;
+    const char *behind = command_line_decimal(*text, &digits, &scale);
 
-    if (length == 0 || length >= sizeof(digits))
+    if (behind == NULL)
         return false;
-    memcpy(digits, *text, length);
-    *value = strtod(digits, &end);
-    *text += length;
-    return *end == '\0';
+    *value = (double)digits / (double)scale;
+    *text = behind;
+    return true;
 }
 
 static bool
@@ -85,15 +83,15 @@ take_unit(const char *text, const struct unit *units, size_t number, double *val
 static const char *
 take_figure(struct http_threshold *threshold, const char **text)
 {
-    bool has_what = take_word(text, whats, LENGTH(whats), &threshold->what);
+    bool has_what = take_word(text, whats, SXE_COUNT(whats), &threshold->what);
     double percent = 50;
 
-    if (!take_word(text, figures, LENGTH(figures), &threshold->figure))
-        return has_what
-                   ? "write p99, mean, min or max behind the point"
-                   : "the figure is unknown: write p50 to p99.999, mean, min, max (of response, "
-                     "or as in service.p99, first_byte.p99, connect.p99), rate, errors, "
-                     "skipped or achieved";
+    if (!take_word(text, figures, SXE_COUNT(figures), &threshold->figure))
+        return has_what ? "write p99, mean, min or max behind the point"
+                        : "the figure is unknown: write a percentile as p99.9, mean, min, max (of "
+                          "response, "
+                          "or as in service.p99, first_byte.p99, connect.p99), rate, errors, "
+                          "skipped or achieved";
     if (has_what && threshold->figure >= RATE)
         return "rate, errors, skipped and achieved stand alone: write rate>50k";
     if (threshold->figure == PERCENTILE && !take_number(text, &percent))
@@ -109,7 +107,7 @@ take_time(const char *text, double *value)
 {
     if (*text == '\0')
         return "the unit is missing: write 20ms or 20us";
-    if (!take_unit(text, time_units, LENGTH(time_units), value))
+    if (!take_unit(text, time_units, SXE_COUNT(time_units), value))
         return "the unit is none of us, ms, s, m and h: write 20ms or 20us";
     *value = rint(*value);
     if (*value > HTTP_HISTOGRAM_MAX_NS)
@@ -129,10 +127,10 @@ take_value(struct http_threshold *threshold, const char *text)
     if (threshold->figure < RATE)
         return take_time(text, value);
     if (threshold->figure == RATE)
-        return take_unit(text, rate_units, LENGTH(rate_units), value)
+        return take_unit(text, rate_units, SXE_COUNT(rate_units), value)
                    ? NULL
                    : "a rate is a number a second, with k or M: write 50k";
-    if (!take_unit(text, part_units, LENGTH(part_units), value) || *value > 1)
+    if (!take_unit(text, part_units, SXE_COUNT(part_units), value) || *value > 1)
         return "this is a part of all, 0 to 1 or 0% to 100%: write 0.1%";
     return NULL;
 }
@@ -148,7 +146,7 @@ http_threshold_parse(struct http_threshold *threshold, const char *text)
     if (wrong != NULL)
         return wrong;
     skip_blanks(&text);
-    if (!take_word(&text, operators, LENGTH(operators), &threshold->operator_))
+    if (!take_word(&text, operators, SXE_COUNT(operators), &threshold->operator_))
         return "the operator is missing: write <, <=, > or >= behind the figure, as in p99<20ms";
     skip_blanks(&text);
     return take_value(threshold, text);
@@ -195,6 +193,12 @@ http_threshold_can_be_sought(const struct http_threshold *threshold)
     bool is_of_rate = threshold->figure == RATE || threshold->figure == ACHIEVED;
 
     return is_upper != is_of_rate;
+}
+
+bool
+http_threshold_is_of_errors(const struct http_threshold *threshold)
+{
+    return threshold->figure == ERRORS;
 }
 
 double
@@ -248,4 +252,18 @@ http_threshold_holds(const struct http_threshold *threshold, const struct http_r
         break;
     }
     return figure >= threshold->value;
+}
+
+const char *
+http_threshold_text(const struct http_threshold *threshold, double figure)
+{
+    static _Thread_local char text[32];
+
+    if (threshold->figure < RATE)
+        return http_time_text((uint64_t)figure);
+    if (threshold->figure == RATE)
+        snprintf(text, sizeof(text), "%s/s", http_number_text(figure));
+    else
+        snprintf(text, sizeof(text), "%.3g %%", figure * 100);
+    return text;
 }

@@ -4,9 +4,9 @@
  * Place: --threshold and --find; exit status 3 when one does not hold.
  *
  * Shape: [what.]figure operator value. what is response (the default), service, first_byte or
- * connect; figure p50 ... p99.999, mean, min, max; or rate (ok a second), errors (part of the
- * queries that were sent), skipped (part of those offered), achieved (sent/offered). Operators
- * < <= > >=. Values have a unit: us ms s m h, k M, %.
+ * connect; figure p and a percentile, as in p99.9, or mean, min, max; or it is rate (ok a second),
+ * errors (part of the queries that were sent), skipped (part of those offered), achieved
+ * (sent/offered), which stand alone. Operators < <= > >=. Values have a unit: us ms s m h, k M, %.
  */
 #ifndef HTTP_THRESHOLD_H
 #define HTTP_THRESHOLD_H
@@ -29,6 +29,9 @@ const char *http_threshold_parse(struct http_threshold *threshold, const char *t
  * an upper limit of a time, errors or skipped, a lower one of rate or achieved. */
 bool http_threshold_can_be_sought(const struct http_threshold *threshold);
 
+/* Whether it is about errors: then it says how many of them are good enough. */
+bool http_threshold_is_of_errors(const struct http_threshold *threshold);
+
 /* The figure that it is about; ns, a second, or a part of 1. */
 double http_threshold_figure(const struct http_threshold *threshold,
                              const struct http_result *result);
@@ -37,5 +40,9 @@ double http_threshold_figure(const struct http_threshold *threshold,
  * hold; *is_told says which. */
 bool http_threshold_holds(const struct http_threshold *threshold, const struct http_result *result,
                           bool *is_told);
+
+/* A figure that it is about as people read it: "3.10 ms", "50.1k/s", "0.1 %"; of this thread, good
+ * until the next call. */
+const char *http_threshold_text(const struct http_threshold *threshold, double figure);
 
 #endif

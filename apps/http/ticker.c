@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "ticker.h"
 
-#include <errno.h>
 #include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
@@ -77,7 +76,7 @@ on_readable(struct ev_loop *loop, ev_io *readable, int events)
         set(ticker);
 }
 
-int
+void
 http_ticker_open(struct http_ticker *ticker,
                  void (*on_tick)(struct http_ticker *, uint64_t asked_ns), void *user)
 {
@@ -86,12 +85,11 @@ http_ticker_open(struct http_ticker *ticker,
     sxe_timer_init(&ticker->timer, on_timer, 0, 0);
     ticker->fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
     if (ticker->fd < 0)
-        return -errno;
+        return;
     ev_io_init(&ticker->readable, on_readable, ticker->fd, EV_READ);
     ticker->readable.data = ticker;
     ev_io_start(sxe_loop(), &ticker->readable);
     ev_unref(sxe_loop());
-    return 0;
 }
 
 void

@@ -28,10 +28,9 @@ struct http_ticker {
     void *user;                                               /* rw */
 };
 
-/* On this thread's loop, after sxe_init and before sxe_fini. It does not keep the loop running. 0,
- * or -errno of timerfd_create(2). */
-int http_ticker_open(struct http_ticker *ticker,
-                     void (*on_tick)(struct http_ticker *, uint64_t asked_ns), void *user);
+/* On this thread's loop, after sxe_init and before sxe_fini. It does not keep the loop running. */
+void http_ticker_open(struct http_ticker *ticker,
+                      void (*on_tick)(struct http_ticker *, uint64_t asked_ns), void *user);
 void http_ticker_close(struct http_ticker *ticker);
 
 /* Tick at that time, or earlier if that was asked for; at once if it is over. */

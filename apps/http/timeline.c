@@ -3,7 +3,6 @@
  * The time line of result.h. Widths are HTTP_SLICE_NS times a power of two, so that finding a slice
  * is a multiplication and a shift, and any two time lines have slices that fit.
  */
-#include <math.h>
 #include <string.h>
 
 #include "result.h"
@@ -150,15 +149,12 @@ http_timeline_length(const struct http_timeline *timeline, uint64_t elapsed_ns)
 uint64_t
 http_slice_quantile_ns(const struct http_slice *slice, double fraction)
 {
-    uint64_t count = (uint64_t)slice->ok + slice->errors;
-    uint64_t rank = (uint64_t)ceil(fraction * (double)count * (1 - 1e-15));
+    uint64_t rank = http_rank((uint64_t)slice->ok + slice->errors, fraction);
     uint64_t seen = 0;
     unsigned bucket = 0;
 
-    if (count == 0)
-        return 0;
     if (rank == 0)
-        rank = 1;
+        return 0;
     while (bucket < HTTP_SLICE_BUCKETS - 1 && seen + slice->buckets[bucket] < rank)
         seen += slice->buckets[bucket++];
     return (last_us(bucket) < slice->max_us ? last_us(bucket) : slice->max_us) * 1000;

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "sxe-http-client.h"
@@ -187,34 +186,33 @@ http_url_parse(struct http_url *url, const char *text)
     return wrong != NULL ? wrong : set_target(url, rest + length);
 }
 
-/* Whether somebody listens there, as far as PROBE_MS tells. */
-static bool
-accepts(const struct addrinfo *address)
+bool
+http_url_accepts(const struct sockaddr *address, socklen_t length)
 {
-    int fd = socket(address->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    int fd = socket(address->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     struct pollfd writable = {.fd = fd, .events = POLLOUT};
-    socklen_t length = sizeof(int);
+    socklen_t error_length = sizeof(int);
     int error = 0;
 
     if (fd < 0)
         return false;
-    if (connect(fd, address->ai_addr, address->ai_addrlen) < 0)
+    if (connect(fd, address, length) < 0)
         error = errno;
     if (error == EINPROGRESS && (poll(&writable, 1, PROBE_MS) != 1 ||
-                                 getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &length) < 0))
+                                 getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &error_length) < 0))
         error = ETIMEDOUT;
     close(fd);
     return error == 0;
 }
 
-const struct addrinfo *
-http_url_choose(const struct addrinfo *found)
+static const struct addrinfo *
+choose(const struct addrinfo *found)
 {
     const struct addrinfo *address = found;
 
     if (found->ai_next == NULL)
         return found;
-    while (address != NULL && !accepts(address))
+    while (address != NULL && !http_url_accepts(address->ai_addr, address->ai_addrlen))
         address = address->ai_next;
     return address == NULL ? found : address;
 }
@@ -231,7 +229,7 @@ http_url_resolve(const char *host, uint16_t port, char *ip, size_t size)
     snprintf(service, sizeof(service), "%u", port);
     error = getaddrinfo(host, service, &hints, &found);
     if (error == 0) {
-        address = http_url_choose(found);
+        address = choose(found);
         error = getnameinfo(address->ai_addr, address->ai_addrlen, ip, (socklen_t)size, NULL, 0,
                             NI_NUMERICHOST);
         freeaddrinfo(found);

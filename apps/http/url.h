@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: a URL of the command line, taken apart. Place: command.c. Pure, but for http_url_resolve.
+ * What: a URL of the command line, taken apart. Place: command-plan.c; pure, but for what looks for
+ * the server.
  *
  * Shape: http://host:port/path?query     the port is 80 if there is none
  *        host:port/path                  the same
@@ -15,8 +16,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-struct addrinfo;
+#include <sys/socket.h>
 
 struct http_url {
     char host[256];      /* without brackets, perhaps with %zone; "" for a unix socket */
@@ -27,16 +27,15 @@ struct http_url {
     char target_text[4096];
 };
 
-/* NULL, or what is wrong and what to do, as a text of this thread ("https is not there yet: ...").
- */
+/* NULL, or what is wrong and what to do ("https is not there yet: ..."), a text of this thread. */
 const char *http_url_parse(struct http_url *url, const char *text);
 
-/* An address of host as text, with its zone if it has one, into ip; NULL, or getaddrinfo's reason. If
- * it has several it is the first that accepts a connection to port, or else the first. */
+/* An address of host as text, with its zone if it has one, into ip; NULL, or getaddrinfo's reason.
+ * Of several, such as ::1 and 127.0.0.1 of localhost, it is the first that accepts a connection to
+ * port, or else the first. */
 const char *http_url_resolve(const char *host, uint16_t port, char *ip, size_t size);
 
-/* Of several addresses, such as ::1 and 127.0.0.1 of localhost, the first that accepts a connection;
- * the first if none does. */
-const struct addrinfo *http_url_choose(const struct addrinfo *found);
+/* Whether somebody accepts a connection there, as far as a quarter of a second tells. */
+bool http_url_accepts(const struct sockaddr *address, socklen_t length);
 
 #endif

@@ -107,8 +107,8 @@ p99_of(const struct http_histogram *histogram)
                : 0;
 }
 
-/* A turn that took so long that much of the run is missing; 0 if it is no longer than what may happen
- * to any process. */
+/* A turn that took so long that much of the run is missing; 0 if it is no longer than what may
+ * happen to any process. */
 static double
 standstill(const struct http_result *worker)
 {

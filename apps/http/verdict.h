@@ -5,8 +5,8 @@
  *
  * Shape: each limit that was passed is a reason, with the figure, the limit, and what to do:
  *
- *     client cpu 99 % of a core (limit 97 %): this may be the client's rate; use a larger -t
- *     waited 12 % of the time for a CPU (limit 5 %) ...
+ *     client cpu 99.0 % of a core (limit 97 %): this may be the client's rate; use a larger -t
+ *     waited 12.0 % of the time for a CPU (limit 5 %) ...
  *     loop lag p99, timer error p99, schedule lag p99, what it did not send, sockets that did not
  *     open, ports, descriptors, the share of a script
  *

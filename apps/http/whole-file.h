@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: all bytes of a file. Place: bodies, request files and what a body is compared with.
+ * What: all bytes of a file. Place: bodies, request files, scripts, and what a body is
+ * compared with.
  */
 #ifndef HTTP_WHOLE_FILE_H
 #define HTTP_WHOLE_FILE_H
@@ -9,8 +10,8 @@
 
 #define HTTP_WHOLE_FILE_MAX (64 << 20)
 
-/* Its bytes, and a NUL behind them that is not counted; the caller frees them. NULL with errno; EFBIG:
- * there are more than HTTP_WHOLE_FILE_MAX. */
+/* Its bytes, and a NUL behind them that is not counted; the caller frees them. NULL with errno;
+ * EFBIG: there are more than HTTP_WHOLE_FILE_MAX. */
 char *http_whole_file(const char *path, size_t *length);
 
 #endif

@@ -88,62 +88,72 @@ take_arrival(struct http__worker *worker)
     pass(worker, &worker->arrivals);
 }
 
+/* NULL: none is free. */
 static struct http__socket *
-free_socket(const struct http__worker *worker)
+find_free(struct http__worker *worker, uint64_t now_ns)
 {
     unsigned id = sxe_pool_get_oldest_element_index(worker->sockets, HTTP_SOCKET_IDLE);
 
     if (id == SXE_POOL_NO_INDEX)
         id = sxe_pool_get_oldest_element_index(worker->sockets, HTTP_SOCKET_PARTLY);
-    return id == SXE_POOL_NO_INDEX ? NULL : &worker->sockets[id];
+    if (id == SXE_POOL_NO_INDEX) {
+        worker->free_ns = HTTP_NEVER;
+        return NULL;
+    }
+    if (worker->free_ns == HTTP_NEVER)
+        worker->free_ns = now_ns;
+    return &worker->sockets[id];
 }
 
-/* False: the next one has to wait for a socket. */
-static bool
-serve_arrival(struct http__worker *worker, uint64_t now_ns)
+static void
+skip_arrival(struct http__worker *worker, enum http_skip why)
+{
+    take_arrival(worker);
+    worker->result->skipped[why]++;
+}
+
+static void
+send_arrival(struct http__worker *worker, struct http__socket *socket, uint64_t now_ns)
+{
+    uint64_t due_ns = worker->arrivals.next_ns;
+    uint64_t entry = worker->arrivals.number;
+
+    if (now_ns - due_ns <= HTTP__LATE_NS)
+        worker->progress_ns = now_ns;
+    take_arrival(worker);
+    http__offer(socket, worker->plan->stop == HTTP_STOP_REPLAY ? entry : worker->given, due_ns,
+                now_ns);
+    http__settle(socket);
+}
+
+static void
+serve_arrivals(struct http__worker *worker, uint64_t now_ns)
 {
     const struct http_plan *plan = worker->plan;
-    struct http__socket *socket = free_socket(worker);
-    uint64_t due_ns = worker->arrivals.next_ns;
-    uint64_t number = worker->arrivals.number;
+    struct http__socket *socket = find_free(worker, now_ns);
 
-    if (plan->deadline_ns > 0 && now_ns - due_ns > plan->deadline_ns) {
-        take_arrival(worker);
-        worker->result->skipped[HTTP_SKIP_SHED]++;
-    } else if (socket != NULL) {
-        if (now_ns - due_ns <= HTTP__LATE_NS)
-            worker->progress_ns = now_ns;
-        take_arrival(worker);
-        http__offer(socket, plan->stop == HTTP_STOP_REPLAY ? number : worker->given, due_ns,
-                    now_ns);
-        http__settle(socket);
-    } else if (plan->model == HTTP_OPEN) {
-        take_arrival(worker);
-        worker->result->skipped[HTTP_SKIP_NO_SOCKET]++;
-    } else {
-        return false;
+    /* Replies must be read too, however many arrive. */
+    for (unsigned i = 0; i < ARRIVE_MAX && may_arrive(worker) && worker->arrivals.next_ns <= now_ns;
+         i++) {
+        if (plan->deadline_ns > 0 && now_ns - worker->arrivals.next_ns > plan->deadline_ns) {
+            skip_arrival(worker, HTTP_SKIP_SHED);
+        } else if (socket != NULL) {
+            send_arrival(worker, socket, now_ns);
+            now_ns = sxe_time_ns();
+            socket = find_free(worker, now_ns);
+        } else if (plan->model == HTTP_OPEN) {
+            skip_arrival(worker, HTTP_SKIP_NO_SOCKET);
+        } else {
+            break;
+        }
     }
-    return true;
 }
 
 void
 http__arrive(struct http__worker *worker, uint64_t now_ns)
 {
-    if (!worker->is_paced)
-        return;
-    if (worker->free_ns == HTTP_NEVER && free_socket(worker) != NULL)
-        worker->free_ns = now_ns;
-    /* Replies must be read too, however many arrive. */
-    for (unsigned i = 0; i < ARRIVE_MAX && may_arrive(worker) && worker->arrivals.next_ns <= now_ns;
-         i++) {
-        bool is_served = serve_arrival(worker, now_ns);
-
-        if (free_socket(worker) == NULL)
-            worker->free_ns = HTTP_NEVER;
-        if (!is_served)
-            break;
-        now_ns = sxe_time_ns();
-    }
+    if (worker->is_paced)
+        serve_arrivals(worker, now_ns);
     ask_for_tick(worker);
 }
 
@@ -475,11 +485,9 @@ http__on_tick(struct http_ticker *ticker, uint64_t asked_ns)
     const struct http_due *top;
 
     if (worker->is_running)
-        http_histogram_record(&worker->result->timer_error,
-                              now_ns > asked_ns ? now_ns - asked_ns : 0);
+        http_histogram_record(&worker->result->timer_error, http_later_part(now_ns, asked_ns));
     while ((top = http_heap_top(&worker->heap)) != NULL && top->ns <= now_ns)
         handle(worker, http_heap_pop(&worker->heap), now_ns);
     http__arrive(worker, now_ns);
-    ask_for_tick(worker);
     http__end_when_done(worker);
 }

@@ -104,7 +104,7 @@ struct http__socket {
     struct http_expect_body body;
     uint16_t in_flight;
     uint16_t oldest;      /* in its ring */
-    uint16_t again;       /* in its ring behind those: to be sent once more */
+    uint16_t again;       /* in its ring behind those: not seen by the server, still to be asked */
     uint16_t ready;       /* closed loop: queries that are due when it is open */
     uint16_t thinking;    /* entries QUERY in the heap */
     uint8_t state;        /* ro: enum http_socket_state, as the pool has it */
@@ -147,7 +147,6 @@ struct http__worker {
     struct http_heap heap;
     struct http_ticker ticker;
     struct sxe_timer go_on; /* with the first queries */
-    bool can_tick;
 
     /* The ramp */
     bool is_ramping;
@@ -222,7 +221,7 @@ struct http_slice *http__find_slice(struct http__worker *worker, uint64_t ns);
 static inline uint64_t
 http__since_start(const struct http__worker *worker, uint64_t ns)
 {
-    return ns > worker->start_ns ? ns - worker->start_ns : 0;
+    return http_later_part(ns, worker->start_ns);
 }
 
 /* To count in. */
@@ -271,8 +270,8 @@ void http__send_again(struct http__socket *socket, uint64_t now_ns);
 /* The oldest in flight has no whole reply. */
 void http__end_without_reply(struct http__socket *socket, enum http_end end, uint64_t now_ns);
 
-/* The close of the connection was the end of its body. */
-void http__end_with_close(struct http__socket *socket, uint64_t now_ns);
+/* It has one, or the close of the connection was the end of its body. */
+void http__end_with_reply(struct http__socket *socket, uint64_t now_ns);
 
 /* ---- worker-pace.c ---- */
 
@@ -282,7 +281,7 @@ void http__on_tick(struct http_ticker *ticker, uint64_t asked_ns);
 /* GO: begin at start_ns. */
 void http__go(struct http__worker *worker, uint64_t start_ns);
 
-/* A socket is free, or an arrival is due: send those that can be. */
+/* A socket is free, or an arrival is due: send those that can be, and ask for the next tick. */
 void http__arrive(struct http__worker *worker, uint64_t now_ns);
 
 /* Those that came by then, and wait, are offered. */

@@ -173,7 +173,8 @@ http__offer(struct http__socket *socket, uint64_t number, uint64_t intended_ns, 
     write_query(socket, &query, number, intended_ns, now_ns);
 }
 
-/* It has waited for its delay already. */
+/* In its place: the same entry of a log, otherwise what the source has next. It has waited for its
+ * delay already. */
 static bool
 send_one_again(struct http__socket *socket, uint64_t now_ns)
 {
@@ -350,13 +351,13 @@ judge(struct http__socket *socket, const struct http__flight *flight, uint64_t n
     }
     if (socket->end != HTTP_END_OK)
         return (enum http_end)socket->end;
-    if (expect->body != NULL && !http_expect_body_end(expect, &socket->body))
+    if (!http_expect_body_end(expect, &socket->body))
         return HTTP_END_BAD_BODY;
     return is_ok ? HTTP_END_OK : HTTP_END_FAILED_CHECK;
 }
 
-static void
-end_with_reply(struct http__socket *socket, uint64_t now_ns)
+void
+http__end_with_reply(struct http__socket *socket, uint64_t now_ns)
 {
     struct http__worker *worker = socket->worker;
     enum http_end end = judge(socket, http__flight(socket, 0), now_ns);
@@ -366,12 +367,6 @@ end_with_reply(struct http__socket *socket, uint64_t now_ns)
     worker->reply_ns = now_ns;
     record_times(socket, flight, end == HTTP_END_OK, now_ns);
     go_on_with(socket, true);
-}
-
-void
-http__end_with_close(struct http__socket *socket, uint64_t now_ns)
-{
-    end_with_reply(socket, now_ns);
 }
 
 /* ---- Replies ---- */
@@ -426,8 +421,7 @@ on_body(struct http_reply_viewer *base, const char *data, size_t length)
     struct viewer *viewer = (struct viewer *)base;
     struct http__socket *socket = viewer->socket;
 
-    if (viewer->expect->body != NULL &&
-        !http_expect_body_piece(viewer->expect, &socket->body, data, length))
+    if (!http_expect_body_piece(viewer->expect, &socket->body, data, length))
         note(socket, HTTP_END_BAD_BODY);
     keep_reply(socket, data, length);
 }
@@ -448,7 +442,7 @@ scan(struct http__socket *socket, const struct http__flight *flight)
 }
 
 /* The server said that it answers no more on this connection (RFC 9112, 9.6): what is in flight
- * behind that was not seen by it, and is sent once more on the next. */
+ * behind that was not seen by it, and on the next connection another is sent in its place. */
 static void
 put_back(struct http__socket *socket)
 {
@@ -488,7 +482,7 @@ take_reply(struct http__socket *socket, uint64_t now_ns)
     if (socket->reply.part != HTTP_REPLY_WHOLE)
         return false;
     keep_alive = socket->reply.keep_alive;
-    end_with_reply(socket, now_ns);
+    http__end_with_reply(socket, now_ns);
     if (!keep_alive) {
         put_back(socket);
         http__fail(socket, HTTP_END_CLOSED_EARLY, 0);

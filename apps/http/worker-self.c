@@ -10,7 +10,7 @@
 
 #include "worker-private.h"
 
-#define LOOK_NS (50 * SXE_NS_PER_MS)
+#define STATES_NS (50 * SXE_NS_PER_MS)
 
 /* ---- CPU ---- */
 
@@ -36,12 +36,6 @@ read_run_queue_ns(void)
     return second == NULL ? 0 : strtoull(second, NULL, 10);
 }
 
-static uint64_t
-later_part(uint64_t ns, uint64_t before_ns)
-{
-    return ns > before_ns ? ns - before_ns : 0;
-}
-
 void
 http__start_accounts(struct http__worker *worker)
 {
@@ -59,9 +53,9 @@ look_at_cpu(struct http__worker *worker)
     struct rusage usage = {0};
 
     getrusage(RUSAGE_THREAD, &usage);
-    worker->result->cpu_user_ns = later_part(ns_of(usage.ru_utime), worker->cpu_user_ns);
-    worker->result->cpu_system_ns = later_part(ns_of(usage.ru_stime), worker->cpu_system_ns);
-    worker->result->run_queue_ns = later_part(read_run_queue_ns(), worker->run_queue_ns);
+    worker->result->cpu_user_ns = http_later_part(ns_of(usage.ru_utime), worker->cpu_user_ns);
+    worker->result->cpu_system_ns = http_later_part(ns_of(usage.ru_stime), worker->cpu_system_ns);
+    worker->result->run_queue_ns = http_later_part(read_run_queue_ns(), worker->run_queue_ns);
 }
 
 /* ---- Now ---- */
@@ -83,16 +77,23 @@ look_at_times(struct http_result *result, bool is_paced)
         http_histogram_update(&result->by_kind[0].response, &result->response);
 }
 
-void
-http__bring_up_to_date(struct http__worker *worker, uint64_t now_ns)
+static void
+look(struct http__worker *worker, uint64_t now_ns)
 {
     look_at_states(worker);
     if (!worker->is_running)
         return;
-    http__count_waiting(worker, now_ns);
-    look_at_cpu(worker);
     look_at_times(worker->result, worker->is_paced);
+    http__count_waiting(worker, now_ns);
     worker->result->elapsed_ns = http__since_start(worker, now_ns);
+}
+
+void
+http__bring_up_to_date(struct http__worker *worker, uint64_t now_ns)
+{
+    look(worker, now_ns);
+    if (worker->is_running)
+        look_at_cpu(worker);
 }
 
 struct http_slice *
@@ -130,14 +131,11 @@ on_turn_ends(struct ev_loop *loop, ev_prepare *watcher, int events)
     if (!worker->is_running)
         return;
     now_ns = sxe_time_ns();
-    http_histogram_record(&worker->result->loop_lag, later_part(now_ns, worker->turn_ns));
-    if (now_ns - worker->states_ns < LOOK_NS)
+    http_histogram_record(&worker->result->loop_lag, http_later_part(now_ns, worker->turn_ns));
+    if (now_ns - worker->states_ns < STATES_NS)
         return;
     worker->states_ns = now_ns;
-    look_at_states(worker);
-    look_at_times(worker->result, worker->is_paced);
-    http__count_waiting(worker, now_ns);
-    worker->result->elapsed_ns = http__since_start(worker, now_ns);
+    look(worker, now_ns);
 }
 
 /* Before lib-sxe's own, so that of the same priority ours is called behind it; and of the

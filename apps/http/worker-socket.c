@@ -51,7 +51,7 @@ http__settle(struct http__socket *socket)
 /* ---- What the system says ---- */
 
 static enum http_unopened
-unopened_of(struct http__worker *worker, int error)
+unopened_of(int error)
 {
     switch (error) {
     case ECONNREFUSED:
@@ -68,7 +68,6 @@ unopened_of(struct http__worker *worker, int error)
     case EADDRNOTAVAIL:
         return HTTP_UNOPENED_NO_PORT;
     default:
-        http__note_error(worker, error);
         return HTTP_UNOPENED_OTHER;
     }
 }
@@ -224,11 +223,14 @@ cut_ramp(struct http__worker *worker)
 }
 
 static void
-count_unopened(struct http__worker *worker, enum http_unopened kind)
+count_unopened(struct http__worker *worker, int error)
 {
     const struct http_sources *sources = worker->plan->sources;
+    enum http_unopened kind = unopened_of(error);
 
     worker->result->unopened[kind]++;
+    if (kind == HTTP_UNOPENED_OTHER)
+        http__note_error(worker, error);
     /* The next one would not get a descriptor, or a port of the same address, either. */
     if (kind == HTTP_UNOPENED_NO_DESCRIPTOR ||
         (kind == HTTP_UNOPENED_NO_PORT && (sources == NULL || sources->number == 1)))
@@ -256,7 +258,7 @@ open_next(struct http__worker *worker, uint64_t now_ns)
         http__settle(socket);
         return true;
     }
-    count_unopened(worker, unopened_of(worker, error));
+    count_unopened(worker, error);
     return true;
 }
 
@@ -334,7 +336,7 @@ ramp_failed(struct http__socket *socket, int error)
 
     worker->connecting--;
     http__settle(socket);
-    count_unopened(worker, unopened_of(worker, error));
+    count_unopened(worker, error);
     if (error != ETIMEDOUT)
         worker->progress_ns = now_ns;
     else if (now_ns - worker->progress_ns >= worker->plan->timeout_ns)
@@ -382,7 +384,8 @@ reopen_failed(struct http__socket *socket, int error)
 {
     struct http__worker *worker = socket->worker;
 
-    (void)unopened_of(worker, error);
+    if (unopened_of(error) == HTTP_UNOPENED_OTHER)
+        http__note_error(worker, error);
     worker->result->not_reopened++;
     if (worker->is_running && worker->is_offering && worker->plan->stop == HTTP_STOP_PER_SOCKET &&
         socket->left + socket->again > 0 && !socket->is_held)
@@ -426,7 +429,7 @@ end_all_in_flight(struct http__socket *socket, int error)
     if (end == HTTP_ENDS)
         end = end_of(worker, error);
     if (end == HTTP_END_CLOSED_EARLY && socket->reply.part == HTTP_REPLY_UNTIL_CLOSE) {
-        http__end_with_close(socket, now_ns);
+        http__end_with_reply(socket, now_ns);
     } else {
         if (end == HTTP_END_CLOSED_EARLY && socket->reply.part != HTTP_REPLY_HEAD)
             end = HTTP_END_SHORT_BODY;

@@ -234,7 +234,7 @@ prepare(struct http__worker *worker)
     if (error == 0)
         error = init_sxe(worker);
     if (error == 0)
-        error = http_ticker_open(&worker->ticker, http__on_tick, worker);
+        http_ticker_open(&worker->ticker, http__on_tick, worker);
     return error;
 }
 
@@ -325,7 +325,7 @@ http_worker_run(const struct http_worker *given)
         worker.result->unopened[HTTP_UNOPENED_UNTRIED] = worker.result->sockets_wanted;
         tell(&worker, HTTP_MESSAGE_READY, -error);
     }
-    if (worker.has_begun)
+    if (worker.has_begun && worker.requests->end != NULL)
         worker.requests->end(worker.requests, &worker.result->script_calls,
                              &worker.result->script_ns);
     if (error == 0 && !worker.is_orphan)

@@ -18,9 +18,9 @@
  * If the parent goes away (end of file), the worker ends. A STOP may come at any time, also in the
  * ramp; DONE follows. READY with an error is the last word.
  *
- *     UNOPENED -> CONNECTING -> IDLE <-> PARTLY <-> BUSY        a socket is a pool element, in the
- *         ^           |           \______ THINKING ___/         state that it is in; the oldest IDLE
- *         '--- LOST <-'----------------------'                  one has the next query
+ *     UNOPENED -> CONNECTING -> IDLE <-> PARTLY <-> BUSY     a socket is a pool element, in the
+ *         ^           |           \______ THINKING ___/      state that it is in; the oldest IDLE
+ *         '--- LOST <-'----------------------'               one has the next query
  *
  * When it ends by itself: all was offered and answered; or the time is over (the warm-up and then
  * the duration), and what is in flight was answered or drain_ns passed; or nothing at all came for
@@ -28,7 +28,7 @@
  * a reset, so that no port rests in TIME_WAIT when the next trial needs it.
  *
  * Limits: HTTP/1.1; a reply's head of SXE_HTTP_LIMITS; 16 MiB of a reply that the source wants to
- * see; under 1 KB a socket, kernel aside.
+ * see; under 1 KB a socket, and 32 bytes for each query that it may have in flight, kernel aside.
  */
 #ifndef HTTP_WORKER_H
 #define HTTP_WORKER_H

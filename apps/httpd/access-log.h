@@ -3,8 +3,8 @@
  * What: a line for each request that was answered or refused, in the forms that other programs
  * read: common, combined (those of Apache and nginx), JSON.
  *
- * Place: httpd hands it to the server as on_reply. Lines gather in a buffer, which is written when it
- * is full and once a second, so that a request costs no system call.
+ * Place: httpd hands it to the server as on_reply. Lines gather in a buffer, which is written when
+ * it is full and once a second, so that a request costs no system call.
  *
  * What a client sent is escaped: bytes below 0x20, from 0x7f on, " and \ stand as \xHH (in JSON as
  * \u00HH), so a line is a line. A disk that is full, or a pipe that nobody reads, never holds up

@@ -135,7 +135,7 @@ static const struct command_option table[] = {
      "for what is under way when it is told to end (5)"},
     COMMAND_LINE_GROUP("About"),
     {{"plan", no_argument, NULL, PLAN}, "", "print the memory that would be reserved, and exit"},
-    COMMAND_LINE_ABOUT,
+    COMMAND_LINE_ABOUT("print all options, and exit"),
 };
 
 static const struct command_line line = {

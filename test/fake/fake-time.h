@@ -33,8 +33,8 @@ void fake_time_stop(void);            /* back to the real clocks */
 
 extern int fake_time_patience_ms;
 
-/* Called when nothing is ready, before time jumps; NULL: nobody. FAKE_TIME_LOOK_AGAIN: something may
- * be ready now; otherwise when, at the latest, to ask again, in ns of the monotonic clock. */
+/* Called when nothing is ready, before time jumps; NULL: nobody. FAKE_TIME_LOOK_AGAIN: something
+ * may be ready now; otherwise when, at the latest, to ask again, in ns of the monotonic clock. */
 #define FAKE_TIME_LOOK_AGAIN UINT64_C(0)
 #define FAKE_TIME_NEVER      UINT64_MAX
 extern uint64_t (*fake_time_idle)(void);

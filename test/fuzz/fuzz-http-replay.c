@@ -40,7 +40,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     fd = open_bytes(data, size, path, sizeof(path));
     err = fmemopen(said, sizeof(said), "w");
-    requests = http_replay_new(path, size % 3, "h:1", &options, err);
+    requests = http_replay_new(path, 0.5 + (double)(size % 3), "h:1", &options, err);
     fclose(err);
     expect(requests != NULL || said[0] != '\0', "refused without a reason");
     if (requests != NULL)

@@ -43,6 +43,7 @@ check_parts(char *text, size_t size, bool is_http_1_0)
     char *body = field == NULL ? NULL : memchr(field + 1, '\n', size - (size_t)(field + 1 - text));
     const char *const fields[] = {field == NULL ? "X: y" : field + 1};
     const struct http_template_options options = {
+        .method = body == NULL ? "GET" : "POST",
         .fields = fields,
         .fields_number = 1,
         .body = body == NULL ? NULL : body + 1,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: what is written to a descriptor, standard output or error, goes into a file for a while, and
- * is a text afterwards.
+ * What: what is written to a descriptor, standard output or error, goes into a file for a while,
+ * and is a text afterwards.
  * Example:
  *     struct captured errors = capture(STDERR_FILENO, tmpfile());
  *     fprintf(stderr, "oops");

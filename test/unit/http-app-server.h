@@ -18,6 +18,7 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 
+#include "leaks.h"
 #include "run-http.h"
 #include "run.h"
 
@@ -193,20 +194,5 @@ check_report(int status, const char *const *parts)
     stop_server();
 }
 #define CHECK(status, ...) check_report(status, (const char *const[]){__VA_ARGS__, NULL})
-
-/* Descriptors are given back too. */
-static unsigned open_before;
-
-static inline void
-set_up(void)
-{
-    open_before = fake_os_open_fds();
-}
-
-static inline void
-tear_down(void)
-{
-    ck_assert_uint_eq(fake_os_open_fds(), open_before);
-}
 
 #endif

@@ -27,9 +27,9 @@
         "CONNECT authority " target " 1.1 [Host: a] none keep")
 #define BAD_CONNECT(title, target) \
     OK_(title, "CONNECT " target " HTTP/1.1\r\nHost: a\r\n\r\n", "BAD_TARGET@8")
+#define FIELD(title, line, field) OK_(title, HEAD line "\r\n\r\n", GOT " [" field "] none keep")
 #define VERSION(title, version, expected) \
     OK_(title, "GET / " version "\r\nHost: a\r\n\r\n", expected)
-#define FIELD(title, line, field)           OK_(title, HEAD line "\r\n\r\n", GOT " [" field "] none keep")
 #define MORE_FIELDS(title, lines, expected) OK_(title, HEAD lines "\r\n\r\n", GOT " " expected)
 #define REFUSED(title, lines, why)          OK_(title, HEAD lines "\r\n\r\n", why)
 #define HOST(title, host) \

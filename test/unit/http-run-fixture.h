@@ -71,9 +71,9 @@ made_query(struct http_result *result, uint64_t *state, unsigned i)
         result->by_client[client].min_ns = response_ns;
     if (response_ns > result->by_client[client].max_ns)
         result->by_client[client].max_ns = response_ns;
-    http_timeline_offered(&result->timeline, at_ns);
-    http_timeline_sent(&result->timeline, at_ns);
-    http_timeline_ended(&result->timeline, at_ns, true, response_ns);
+    http_timeline_slice(&result->timeline, at_ns)->offered++;
+    http_timeline_slice(&result->timeline, at_ns)->sent++;
+    http_slice_ended(http_timeline_slice(&result->timeline, at_ns), true, response_ns);
 }
 
 static inline void

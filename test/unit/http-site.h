@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: a server of lib-sxe-http on the virtual clock, whose clients are the test: raw peers send by
- * script and compare what they get, byte by byte but for the Date; what the server calls back is
+ * What: a server of lib-sxe-http on the virtual clock, whose clients are the test: raw peers send
+ * by script and compare what they get, byte by byte but for the Date; what the server calls back is
  * pushed into the event queue.
  *
  * Shape: events are "done" (the result) and "reply" (the status), their data the request's target,
@@ -121,6 +121,45 @@ push_body(struct sxe_http_request *request, struct sxe_http_response *response,
     ck_assert_ptr_eq(sxe_http_response_of(request), response);
     event_push_data("body", NULL, last, part.base, part.length);
 }
+
+/* A handler: the body is pushed, and the test answers. */
+static inline enum sxe_http_verdict
+read_later(struct sxe_http_request *request, struct sxe_http_response *response)
+{
+    sxe_http_read(request, push_body);
+    return push_later(request, response);
+}
+
+/* ---- Calls that tables name ---- */
+
+static inline int
+end_empty(struct sxe_http_response *response)
+{
+    return sxe_http_end(response, NULL, 0);
+}
+
+static inline int
+end_borrowed(struct sxe_http_response *response)
+{
+    static const char zeros[100000];
+
+    return sxe_http_end_borrowed(response, zeros, sizeof(zeros));
+}
+
+static inline void
+never(struct sxe_http_response *response)
+{
+    (void)response;
+    ck_abort_msg("on_room is called");
+}
+
+static inline int
+wait_for_room(struct sxe_http_response *response)
+{
+    return sxe_http_on_room(response, never);
+}
+
+/* ---- Beginning and ending ---- */
 
 /* Begin: the loop's configuration may be NULL. */
 static inline void

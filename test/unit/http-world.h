@@ -2,8 +2,8 @@
  *
  * A worker of the load generator, its parent and its server, in one thread and in virtual time: the
  * worker runs its loop, and whenever that has nothing to do, the other two do their part; only when
- * they have nothing to do either, time jumps to what is due next. So a run of an hour takes no time,
- * and every figure in its result is exact.
+ * they have nothing to do either, time jumps to what is due next. So a run of an hour takes no
+ * time, and every figure in its result is exact.
  *
  *     static void slow(unsigned client, unsigned query) { answer_in(client, MS(20 * query), OK); }
  *
@@ -396,6 +396,20 @@ be_server(void)
     return did;
 }
 
+static inline void
+in_20_ms(unsigned client, unsigned query)
+{
+    (void)query;
+    answer_in(client, MS(20), OK);
+}
+
+static inline void
+never(unsigned client, unsigned query)
+{
+    (void)client;
+    (void)query;
+}
+
 /* ---- The world ---- */
 
 /* Packets between two TCP sockets of this machine may need a moment. */
@@ -492,6 +506,23 @@ give_request(struct http_requests *requests, uint64_t sequence, struct http_quer
     query->bytes = world.request;
     query->length = (unsigned)strlen(world.request);
     return world.next == NULL ? 0 : world.next(requests, sequence, query);
+}
+
+/* For world.next. */
+static inline int
+three_only(struct http_requests *requests, uint64_t sequence, struct http_query *query)
+{
+    (void)requests;
+    (void)query;
+    return sequence < 3 ? 0 : -1;
+}
+
+static inline int
+second_in_100_ms(struct http_requests *requests, uint64_t sequence, struct http_query *query)
+{
+    (void)requests;
+    query->delay_ns = sequence == 1 ? MS(100) : 0;
+    return 0;
 }
 
 static void

@@ -35,6 +35,7 @@ struct job {
 static struct job jobs[JOBS];
 static sem_t gate;    /* a post lets one through */
 static sem_t arrived; /* one post for each at the gate */
+static pthread_barrier_t meeting;
 
 /* ---- What jobs do ---- */
 
@@ -55,6 +56,13 @@ wait_at_gate(struct sxe_work *work)
     ((struct job *)work)->ran++;
     sem_post(&arrived);
     sem_wait(&gate);
+}
+
+static inline void
+meet(struct sxe_work *work)
+{
+    ((struct job *)work)->ran++;
+    pthread_barrier_wait(&meeting);
 }
 
 static inline void

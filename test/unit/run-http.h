@@ -14,6 +14,7 @@
 
 #include "captured.h"
 #include "fake-os.h"
+#include "has.h"
 
 int sxe_http_main(int argc, char **argv);
 
@@ -55,11 +56,5 @@ run_http(const char **argv)
     read_back(output, ran.output, sizeof(ran.output));
 }
 #define RUN_HTTP(...) run_http((const char *[]){"sxe-http", __VA_ARGS__, NULL})
-
-static inline void
-check_has(const char *text, const char *part)
-{
-    ck_assert_msg(strstr(text, part) != NULL, "no \"%s\" in \"%s\"", part, text);
-}
 
 #endif

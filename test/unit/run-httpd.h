@@ -30,6 +30,7 @@
 
 #include "captured.h"
 #include "fake-os.h"
+#include "has.h"
 #include "test-main.h"
 
 int sxe_httpd_main(int argc, char **argv);
@@ -73,12 +74,6 @@ run_httpd(const char **argv)
     captured_text(&errors, ran.errors, sizeof(ran.errors));
 }
 #define RUN_HTTPD(...) run_httpd((const char *[]){"sxe-httpd", __VA_ARGS__, NULL})
-
-static inline void
-check_has(const char *text, const char *part)
-{
-    ck_assert_msg(strstr(text, part) != NULL, "no \"%s\" in \"%s\"", part, text);
-}
 
 /* ---- In a child ---- */
 

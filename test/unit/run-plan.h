@@ -7,24 +7,16 @@
 #define RUN_PLAN_H
 
 #include <stdio.h>
-#include <sys/wait.h>
 
-#include "fake-os.h"
+#include "captured.h"
 #include "fake-worker.h"
+#include "has.h"
+#include "leaks.h"
 
 static struct http_plan plan;
 static struct http_run run;
 static char output[16384];
 static char errors[16384];
-static unsigned open_before;
-
-static inline void
-read_back(FILE *file, char *text, size_t size)
-{
-    rewind(file);
-    text[fread(text, 1, size - 1, file)] = '\0';
-    fclose(file);
-}
 
 static inline int
 run_plan(void)
@@ -43,7 +35,7 @@ run_plan(void)
 static inline void
 set_up_run(void)
 {
-    open_before = fake_os_open_fds();
+    note_what_is_open();
     plan = (struct http_plan){.ip = "127.0.0.1",
                               .port = 8000,
                               .what = "GET http://127.0.0.1:8000/",
@@ -62,20 +54,11 @@ set_up_run(void)
     http_workers_work = fake_worker_run;
 }
 
-/* No descriptor is left, and no process. */
 static inline void
 tear_down_run(void)
 {
     http_run_free(&run);
-    ck_assert_uint_eq(fake_os_open_fds(), open_before);
-    ck_assert_int_eq(waitpid(-1, NULL, WNOHANG), -1);
-    ck_assert_int_eq(errno, ECHILD);
-}
-
-static inline void
-check_has(const char *text, const char *part)
-{
-    ck_assert_msg(strstr(text, part) != NULL, "no \"%s\" in \"%s\"", part, text);
+    check_that_nothing_is_left();
 }
 
 #endif

@@ -13,10 +13,12 @@
 #include <unistd.h>
 
 #include "../../apps/http/script-private.h"
+#include "captured.h"
 #include "fake-os.h"
+#include "has.h"
 #include "test-main.h"
 
-static struct http_template_options request_options;
+static struct http_template_options request_options = {.method = "GET"};
 static struct http_script_options options = {
     .host = "127.0.0.1",
     .port = 8000,
@@ -64,12 +66,6 @@ load(const char *text)
     requests = http_script_new(&options, err);
     unlink(path);
     return requests;
-}
-
-static inline void
-check_has(const char *text, const char *part)
-{
-    ck_assert_msg(strstr(text, part) != NULL, "no \"%s\" in \"%s\"", part, text);
 }
 
 static inline void
@@ -149,16 +145,12 @@ done(void)
 }
 
 /* stdout goes to a file from here to printed(). */
-static FILE *printed_file;
-static int printed_to;
+static struct captured printing;
 
 static inline void
 catch_print(void)
 {
-    fflush(stdout);
-    printed_file = tmpfile();
-    printed_to = dup(1);
-    dup2(fileno(printed_file), 1);
+    printing = capture(STDOUT_FILENO, tmpfile());
 }
 
 static inline const char *
@@ -166,12 +158,7 @@ printed(void)
 {
     static char text[20000];
 
-    fflush(stdout);
-    dup2(printed_to, 1);
-    close(printed_to);
-    rewind(printed_file);
-    text[fread(text, 1, sizeof(text) - 1, printed_file)] = '\0';
-    fclose(printed_file);
+    captured_text(&printing, text, sizeof(text));
     return text;
 }
 

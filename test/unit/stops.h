@@ -9,6 +9,7 @@
 #include <setjmp.h>
 
 #include "capture-log.h"
+#include "has.h"
 
 static jmp_buf before_stop;
 
@@ -28,8 +29,5 @@ message_of(void (*call)(void *), void *argument)
     sxe_log_set_fatal_hook(NULL);
     return log_line(0);
 }
-
-#define ck_assert_contains(text, part) \
-    ck_assert_msg(strstr(text, part) != NULL, "\"%s\" is not in \"%s\"", part, text)
 
 #endif

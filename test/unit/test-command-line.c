@@ -49,7 +49,7 @@ static const struct command_option table[] = {
     {{"exit", required_argument, NULL, 'x'}, "S", "exit with a status"},
     {{"a-name-that-is-longer-than-others", required_argument, NULL, LONGEST}, "X", "the longest"},
     COMMAND_LINE_GROUP("About"),
-    COMMAND_LINE_ABOUT,
+    COMMAND_LINE_ABOUT("print all options, and exit"),
 };
 
 static struct command_line line = {

@@ -500,7 +500,7 @@ main(void)
     tcase_add_test(calls, without_a_loop_there_is_no_run);
     tcase_add_test(calls, a_report_that_cannot_be_written_is_an_error);
     for (unsigned i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
-        tcase_add_checked_fixture(all[i], set_up, tear_down);
+        tcase_add_checked_fixture(all[i], note_what_is_open, check_that_nothing_is_open);
         suite_add_tcase(suite, all[i]);
     }
     return sxe_test_main(suite);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Bodies of requests that are kept until they are whole: their limits, their memory, and who is asked
- * to send one.
+ * Bodies of requests that are kept until they are whole: their limits, their memory, and who is
+ * asked to send one.
  */
 #include "http-site.h"
 

@@ -15,9 +15,12 @@
 #include "fake-os.h"
 #include "requests.h"
 #include "stats.h"
+#include "sxe-time.h"
 #include "test-main.h"
 
-#define NS UINT64_C(1000000000)
+/* One byte more than the path of a socket may have. */
+#define PATH_36   "/2345678/2345678/2345678/2345678/234"
+#define LONG_PATH PATH_36 PATH_36 PATH_36
 
 /* ---- Running it ---- */
 
@@ -100,8 +103,8 @@ START_TEST(without_arguments_it_is_what_it_was_in_2010)
     ck_assert_uint_eq(plan->workers, 1);
     ck_assert_uint_eq(plan->depth, 1);
     ck_assert_uint_eq(plan->ramp, 16);
-    ck_assert_uint_eq(plan->timeout_ns, 10 * NS);
-    ck_assert_uint_eq(plan->drain_ns, NS);
+    ck_assert_uint_eq(plan->timeout_ns, 10 * SXE_NS_PER_SECOND);
+    ck_assert_uint_eq(plan->drain_ns, SXE_NS_PER_SECOND);
     ck_assert_uint_eq(plan->trials, 1);
     ck_assert_str_eq(plan->what, "GET http://127.0.0.1:8000/");
     ck_assert(http_expect_status(plan->expect, 204));
@@ -130,7 +133,7 @@ START_TEST(a_url_alone_gives_a_result_in_five_seconds)
     ck_assert_str_eq(plan->ip, "127.0.0.1");
     ck_assert_uint_eq(plan->port, 81);
     ck_assert_int_eq(plan->stop, HTTP_STOP_TIME);
-    ck_assert_uint_eq(plan->duration_ns, 4 * NS);
+    ck_assert_uint_eq(plan->duration_ns, 4 * SXE_NS_PER_SECOND);
     ck_assert_uint_eq(plan->sockets, 64);
     ck_assert_str_eq(plan->what, "GET http://127.0.0.1:81/a?b=c");
     ck_assert_ptr_ne(strstr(next_query(), "GET /a?b=c HTTP/1.1\r\n"), NULL);
@@ -155,6 +158,7 @@ START_TEST(a_unix_socket_is_connected_to)
     GOOD("--unix", "@web", "http://example.org/");
     ck_assert_str_eq(plan->unix_path, "@web");
     ck_assert_str_eq(plan->authority, "example.org");
+    GOOD("--unix", &LONG_PATH[1]);
     GOOD("http+unix:///run/web.sock:/a");
     ck_assert_str_eq(plan->unix_path, "/run/web.sock");
     ck_assert_ptr_ne(strstr(next_query(), "GET /a HTTP/1.1\r\n"), NULL);
@@ -193,7 +197,7 @@ START_TEST(each_stop_rule_is_taken)
     ck_assert_uint_eq(plan->requests_max, 1500000);
     GOOD("-d", "250ms", "-d", "2m");
     ck_assert_int_eq(plan->stop, HTTP_STOP_TIME);
-    ck_assert_uint_eq(plan->duration_ns, 120 * NS);
+    ck_assert_uint_eq(plan->duration_ns, 120 * SXE_NS_PER_SECOND);
 }
 END_TEST
 
@@ -221,10 +225,10 @@ START_TEST(times_and_numbers_of_a_run_are_taken)
     GOOD("-t", "2", "--warmup", "1", "--drain", "0", "--think", "5ms", "--timeout", "1m", "--seed",
          "7", "-q");
     ck_assert_uint_eq(plan->workers, 2);
-    ck_assert_uint_eq(plan->warmup_ns, NS);
+    ck_assert_uint_eq(plan->warmup_ns, SXE_NS_PER_SECOND);
     ck_assert_uint_eq(plan->drain_ns, 0);
     ck_assert_uint_eq(plan->think_ns, 5000000);
-    ck_assert_uint_eq(plan->timeout_ns, 60 * NS);
+    ck_assert_uint_eq(plan->timeout_ns, 60 * SXE_NS_PER_SECOND);
     ck_assert_uint_eq(plan->seed, 7);
     ck_assert(plan->quiet);
     GOOD("--pipeline", "16", "--connect-ramp", "64");
@@ -233,6 +237,7 @@ START_TEST(times_and_numbers_of_a_run_are_taken)
     GOOD("--connect-ramp", "1k/s");
     ck_assert_double_eq(plan->ramp_rate, 1000);
     ck_assert_uint_eq(plan->ramp, 16);
+    ck_assert_str_eq(plan->argv[2], "1k/s");
 }
 END_TEST
 
@@ -345,8 +350,7 @@ START_TEST(judgements_are_taken)
 {
     GOOD("--trials", "8", "--server-cmd", "./server", "--threshold", "p99<20ms", "--threshold",
          "errors<1%", "--baseline", "a.json", "--aa");
-    ck_assert_uint_eq(plan->trials, 8);
-    ck_assert_uint_eq(plan->trials_max, 8);
+    ck_assert_uint_eq(plan->trials, 16);
     ck_assert_str_eq(plan->server_cmd, "./server");
     ck_assert_str_eq(plan->thresholds[1], "errors<1%");
     ck_assert_ptr_eq(plan->thresholds[2], NULL);
@@ -354,10 +358,13 @@ START_TEST(judgements_are_taken)
     ck_assert(plan->aa);
     GOOD("--until-ci", "2%");
     ck_assert_double_eq_tol(plan->until_ci, 0.02, 1e-9);
-    ck_assert_uint_eq(plan->trials, HTTP_TRIALS_MIN);
-    ck_assert_uint_gt(plan->trials_max, HTTP_TRIALS_MIN);
+    ck_assert_uint_eq(plan->trials, 50);
     GOOD("--until-ci", "2", "--trials", "100");
-    ck_assert_uint_eq(plan->trials_max, 100);
+    ck_assert_uint_eq(plan->trials, 100);
+    GOOD("--aa");
+    ck_assert_uint_eq(plan->trials, 2 * HTTP_TRIALS_MIN);
+    GOOD("--aa", "--trials", "200");
+    ck_assert_uint_eq(plan->trials, HTTP_TRIALS_MAX);
     GOOD("--find", "p99<10ms");
     ck_assert_str_eq(plan->find, "p99<10ms");
     ck_assert_int_eq(plan->model, HTTP_PARTLY_OPEN);
@@ -442,6 +449,9 @@ static const struct {
     {{"--find", "p99"}, "the condition (--find) is 'p99'"},
     {{"--find", "p99<1ms", "--trials", "2"}, "goes without --trials"},
     {{"--find", "p99<1ms", "-n", "2"}, "it goes without -n"},
+    {{"--find", "p99<1ms", "--warmup", "1"}, "goes without --warmup"},
+    {{"--find", "p99<1ms", "-R", "1:2"}, "without a ramp (-R)"},
+    {{"--unix", LONG_PATH}, "the path of a unix socket (--unix) has at most 107 bytes"},
     {{"--think", "1", "-R", "1"}, "--think is a pause"},
     {{"--think", "1", "--pipeline", "2"}, "--think is a pause"},
     {{"--replay", "/none", "-R", "1"}, "--replay has times of its own"},

@@ -96,7 +96,6 @@ END_TEST
 START_TEST(without_one_it_begins_at_a_thousand)
 {
     plan.rate = 0;
-    plan.model = HTTP_CLOSED;
     plan.quiet = false;
     ck_assert_int_eq(run_plan(), 0);
     check_has(errors, "find      1000/s  ok ");

@@ -74,12 +74,12 @@ put(const char *path, const char *text)
 static const char *
 take(const char *name)
 {
-    const char *value;
-
     http_fingerprint_take(&fingerprint, machine, &plan);
-    value = http_fingerprint_find(&fingerprint, name);
-    ck_assert_msg(value != NULL, "%s is no fact", name);
-    return value;
+    for (unsigned i = 0; i < fingerprint.number; i++)
+        if (strcmp(fingerprint.facts[i].name, name) == 0)
+            return fingerprint.facts[i].value;
+    ck_abort_msg("%s is no fact", name);
+    return NULL;
 }
 
 /* ---- Facts of files ---- */
@@ -146,7 +146,6 @@ START_TEST(what_the_system_does_not_tell_is_unknown)
         ck_assert_msg((strcmp(fingerprint.facts[i].value, "unknown") != 0) == is_told, "%s: %s",
                       fingerprint.facts[i].name, fingerprint.facts[i].value);
     }
-    ck_assert_ptr_null(http_fingerprint_find(&fingerprint, "colour"));
 }
 END_TEST
 

@@ -8,7 +8,10 @@
 
 #define GET_AS(method, version, lines) method " / HTTP/" version "\r\nHost: h\r\n" lines "\r\n"
 #define CLOSE                          "Connection: close\r\n"
-#define LONG_TYPE                      "text/plain; x=0123456789012345678901234567890123456789012345678901234567890123"
+#define LONG_TYPE                      \
+    "text/plain; x="                   \
+    "01234567890123456789012345678901" \
+    "23456789012345678901234567890123"
 
 static const char zeros[50000];
 

@@ -213,14 +213,6 @@ end_copied(struct sxe_http_response *response)
 }
 
 static int
-end_borrowed(struct sxe_http_response *response)
-{
-    static const char zeros[100000];
-
-    return sxe_http_end_borrowed(response, zeros, sizeof(zeros));
-}
-
-static int
 end_file(struct sxe_http_response *response)
 {
     return sxe_http_end_file(response, 0, 0, 10);

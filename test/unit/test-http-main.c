@@ -196,11 +196,12 @@ START_TEST(two_workers_share_the_load)
 }
 END_TEST
 
-START_TEST(a_rate_is_kept)
+/* How many of them are sent in time is the machine's, which may be busy. */
+START_TEST(a_rate_is_offered)
 {
     start_server(hello);
     RUN_HTTP("-p", port, "-c", "5", "-R", "1000", "-d", "0.3s", "--arrivals", "fixed");
-    CHECK(0, "partly open: 1000/s fixed", "queries   300  ok 300  errors 0");
+    CHECK(0, "partly open: 1000/s fixed", "queries   300  ok ", "errors 0  in flight 0");
 }
 END_TEST
 
@@ -311,13 +312,13 @@ main(void)
     tcase_add_test(all, where_stdout_is_data_a_script_prints_on_stderr);
     tcase_add_test(all, a_script_that_fails_at_the_end_is_an_error);
     tcase_add_test(all, two_workers_share_the_load);
-    tcase_add_test(all, a_rate_is_kept);
+    tcase_add_test(all, a_rate_is_offered);
     tcase_add_test(all, what_is_wrong_on_the_command_line_is_said);
     tcase_add_test(all, the_selftest_has_a_line_a_check);
     tcase_add_test(all, the_log_has_the_level_that_is_asked_for);
     tcase_add_loop_test(all, a_terminal_has_colours_unless_somebody_minds, 0, 4);
     tcase_add_checked_fixture(all, make_directory, remove_directory);
-    tcase_add_checked_fixture(all, set_up, tear_down);
+    tcase_add_checked_fixture(all, note_what_is_open, check_that_nothing_is_open);
     suite_add_tcase(suite, all);
     return sxe_test_main(suite);
 }

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "fake-os.h"
+#include "has.h"
 #include "http-run-fixture.h"
 #include "output.h"
 #include "test-main.h"
@@ -168,6 +169,8 @@ START_TEST(json_has_what_was_judged)
     snprintf(run->verdict.reasons[0], HTTP_REASON_MAX, "loop lag");
     run->status = HTTP_EXIT_THRESHOLD;
     run->is_interrupted = true;
+    for (unsigned i = 0; i < 3; i++)
+        run->judged[i] = (struct http_judged){.figure = 1 + i, .holds = i == 1, .is_told = i != 2};
     root = read_json();
     ck_assert_str_eq(text_at(root, "plan.model"), "open");
     ck_assert_str_eq(text_at(root, "plan.arrivals"), "fixed");
@@ -176,6 +179,7 @@ START_TEST(json_has_what_was_judged)
     ck_assert(json_is_true(at(root, "thresholds.0.is_told")));
     ck_assert(json_is_true(at(root, "thresholds.1.holds")));
     ck_assert(json_is_false(at(root, "thresholds.2.is_told")));
+    ck_assert_double_eq(number_at(root, "thresholds.2.figure"), 3);
     ck_assert_str_eq(text_at(root, "find.condition"), "p99<10ms");
     ck_assert_double_eq(number_at(root, "find.found_rate"), 8500);
     ck_assert_uint_eq(json_array_size(at(root, "find.steps")), 8);
@@ -297,7 +301,7 @@ START_TEST(candles_have_five_columns_a_kind_and_client)
         expected, sizeof(expected), "\r\n\"POST, \"\"all\"\"</script> 3\",%.3f,%.3f,%.3f,%.3f\r\n",
         (double)client->min_ns / 1e3, (double)client->sum_ns / (double)client->count / 1e3,
         (double)client->sum_ns / (double)client->count / 1e3 * 1.01, (double)client->max_ns / 1e3);
-    ck_assert_msg(strstr(text, expected) != NULL, "no %s in %s", expected, text);
+    check_has(text, expected);
     free(text);
     free_run(&made);
 }
@@ -471,7 +475,8 @@ START_TEST(overlay_is_the_page_with_several_runs_in_it)
     text = written_by(http_output_json);
     paths[0] = path_with(text);
     free(text);
-    paths[1] = path_with("{\"sxe_http\": 1, \"x\": \"</script>\", \"y\": 0.1}");
+    paths[1] = path_with("{\"sxe_http\": 1, \"x\": \"</script>\", \"y\": 0.1,"
+                         " \"seed\": 18446744073709551615}");
     ck_assert_int_eq(http_output_overlay(2, paths, out, stderr), HTTP_EXIT_OK);
     text = text_of(out, NULL);
     runs = runs_of(text);
@@ -495,10 +500,11 @@ static const struct {
     {"", "line 1: '[' or '{' expected near end of file"},
     {"{\n\"sxe_http\": 1,\n", "line 3: "},
     {NULL, "unable to open /nowhere/a.json: No such file or directory; give a file"},
-    {"[1]", "no result that this version can read"},
-    {"{}", "no result that this version can read"},
-    {"{\"sxe_http\": 2}", "no result that this version can read"},
-    {"{\"sxe_http\": \"1\"}", "no result that this version can read"},
+    {"{\"\x1b\": ?", "line 1: "},
+    {"[1]", "is no result of sxe-http; give a file that sxe-http --json has written\n"},
+    {"{}", "is no result of sxe-http"},
+    {"{\"sxe_http\": 2}", "has version 2 of the schema, which is 1 here"},
+    {"{\"sxe_http\": \"1\"}", "is no result of sxe-http"},
 };
 
 START_TEST(overlay_refuses_what_is_no_run_and_writes_nothing)
@@ -514,8 +520,9 @@ START_TEST(overlay_refuses_what_is_no_run_and_writes_nothing)
         paths[1] = path_with(no_runs[_i].content);
     ck_assert_int_eq(http_output_overlay(2, paths, out, err), HTTP_EXIT_USAGE);
     said = text_of(err, NULL);
-    ck_assert_msg(strstr(said, no_runs[_i].expected) != NULL, "%s", said);
+    check_has(said, no_runs[_i].expected);
     ck_assert_ptr_nonnull(strstr(said, paths[1]));
+    ck_assert_ptr_null(strchr(said, '\x1b'));
     free(said);
     free(text_of(out, &length));
     ck_assert_uint_eq(length, 0);

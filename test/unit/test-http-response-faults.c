@@ -315,25 +315,6 @@ end_five(struct sxe_http_response *response)
     return sxe_http_end(response, "12345", 5);
 }
 
-static int
-end_empty(struct sxe_http_response *response)
-{
-    return sxe_http_end(response, NULL, 0);
-}
-
-static void
-never(struct sxe_http_response *response)
-{
-    (void)response;
-    ck_abort_msg("on_room is called");
-}
-
-static int
-wait_for_room(struct sxe_http_response *response)
-{
-    return sxe_http_on_room(response, never);
-}
-
 static const struct starved {
     enum { UNANSWERED, KNOWN, CHUNKED } before;
     unsigned room;

@@ -183,33 +183,6 @@ write_file(struct sxe_http_response *response)
     return sxe_http_write_file(response, 0, 0, 0);
 }
 
-static void
-never(struct sxe_http_response *response)
-{
-    (void)response;
-    ck_abort_msg("on_room is called");
-}
-
-static int
-wait_for_room(struct sxe_http_response *response)
-{
-    return sxe_http_on_room(response, never);
-}
-
-static int
-end_empty(struct sxe_http_response *response)
-{
-    return sxe_http_end(response, NULL, 0);
-}
-
-static int
-end_borrowed(struct sxe_http_response *response)
-{
-    static const char zeros[100000];
-
-    return sxe_http_end_borrowed(response, zeros, sizeof(zeros));
-}
-
 static int
 end_file(struct sxe_http_response *response)
 {

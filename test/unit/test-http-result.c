@@ -81,7 +81,7 @@ arrive(struct http_result *worker, uint64_t ns)
     SXE_UNUSED_PARAMETER(ns);
     worker->offered++;
     worker->waiting++;
-    http_timeline_offered(&worker->timeline, worker->elapsed_ns);
+    http_timeline_slice(&worker->timeline, worker->elapsed_ns)->offered++;
 }
 
 static void
@@ -94,7 +94,7 @@ send_query(struct http_result *worker, uint64_t ns)
     worker->in_flight++;
     worker->late++;
     worker->bytes_sent += 100;
-    http_timeline_sent(&worker->timeline, worker->elapsed_ns);
+    http_timeline_slice(&worker->timeline, worker->elapsed_ns)->sent++;
     http_histogram_record(&worker->schedule_lag, ns);
     http_histogram_record(&worker->timer_error, ns);
 }
@@ -124,7 +124,8 @@ end_query(struct http_result *worker, uint64_t ns)
     http_histogram_record(&worker->first_byte, ns / 2);
     http_histogram_record(&worker->service, ns);
     http_histogram_record(&worker->response, ns);
-    http_timeline_ended(&worker->timeline, worker->elapsed_ns, end == HTTP_END_OK, ns);
+    http_slice_ended(http_timeline_slice(&worker->timeline, worker->elapsed_ns), end == HTTP_END_OK,
+                     ns);
     kind->ok++;
     kind->errors += 2;
     http_histogram_record(&kind->response, ns);

@@ -116,6 +116,21 @@ START_TEST(a_threshold_that_is_missed_is_said_and_counted)
 }
 END_TEST
 
+START_TEST(what_was_judged_is_kept)
+{
+    plan.thresholds[0] = " p99<1ms";
+    plan.thresholds[1] = "p99.99<1s";
+    run.is_interrupted = true;
+    ck_assert_int_eq(judge(false), HTTP_EXIT_INTERRUPTED);
+    ck_assert_uint_eq(run.thresholds_missed, 2);
+    ck_assert(run.judged[0].is_told);
+    ck_assert(!run.judged[0].holds);
+    ck_assert(run.judged[0].figure == (double)http_histogram_quantile(&run.total->response, 0.99));
+    ck_assert_str_eq(http_threshold_text(&run.judged[0].threshold, 2e6), "2.00 ms");
+    ck_assert(!run.judged[1].is_told);
+}
+END_TEST
+
 START_TEST(a_threshold_that_cannot_be_told_is_missed)
 {
     plan.thresholds[0] = "p99.99<1s";
@@ -127,10 +142,10 @@ END_TEST
 
 START_TEST(as_many_thresholds_as_there_can_be_are_judged)
 {
-    for (unsigned i = 0; i < 16; i++)
+    for (unsigned i = 0; i < HTTP_THRESHOLDS_MAX; i++)
         plan.thresholds[i] = "p99<1ms";
     ck_assert_int_eq(judge(false), HTTP_EXIT_THRESHOLD);
-    ck_assert_uint_eq(run.thresholds_missed, 16);
+    ck_assert_uint_eq(run.thresholds_missed, HTTP_THRESHOLDS_MAX);
 }
 END_TEST
 
@@ -287,6 +302,7 @@ main(void)
     tcase_add_test(status, a_run_without_any_good_reply_is_an_error);
     tcase_add_test(status, a_worker_or_server_that_died_is_an_error);
     tcase_add_test(status, a_threshold_that_is_missed_is_said_and_counted);
+    tcase_add_test(status, what_was_judged_is_kept);
     tcase_add_test(status, a_threshold_that_cannot_be_told_is_missed);
     tcase_add_test(status, as_many_thresholds_as_there_can_be_are_judged);
     tcase_add_test(status, a_threshold_on_errors_decides_about_errors);

@@ -124,8 +124,9 @@ START_TEST(http_1_0_keeps_the_connection)
 }
 END_TEST
 
-START_TEST(a_body_makes_it_a_post)
+START_TEST(a_body_is_sent_with_its_length)
 {
+    request_options.method = "POST";
     request_options.body = "x";
     request_options.body_length = 1;
     must_begin("");
@@ -302,7 +303,7 @@ suite(void)
     tcase_add_test(cases, a_large_request_is_composed);
     tcase_add_test(cases, wrk_begins_as_the_command_line_says);
     tcase_add_test(cases, http_1_0_keeps_the_connection);
-    tcase_add_test(cases, a_body_makes_it_a_post);
+    tcase_add_test(cases, a_body_is_sent_with_its_length);
     suite_add_tcase(all, cases);
     cases = tcase_create("addresses");
     tcase_add_checked_fixture(cases, NULL, free_script);

@@ -2,40 +2,26 @@
  *
  * --selftest: that it holds here, and that it says so when it does not.
  */
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/wait.h>
 
 #include "captured.h"
 #include "fake-os.h"
 #include "fake-time.h"
+#include "fake-worker.h"
+#include "has.h"
+#include "leaks.h"
 #include "run.h"
 #include "selftest-private.h"
 #include "test-main.h"
 
 static char text[240];
-static unsigned open_before;
-
-static void
-set_up(void)
-{
-    open_before = fake_os_open_fds();
-}
 
 static void
 tear_down(void)
 {
     fake_os_reset();
-    ck_assert_uint_eq(fake_os_open_fds(), open_before);
-    ck_assert_int_eq(waitpid(-1, NULL, WNOHANG), -1);
-    ck_assert_int_eq(errno, ECHILD);
-}
-
-static void
-check_has(const char *part)
-{
-    ck_assert_msg(strstr(text, part) != NULL, "no \"%s\" in \"%s\"", part, text);
+    check_that_nothing_is_left();
 }
 
 START_TEST(each_check_is_a_line)
@@ -92,7 +78,7 @@ START_TEST(a_clock_that_stands_still_does_not_go_back)
     fake_time_start(1000, 1000);
     ck_assert(http_selftest_clocks(text, sizeof(text)));
     fake_time_stop();
-    check_has("never go back");
+    check_has(text, "never go back");
 }
 END_TEST
 
@@ -100,7 +86,7 @@ START_TEST(a_timer_that_cannot_be_made_fails)
 {
     fake_os_fail(FAKE_TIMERFD_CREATE, 1, 1, EMFILE);
     ck_assert(!http_selftest_timer(text, sizeof(text)));
-    check_has("cannot be tried: Too many open files");
+    check_has(text, "cannot be tried: Too many open files");
 }
 END_TEST
 
@@ -108,7 +94,7 @@ START_TEST(a_timer_that_cannot_be_set_fails)
 {
     fake_os_fail(FAKE_TIMERFD_SETTIME, 3, 1, EINVAL);
     ck_assert(!http_selftest_timer(text, sizeof(text)));
-    check_has("EARLY, OR NOT AT ALL");
+    check_has(text, "EARLY, OR NOT AT ALL");
 }
 END_TEST
 
@@ -118,7 +104,7 @@ START_TEST(without_memory_there_is_no_histogram)
     ck_assert(!http_selftest_histogram(text, sizeof(text)));
     fake_os_fail(FAKE_CALLOC, 1, 1, ENOMEM);
     ck_assert(!http_selftest_timer(text, sizeof(text)));
-    check_has("cannot be tried: Cannot allocate memory");
+    check_has(text, "cannot be tried: Cannot allocate memory");
 }
 END_TEST
 
@@ -148,7 +134,7 @@ START_TEST(a_server_that_cannot_be_started_fails_each_of_them)
     for (int i = 0; i < LOADS; i++) {
         fake_os_fail(faults[_i].call, 1, 1, faults[_i].error);
         ck_assert(!loads[i](text, sizeof(text)));
-        check_has(faults[_i].text);
+        check_has(text, faults[_i].text);
     }
 }
 END_TEST
@@ -159,7 +145,7 @@ START_TEST(workers_that_cannot_be_forked_fail_each_of_them)
 
     fake_os_fail(FAKE_FORK, is_stall ? 3 : 2, 0, EAGAIN);
     ck_assert(!loads[_i](text, sizeof(text)));
-    check_has("the load did not run, status 1");
+    check_has(text, "the load did not run, status 1");
 }
 END_TEST
 
@@ -167,7 +153,7 @@ START_TEST(a_stopper_that_cannot_be_forked_fails_the_stall)
 {
     fake_os_fail(FAKE_FORK, 2, 1, EAGAIN);
     ck_assert(!http_selftest_stall(text, sizeof(text)));
-    check_has("cannot be tried: Resource temporarily unavailable");
+    check_has(text, "cannot be tried: Resource temporarily unavailable");
 }
 END_TEST
 
@@ -184,6 +170,46 @@ START_TEST(without_memory_for_requests_there_is_no_load)
         was_tried = strncmp(text, "cannot be tried", strlen("cannot be tried")) != 0;
     }
     ck_assert(was_tried);
+}
+END_TEST
+
+/* ---- With workers that do not what they say ---- */
+
+static int
+miscount(const struct http_worker *worker)
+{
+    struct fake_worker_state state = {.worker = worker};
+
+    fake_worker_begin(&state);
+    worker->result->sent = 1;
+    fake_worker_say(worker, HTTP_MESSAGE_DONE, 0);
+    return 0;
+}
+
+START_TEST(accounts_that_do_not_close_fail_each_of_them)
+{
+    http_workers_work = miscount;
+    ck_assert(!loads[_i](text, sizeof(text)));
+    check_has(text, "the accounts do not close: offered 0 is not sent ");
+}
+END_TEST
+
+static int
+use_all_of_a_cpu(const struct http_worker *worker)
+{
+    struct fake_worker_state state = {.worker = worker};
+
+    fake_worker_begin(&state);
+    worker->result->elapsed_ns = worker->result->cpu_user_ns = SXE_NS_PER_SECOND;
+    fake_worker_say(worker, HTTP_MESSAGE_DONE, 0);
+    return 0;
+}
+
+START_TEST(an_error_that_cannot_be_judged_is_not_good)
+{
+    http_workers_work = use_all_of_a_cpu;
+    ck_assert(!http_selftest_delay(text, sizeof(text)));
+    check_has(text, "not judged: client cpu");
 }
 END_TEST
 
@@ -212,8 +238,10 @@ main(void)
     tcase_add_loop_test(all, workers_that_cannot_be_forked_fail_each_of_them, 0, LOADS);
     tcase_add_test(all, a_stopper_that_cannot_be_forked_fails_the_stall);
     tcase_add_test(all, without_memory_for_requests_there_is_no_load);
+    tcase_add_loop_test(all, accounts_that_do_not_close_fail_each_of_them, 0, LOADS);
+    tcase_add_test(all, an_error_that_cannot_be_judged_is_not_good);
     tcase_add_test(all, a_connection_that_cannot_be_accepted_comes_again);
-    tcase_add_checked_fixture(all, set_up, tear_down);
+    tcase_add_checked_fixture(all, note_what_is_open, tear_down);
     suite_add_tcase(suite, all);
     return sxe_test_main(suite);
 }

@@ -125,6 +125,7 @@ static struct http_requests *
 make(unsigned i)
 {
     const struct http_template_options options = {
+        .method = patterns[i].body == NULL ? "GET" : "POST",
         .fields = &patterns[i].field,
         .fields_number = patterns[i].field != NULL,
         .body = patterns[i].body,
@@ -167,7 +168,7 @@ END_TEST
 static struct http_requests *
 make_target(const char *target)
 {
-    const struct http_template_options options = {0};
+    const struct http_template_options options = {.method = "GET"};
     struct http_requests *requests = http_templates_new(&options);
 
     ck_assert_ptr_null(http_templates_add(requests, "h", target, "name"));

@@ -3,6 +3,7 @@
  * Numbers as people read them: three digits, also where rounding makes one more.
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "test-main.h"
@@ -116,6 +117,32 @@ START_TEST(a_clipped_text_has_so_many_columns)
 }
 END_TEST
 
+static const struct {
+    const char *terminal, *no_colour; /* NULL: not set */
+    bool can_move, wants_colour;
+} terminals[] = {
+    {"xterm", NULL, true, true},  {"xterm", "", true, true},  {"xterm", "1", true, false},
+    {"dumb", NULL, false, false}, {NULL, NULL, false, false},
+};
+
+static void
+put_variable(const char *name, const char *value)
+{
+    if (value != NULL)
+        setenv(name, value, 1);
+    else
+        unsetenv(name);
+}
+
+START_TEST(the_environment_says_what_a_terminal_takes)
+{
+    put_variable("TERM", terminals[_i].terminal);
+    put_variable("NO_COLOR", terminals[_i].no_colour);
+    ck_assert_int_eq(http_can_move_cursor(), terminals[_i].can_move);
+    ck_assert_int_eq(http_wants_colour(), terminals[_i].wants_colour);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -132,6 +159,8 @@ main(void)
     tcase_add_test(tcase, a_sparkline_goes_from_nothing_to_the_highest);
     tcase_add_loop_test(tcase, a_clipped_text_has_so_many_columns, 0,
                         sizeof(clips) / sizeof(clips[0]));
+    tcase_add_loop_test(tcase, the_environment_says_what_a_terminal_takes, 0,
+                        sizeof(terminals) / sizeof(terminals[0]));
     suite_add_tcase(suite, tcase);
     return sxe_test_main(suite);
 }

@@ -149,6 +149,28 @@ START_TEST(errors_behind_a_mark_are_a_part_of_what_was_carried_too)
 }
 END_TEST
 
+/* ---- How it is said ---- */
+
+static const struct {
+    const char *condition;
+    double figure;
+    const char *text;
+    bool is_of_errors;
+} told[] = {
+    {"p99<1s", 3.1e6, "3.10 ms", false},      {"mean<1s", 33700, "33.7 us", false},
+    {" rate>1", 50100, "50.1k/s", false},     {"errors<1%", 0.001, "0.1 %", true},
+    {" errors<1%", 0, "0 %", true},           {"skipped<1%", 1, "100 %", false},
+    {"achieved>1%", 0.9991, "99.9 %", false},
+};
+
+START_TEST(a_figure_is_said_in_the_unit_of_its_condition)
+{
+    ck_assert_ptr_null(http_threshold_parse(&threshold, told[_i].condition));
+    ck_assert_str_eq(http_threshold_text(&threshold, told[_i].figure), told[_i].text);
+    ck_assert_int_eq(http_threshold_is_of_errors(&threshold), told[_i].is_of_errors);
+}
+END_TEST
+
 /* ---- What is refused ---- */
 
 static const struct {
@@ -163,7 +185,7 @@ static const struct {
     {"mean20ms", "the operator is missing"},
     {"p<20ms", "the percentile is no number"},
     {"p.<20ms", "the percentile is no number"},
-    {"p9.9.9<20ms", "the percentile is no number"},
+    {"p9.9.9<20ms", "the operator is missing"},
     {"p-1<20ms", "the percentile is no number"},
     {"p0<20ms", "more than 0 and less than 100"},
     {"p100<20ms", "or max"},
@@ -177,8 +199,9 @@ static const struct {
     {"p99<20msx", "the unit is none"},
     {"p99<20k", "the unit is none"},
     {"p99<61m", "more than 1h"},
-    {"p99<99999999999999999999999999999h", "more than 1h"},
-    {"p99<999999999999999999999999999999999999999h", "is no number"},
+    {"p99<9999999999999999999h", "more than 1h"},
+    {"p99<99999999999999999999h", "is no number"},
+    {"p99<1.2.3ms", "the unit is none"},
     {"service.", "behind the point"},
     {"service.rate>1", "stand alone"},
     {"response.errors<1%", "stand alone"},
@@ -226,6 +249,7 @@ main(void)
                         COUNT(sought));
     tcase_add_loop_test(tcase, what_cannot_be_told_does_not_hold, 0, COUNT(untold));
     tcase_add_test(tcase, errors_behind_a_mark_are_a_part_of_what_was_carried_too);
+    tcase_add_loop_test(tcase, a_figure_is_said_in_the_unit_of_its_condition, 0, COUNT(told));
     tcase_add_loop_test(tcase, what_is_refused_comes_with_what_to_write, 0, COUNT(refused));
     tcase_add_loop_test(tcase, times_are_exact_to_a_ns, 0, 6);
     suite_add_tcase(suite, tcase);

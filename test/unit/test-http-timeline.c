@@ -18,11 +18,11 @@ static struct http_timeline timeline, other, sum;
 
 START_TEST(an_event_is_in_the_slice_of_its_time)
 {
-    http_timeline_offered(&timeline, 0);
-    http_timeline_sent(&timeline, WIDTH - 1);
-    http_timeline_ended(&timeline, WIDTH, true, 20 * US);
-    http_timeline_ended(&timeline, WIDTH * 239 + 5, false, 30 * US);
-    http_timeline_offered(&timeline, WIDTH * 2);
+    http_timeline_slice(&timeline, 0)->offered++;
+    http_timeline_slice(&timeline, WIDTH - 1)->sent++;
+    http_slice_ended(http_timeline_slice(&timeline, WIDTH), true, 20 * US);
+    http_slice_ended(http_timeline_slice(&timeline, WIDTH * 239 + 5), false, 30 * US);
+    http_timeline_slice(&timeline, WIDTH * 2)->offered++;
     ck_assert_uint_eq(timeline.width_ns, WIDTH);
     ck_assert_uint_eq(timeline.used, 240);
     ck_assert_uint_eq(timeline.slices[0].offered, 1);
@@ -38,12 +38,12 @@ END_TEST
 
 START_TEST(the_first_event_too_late_for_the_slices_doubles_their_width)
 {
-    http_timeline_offered(&timeline, 0);
-    http_timeline_offered(&timeline, WIDTH);
-    http_timeline_offered(&timeline, WIDTH * 2);
-    http_timeline_offered(&timeline, WIDTH * 240 - 1);
+    http_timeline_slice(&timeline, 0)->offered++;
+    http_timeline_slice(&timeline, WIDTH)->offered++;
+    http_timeline_slice(&timeline, WIDTH * 2)->offered++;
+    http_timeline_slice(&timeline, WIDTH * 240 - 1)->offered++;
     ck_assert_uint_eq(timeline.width_ns, WIDTH);
-    http_timeline_offered(&timeline, WIDTH * 240);
+    http_timeline_slice(&timeline, WIDTH * 240)->offered++;
     ck_assert_uint_eq(timeline.width_ns, WIDTH * 2);
     ck_assert_uint_eq(timeline.used, 121);
     ck_assert_uint_eq(timeline.slices[0].offered, 2);
@@ -57,8 +57,8 @@ END_TEST
 
 START_TEST(a_week_fits)
 {
-    http_timeline_offered(&timeline, 1);
-    http_timeline_offered(&timeline, UINT64_C(7) * 86400 * 1000000000);
+    http_timeline_slice(&timeline, 1)->offered++;
+    http_timeline_slice(&timeline, UINT64_C(7) * 86400 * 1000000000)->offered++;
     ck_assert_uint_le(timeline.used, HTTP_SLICES);
     ck_assert_uint_gt(timeline.used, HTTP_SLICES / 2);
     ck_assert_uint_eq(timeline.slices[0].offered, 1);
@@ -77,8 +77,8 @@ START_TEST(a_quantile_is_at_most_an_eighth_and_1_us_too_long)
         uint64_t answer;
 
         *slice = (struct http_slice){0};
-        http_timeline_ended(&timeline, 0, true, ns);
-        http_timeline_ended(&timeline, 0, false, UINT64_MAX);
+        http_slice_ended(http_timeline_slice(&timeline, 0), true, ns);
+        http_slice_ended(http_timeline_slice(&timeline, 0), false, UINT64_MAX);
         answer = http_slice_quantile_ns(slice, 0.5);
         ck_assert_uint_ge(answer, ns);
         ck_assert_uint_le(answer - ns, ns / 8 + US);
@@ -88,7 +88,7 @@ END_TEST
 
 START_TEST(the_longest_time_that_a_slice_can_tell_is_71_minutes)
 {
-    http_timeline_ended(&timeline, 0, true, UINT64_MAX);
+    http_slice_ended(http_timeline_slice(&timeline, 0), true, UINT64_MAX);
     ck_assert_uint_eq(timeline.slices[0].max_us, UINT32_MAX);
     ck_assert_uint_eq(http_slice_quantile_ns(&timeline.slices[0], 1), UINT32_MAX * US);
 }
@@ -100,7 +100,7 @@ START_TEST(a_quantile_is_of_all_replies_good_or_bad)
 
     ck_assert_uint_eq(http_slice_quantile_ns(slice, 0.5), 0);
     for (unsigned us = 1; us <= 10; us++)
-        http_timeline_ended(&timeline, 0, us % 2, us * US);
+        http_slice_ended(http_timeline_slice(&timeline, 0), us % 2, us * US);
     ck_assert_uint_eq(http_slice_quantile_ns(slice, 0), 1 * US);
     for (unsigned us = 1; us <= 10; us++)
         ck_assert_uint_eq(http_slice_quantile_ns(slice, us / 10.), us * US);
@@ -110,7 +110,7 @@ END_TEST
 /* Another process counts while this one looks. */
 START_TEST(a_count_that_is_ahead_of_its_buckets_does_no_harm)
 {
-    http_timeline_ended(&timeline, 0, true, 5 * US);
+    http_slice_ended(http_timeline_slice(&timeline, 0), true, 5 * US);
     timeline.slices[0].ok += 3;
     ck_assert_uint_eq(http_slice_quantile_ns(&timeline.slices[0], 1), 5 * US);
 }
@@ -131,13 +131,14 @@ happen(struct http_timeline *to, const struct event *event)
 {
     switch ((int)event->kind) {
     case OFFERED:
-        http_timeline_offered(to, event->at_ns);
+        http_timeline_slice(to, event->at_ns)->offered++;
         break;
     case SENT:
-        http_timeline_sent(to, event->at_ns);
+        http_timeline_slice(to, event->at_ns)->sent++;
         break;
     default:
-        http_timeline_ended(to, event->at_ns, event->kind == OK, event->response_ns);
+        http_slice_ended(http_timeline_slice(to, event->at_ns), event->kind == OK,
+                         event->response_ns);
     }
 }
 
@@ -222,7 +223,7 @@ END_TEST
 
 START_TEST(a_sum_keeps_the_last_slice_when_it_becomes_wider)
 {
-    http_timeline_sent(&timeline, WIDTH * 2);
+    http_timeline_slice(&timeline, WIDTH * 2)->sent++;
     other.width_ns = WIDTH * 2;
     other.used = 1;
     other.slices[0].sent = 1;
@@ -235,8 +236,8 @@ END_TEST
 
 START_TEST(a_sum_has_the_longest_of_all)
 {
-    http_timeline_ended(&timeline, 0, true, 5 * US);
-    http_timeline_ended(&other, 0, true, 8 * US);
+    http_slice_ended(http_timeline_slice(&timeline, 0), true, 5 * US);
+    http_slice_ended(http_timeline_slice(&other, 0), true, 8 * US);
     http_timeline_add(&sum, &other);
     http_timeline_add(&sum, &timeline);
     ck_assert_uint_eq(sum.slices[0].max_us, 8);
@@ -247,7 +248,7 @@ END_TEST
 
 START_TEST(a_sum_begins_as_late_as_the_latest)
 {
-    http_timeline_sent(&timeline, WIDTH * 3);
+    http_timeline_slice(&timeline, WIDTH * 3)->sent++;
     timeline.offset_ns = 5;
     http_timeline_add(&other, &timeline);
     timeline.offset_ns = 3;
@@ -259,7 +260,7 @@ END_TEST
 START_TEST(its_length_is_that_of_the_run)
 {
     ck_assert_uint_eq(http_timeline_length(&timeline, 100 * WIDTH), 0);
-    http_timeline_sent(&timeline, WIDTH * 3);
+    http_timeline_slice(&timeline, WIDTH * 3)->sent++;
     ck_assert_uint_eq(http_timeline_length(&timeline, WIDTH), 4);
     ck_assert_uint_eq(http_timeline_length(&timeline, 10 * WIDTH), 10);
     timeline.offset_ns = 1;
@@ -291,7 +292,7 @@ START_TEST(behind_a_mark_nothing_may_have_happened)
 {
     http_timeline_subtract(&timeline, &other, WIDTH);
     ck_assert_uint_eq(timeline.width_ns, 0);
-    http_timeline_ended(&timeline, WIDTH * 5, true, 7 * US);
+    http_slice_ended(http_timeline_slice(&timeline, WIDTH * 5), true, 7 * US);
     other = timeline;
     http_timeline_subtract(&timeline, &other, WIDTH * 50);
     ck_assert_uint_eq(timeline.used, 0);
@@ -302,7 +303,7 @@ END_TEST
 
 START_TEST(before_a_mark_nothing_may_have_happened)
 {
-    http_timeline_sent(&timeline, WIDTH * 5);
+    http_timeline_slice(&timeline, WIDTH * 5)->sent++;
     http_timeline_subtract(&timeline, &other, WIDTH - 1);
     ck_assert_uint_eq(timeline.used, 6);
     http_timeline_subtract(&timeline, &other, WIDTH * 3);

@@ -4,13 +4,6 @@
  */
 #include "http-world.h"
 
-static void
-in_20_ms(unsigned client, unsigned query)
-{
-    (void)query;
-    answer_in(client, MS(20), OK);
-}
-
 START_TEST(each_socket_has_its_queries_one_after_the_other)
 {
     make_world();
@@ -264,13 +257,6 @@ START_TEST(time_is_over_to_the_moment)
 }
 END_TEST
 
-static void
-never(unsigned client, unsigned query)
-{
-    (void)client;
-    (void)query;
-}
-
 START_TEST(what_is_not_answered_within_the_drain_is_in_flight)
 {
     make_world();
@@ -286,14 +272,6 @@ START_TEST(what_is_not_answered_within_the_drain_is_in_flight)
     ck_assert_uint_eq(world.result->elapsed_ns, MS(100));
 }
 END_TEST
-
-static int
-three_only(struct http_requests *requests, uint64_t sequence, struct http_query *query)
-{
-    (void)requests;
-    (void)query;
-    return sequence < 3 ? 0 : -1;
-}
 
 START_TEST(the_source_may_end_the_run)
 {
@@ -371,14 +349,6 @@ START_TEST(a_delayed_query_is_not_offered_when_the_time_is_over)
     ck_assert_uint_eq(world.result->elapsed_ns, MS(100));
 }
 END_TEST
-
-static int
-second_in_100_ms(struct http_requests *requests, uint64_t sequence, struct http_query *query)
-{
-    (void)requests;
-    query->delay_ns = sequence == 1 ? MS(100) : 0;
-    return 0;
-}
 
 static void
 in_200_ms(unsigned client, unsigned query)

@@ -1,16 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a worker makes of servers that close, reset, fall silent or talk nonsense: each query that was
- * sent ends as something, and the socket goes on.
+ * What a worker makes of servers that close, reset, fall silent or talk nonsense: each query that
+ * was sent ends as something, and the socket goes on.
  */
 #include "http-world.h"
-
-static void
-never(unsigned client, unsigned query)
-{
-    (void)client;
-    (void)query;
-}
 
 /* ---- The server closes ---- */
 
@@ -539,20 +532,12 @@ START_TEST(what_it_thought_of_meanwhile_is_sent_when_it_is_open_again)
 }
 END_TEST
 
-static int
-second_is_delayed(struct http_requests *requests, uint64_t sequence, struct http_query *query)
-{
-    (void)requests;
-    query->delay_ns = sequence == 1 ? MS(100) : 0;
-    return 0;
-}
-
 START_TEST(so_is_a_query_that_was_held)
 {
     make_world();
     world.plan.stop = HTTP_STOP_TOTAL;
     world.plan.requests_max = 3;
-    world.next = second_is_delayed;
+    world.next = second_in_100_ms;
     world.serve = lose_it_while_it_thinks;
     on_go = come_back_at_250_ms;
     run_world();

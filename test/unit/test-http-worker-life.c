@@ -1,25 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * A worker's life and its talk with the parent: ready, go, mark, stop, the parent's end; and what it
- * says when it cannot even start.
+ * A worker's life and its talk with the parent: ready, go, mark, stop, the parent's end; and what
+ * it says when it cannot even start.
  */
 #include "http-world.h"
 
 #include <signal.h>
-
-static void
-in_20_ms(unsigned client, unsigned query)
-{
-    (void)query;
-    answer_in(client, MS(20), OK);
-}
-
-static void
-never(unsigned client, unsigned query)
-{
-    (void)client;
-    (void)query;
-}
 
 /* ---- Go ---- */
 
@@ -416,8 +402,7 @@ START_TEST(a_source_that_cannot_begin_is_said)
 END_TEST
 
 static const enum fake_call needs[] = {FAKE_CALLOC,         FAKE_MALLOC,  FAKE_MMAP,
-                                       FAKE_POSIX_MEMALIGN, FAKE_EVENTFD, FAKE_ALIGNED_ALLOC,
-                                       FAKE_TIMERFD_CREATE};
+                                       FAKE_POSIX_MEMALIGN, FAKE_EVENTFD, FAKE_ALIGNED_ALLOC};
 
 /* Fails the nth of all that it needs, until there is no nth. */
 START_TEST(whatever_it_cannot_have_is_said_and_the_rest_given_back)

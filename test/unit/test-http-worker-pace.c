@@ -6,24 +6,10 @@
 #include "http-world.h"
 
 static void
-in_20_ms(unsigned client, unsigned query)
-{
-    (void)query;
-    answer_in(client, MS(20), OK);
-}
-
-static void
 in_1_ms(unsigned client, unsigned query)
 {
     (void)query;
     answer_in(client, MS(1), OK);
-}
-
-static void
-never(unsigned client, unsigned query)
-{
-    (void)client;
-    (void)query;
 }
 
 /* 100 a second, fixed, for 95 ms: they arrive at 0, 10 ... 90 ms. */
@@ -146,7 +132,8 @@ START_TEST(open_queries_wait_for_nothing)
     world.serve = in_20_ms;
     run_world();
 
-    /* The reply to the one at 0 comes at 20, when the third arrives; which comes first is chance. */
+    /* The reply to the one at 0 comes at 20, when the third arrives; which comes first is
+     * chance. */
     ck_assert_uint_eq(world.result->offered, 10);
     ck_assert_uint_ge(world.result->skipped[HTTP_SKIP_NO_SOCKET], 5);
     ck_assert_uint_eq(world.result->sent + world.result->skipped[HTTP_SKIP_NO_SOCKET], 10);
@@ -333,14 +320,6 @@ START_TEST(each_socket_may_have_its_number_of_arrivals)
     ck_assert_uint_eq(world.result->in_state[HTTP_SOCKET_DONE], 4);
 }
 END_TEST
-
-static int
-three_only(struct http_requests *requests, uint64_t sequence, struct http_query *query)
-{
-    (void)requests;
-    (void)query;
-    return sequence < 3 ? 0 : -1;
-}
 
 START_TEST(the_source_may_end_the_arrivals)
 {

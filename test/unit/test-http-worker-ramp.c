@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * How a worker opens its sockets: so many at a time, or so many a second, from where it is told, with
- * a PROXY header if that is wanted; and what it says of those that it could not open.
+ * How a worker opens its sockets: so many at a time, or so many a second, from where it is told,
+ * with a PROXY header if that is wanted; and what it says of those that it could not open.
  */
 #include "http-world.h"
 

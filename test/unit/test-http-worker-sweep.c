@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The same run again and again, and each time another call to the system fails: whatever it was, the
- * worker ends, its accounts close, and nothing stays open.
+ * The same run again and again, and each time another call to the system fails: whatever it was,
+ * the worker ends, its accounts close, and nothing stays open.
  */
 #include "http-world.h"
 
@@ -12,13 +12,6 @@ static const enum fake_call kinds[] = {
     FAKE_EVENTFD,    FAKE_BIND,
 };
 static const int errors[] = {EINTR, EAGAIN, ECONNRESET, EMFILE, ENOBUFS, ENOMEM, EIO};
-
-static void
-in_20_ms(unsigned client, unsigned query)
-{
-    (void)query;
-    answer_in(client, MS(20), OK);
-}
 
 static void
 mark_once(void)

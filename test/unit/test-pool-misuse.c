@@ -207,7 +207,7 @@ START_TEST(misuse_stops_with_a_message_that_says_which_and_where)
 {
     int *array = make_pool_to_misuse();
 
-    ck_assert_contains(message_of(stops[_i].call, array), stops[_i].numbers);
+    check_has(message_of(stops[_i].call, array), stops[_i].numbers);
     drop(array);
 }
 END_TEST
@@ -217,8 +217,8 @@ START_TEST(the_message_uses_the_names_of_states)
     int *array = make_pool_to_misuse();
 
     ck_assert_int_eq(sxe_pool_set_state_to_string(array, state_name), 0);
-    ck_assert_contains(message_of(stops[_i].call, array),
-                       stops[_i].names == NULL ? stops[_i].numbers : stops[_i].names);
+    check_has(message_of(stops[_i].call, array),
+              stops[_i].names == NULL ? stops[_i].numbers : stops[_i].names);
     ck_assert_int_eq(sxe_pool_set_state_to_string(array, NULL), 0);
     drop(array);
 }

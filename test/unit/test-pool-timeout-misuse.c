@@ -78,7 +78,7 @@ START_TEST(a_wrong_callback_stops_with_a_message)
 {
     void *array = make_wrong_pool(_i);
 
-    ck_assert_contains(message_of(check_late, NULL), wrong_callbacks[_i].message);
+    check_has(message_of(check_late, NULL), wrong_callbacks[_i].message);
     sxe__pool_locals->checking = false;
     sxe_pool_delete(array);
 }
@@ -164,7 +164,7 @@ START_TEST(setting_a_wrong_timeout_stops_with_a_message)
 {
     void *array = make_wrong_pool(0);
 
-    ck_assert_contains(message_of(stops[_i].call, array), stops[_i].message);
+    check_has(message_of(stops[_i].call, array), stops[_i].message);
     sxe_pool_delete(array);
 }
 END_TEST
@@ -175,8 +175,8 @@ START_TEST(setting_a_timeout_of_a_plain_pool_stops_with_a_message)
 
     if (_i)
         ck_assert_int_eq(sxe_pool_set_state_to_string(array, state_name), 0);
-    ck_assert_contains(message_of(set_a_timeout, array),
-                       "pool plain was not made with timeouts in this thread\n");
+    check_has(message_of(set_a_timeout, array),
+              "pool plain was not made with timeouts in this thread\n");
     sxe_pool_delete(array);
 }
 END_TEST

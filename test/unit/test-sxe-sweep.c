@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Sockets while the system fails, see sweep.h: after each run all is given back, each connection
- * ended at most once, and a scenario that did not reach its end got an error, a close or a log line.
+ * ended at most once, and a scenario that did not reach its end got an error, a close or a log
+ * line.
  */
 #include "sxe-private.h"
 

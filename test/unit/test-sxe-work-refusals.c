@@ -88,15 +88,6 @@ END_TEST
 
 /* ---- The system refuses ---- */
 
-static pthread_barrier_t meeting;
-
-static void
-meet(struct sxe_work *work)
-{
-    ((struct job *)work)->ran++;
-    pthread_barrier_wait(&meeting);
-}
-
 static const uint64_t turn_ns = 1000 * SXE_NS_PER_SECOND;
 
 START_TEST(f11_it_goes_on_with_the_threads_there_are_and_gets_the_others_later)

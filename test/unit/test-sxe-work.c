@@ -50,15 +50,6 @@ START_TEST(one_thread_does_one_after_the_other)
 }
 END_TEST
 
-static pthread_barrier_t meeting;
-
-static void
-meet(struct sxe_work *work)
-{
-    ((struct job *)work)->ran++;
-    pthread_barrier_wait(&meeting);
-}
-
 START_TEST(as_many_run_at_once_as_there_are_threads)
 {
     unsigned threads = 1u << _i;

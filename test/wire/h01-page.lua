@@ -206,6 +206,32 @@ test("several runs are laid over one another, each with its own column", functio
     check(document:find('<tr class="differs"><th scope="row">', 1, true), "what differs")
 end)
 
+test("a run has its colour in every chart, also where other runs are not in it", function()
+    local steps = [[{"rate": 10, "achieved": 10, "p50": 5, "p99": 7, "holds": true},
+                    {"rate": 20, "achieved": 11, "p50": 6, "p99": 9, "holds": false}]]
+    local find = ('"find": {"condition": "p99<8us", "found_rate": 10, "steps": [%s]}'):format(steps)
+    write("find.json", (read("b.json"):gsub('"find": null', find)))
+    local ran = cli.run("sxe-http", "html", path("a.json"), path("find.json"), path("find.json"))
+    equal(ran.status, 0, ran.errors)
+    write("find.html", ran.output)
+    local document = open("find.html", [[
+        const colours = id => [...new Set([...document.querySelectorAll(
+            `[aria-labelledby=${id}] .legend line`)].map(line => line.style.stroke))].join(" ");
+        found.curves = colours("s-latency-by-percentile");
+        found.load = colours("s-latency-against-load");
+    ]])
+    equal(found(document, "curves"), "var(--c0) var(--c1) var(--c2)")
+    equal(found(document, "load"), "var(--c1) var(--c2)")
+end)
+
+test("errors are told of all that could end, also of what was begun before", function()
+    write("carried.json", (read("a.json"):gsub('"carried": 0', '"carried": 7')))
+    local ran = cli.run("sxe-http", "html", path("carried.json"))
+    equal(ran.status, 0, ran.errors)
+    write("carried.html", ran.output)
+    check(open("carried.html"):find(">errors of 2,007</span>", 1, true), "the tile")
+end)
+
 test("no text of a run becomes a part of the page", function()
     write("hostile.json", hostile())
     local ran = cli.run("sxe-http", "html", path("hostile.json"))
