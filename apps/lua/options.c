@@ -38,7 +38,7 @@ static const struct command_option table[] = {
     {{"loose", no_argument, NULL, LOOSE}, "", "globals may be made at any time"},
     COMMAND_LINE_GROUP("About"),
     {{"lua-version", no_argument, NULL, 'v'}, "", "print Lua's version, too, and exit"},
-    COMMAND_LINE_ABOUT,
+    COMMAND_LINE_ABOUT("print all options, and exit"),
 };
 
 static const struct command_line line = {

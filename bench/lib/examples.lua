@@ -7,7 +7,7 @@
 --
 -- A load is a function(server, bench) -> {count =, seconds =} that puts load on a server for as
 -- long as the options say, and raises if something is wrong. What one of these costs the server is
--- taken from the clocks of all its threads; what else ran on the machine meanwhile is what was lost.
+-- taken from the clocks of all its threads; what else ran meanwhile is what was lost.
 
 local tables = require "tables"
 
