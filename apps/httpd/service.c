@@ -6,10 +6,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "counters.h"
 #include "handover.h"
 #include "listening.h"
-#include "script.h"
-#include "stats.h"
+#include "lua-script.h"
 #include "sxe-http-router.h"
 #include "sxe-lua-http.h"
 

@@ -53,7 +53,8 @@ END_TEST
 static const char walk[] =
     "local seen, names, queue = {}, {}, {{'', _G}}\n"
     "local function visit(name, value)\n"
-    "    if value == nil or type(value) == 'string' or type(value) == 'number' or seen[value] then return end\n"
+    "    if value == nil or type(value) == 'string' or type(value) == 'number' or seen[value] then "
+    "return end\n"
     "    seen[value] = true\n"
     "    queue[#queue + 1] = {name, value}\n"
     "end\n"
@@ -66,7 +67,8 @@ static const char walk[] =
     "local i = 1\n"
     "while queue[i] do\n"
     "    local name, value = queue[i][1], queue[i][2]\n"
-    "    if type(value) == 'function' then names[#names + 1] = name end\n"
+    "    if name:find '^%.math%.' then name = nil\n" /* which only compute */
+    "    elseif type(value) == 'function' then names[#names + 1] = name end\n"
     "    if type(value) == 'table' then\n"
     "        visit(name .. '<meta>', getmetatable(value))\n"
     "        for k, v in next, value do\n"
@@ -86,21 +88,17 @@ START_TEST(what_is_not_on_the_list_cannot_be_reached)
     state_start_with(&(struct sxe_lua_config){.is_sandbox = true, .is_loose = true});
     run_script(walk);
     ck_assert_int_eq(sxe_lua_call(lua, "found", ">s", &found), 0);
-    fprintf(stderr, "%s\n", found);ck_assert_str_eq(
+    ck_assert_str_eq(
         found,
         ".assert .collectgarbage .coroutine.close .coroutine.create .coroutine.isyieldable "
         ".coroutine.resume .coroutine.running .coroutine.status .coroutine.wrap .coroutine.yield "
-        ".error .found .getmetatable .ipairs .load .math.abs .math.acos .math.asin .math.atan "
-        ".math.ceil .math.cos .math.deg .math.exp .math.floor .math.fmod .math.log .math.max "
-        ".math.min .math.modf .math.rad .math.random .math.randomseed .math.sin .math.sqrt "
-        ".math.tan .math.tointeger .math.type .math.ult .next .os.clock .os.date .os.difftime "
-        ".os.time .pairs .pcall .print .rawequal .rawget .rawlen .rawset .require .select "
-        ".setmetatable .string.byte .string.char .string.find .string.format .string.gmatch "
-        ".string.gsub .string.len .string.lower .string.match .string.pack .string.packsize "
-        ".string.rep .string.reverse .string.sub .string.unpack .string.upper .table.concat "
-        ".table.insert .table.move .table.pack .table.remove .table.sort .table.unpack .tonumber "
-        ".tostring .type .utf8.char .utf8.codepoint .utf8.codes .utf8.len .utf8.offset .xpcall "
-        "log!<meta>.__index");
+        ".error .getmetatable .ipairs .load .next .os.clock .os.date .os.difftime .os.time .pairs "
+        ".pcall .print .rawequal .rawget .rawlen .rawset .require .select .setmetatable "
+        ".string.byte .string.char .string.find .string.format .string.gmatch .string.gsub "
+        ".string.len .string.lower .string.match .string.pack .string.packsize .string.rep "
+        ".string.reverse .string.sub .string.unpack .string.upper .table.concat .table.insert "
+        ".table.move .table.pack .table.remove .table.sort .table.unpack .tonumber .tostring .type "
+        ".utf8.char .utf8.codepoint .utf8.codes .utf8.len .utf8.offset .xpcall");
     state_stop();
 }
 END_TEST
@@ -162,14 +160,14 @@ START_TEST(functions_of_tables_are_as_ever)
     sandbox_start();
     run_script("local stock = open_stock().table\n"
                "local function shown(...)\n"
-        "    local all = table.pack(...)\n"
-        "    for i = 1, all.n do\n"
-        "        local v = all[i]\n"
-        "        all[i] = type(v) == 'table' and shown_table(v) or tostring(v)\n"
-        "    end\n"
-        "    return (table.concat(all, ' '):gsub(\"#%d to '%S+'\", 'to'))\n"
-        "end\n"
-        "local function same(name, ...)\n"
+               "    local all = table.pack(...)\n"
+               "    for i = 1, all.n do\n"
+               "        local v = all[i]\n"
+               "        all[i] = type(v) == 'table' and shown_table(v) or tostring(v)\n"
+               "    end\n"
+               "    return (table.concat(all, ' '):gsub(\"#%d to '%S+'\", 'to'))\n"
+               "end\n"
+               "local function same(name, ...)\n"
                "    local mine, theirs = {10, 20, 30, 40, 50}, {10, 20, 30, 40, 50}\n"
                "    local a = shown(pcall(table[name], mine, ...)) .. shown(mine)\n"
                "    local b = shown(pcall(stock[name], theirs, ...)) .. shown(theirs)\n"
@@ -183,7 +181,8 @@ START_TEST(functions_of_tables_are_as_ever)
                "same('insert') same('insert', 1, 2, 3) same('insert', {}, 2) same('remove')\n"
                "same('remove', 'x') same('move', 1) same('move', 1, 2, 3, 'x') same('sort')\n"
                "same('sort', function(a, b) return a > b end) same('sort', 'x')\n"
-               "local t = {10, 20} table.move(t, 1, 2, 2, t) assert(t[1] == 10 and t[2] == 10 and t[3] == 20)\n"
+               "local t = {10, 20} table.move(t, 1, 2, 2, t) assert(t[1] == 10 and t[2] == 10 and "
+               "t[3] == 20)\n"
                "for _, name in ipairs{'insert', 'remove', 'move', 'sort'} do\n"
                "    local _, a = pcall(table[name], 'x') local _, b = pcall(stock[name], 'x')\n"
                "    assert(not pcall(table[name]) and shown(a) == shown(b))\n"
@@ -229,7 +228,7 @@ START_TEST(text_is_loaded_as_ever)
         "f, why = load('\\27Lua') assert(not f and why:find 'binary chunk')\n"
         "f, why = load(function() return {} end) assert(not f and why:find 'must return a "
         "string')\n"
-        "f, why = load(function() error('why', 0) end) assert(not f and why == 'why', why)\n"
+        "f, why = load(function() error('why', 0) end) assert(not f and why:find '^why')\n"
         "f, why = load(('x'):rep(65537)) assert(not f and why:find 'at most 65536 bytes')\n"
         "assert(not pcall(load) and not pcall(load, {}) and not pcall(load, nil))\n"
         "local long = ' ' .. ('-- x\\n'):rep(99) .. 'return 6' assert(load(long)() == 6)");

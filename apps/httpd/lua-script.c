@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "script.h"
+#include "lua-script.h"
 
 #include <errno.h>
 #include <lauxlib.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include "stats.h"
+#include "counters.h"
 
 #include <inttypes.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "script.h"
+#include "lua-script.h"
 #include "sxe-lua-stats.h"
 
 #define TEXT_SIZE (64 * 1024)
