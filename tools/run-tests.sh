@@ -65,7 +65,7 @@ trap 'exit 130' INT TERM
 
 for path in "$build"/test/test-* "$build"/test/replay-* test/wire/*.lua; do
     case $(basename "$path" .lua) in
-    *.d) ;;
+    *.*) ;; # of the compiler's
     *"${T:-}"*) [ -f "$path" ] && echo "$path" ;;
     esac
 done | xargs -r -P "$(nproc)" -n 1 "$0" "$mode" "$work"
