@@ -4,11 +4,13 @@
  * lib-sxe-http and lib-sxe-lua.
  * Place: read it after sxe-http.h; it is what a server on that library looks like. In order:
  *
- *     options.c     the command line
+ *     options.c     the command line; options-check.c what does not go together
  *     service.c     plan, listen, run, and an end in good order
- *     script.c      the script in it
+ *     listening.c   where it listens
+ *     access-log.c  a line a request; counters.c --stats
+ *     lua-script.c  the script in it
  *     supervisor.c  a parent that replaces a service by one with the script loaded anew
- *     handover.c    what passes between these two
+ *     handover.c    what passes between these two; changes.c when the script has changed
  */
 #include <stdlib.h>
 

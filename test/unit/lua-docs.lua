@@ -134,19 +134,31 @@ local function is_described(class)
   return false
 end
 
-local function add_described(described, path)
-  local variables, class = { _G = "_G" }, nil
+-- Each parameter of a function has its line above it, in order.
+local function check_parameters(lines, where, described, line)
+  local arguments = line:match("^l?o?c?a?l? ?function [%w_.:]+%((.-)%)")
+
+  if arguments and arguments ~= table.concat(described, ", ") then
+    lines[#lines + 1] = where .. " describes (" .. table.concat(described, ", ") .. ") of " .. line
+  end
+end
+
+local function add_described(lines, described, path)
+  local variables, class, parameters = {}, nil, {}
 
   for line in (read(path) .. "\n"):gmatch("(.-)\n") do
     class = line:match("^%-%-%-@class ([%w_.]+)") or class
     local field, variable = line:match("^%-%-%-@field ([%a_][%w_]*)"), line:match("^local (%w+) = {}")
     local of, name = line:match("^function (%w+)[.:]([%w_]+)%(")
+    local global = line:match("^function ([%w_]+)%(")
 
     if field and is_described(class) then described[class .. "." .. field] = true end
     if variable then variables[variable] = class end
     if of then described[variables[of] .. "." .. name] = true end
-    name = line:match("^function ([%w_]+)%(")
-    if name then described["_G." .. name] = true end
+    if global then described["_G." .. global] = true end
+    parameters[#parameters + 1] = line:match("^%-%-%-@param ([%w_.]+)")
+    check_parameters(lines, path, parameters, line)
+    if not line:find("^%-%-") then parameters = {} end
   end
 end
 
@@ -213,7 +225,9 @@ local function check(req, res)
   exported["sxe.Counters.counter"] = nil
   add_modules(exported)
   add_globals(exported)
-  for path in io.popen("ls library/sxe.lua library/sxe/*.lua"):lines() do add_described(described, path) end
+  for path in io.popen("ls library/sxe.lua library/sxe/*.lua"):lines() do
+    add_described(lines, described, path)
+  end
   add_missing_classes(lines, all)
   compare(lines, exported, "lib-sxe-lua", described, "library/")
   compare(lines, described, "library/", exported, "lib-sxe-lua")

@@ -5,6 +5,7 @@
  *
  *     ```lua            runs as a script; what it prints is what stands behind each -->
  *     -- GET /a --> 200 hello      asks it, as a handler: the status, and a part of the body
+ *     ```lua sandbox    the same, without handlers, as a script that is not trusted
  *     ```lua fragment   compiles
  */
 #include "lua-site.h"
@@ -17,6 +18,7 @@ static struct {
     const char *page;
     unsigned line; /* of its first line, from 1 */
     bool is_fragment;
+    bool is_sandbox;
     char *text; /* behind so many newlines that lines have the page's numbers */
 } blocks[BLOCKS_MAX];
 static unsigned blocks_number;
@@ -30,6 +32,7 @@ begin_block(const char *page, const char *fence, unsigned line)
     blocks[blocks_number].page = page;
     blocks[blocks_number].line = line + 1;
     blocks[blocks_number].is_fragment = strstr(fence, "fragment") != NULL;
+    blocks[blocks_number].is_sandbox = strstr(fence, "sandbox") != NULL;
     blocks[blocks_number].text = calloc(1, TEXT_SIZE);
     memset(blocks[blocks_number].text, '\n', line);
 }
@@ -236,20 +239,44 @@ run_block(const char *text, const char *where)
     sxe_http_delete(http);
 }
 
+static void
+run_in_sandbox(const char *text, const char *where)
+{
+    said[0] = '\0';
+    fake_time_start(UINT64_C(1000000000000), SITE_TIME * SXE_NS_PER_SECOND);
+    state_start_with(&(struct sxe_lua_config){.tasks = 64, .is_sandbox = true});
+    add_global("print", l_print);
+    ck_assert_msg(sxe_lua_load_text(lua, where, text, strlen(text)) == 0, "%s", log_line(0));
+    sxe_register(8, 0);
+    ck_assert_int_eq(sxe_init(), 0);
+    ck_assert_int_eq(sxe_lua_init(lua), 0);
+    sxe_run();
+    ck_assert_msg(sxe_lua_loaded(lua) == 0, "%s does not end", where);
+    expect_said(text);
+    ck_assert_int_eq(sxe_fini(), 0);
+    state_stop();
+}
+
+static void
+compile_block(const char *text, const char *where)
+{
+    state_start();
+    ck_assert_msg(luaL_loadbuffer(lua->main, text, strlen(text), where) == LUA_OK, "%s",
+                  lua_tostring(lua->main, -1));
+    state_stop();
+}
+
 START_TEST(example_does_what_the_page_says)
 {
     char where[100];
 
     snprintf(where, sizeof(where), "@%s", blocks[_i].page);
-    if (blocks[_i].is_fragment) {
-        state_start();
-        ck_assert_msg(luaL_loadbuffer(lua->main, blocks[_i].text, strlen(blocks[_i].text), where) ==
-                          LUA_OK,
-                      "%s", lua_tostring(lua->main, -1));
-        state_stop();
-    } else {
+    if (blocks[_i].is_fragment)
+        compile_block(blocks[_i].text, where);
+    else if (blocks[_i].is_sandbox)
+        run_in_sandbox(blocks[_i].text, where);
+    else
         run_block(blocks[_i].text, where);
-    }
 }
 END_TEST
 

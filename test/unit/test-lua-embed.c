@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "has.h"
 #include "stops.h"
 #include "sweep.h"
 
@@ -46,7 +47,7 @@ START_TEST(a_script_cannot_delete_its_state)
 {
     state_start();
     add_global("delete", delete_state);
-    ck_assert_contains(message_of(run_deletion, NULL), "inside of a script");
+    check_has(message_of(run_deletion, NULL), "inside of a script");
 }
 END_TEST
 

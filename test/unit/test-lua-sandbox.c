@@ -159,6 +159,11 @@ START_TEST(functions_of_tables_are_as_ever)
 {
     sandbox_start();
     run_script("local stock = open_stock().table\n"
+               "local function shown_table(t)\n"
+               "    local all = {}\n"
+               "    for i = -3, 12 do all[#all + 1] = tostring(t[i]) end\n"
+               "    return table.concat(all, ',')\n"
+               "end\n"
                "local function shown(...)\n"
                "    local all = table.pack(...)\n"
                "    for i = 1, all.n do\n"
