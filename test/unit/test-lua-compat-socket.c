@@ -107,7 +107,7 @@ START_TEST(eight_requests_on_one_read_do_not_jam)
     char eight[8 * sizeof(request)] = "";
 
     for (int i = 0; i < 8; i++)
-        strcat(eight, request);
+        memcpy(eight + i * strlen(request), request, strlen(request));
     net_start_file("test/2010/hello.lua");
     int peer = peer_connect(port_of_first());
     for (int i = 0; i < 3; i++) {

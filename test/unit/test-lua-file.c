@@ -426,7 +426,7 @@ START_TEST(the_state_may_go_before_the_thread_is_done)
     run_script("file.mkdir(at 'a')");
     wait_for_file("a");
     stop_loop();
-    strcpy(root + strlen(root) - 6, "XXXXXX");
+    memset(root + strlen(root) - 6, 'X', 6);
     start_loop();
     run_script("for i = 1, 40 do assert(file.stat(arg[1])) end log = 'all jobs are there'");
     until("log == 'all jobs are there'");
