@@ -8,7 +8,7 @@
 #include "sxe-lua-port.h"
 
 /* ---- What there is ----
- * Names with a blank around each; NULL: all of them. */
+ * Names with a blank around each. */
 
 static const char globals[] =
     " _G _VERSION arg assert collectgarbage coroutine error getmetatable ipairs load math next os "
@@ -20,12 +20,13 @@ static const struct library {
     const char *fields;
 } libraries[] = {
     {"coroutine", " close create isyieldable resume running status wrap yield "},
-    {"math", NULL},
+    {"math", " abs acos asin atan ceil cos deg exp floor fmod huge log max maxinteger min "
+             "mininteger modf pi rad random randomseed sin sqrt tan tointeger type ult "},
     {"os", " clock date difftime time "},
     {"string", " byte char find format gmatch gsub len lower match pack packsize rep reverse sub "
                "unpack upper "},
     {"table", " concat insert move pack remove sort unpack "},
-    {"utf8", NULL},
+    {"utf8", " char charpattern codepoint codes len offset "},
 };
 
 /* What there is of require "sxe...": what neither opens a file, nor a socket, nor a process, and
@@ -48,7 +49,7 @@ static bool
 is_listed(const char *names, const char *name)
 {
     const size_t length = strlen(name);
-    const char *found = names;
+    const char *found = names + 1;
 
     while ((found = strstr(found, name)) != NULL) {
         if (found[-1] == ' ' && found[length] == ' ')
@@ -219,8 +220,7 @@ sxe__lua_open_sandbox(lua_State *L)
     keep_only(L, " _G coroutine math os string table utf8 ");
     for (size_t i = 0; i < LIBRARIES; i++) {
         lua_getglobal(L, libraries[i].name);
-        if (libraries[i].fields != NULL)
-            keep_only(L, libraries[i].fields);
+        keep_only(L, libraries[i].fields);
         lua_pop(L, 1);
     }
     lua_pushglobaltable(L);

@@ -84,12 +84,12 @@ make_way(lua_State *L, struct sxe__lua_watch *watch)
     sxe__lua_make_way(L);
 }
 
-static void
+static int
 raise_exceeded(lua_State *L, lua_Debug *ar)
 {
     push_place(L, ar);
-    luaL_error(L, "%s: handler exceeded %d ms of CPU", lua_tostring(L, -1),
-               (int)sxe__lua_config()->cpu_ms);
+    return luaL_error(L, "%s: handler exceeded %d ms of CPU", lua_tostring(L, -1),
+                      (int)sxe__lua_config()->cpu_ms);
 }
 
 static void interrupt(lua_State *L, lua_Debug *ar);

@@ -221,9 +221,6 @@ START_TEST(in_a_sandbox_none_keeps_the_others_waiting)
     }
     ck_assert_msg(least_ns <= BLOCKED_MS_MAX * SXE_NS_PER_MS, "blocked %llu ms: %s",
                   (unsigned long long)(least_ns / SXE_NS_PER_MS), sandboxed[_i].text);
-    if (getenv("SHOW"))
-        fprintf(stderr, "%4llu ms %.60s\n", (unsigned long long)(least_ns / SXE_NS_PER_MS),
-                sandboxed[_i].text);
 }
 END_TEST
 
