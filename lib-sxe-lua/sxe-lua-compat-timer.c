@@ -4,8 +4,6 @@
  */
 #include "sxe-lua-compat-private.h"
 
-#include <math.h>
-
 static const char name[] = "sxe timer";
 
 /* A userdata whose user value is the function. While it runs it is in the registry, under its own

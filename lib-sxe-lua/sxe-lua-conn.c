@@ -17,8 +17,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "sxe-lua-task-private.h"
-
 /* Longer strings are lent to lib-sxe, not copied: the task's stack keeps them. */
 #define COPY_MAX 16384
 
@@ -291,13 +289,21 @@ on_sent(SXE *s, int result)
         sxe__lua_wake_first(&slot->writers);
 }
 
+/* Bytes that the task's stack keeps while it waits, or none, for the mark alone: 0 or -errno. What
+ * cannot be waited for is not lent, since nobody would keep it; to park says why. */
+static int
+lend(lua_State *L, SXE *s, const char *bytes, size_t length)
+{
+    return sxe__lua_may_wait(L) ? sxe_send(s, bytes, length, on_sent) : 0;
+}
+
 static int go_on_writing(lua_State *L, int status, lua_KContext argument);
 
 /* Wait until the kernel has all that was written, then go on with that argument. */
 static int
 wait_for_room(lua_State *L, SXE *s, struct sxe__lua_slot *slot, int argument)
 {
-    int result = sxe_send(s, NULL, 0, on_sent);
+    int result = lend(L, s, NULL, 0);
 
     if (result < 0)
         return sxe__lua_result(L, result, "write");
@@ -311,8 +317,8 @@ write_from(lua_State *L, SXE *s, struct sxe__lua_slot *slot, int argument)
     for (; argument <= lua_gettop(L); argument++) {
         size_t length;
         const char *bytes = lua_tolstring(L, argument, &length);
-        int result = length > COPY_MAX ? sxe_send(s, bytes, length, on_sent)
-                                       : sxe_write(s, bytes, (unsigned)length);
+        int result =
+            length > COPY_MAX ? lend(L, s, bytes, length) : sxe_write(s, bytes, (unsigned)length);
 
         if (result == -ENOBUFS && sxe_unsent(s) > 0)
             return wait_for_room(L, s, slot, argument);

@@ -132,7 +132,6 @@ struct sxe_lua {
 };
 
 /* Keys in the registry: the addresses of these. */
-extern const char sxe__lua_script_key;  /* what the script returned */
 extern const char sxe__lua_methods_key; /* class -> methods */
 
 /* In a protected call, once a state; each leaves the stack as it was. */

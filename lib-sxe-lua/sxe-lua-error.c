@@ -38,6 +38,8 @@ push_trace(lua_State *L, int error, lua_State *coroutine, int level)
     luaL_checkstack(L, STACK_ROOM, NULL); /* luaL_traceback of 5.4.4 forgets to */
     lua_rawgetp(L, LUA_REGISTRYINDEX, &raised_key);
     if (!lua_isnil(L, -1) && lua_rawequal(L, -1, error)) {
+        lua_pushnil(L);
+        lua_rawsetp(L, LUA_REGISTRYINDEX, &raised_key);
         lua_rawgetp(L, LUA_REGISTRYINDEX, &trace_key);
         lua_pushliteral(L, "\n");
     } else {

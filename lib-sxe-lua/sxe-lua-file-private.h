@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: a job of sxe.file, as the loop (sxe-lua-file.c) and the thread that does it
+ * What: a job of sxe.file, as the loop (sxe-lua-file.c, -open.c) and the thread that does it
  * (sxe-lua-file-run.c) share it. Until the thread is done it is the thread's, but for task.
  */
 #ifndef SXE_LUA_FILE_PRIVATE_H
@@ -17,6 +17,7 @@ struct sxe__lua_file_wish {
     uint64_t length; /* read no more than that; UINT64_MAX: all */
     uint64_t max;    /* what is longer is refused */
     uint32_t mode;   /* of what is made */
+    int flags;       /* of open(2) */
     bool is_atomic;  /* write a new file, then rename it */
     bool is_synced;
     bool is_link;      /* look at the link itself */
@@ -26,8 +27,10 @@ struct sxe__lua_file_wish {
 struct sxe__lua_file_job {
     struct sxe_work work;
     const struct sxe__lua_file_call *call;
+    void (*give)(struct sxe__lua_file_job *job); /* back: neither thread nor task has it any more */
     struct sxe__lua_file_wish wish;
     uint64_t task;     /* that waits; 0: nobody */
+    int fd;            /* of a file that is open; -1: it is not */
     int result;        /* of run */
     char *data;        /* to write, or read; of a list the names, each with its zero byte */
     size_t length;     /* of data; of what is there */
@@ -45,9 +48,42 @@ enum sxe__lua_file_arguments { SXE__LUA_FILE_PATH, SXE__LUA_FILE_DATA, SXE__LUA_
 struct sxe__lua_file_call {
     const char *name;
     enum sxe__lua_file_arguments arguments;
-    int (*run)(struct sxe__lua_file_job *job);                       /* in a thread: 0 or -errno */
-    void (*push)(lua_State *L, const struct sxe__lua_file_job *job); /* the result; NULL: true */
+    int (*run)(struct sxe__lua_file_job *job); /* in a thread: 0 or -errno */
+    /* The result; NULL: true. At 2 is what the call has at 1. */
+    void (*push)(lua_State *L, const struct sxe__lua_file_job *job);
 };
+
+/* ---- sxe-lua-file.c ---- */
+
+/* The job has its call, give, wish, path and data, or filling it in had an error, -errno: have it
+ * done, give it, and return what this returns. */
+int sxe__lua_file_begin(lua_State *L, struct sxe__lua_file_job *job, int error,
+                        uint64_t deadline_ns);
+
+/* Nobody wants to know it any more: give it, now or when the thread is done. */
+void sxe__lua_file_forget(void *job);
+
+/* What is the same for all jobs. */
+void sxe__lua_file_prepare(struct sxe__lua_file_job *job, const struct sxe__lua_file_call *call,
+                           void (*give)(struct sxe__lua_file_job *job));
+
+/* A path may come from a client: 0 or an errno. */
+int sxe__lua_file_check_path(lua_State *L, int argument);
+
+/* The field of the table there, or value if it has none; raises beyond most. */
+lua_Integer sxe__lua_file_number(lua_State *L, int table, const char *name, lua_Integer value,
+                                 lua_Integer most);
+
+/* ---- sxe-lua-file-open.c ---- */
+
+/* Once a state: the class of what file.open returns, and room for it. Raises. */
+void sxe__lua_file_plan_open(lua_State *L);
+int sxe__lua_file_l_open(lua_State *L); /* file.open */
+
+/* Close all, now or when a thread is done with it: the state ends, or a new one begins. */
+void sxe__lua_file_close_all(void);
+
+/* ---- sxe-lua-file-run.c ---- */
 
 /* Have room for size bytes of data: 0, or -ENOMEM. In any thread. */
 SXE_MUST_USE int sxe__lua_file_reserve(struct sxe__lua_file_job *job, size_t size);
@@ -61,5 +97,11 @@ int sxe__lua_file_stat(struct sxe__lua_file_job *job);
 int sxe__lua_file_remove(struct sxe__lua_file_job *job);
 int sxe__lua_file_rename(struct sxe__lua_file_job *job);
 int sxe__lua_file_mkdir(struct sxe__lua_file_job *job);
+
+/* Of a file that stays open. */
+int sxe__lua_file_open(struct sxe__lua_file_job *job);
+int sxe__lua_file_get(struct sxe__lua_file_job *job); /* wish.length, or up to the end */
+int sxe__lua_file_put(struct sxe__lua_file_job *job);
+int sxe__lua_file_close(struct sxe__lua_file_job *job);
 
 #endif

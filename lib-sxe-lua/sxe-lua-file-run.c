@@ -180,6 +180,43 @@ sxe__lua_file_append(struct sxe__lua_file_job *job)
     return put(job, job->path, O_APPEND);
 }
 
+/* ---- Files that stay open ---- */
+
+int
+sxe__lua_file_open(struct sxe__lua_file_job *job)
+{
+    job->fd = open(job->path, job->wish.flags | OPEN, (mode_t)job->wish.mode);
+    return job->fd < 0 ? -errno : 0;
+}
+
+int
+sxe__lua_file_get(struct sxe__lua_file_job *job)
+{
+    while (job->length < job->wish.length) {
+        ssize_t n = read(job->fd, job->data + job->length, job->wish.length - job->length);
+
+        if (n <= 0)
+            return n < 0 ? -errno : 0;
+        job->length += (size_t)n;
+    }
+    return 0;
+}
+
+int
+sxe__lua_file_put(struct sxe__lua_file_job *job)
+{
+    return write_all(job, job->fd);
+}
+
+int
+sxe__lua_file_close(struct sxe__lua_file_job *job)
+{
+    int fd = job->fd;
+
+    job->fd = -1;
+    return close(fd) < 0 ? -errno : 0;
+}
+
 /* ---- Names ---- */
 
 static int

@@ -9,17 +9,16 @@
  * What is written is copied, and what is read is the job's until the task is back, so neither
  * depends on Lua while the thread has it. A task that is cancelled or times out forgets its job,
  * which is free again once the thread is done with it; so does a state that is deleted. While all
- * jobs are taken, tasks wait in a line. Before sxe_init there are no threads, and nobody to keep
- * waiting: a script's top level reads its settings at once.
+ * jobs are taken, tasks wait in a line. A file that stays open (sxe-lua-file-open.c) has a job of
+ * its own. Before sxe_init there are no threads, and nobody to keep waiting: a script's top level
+ * reads its settings at once.
  */
 #include "sxe-lua-file-private.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "sxe-lua-port.h"
-#include "sxe-lua-task-private.h"
 
 enum { JOBS = 32 };
 
@@ -27,6 +26,9 @@ enum { JOBS = 32 };
 #define MAX_MOST    ((lua_Integer)1 << 40)
 
 enum state { FREE, BUSY, STATES };
+
+/* Places in the stack of a call. */
+enum { PATH = 1, SECOND, OPTIONS, DEADLINE, WISH };
 
 /* Of this thread. It outlives a state whose jobs are still done. */
 struct files {
@@ -38,7 +40,7 @@ struct files {
 static _Thread_local struct files files;
 
 static void
-give(struct sxe__lua_file_job *job)
+give_back(struct sxe__lua_file_job *job)
 {
     sxe__lua_file_release(job);
     sxe_pool_set_indexed_element_state(files.jobs, (unsigned)(job - files.jobs), BUSY, FREE);
@@ -59,20 +61,19 @@ done(struct sxe_work *work)
     struct sxe__lua_file_job *job = (struct sxe__lua_file_job *)(void *)work;
 
     if (job->task == 0)
-        give(job);
+        job->give(job);
     else
         sxe__lua_wake(job->task, SXE__LUA_EVENT);
 }
 
-/* Nobody wants to know it any more. */
-static void
-forget(void *what)
+void
+sxe__lua_file_forget(void *what)
 {
     struct sxe__lua_file_job *job = what;
 
     job->task = 0;
     if (sxe_work_cancel(&job->work) != -EBUSY)
-        give(job);
+        job->give(job);
 }
 
 /* ---- Results ---- */
@@ -122,7 +123,7 @@ push_status(lua_State *L, const struct sxe__lua_file_job *job)
     lua_setfield(L, -2, "mtime");
 }
 
-/* The argument is the job. */
+/* Arguments: the job, and the first one of the call. */
 static int
 push_result(lua_State *L)
 {
@@ -146,8 +147,9 @@ finish(lua_State *L, struct sxe__lua_file_job *job)
 
     lua_pushcfunction(L, push_result);
     lua_pushlightuserdata(L, job);
-    status = lua_pcall(L, 1, LUA_MULTRET, 0);
-    give(job);
+    lua_pushvalue(L, PATH);
+    status = lua_pcall(L, 2, LUA_MULTRET, 0);
+    job->give(job);
     return status == LUA_OK ? lua_gettop(L) - top : lua_error(L);
 }
 
@@ -162,9 +164,6 @@ go_on_done(lua_State *L, int status, lua_KContext job)
 
 /* ---- Calls ---- */
 
-/* Places in the stack of a call. */
-enum { PATH = 1, SECOND, OPTIONS, DEADLINE, WISH };
-
 static bool
 take_flag(lua_State *L, const char *name)
 {
@@ -176,10 +175,10 @@ take_flag(lua_State *L, const char *name)
     return is_set;
 }
 
-static lua_Integer
-take_number(lua_State *L, const char *name, lua_Integer value, lua_Integer most)
+lua_Integer
+sxe__lua_file_number(lua_State *L, int table, const char *name, lua_Integer value, lua_Integer most)
 {
-    if (lua_getfield(L, OPTIONS, name) != LUA_TNIL) {
+    if (lua_getfield(L, table, name) != LUA_TNIL) {
         int is_number;
 
         value = lua_tointegerx(L, -1, &is_number);
@@ -201,19 +200,18 @@ push_wish(lua_State *L, const struct sxe__lua_file_call *call)
         .length = UINT64_MAX, .max = (uint64_t)MAX_DEFAULT, .mode = is_directory ? 0777 : 0666};
     if (lua_isnil(L, OPTIONS))
         return;
-    wish->from = (uint64_t)take_number(L, "from", 0, INT64_MAX);
-    wish->length = (uint64_t)take_number(L, "length", INT64_MAX, INT64_MAX);
-    wish->max = (uint64_t)take_number(L, "max", MAX_DEFAULT, MAX_MOST);
-    wish->mode = (uint32_t)take_number(L, "mode", wish->mode, 07777);
+    wish->from = (uint64_t)sxe__lua_file_number(L, OPTIONS, "from", 0, INT64_MAX);
+    wish->length = (uint64_t)sxe__lua_file_number(L, OPTIONS, "length", INT64_MAX, INT64_MAX);
+    wish->max = (uint64_t)sxe__lua_file_number(L, OPTIONS, "max", MAX_DEFAULT, MAX_MOST);
+    wish->mode = (uint32_t)sxe__lua_file_number(L, OPTIONS, "mode", wish->mode, 07777);
     wish->is_atomic = take_flag(L, "atomic");
     wish->is_synced = take_flag(L, "sync");
     wish->is_link = take_flag(L, "link");
     wish->with_parents = take_flag(L, "parents");
 }
 
-/* A path may come from a client: 0 or an errno. */
-static int
-check_path(lua_State *L, int argument)
+int
+sxe__lua_file_check_path(lua_State *L, int argument)
 {
     size_t length;
     const char *path = luaL_checklstring(L, argument, &length);
@@ -221,6 +219,18 @@ check_path(lua_State *L, int argument)
     if (strlen(path) != length)
         return EINVAL;
     return length < PATH_MAX ? 0 : ENAMETOOLONG;
+}
+
+void
+sxe__lua_file_prepare(struct sxe__lua_file_job *job, const struct sxe__lua_file_call *call,
+                      void (*give)(struct sxe__lua_file_job *job))
+{
+    job->work = (struct sxe_work){.run = run, .done = done};
+    job->call = call;
+    job->give = give;
+    job->task = 0;
+    job->held_max = sxe__lua_config()->memory_max;
+    job->held = &files.held;
 }
 
 /* 0, or -ENOMEM. */
@@ -231,12 +241,8 @@ fill_in(lua_State *L, struct sxe__lua_file_job *job, const struct sxe__lua_file_
     size_t length;
     int result;
 
-    job->work = (struct sxe_work){.run = run, .done = done};
-    job->call = call;
+    sxe__lua_file_prepare(job, call, give_back);
     job->wish = *(const struct sxe__lua_file_wish *)lua_touserdata(L, WISH);
-    job->task = 0;
-    job->held_max = sxe__lua_config()->memory_max;
-    job->held = &files.held;
     job->unique = sxe_lua_get_port()->random();
     path = lua_tolstring(L, PATH, &length);
     memcpy(job->path, path, length + 1);
@@ -254,49 +260,42 @@ fill_in(lua_State *L, struct sxe__lua_file_job *job, const struct sxe__lua_file_
     return result;
 }
 
-/* Otherwise parking fails or raises, and nothing is to be done before that. */
-static bool
-may_wait(lua_State *L)
+int
+sxe__lua_file_begin(lua_State *L, struct sxe__lua_file_job *job, int error, uint64_t deadline_ns)
 {
-    return SCHEDULER->running != SXE_NONE && sxe__lua_may_yield(L) &&
-           sxe__lua_task_at(SCHEDULER->running)->cancel == SXE__LUA_NOT_CANCELLED;
-}
+    int result = 0;
 
-static int
-begin(lua_State *L, struct sxe__lua_file_job *job, const struct sxe__lua_file_call *call)
-{
-    int result = fill_in(L, job, call);
-
-    if (result < 0 || sxe_loop() == NULL) {
-        job->result = result < 0 ? result : call->run(job);
+    if (error < 0 || sxe_loop() == NULL) {
+        job->result = error < 0 ? error : job->call->run(job);
         return finish(L, job);
     }
-    if (may_wait(L))
+    if (sxe__lua_may_wait(L))
         result = sxe_work_submit(&job->work);
     if (result < 0) {
-        give(job);
+        job->give(job);
         return result == -EINVAL
                    ? sxe__lua_fail(L, "no threads: require \"sxe.file\" where the script begins")
                    : sxe__lua_fail_errno(L, -result, "threads");
     }
     job->task = sxe__lua_running(L);
-    return sxe__lua_park(L, (uint64_t)lua_tointeger(L, DEADLINE), forget, job, go_on_done,
-                         (lua_KContext)job);
+    return sxe__lua_park(L, deadline_ns, sxe__lua_file_forget, job, go_on_done, (lua_KContext)job);
 }
 
 static int
 take_job(lua_State *L, int status, lua_KContext context)
 {
     const struct sxe__lua_file_call *call = (const struct sxe__lua_file_call *)context;
+    uint64_t deadline_ns = (uint64_t)lua_tointeger(L, DEADLINE);
+    struct sxe__lua_file_job *job;
     unsigned index;
 
     if (status == LUA_YIELD && sxe__lua_woken(L) != SXE__LUA_EVENT)
         return sxe__lua_fail_woken(L);
     index = sxe_pool_set_oldest_element_state(files.jobs, FREE, BUSY);
     if (index == SXE_POOL_NO_INDEX)
-        return sxe__lua_park_in(L, &files.waiting, (uint64_t)lua_tointeger(L, DEADLINE), take_job,
-                                context);
-    return begin(L, &files.jobs[index], call);
+        return sxe__lua_park_in(L, &files.waiting, deadline_ns, take_job, context);
+    job = &files.jobs[index];
+    return sxe__lua_file_begin(L, job, fill_in(L, job, call), deadline_ns);
 }
 
 /* A function of the module, whose upvalue is what it does. */
@@ -305,9 +304,11 @@ call(lua_State *L)
 {
     const struct sxe__lua_file_call *call_ = lua_touserdata(L, lua_upvalueindex(1));
     bool has_second = call_->arguments != SXE__LUA_FILE_PATH;
-    int error = check_path(L, PATH);
+    int error = sxe__lua_file_check_path(L, PATH);
     uint64_t deadline_ns;
 
+    if (files.jobs == NULL) /* the state is closed */
+        return sxe__lua_fail(L, "closed");
     if (has_second)
         luaL_checkstring(L, SECOND);
     lua_settop(L, SECOND + has_second);
@@ -319,7 +320,7 @@ call(lua_State *L)
         lua_insert(L, SECOND);
     }
     if (call_->arguments == SXE__LUA_FILE_PATHS && error == 0)
-        error = check_path(L, SECOND);
+        error = sxe__lua_file_check_path(L, SECOND);
     if (error != 0)
         return sxe__lua_fail_errno(L, error, "path");
     lua_pushinteger(L, (lua_Integer)deadline_ns);
@@ -335,7 +336,7 @@ forget_all(void)
 {
     for (unsigned i = 0; i < JOBS; i++) {
         if (sxe_pool_index_to_state(files.jobs, i) == BUSY)
-            forget(&files.jobs[i]);
+            sxe__lua_file_forget(&files.jobs[i]);
     }
 }
 
@@ -343,6 +344,7 @@ static int
 close_files(lua_State *L)
 {
     SXE_UNUSED_PARAMETER(L);
+    sxe__lua_file_close_all();
     forget_all();
     if (sxe_pool_get_number_in_state(files.jobs, BUSY) > 0)
         return 0;
@@ -374,6 +376,7 @@ open_files(lua_State *L)
         lua_pushcfunction(L, close_files);
         lua_setfield(L, -2, "__gc");
         open_jobs(L);
+        sxe__lua_file_plan_open(L);
         lua_pushvalue(L, -2);
         lua_rawsetp(L, LUA_REGISTRYINDEX, &opened_key);
         lua_setmetatable(L, -2);
@@ -400,7 +403,9 @@ sxe__lua_open_file(lua_State *L)
     enum { CALLS = sizeof(calls) / sizeof(calls[0]) };
 
     open_files(L);
-    lua_createtable(L, 0, CALLS);
+    lua_createtable(L, 0, CALLS + 1);
+    lua_pushcfunction(L, sxe__lua_file_l_open);
+    lua_setfield(L, -2, "open");
     for (unsigned i = 0; i < CALLS; i++) {
         lua_pushlightuserdata(L, (void *)(uintptr_t)&calls[i]);
         lua_pushcclosure(L, call, 1);

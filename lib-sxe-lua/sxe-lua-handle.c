@@ -5,7 +5,7 @@
  */
 #include "sxe-lua-core-private.h"
 
-enum { CLASS_SHIFT = 56, GENERATION_SHIFT = 32, GENERATION_MASK = 0xffffff };
+enum { CLASS_SHIFT = 56, GENERATION_SHIFT = 32 };
 
 const char sxe__lua_methods_key = 0;
 
@@ -15,7 +15,7 @@ unpack_handle(const void *handle, unsigned *class_, uint32_t *index, uint32_t *g
     uint64_t bits = (uintptr_t)handle;
 
     *class_ = (unsigned)(bits >> CLASS_SHIFT);
-    *generation = (uint32_t)(bits >> GENERATION_SHIFT) & GENERATION_MASK;
+    *generation = (uint32_t)(bits >> GENERATION_SHIFT) & SXE__LUA_GENERATION_MASK;
     *index = (uint32_t)bits;
 }
 
@@ -148,7 +148,7 @@ void
 sxe__lua_push_handle(lua_State *L, enum sxe__lua_class class_, uint32_t index, uint32_t generation)
 {
     uint64_t bits = (uint64_t)class_ << CLASS_SHIFT |
-                    (uint64_t)(generation & GENERATION_MASK) << GENERATION_SHIFT | index;
+                    (uint64_t)(generation & SXE__LUA_GENERATION_MASK) << GENERATION_SHIFT | index;
 
     lua_pushlightuserdata(L, (void *)(uintptr_t)bits);
 }

@@ -5,8 +5,6 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { GENERATION_MASK = 0xffffff };
-
 _Thread_local struct sxe__lua_http sxe__lua_http;
 
 #define HTTP (&sxe__lua_http)
@@ -64,7 +62,7 @@ give_if_over(struct sxe__lua_exchange *exchange)
     if (exchange->is_lending || exchange->body != SXE__LUA_BODY_UNREAD)
         forget_kept(exchange);
     sxe__lua_http_wake(exchange);
-    exchange->generation = (exchange->generation + 1) & GENERATION_MASK;
+    exchange->generation = (exchange->generation + 1) & SXE__LUA_GENERATION_MASK;
     exchange->next = HTTP->free;
     HTTP->free = (uint32_t)(exchange - HTTP->exchanges) + 1;
 }

@@ -86,7 +86,9 @@ set_level(lua_State *L)
     level = sxe_log_level_from_text(text);
     if (level < 0)
         return luaL_error(L, "sxe.log: the level cannot be '%s'", text);
-    return sxe_log_set_library_level("script", level);
+    if (sxe_log_set_library_level("script", level) < 0)
+        return luaL_error(L, "sxe.log: too many levels are set");
+    return 0;
 }
 
 int

@@ -100,6 +100,18 @@ sxe__lua_woken(lua_State *L)
 
 /* ---- Parking ---- */
 
+static bool
+can_park(lua_State *L)
+{
+    return SCHEDULER->running != SXE_NONE && sxe__lua_may_yield(L);
+}
+
+bool
+sxe__lua_may_wait(lua_State *L)
+{
+    return can_park(L) && sxe__lua_task_at(SCHEDULER->running)->cancel == SXE__LUA_NOT_CANCELLED;
+}
+
 /* Raise, with the name of the C function in between, which Lua cannot leave and come back to. */
 static int
 refuse_to_wait(lua_State *L)
@@ -148,7 +160,7 @@ int
 sxe__lua_park(lua_State *L, uint64_t deadline_ns, void (*on_leave)(void *what), void *what,
               lua_KFunction k, lua_KContext context)
 {
-    if (SCHEDULER->running == SXE_NONE || !sxe__lua_may_yield(L)) {
+    if (!can_park(L)) {
         if (on_leave != NULL)
             on_leave(what);
         return refuse_to_wait(L);
@@ -162,7 +174,7 @@ int
 sxe__lua_park_in(lua_State *L, struct sxe__lua_line *line, uint64_t deadline_ns, lua_KFunction k,
                  lua_KContext context)
 {
-    if (SCHEDULER->running == SXE_NONE || !sxe__lua_may_yield(L))
+    if (!can_park(L))
         return refuse_to_wait(L);
     return park(L, deadline_ns, line, k, context);
 }

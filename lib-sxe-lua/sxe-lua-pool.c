@@ -12,16 +12,9 @@
  */
 #include "sxe-lua-pool-private.h"
 
-#include <errno.h>
 #include <string.h>
 
-enum {
-    POOLS_MAX = 256,
-    STATES_MAX = 32,
-    INDEX_BITS = 24,
-    NUMBER_MAX = 1 << INDEX_BITS,
-    GENERATION_MASK = 0xffffff
-};
+enum { POOLS_MAX = 256, STATES_MAX = 32, INDEX_BITS = 24, NUMBER_MAX = 1 << INDEX_BITS };
 
 struct pool {
     void *array;
@@ -64,7 +57,7 @@ fields_of(const struct pool *pool, unsigned id)
 static uint32_t
 generation_of(const struct pool *pool, unsigned id)
 {
-    return (uint32_t)(sxe_pool_get_handle(pool->array, id) >> 32) & GENERATION_MASK;
+    return (uint32_t)(sxe_pool_get_handle(pool->array, id) >> 32) & SXE__LUA_GENERATION_MASK;
 }
 
 static int
@@ -446,6 +439,7 @@ check_place(lua_State *L)
     static const char *const later[] = {"file", "shared"};
 
     luaL_checktype(L, 1, LUA_TTABLE);
+    luaL_argcheck(L, pools != NULL, 1, "the state is closed");
     for (size_t i = 0; i < sizeof(later) / sizeof(later[0]); i++) {
         if (lua_getfield(L, 1, later[i]) != LUA_TNIL)
             luaL_error(L,

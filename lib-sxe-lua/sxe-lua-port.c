@@ -134,6 +134,7 @@ uint64_t
 sxe__lua_deadline(lua_State *L, int argument)
 {
     lua_Number seconds;
+    uint64_t deadline_ns;
 
     if (lua_istable(L, argument))
         lua_getfield(L, argument, "timeout");
@@ -150,5 +151,6 @@ sxe__lua_deadline(lua_State *L, int argument)
     /* Beyond 100 years is never; the least is 1 ns, as 0 is no deadline. */
     if (seconds > 3155760000.0)
         return 0;
-    return sxe_lua_get_port()->now_ns() + (uint64_t)(seconds * 1e9);
+    deadline_ns = sxe_lua_get_port()->now_ns() + (uint64_t)(seconds * 1e9);
+    return deadline_ns > 0 ? deadline_ns : 1;
 }

@@ -26,7 +26,8 @@
  *     sxe-lua-conn.c      a tcp connection: read, write; sxe-lua-tcp.c serves and connects
  *     sxe-lua-resolve.c   names to addresses, in threads
  *     sxe-lua-http*.c     require "sxe.http"
- *     sxe-lua-file.c      require "sxe.file": the jobs; sxe-lua-file-run.c does them, in threads
+ *     sxe-lua-file.c      require "sxe.file": the jobs; sxe-lua-file-run.c does them, in threads;
+ *                         sxe-lua-file-open.c has files that stay open
  *     sxe-lua-pool.c      require "sxe.pool"; sxe-lua-pool-field.c has the fields of elements
  *     sxe-lua-spawn.c     require "sxe.spawn"; sxe-lua-spawn-process.c has a child that is watched
  *     sxe-lua-split.c     sxe.split
@@ -68,7 +69,6 @@ enum sxe__lua_class {
     SXE__LUA_NO_CLASS = 0,
     SXE__LUA_SOCKET,
     SXE__LUA_BUF,
-    SXE__LUA_TASK,
     SXE__LUA_REQUEST,
     SXE__LUA_RESPONSE,
     SXE__LUA_HEADERS,     /* of a request */
@@ -77,16 +77,17 @@ enum sxe__lua_class {
     SXE__LUA_PARAMS,
     SXE__LUA_EVENTS, /* of res:sse() */
     SXE__LUA_SERVER, /* of http.serve */
-    SXE__LUA_TIMER,
     SXE__LUA_POOL,
     SXE__LUA_ELEMENT,
     SXE__LUA_CONN,       /* of sxe.tcp */
     SXE__LUA_TCP_SERVER, /* of tcp.serve */
     SXE__LUA_UDP,
-    SXE__LUA_CHILD,
     SXE__LUA_STAT,
     SXE__LUA_CLASSES
 };
+
+/* What of a generation is in a handle. */
+enum { SXE__LUA_GENERATION_MASK = 0xffffff };
 
 /* What a class can do; a static table in the file it is about, registered once a state. get and set
  * find the index behind checked bits: they may be handed a stale one, which is theirs to refuse. */
@@ -128,6 +129,10 @@ uint64_t sxe__lua_running(lua_State *L);
  * returns. */
 int sxe__lua_park(lua_State *L, uint64_t deadline_ns, void (*on_leave)(void *what), void *what,
                   lua_KFunction k, lua_KContext context);
+
+/* Would parking wait? Otherwise it raises, or calls k at once, for a task that was cancelled: what is
+ * begun only to be waited for is not to be begun. */
+bool sxe__lua_may_wait(lua_State *L);
 
 /* Why the continuation runs. */
 enum sxe__lua_reason sxe__lua_woken(lua_State *L);
@@ -241,6 +246,10 @@ int sxe__lua_init_compat(lua_State *main);
 int sxe__lua_init_http(lua_State *main);
 void sxe__lua_close_http(void);
 
+/* Have function called when the state is deleted, by the collector: finalizers of scripts may come
+ * later, and what they call has to refuse. Raises without memory; then it is not called. */
+void sxe__lua_at_end(lua_State *L, lua_CFunction function);
+
 /* The configuration, defaults filled in. */
 const struct sxe_lua_config *sxe__lua_config(void);
 
@@ -259,6 +268,9 @@ void sxe__lua_stats_push(lua_State *L, const char *group, const char *const *nam
 /* nil, message, code: how calls fail that may fail. */
 int sxe__lua_fail(lua_State *L, const char *message);
 int sxe__lua_fail_errno(lua_State *L, int error, const char *what);
+
+/* nil, "timeout" or nil, "cancelled", as the task was woken. */
+int sxe__lua_fail_woken(lua_State *L);
 
 /* Seconds at an argument, or in field "timeout" of a table there, as a deadline; 0: none given. */
 uint64_t sxe__lua_deadline(lua_State *L, int argument);

@@ -34,8 +34,7 @@ close_mark(lua_State *L)
     lua_getiuservalue(L, 1, 1);
     lua_pushnil(L);
     lua_rawset(L, -3);
-    while (sxe__lua_wake_first(&mark->waiting))
-        continue;
+    sxe__lua_wake_all(&mark->waiting);
     return 0;
 }
 

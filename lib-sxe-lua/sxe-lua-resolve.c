@@ -18,7 +18,6 @@
 #include <netinet/in.h>
 #include <string.h>
 
-#include "sxe-lua-task-private.h"
 #include "sxe-work.h"
 
 enum { LOOKUPS = 256, ADDRESSES_MAX = 8, HOST_MAX = 255 };
@@ -99,7 +98,8 @@ sxe__lua_resolve(lua_State *L, const char *host, uint64_t deadline_ns, lua_KFunc
 
     if (strlen(host) > HOST_MAX)
         return sxe__lua_fail_errno(L, ENAMETOOLONG, "resolve");
-    index = sxe_pool_set_oldest_element_state(lookups, FREE, BUSY);
+    index = lookups == NULL ? SXE_POOL_NO_INDEX
+                            : sxe_pool_set_oldest_element_state(lookups, FREE, BUSY);
     if (index == SXE_POOL_NO_INDEX)
         return sxe__lua_fail_errno(L, EAGAIN, "resolve");
     lookup = &lookups[index];
@@ -136,16 +136,31 @@ sxe__lua_resolved(lua_State *L)
     return 0;
 }
 
-/* The state is closed. What a thread still does keeps the look-ups for the next state. */
+/* The state is closed: nobody waits any more. What a thread still does keeps the look-ups for the
+ * next state. */
 static int
 close_lookups(lua_State *L)
 {
     SXE_UNUSED_PARAMETER(L);
+    for (unsigned i = 0; i < LOOKUPS; i++) {
+        if (sxe_pool_index_to_state(lookups, i) == BUSY)
+            forget(&lookups[i]);
+    }
     if (sxe_pool_get_number_in_state(lookups, BUSY) > 0)
         return 0;
     sxe_pool_delete(lookups);
     lookups = NULL;
     return 0;
+}
+
+static void
+open_lookups(lua_State *L)
+{
+    if (lookups == NULL)
+        lookups =
+            sxe_pool_new("look-ups", LOOKUPS, sizeof(*lookups), STATES, SXE_POOL_OPTION_UNLOCKED);
+    if (lookups == NULL)
+        luaL_error(L, "not enough memory");
 }
 
 void
@@ -158,13 +173,11 @@ sxe__lua_open_resolve(lua_State *L)
         lua_createtable(L, 0, 1);
         lua_pushcfunction(L, close_lookups);
         lua_setfield(L, -2, "__gc");
-        if (lookups == NULL)
-            lookups = sxe_pool_new("look-ups", LOOKUPS, sizeof(*lookups), STATES,
-                                   SXE_POOL_OPTION_UNLOCKED);
-        if (lookups == NULL)
-            luaL_error(L, "not enough memory");
-        lua_setmetatable(L, -2);
+        open_lookups(L);
+        lua_pushvalue(L, -2);
         lua_rawsetp(L, LUA_REGISTRYINDEX, &opened_key);
+        lua_setmetatable(L, -2);
+        lua_pop(L, 1);
         if (sxe_loop() == NULL)
             sxe_work_register(SXE_WORK_THREADS);
     }

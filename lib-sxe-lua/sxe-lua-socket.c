@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { GENERATION_MASK = 0xffffff };
+#include "sxe-lua-port.h"
+#include "sxe-lua-task-private.h"
 
 static _Thread_local struct sxe__lua_slot *slots;
 static _Thread_local unsigned slots_number;
@@ -57,12 +58,9 @@ sxe__lua_sockets_open(lua_State *L)
         luaL_error(L, "sxe_init was called again: other sockets need another state");
     if (slots != NULL)
         return slots_number;
-    lua_newuserdatauv(L, 0, 0);
-    lua_createtable(L, 0, 1);
-    lua_pushcfunction(L, close_sockets);
-    lua_setfield(L, -2, "__gc");
-    lua_setmetatable(L, -2);
-    luaL_ref(L, LUA_REGISTRYINDEX);
+    if (SCHEDULER->is_closing)
+        luaL_error(L, "the state is closed");
+    sxe__lua_at_end(L, close_sockets);
     slots = calloc(number_of_sockets(), sizeof(*slots));
     if (slots == NULL)
         luaL_error(L, "not enough memory");
@@ -92,7 +90,8 @@ sxe__lua_slot_of(const SXE *s)
 struct sxe__lua_slot *
 sxe__lua_slot_at(uint32_t index, uint32_t generation)
 {
-    if (index >= slots_number || ((slots[index].handle >> 32) & GENERATION_MASK) != generation)
+    if (index >= slots_number ||
+        ((slots[index].handle >> 32) & SXE__LUA_GENERATION_MASK) != generation)
         return NULL;
     return &slots[index];
 }
@@ -117,7 +116,8 @@ sxe__lua_check_socket(lua_State *L, int argument, enum sxe__lua_class class_,
 void
 sxe__lua_push_socket(lua_State *L, enum sxe__lua_class class_, const SXE *s)
 {
-    sxe__lua_push_handle(L, class_, s->id, (uint32_t)(sxe_handle(s) >> 32) & GENERATION_MASK);
+    sxe__lua_push_handle(L, class_, s->id,
+                         (uint32_t)(sxe_handle(s) >> 32) & SXE__LUA_GENERATION_MASK);
 }
 
 void
@@ -165,7 +165,7 @@ sxe__lua_slot_deadline(lua_State *L, int argument, const struct sxe__lua_slot *s
     uint64_t deadline_ns = argument == 0 ? 0 : sxe__lua_deadline(L, argument);
 
     if (deadline_ns == 0 && slot->timeout_ns != 0)
-        deadline_ns = sxe_time_turn_ns() + slot->timeout_ns;
+        deadline_ns = sxe_lua_get_port()->now_ns() + slot->timeout_ns;
     return deadline_ns;
 }
 

@@ -19,7 +19,6 @@
 #include <unistd.h>
 
 #include "sxe-lua-socket-private.h"
-#include "sxe-lua-task-private.h"
 
 #define CLASS "sxe.spawn child"
 
@@ -392,7 +391,7 @@ forwarded(lua_State *L, int status, lua_KContext context)
         sxe__lua_process_kill(&child->process, SIGKILL);
     child->calls--;
     close_ended(child);
-    return lua_gettop(L) - 1;
+    return status == LUA_OK || status == LUA_YIELD ? lua_gettop(L) - 1 : lua_error(L);
 }
 
 /* Call a method of its connection with the same arguments. */
@@ -411,8 +410,7 @@ forward(lua_State *L, int piped, const char *method)
     lua_getfield(L, 2, method);
     lua_insert(L, 2);
     child->calls++;
-    lua_callk(L, lua_gettop(L) - 2, LUA_MULTRET, 0, forwarded);
-    return forwarded(L, LUA_OK, 0);
+    return forwarded(L, lua_pcallk(L, lua_gettop(L) - 2, LUA_MULTRET, 0, 0, forwarded), 0);
 }
 
 static int

@@ -3,16 +3,15 @@
  * Counters with names, in groups: a script's own, and those of the library. A group is a handle,
  * its counters are its properties.
  *
- *     group: | name | number | values --> int64_t[number] 
+ *     group: | name | number | values --> int64_t[number]
  *                              names are strings of the registry, or C's
  */
 #include "sxe-lua-stats.h"
-#include "sxe-lua-http-private.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "sxe-lua-port.h"
+#include "sxe-lua-private.h"
 
 enum { GROUPS_MAX = 64, NAME_SIZE = 32 };
 
@@ -26,7 +25,7 @@ struct group {
 
 /* Of this thread's state; in memory of its own, so that they are found again at its end. */
 static _Thread_local struct {
-    const lua_State *main; /* whose they are; another one begins anew */
+    const lua_State *main; /* whose they are; NULL: nobody's */
     struct group groups[GROUPS_MAX];
     unsigned number;
 } stats __attribute__((tls_model("initial-exec")));
@@ -143,6 +142,15 @@ copy(lua_State *L, uint32_t index, uint32_t generation)
     return 1;
 }
 
+static int
+forget_groups(lua_State *L)
+{
+    SXE_UNUSED_PARAMETER(L);
+    stats.main = NULL;
+    stats.number = 0;
+    return 0;
+}
+
 static void
 register_class(lua_State *L)
 {
@@ -154,11 +162,18 @@ register_class(lua_State *L)
                                                     .set = set_counter,
                                                     .call = copy};
 
-    if (stats.main == sxe__lua_main(sxe__lua_current()))
+    if (stats.main != NULL)
         return;
-    stats.main = sxe__lua_main(sxe__lua_current());
-    stats.number = 0;
     sxe__lua_register_class(L, SXE__LUA_STAT, &spec);
+    sxe__lua_at_end(L, forget_groups);
+    stats.main = sxe__lua_main(sxe__lua_current());
+}
+
+static void
+check_room(lua_State *L)
+{
+    if (stats.number == GROUPS_MAX)
+        luaL_error(L, "there are %d groups of counters already", GROUPS_MAX);
 }
 
 void
@@ -168,8 +183,7 @@ sxe__lua_stats_push(lua_State *L, const char *name, const char *const *names, in
     struct group *group;
 
     register_class(L);
-    if (stats.number == GROUPS_MAX)
-        luaL_error(L, "there are %d groups of counters already", GROUPS_MAX);
+    check_room(L);
     group = &stats.groups[stats.number];
     *group = (struct group){.names = names,
                             .values = values,
@@ -191,6 +205,7 @@ new_group(lua_State *L)
 
     luaL_checktype(L, 2, LUA_TTABLE);
     lua_settop(L, 2);
+    check_room(L);
     number = (unsigned)lua_rawlen(L, 2);
     luaL_argcheck(L, number > 0 && number <= 1000, 2, "a list of 1 to 1000 names expected");
     names = lua_newuserdatauv(L, number * (sizeof(*names) + sizeof(*values)), 1);

@@ -36,10 +36,21 @@ acquired(lua_State *L, int status, lua_KContext context)
     return 1;
 }
 
+/* Outside of a task there is nobody to have a lock; while it is promised, its owner is 0. */
+static struct permits *
+check_permits(lua_State *L)
+{
+    struct permits *permits = luaL_checkudata(L, 1, PERMITS);
+
+    if (permits->is_lock && sxe__lua_running(L) == 0)
+        luaL_error(L, "a lock is a task's, and this is outside of one");
+    return permits;
+}
+
 static int
 l_acquire(lua_State *L)
 {
-    struct permits *permits = luaL_checkudata(L, 1, PERMITS);
+    struct permits *permits = check_permits(L);
     uint64_t deadline_ns = sxe__lua_deadline(L, 2);
 
     if (permits->free == 0) {
@@ -56,7 +67,7 @@ l_acquire(lua_State *L)
 static int
 l_release(lua_State *L)
 {
-    struct permits *permits = luaL_checkudata(L, 1, PERMITS);
+    struct permits *permits = check_permits(L);
 
     if (permits->is_lock && (permits->free > 0 || permits->owner != sxe__lua_running(L)))
         return luaL_error(L, "this task does not have the lock");

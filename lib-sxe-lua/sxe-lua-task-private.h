@@ -149,9 +149,6 @@ void sxe__lua_object_release(uint32_t index, lua_State *L);
 /* Its task is being cancelled: start what on_cancel was given. Never raises. */
 void sxe__lua_object_cancel(uint32_t index);
 
-/* nil, "timeout" or nil, "cancelled", as the task was woken. */
-int sxe__lua_fail_woken(lua_State *L);
-
 /* ---- sxe-lua-sync.c ---- */
 
 /* Set lock, semaphore, event and queue in the table on top. */

@@ -99,36 +99,52 @@ sxe__lua_anchor(uint32_t index)
     return (int)(2 * (SCHEDULER->number - index) - 1);
 }
 
-/* The coroutine of a task that never had one. The object's place is made, too, so that to set it
- * never allocates. */
+/* The coroutine of a task that never had one, unless a finalizer, which may run as it is made,
+ * started a task there. The object's place is made, too, so that to set it never allocates. */
 static int
 make_coroutine(lua_State *L)
 {
     uint32_t index = (uint32_t)lua_tointeger(L, 1);
+    lua_State *coroutine = lua_newthread(L);
 
+    if (sxe__lua_task_at(index)->coroutine != NULL)
+        return 0;
     sxe__lua_push_anchors(L);
     lua_pushboolean(L, false);
     lua_rawseti(L, -2, sxe__lua_anchor(index) + 1);
-    sxe__lua_task_at(index)->coroutine = lua_newthread(L);
-    sxe__lua_bar(sxe__lua_task_at(index)->coroutine);
+    lua_pushvalue(L, -2);
     lua_rawseti(L, -2, sxe__lua_anchor(index));
+    sxe__lua_bar(coroutine);
+    sxe__lua_task_at(index)->coroutine = coroutine;
     return 0;
 }
 
 static bool
-get_coroutine(lua_State *L, uint32_t index)
+give_coroutine(lua_State *L, uint32_t index)
 {
-    if (SXE_LIKELY(sxe__lua_task_at(index)->coroutine != NULL))
-        return true;
     if (lua_checkstack(L, ROOM)) {
         lua_pushcfunction(L, make_coroutine);
         lua_pushinteger(L, index);
         if (lua_pcall(L, 1, 0, 0) == LUA_OK)
             return true;
         lua_pop(L, 1);
-        sxe__lua_task_at(index)->coroutine = NULL;
     }
     return false;
+}
+
+/* One with a coroutine: the youngest may be another once it has one. SXE_NONE: there is none, or no
+ * memory. */
+static uint32_t
+find_free(lua_State *L)
+{
+    for (;;) {
+        uint32_t index = sxe_pool_get_youngest_element_index(SCHEDULER->tasks, SXE__LUA_FREE);
+
+        if (index == SXE_NONE || SXE_LIKELY(sxe__lua_task_at(index)->coroutine != NULL))
+            return index;
+        if (!give_coroutine(L, index))
+            return SXE_NONE;
+    }
 }
 
 /* ---- Ending ---- */
@@ -293,13 +309,11 @@ sxe__lua_resume(uint32_t index, lua_State *from)
 uint64_t
 sxe__lua_start(lua_State *from, int arguments, bool is_now, sxe__lua_on_end on_end, void *user)
 {
-    uint32_t index = SCHEDULER->is_closing
-                         ? SXE_NONE
-                         : sxe_pool_get_youngest_element_index(SCHEDULER->tasks, SXE__LUA_FREE);
+    uint32_t index = SCHEDULER->is_closing ? SXE_NONE : find_free(from);
     struct sxe__lua_task *task;
     uint64_t handle;
 
-    if (index == SXE_NONE || !get_coroutine(from, index) ||
+    if (index == SXE_NONE ||
         !lua_checkstack(sxe__lua_task_at(index)->coroutine, arguments + ROOM)) {
         SCHEDULER->counters[SXE__LUA_TASKS_REFUSED]++;
         lua_pop(from, arguments + 1);

@@ -10,8 +10,6 @@
 #include <netinet/in.h>
 #include <string.h>
 
-#include "sxe-lua-task-private.h"
-
 enum {
     SERVERS_MAX = 64,
     CONNECTIONS_DEFAULT = 1000, /* of a server that names none */
@@ -30,7 +28,7 @@ struct server {
     char ip[IP_SIZE];
 };
 
-/* In a userdata of the state's. */
+/* In a userdata of the state's; NULL: it is closed. */
 static _Thread_local struct server *servers;
 
 static int
@@ -133,6 +131,8 @@ free_server(lua_State *L)
 {
     unsigned i = 0;
 
+    if (servers == NULL)
+        luaL_error(L, "tcp.serve: the state is closed");
     while (i < SERVERS_MAX && servers[i].is_used)
         i++;
     if (i == SERVERS_MAX)
@@ -206,6 +206,8 @@ l_serve(lua_State *L)
     made.timeout_ns = timeout_of(L, 3);
     luaL_argcheck(L, strlen(ip) < sizeof(made.ip), 1, "too long");
     memcpy(made.ip, ip, strlen(ip));
+    if (sxe_loop() != NULL)
+        sxe__lua_sockets_open(L);
     server = free_server(L);
     made.generation = server->generation;
     lua_getfield(L, 3, "handler");
@@ -219,7 +221,6 @@ l_serve(lua_State *L)
         sxe__lua_queue(L);
         return push_server(L, server);
     }
-    sxe__lua_sockets_open(L);
     result = listen_at(server);
     if (result == 0)
         return push_server(L, server);
@@ -231,9 +232,12 @@ l_serve(lua_State *L)
 static struct server *
 server_at(uint32_t index, uint32_t generation)
 {
-    struct server *server = &servers[index];
+    struct server *server = servers == NULL ? NULL : &servers[index];
 
-    return server->is_used && (server->generation & 0xffffff) == generation ? server : NULL;
+    if (server != NULL && server->is_used &&
+        (server->generation & SXE__LUA_GENERATION_MASK) == generation)
+        return server;
+    return NULL;
 }
 
 static int
@@ -302,6 +306,7 @@ next_address(lua_State *L, char ip[IP_SIZE])
 static SXE *
 begin_connect(lua_State *L, const char *ip)
 {
+    const uint64_t timeout_ns = timeout_of(L, OPTIONS);
     const char *from = "";
     SXE *s;
     int result;
@@ -312,7 +317,7 @@ begin_connect(lua_State *L, const char *ip)
     lua_settop(L, TRIED);
     if (s == NULL)
         return NULL;
-    sxe__lua_adopt(s)->timeout_ns = timeout_of(L, OPTIONS);
+    sxe__lua_adopt(s)->timeout_ns = timeout_ns;
     sxe_set_half_close(s, true);
     result = sxe_connect(s, ip, sxe__lua_check_port(L, PORT));
     if (result == 0)
@@ -346,7 +351,7 @@ static int
 go_on_connecting(lua_State *L, int status, lua_KContext handle)
 {
     const struct sxe__lua_slot *slot =
-        sxe__lua_slot_at((uint32_t)handle, (uint32_t)(handle >> 32) & 0xffffff);
+        sxe__lua_slot_at((uint32_t)handle, (uint32_t)(handle >> 32) & SXE__LUA_GENERATION_MASK);
     SXE *s = sxe__lua_socket(slot);
 
     SXE_UNUSED_PARAMETER(status);
@@ -373,11 +378,18 @@ go_on_resolved(lua_State *L, int status, lua_KContext context)
     return connect_next(L, EADDRNOTAVAIL);
 }
 
+/* Before sxe_init: the task waits for it here. */
+static _Thread_local struct sxe__lua_line early;
+
+static int go_on_early(lua_State *L, int status, lua_KContext context);
+
 static int
 begin_to_connect(lua_State *L)
 {
     const char *host = lua_tostring(L, HOST);
 
+    if (!sxe__lua_may_wait(L)) /* parking says why, and no socket is left */
+        return sxe__lua_park_in(L, &early, 0, go_on_early, 0);
     sxe__lua_sockets_open(L);
     lua_pushinteger(L, (lua_Integer)sxe__lua_deadline(L, OPTIONS));
     if (!sxe__lua_is_ip(host))
@@ -386,9 +398,6 @@ begin_to_connect(lua_State *L)
     lua_pushinteger(L, 0);
     return connect_next(L, EINVAL);
 }
-
-/* Before sxe_init: the task waits for it here. */
-static _Thread_local struct sxe__lua_line early;
 
 static int
 wake_early(lua_State *L)
@@ -428,16 +437,15 @@ sxe__lua_open_tcp(lua_State *L)
     static const luaL_Reg server_methods[] = {{"close", l_server_close}, {NULL, NULL}};
     static const struct sxe__lua_class_spec server_spec = {
         .name = "sxe.tcp server", .methods = server_methods, .get = get_of_server};
+    void *memory;
 
     sxe__lua_open_conn(L);
     sxe__lua_register_class(L, SXE__LUA_TCP_SERVER, &server_spec);
-    servers = lua_newuserdatauv(L, SERVERS_MAX * sizeof(*servers), 0);
-    memset(servers, 0, SERVERS_MAX * sizeof(*servers));
-    lua_createtable(L, 0, 1);
-    lua_pushcfunction(L, forget_servers);
-    lua_setfield(L, -2, "__gc");
-    lua_setmetatable(L, -2);
+    memory = lua_newuserdatauv(L, SERVERS_MAX * sizeof(*servers), 0);
+    memset(memory, 0, SERVERS_MAX * sizeof(*servers));
     luaL_ref(L, LUA_REGISTRYINDEX);
+    sxe__lua_at_end(L, forget_servers);
+    servers = memory;
     sxe__lua_open_resolve(L);
     if (sxe_loop() == NULL)
         sxe_register(CLIENTS_DEFAULT, 0);

@@ -198,7 +198,7 @@ sxe_lua_tie_field(struct sxe_lua *lua, const char *table, const char *field, enu
 {
     struct request request = {table, field, {type, variable, 0}};
 
-    if (type == SXE_LUA_STRING || strchr("bild", (int)type) == NULL)
+    if (type == 0 || type == SXE_LUA_STRING || strchr("bild", (int)type) == NULL)
         return -EINVAL;
     return tie_variable(lua, &request);
 }

@@ -15,7 +15,7 @@
 #include <netinet/in.h>
 #include <string.h>
 
-#include "sxe-lua-task-private.h"
+#include "sxe-lua-port.h"
 
 enum {
     SOCKETS_DEFAULT = 8,   /* what a script may open without sxe_register */
@@ -115,7 +115,7 @@ push_datagram(lua_State *L, SXE *s)
     luaL_Buffer data;
     char *room;
 
-    /* What may raise comes first: then none is lost. */
+    /* What needs much memory comes first: a datagram is lost only where there is hardly any. */
     room = luaL_buffinitsize(L, &data, ring->largest);
     take(ring, &datagram, sizeof(datagram));
     take(ring, room, datagram.length);
@@ -188,7 +188,7 @@ static int send_again(lua_State *L, int status, lua_KContext context);
 static int
 wait_to_send(lua_State *L)
 {
-    uint64_t now_ns = sxe_time_turn_ns();
+    uint64_t now_ns = sxe_lua_get_port()->now_ns();
     uint64_t deadline_ns = (uint64_t)lua_tointeger(L, DEADLINE);
 
     if (deadline_ns != 0 && deadline_ns <= now_ns)

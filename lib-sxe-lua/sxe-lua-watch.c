@@ -6,7 +6,6 @@
  */
 #include "sxe-lua-core-private.h"
 
-#include <errno.h>
 #include <poll.h>
 #include <signal.h>
 
@@ -17,8 +16,7 @@ enum { TICK_MS = 10, BLOCKED_MS = 100 };
 static struct {
     pthread_mutex_t lock; /* of all of this */
     struct sxe_lua *first;
-    pthread_t thread;
-    bool has_thread;
+    bool has_thread; /* it ends when it finds no state */
 } dog = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 #define LOAD(field)         __atomic_load_n(&(field), __ATOMIC_ACQUIRE)
@@ -295,6 +293,7 @@ watch_all(void *unused)
         pthread_mutex_lock(&dog.lock);
         look_at_all();
         has_work = dog.first != NULL;
+        dog.has_thread = has_work;
         pthread_mutex_unlock(&dog.lock);
     }
     return unused;
@@ -334,12 +333,15 @@ static int
 start_thread(void)
 {
     sigset_t all, before;
+    pthread_t thread;
     int error;
 
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    error = pthread_create(&dog.thread, NULL, watch_all, NULL);
+    error = pthread_create(&thread, NULL, watch_all, NULL);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (error == 0)
+        pthread_detach(thread);
     dog.has_thread = error == 0;
     return -error;
 }
@@ -379,15 +381,10 @@ void
 sxe__lua_watch_stop(struct sxe_lua *lua)
 {
     struct sxe_lua **link = &dog.first;
-    bool is_last;
 
     lock();
     while (*link != lua)
         link = &(*link)->watch.next;
     *link = lua->watch.next;
-    is_last = dog.first == NULL && dog.has_thread;
-    dog.has_thread = dog.has_thread && !is_last;
     unlock();
-    if (is_last)
-        pthread_join(dog.thread, NULL);
 }

@@ -34,6 +34,19 @@ sxe__lua_config(void)
     return &current->config;
 }
 
+void
+sxe__lua_at_end(lua_State *L, lua_CFunction function)
+{
+    lua_newuserdatauv(L, 0, 0);
+    lua_createtable(L, 0, 1);
+    lua_pushcfunction(L, function);
+    lua_setfield(L, -2, "__gc");
+    lua_pushvalue(L, -2);
+    luaL_ref(L, LUA_REGISTRYINDEX);
+    lua_setmetatable(L, -2); /* it cannot fail, so none that has it is garbage */
+    lua_pop(L, 1);
+}
+
 /* ---- Making one ---- */
 
 static void
@@ -225,6 +238,7 @@ static void
 script_ended(lua_State *L, int status, int results, void *user)
 {
     lua_State *main = current->main;
+    const int top = lua_gettop(main);
 
     current->loading--;
     current->has_failed |= status != LUA_OK;
@@ -234,6 +248,7 @@ script_ended(lua_State *L, int status, int results, void *user)
         lua_pushcfunction(main, take_script);
         lua_xmove(L, main, 1);
         lua_pcall(main, 1, 0, 0);
+        lua_settop(main, top);
     }
     sxe__lua_call_ended(L, status, results, user);
 }

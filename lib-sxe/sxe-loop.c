@@ -26,13 +26,14 @@
 /* ---- Sockets ---- */
 
 /* The connection is over, and nobody reads it, so nobody else would find out. But without an error
- * the peer's last bytes may still be there, and the end behind them. */
+ * the peer's last bytes may still be there, with the end behind them, or with the program, which was
+ * told of the end and closes when it has had them. */
 static void
 end_unread(SXE *s)
 {
     int error = sxe__socket_error(s);
 
-    if (error != 0 || (s->flags & SXE__END_SEEN))
+    if (error != 0 || ((s->flags & SXE__END_SEEN) && sxe_buffer_length(&s->in) == 0))
         sxe__end(s, error);
 }
 

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "coverage.h"
 #include "handover.h"
 #include "sxe-lua-http.h"
 #include "sxe-lua-repl.h"
@@ -17,6 +18,7 @@
 static struct {
     struct sxe_lua *lua;
     const char *path;
+    const char *coverage;
     size_t memory_max;
     int link;
     bool is_ready;
@@ -63,6 +65,25 @@ watch_modules(void)
     return result < 0 ? result : sxe_lua_load_text(script.lua, "=files", text, sizeof(text) - 1);
 }
 
+/* ---- --lua-coverage ---- */
+
+static int
+begin_coverage(lua_State *L)
+{
+    coverage_begin(L, script.coverage, "sxe-httpd", "--lua-coverage");
+    return 0;
+}
+
+static int
+count_lines(void)
+{
+    static const luaL_Reg functions[] = {{"begin", begin_coverage}, {NULL, NULL}};
+    static const char text[] = "require('sxe.coverage').begin()";
+    int result = sxe_lua_module(script.lua, "sxe.coverage", functions);
+
+    return result < 0 ? result : sxe_lua_load_text(script.lua, "=cover", text, sizeof(text) - 1);
+}
+
 /* ---- A script's life ---- */
 
 int
@@ -73,6 +94,7 @@ script_load(const struct httpd_options *options, int link)
 
     config.on_error = tell;
     script.path = options->script;
+    script.coverage = options->lua_coverage;
     script.link = link;
     script.is_ready = false;
     script.memory_max = config.memory_max;
@@ -85,6 +107,8 @@ script_load(const struct httpd_options *options, int link)
     result = sxe_lua_http_open(script.lua);
     if (options->http.body_max > 0)
         sxe_lua_http_set_body_max(script.lua, options->http.body_max);
+    if (result == 0 && script.coverage != NULL)
+        result = count_lines();
     if (result == 0 && config.is_dev && link >= 0)
         result = watch_modules();
     if (result == 0 && options->is_repl)
@@ -161,4 +185,5 @@ script_end(void)
 {
     sxe_lua_delete(script.lua);
     script.lua = NULL;
+    coverage_end();
 }

@@ -33,6 +33,8 @@ enum {
     DEV,
     LUA_MEMORY,
     LUA_CPU,
+    LUA_COVERAGE,
+    LUA_SANDBOX,
     STRICT,
     LOOSE,
     REPL,
@@ -89,6 +91,12 @@ static const struct command_option table[] = {
     {{"lua-cpu", required_argument, NULL, LUA_CPU},
      "TIME",
      "that it may compute without a wait (1)"},
+    {{"lua-coverage", required_argument, NULL, LUA_COVERAGE},
+     "FILE",
+     "add which lines ran, as lcov reads it"},
+    {{"lua-sandbox", no_argument, NULL, LUA_SANDBOX},
+     "",
+     "not trusted: no files, sockets, processes; 32m"},
     {{"strict", no_argument, NULL, STRICT},
      "",
      "globals are made while it is loaded (the default)"},
@@ -416,6 +424,12 @@ take_script(struct httpd_options *options, int val)
     case LUA_CPU:
         options->is_script_described = true;
         return duration("the script's time (--lua-cpu)", &lua->cpu_ms);
+    case LUA_COVERAGE:
+        options->lua_coverage = optarg;
+        break;
+    case LUA_SANDBOX:
+        lua->is_sandbox = true;
+        break;
     default:
         lua->is_loose = val == LOOSE;
         break;
@@ -538,7 +552,6 @@ httpd_options_parse(struct httpd_options *options, int argc, char **argv)
         .stall_timeout_ms = 30000,
         .stop_timeout_ms = 5000,
         .access_log_format = ACCESS_LOG_COMBINED,
-        .lua = {.memory_max = 256 * MIB},
     };
     status = command_line_parse(&line, options, argc, argv);
     if (status != COMMAND_LINE_GO_ON)
@@ -546,6 +559,8 @@ httpd_options_parse(struct httpd_options *options, int argc, char **argv)
     if (!httpd_is_complete(options) || !httpd_fit_line(&options->http.head) ||
         !take_arguments(options, argc, argv))
         return COMMAND_LINE_WRONG;
+    if (options->lua.memory_max == 0)
+        options->lua.memory_max = options->lua.is_sandbox ? 32 * MIB : 256 * MIB;
     if (options->stats_from.number == 0 && !options->stats_from.has_unix)
         (void)!sxe_cidr_add(&options->stats_from, "127.0.0.0/8,::1,unix", NULL);
     return COMMAND_LINE_GO_ON;

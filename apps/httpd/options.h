@@ -37,6 +37,7 @@ struct httpd_options {
     struct sxe_cidr_list stats_from;
     const char *script; /* path; NULL: none */
     struct sxe_lua_config lua;
+    const char *lua_coverage; /* path; NULL: none */
     bool is_repl;             /* a shell into it, in place of a supervisor */
     bool is_script_described; /* by options other than --lua */
     bool is_place_given;      /* ip, port or unix_path */

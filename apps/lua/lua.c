@@ -77,7 +77,7 @@ begin(lua_State *L)
         lua_rawseti(L, -2, -i);
     }
     if (program.options.coverage != NULL)
-        coverage_begin(L, program.options.coverage);
+        coverage_begin(L, program.options.coverage, "sxe-lua", "--coverage");
     return 0;
 }
 
@@ -145,7 +145,7 @@ static int
 load_all(void)
 {
     const struct program_options *options = &program.options;
-    int result = prepare();
+    int result = 0;
 
     for (unsigned i = 0; i < options->chunks_number && result == 0; i++)
         result = load_text("=(command line)", options->chunks[i], strlen(options->chunks[i]));
@@ -246,7 +246,9 @@ run(void)
     if (program.lua == NULL)
         return cannot_start("", errno);
     sxe_register(SOCKETS, 0);
-    result = options->is_shell ? sxe_lua_repl_plan(program.lua) : 0;
+    result = prepare();
+    if (result == 0 && options->is_shell)
+        result = sxe_lua_repl_plan(program.lua);
     if (result == 0)
         result = load_all();
     if (result < 0 && !options->is_shell)

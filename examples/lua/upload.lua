@@ -5,8 +5,7 @@
 
 local http, file, task = require "sxe.http", require "sxe.file", require "sxe.task"
 local directory = arg[2] or "/tmp"
-local uploads = {}
-local r = http.router()
+local uploads, r = {}, http.router()
 
 local function check_name(name)
   return name:match "^%w[%w._-]*$" or error{ status = 404 }
@@ -24,11 +23,12 @@ r:put("/{name}", function(req)
       task.start(file.remove, part)
     end,
   })
-  assert(file.write(part, ""))
+  local output <close> = assert(file.open(part, "w"))
   for chunk in req:chunks() do
-    assert(file.append(part, chunk))
+    assert(output:write(chunk))
     upload.got = upload.got + #chunk
   end
+  assert(output:close())
   assert(file.rename(part, path))
   return 201
 end)

@@ -15,6 +15,9 @@ local file = {}
 ---@field sync? boolean wait for the disk
 ---@field mode? integer of a new file, 438
 
+---@class sxe.file.opening: sxe.options
+---@field mode? integer of a new file, 438
+
 ---@class sxe.file.looking: sxe.options
 ---@field link? boolean a link itself
 
@@ -32,6 +35,30 @@ local file = {}
 ---@param options? sxe.file.reading
 ---@return string? data, sxe.error? why, sxe.code? code
 function file.read(path, options) end
+
+---A file that stays open until close, <close> or the collector.
+---@param path string
+---@param how? "r"|"w"|"a"|"r+"|"w+"|"a+" as io.open has it, "r"
+---@param options? sxe.file.opening
+---@return sxe.File? handle, sxe.error? why, sxe.code? code
+function file.open(path, how, options) end
+
+---@class sxe.File
+local File = {}
+
+---@param bytes integer fewer come at the end
+---@param options? sxe.options
+---@return string? data nil at the end, sxe.error? why, sxe.code? code
+function File:read(bytes, options) end
+
+---@param data string
+---@param options? sxe.options
+---@return true? ok, sxe.error? why, sxe.code? code
+function File:write(data, options) end
+
+---@param options? sxe.options
+---@return true? ok, sxe.error? why, sxe.code? code
+function File:close(options) end
 
 ---@param path string
 ---@param data string

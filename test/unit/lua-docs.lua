@@ -20,6 +20,7 @@ local receivers = {
     req = "Request", res = "Response", events = "Events", http_server = "HttpServer", router = "Router",
     files = "Files",
   },
+  file = { f = "File" },
   pool = { p = "Pool", element = "Element" },
   spawn = { child = "Child" },
   stats = { counters = "Counters" },
@@ -106,6 +107,7 @@ local function objects(req, res)
     Task = task.self(), Lock = task.lock(), Event = task.event(), Queue = task.queue(),
     Timer = timer.after(0, nothing), Connection = conn, TcpServer = server, UdpSocket = socket,
     Request = req, Response = res, Events = event_stream, HttpServer = planned, Router = router, Files = files,
+    File = require "sxe.file".open("/dev/null"),
     Pool = p, Element = p:at(0), Child = child, Counters = counters, Socket = old, Buffer = old.buf,
   }
 end

@@ -16,7 +16,9 @@
 #include "sxe-lua-core-private.h"
 
 #include <check.h>
+#include <dirent.h>
 #include <errno.h>
+#include <poll.h>
 #include <string.h>
 
 #include "capture-log.h"
@@ -71,6 +73,27 @@ static inline void
 run_script(const char *text)
 {
     ck_assert_msg(load_text(text) == 0, "%s", log_line(0));
+}
+
+/* The threads of this process. */
+static inline unsigned
+number_of_threads(void)
+{
+    DIR *directory = opendir("/proc/self/task");
+    unsigned number = 0;
+
+    while (readdir(directory) != NULL)
+        number++;
+    closedir(directory);
+    return number - 2; /* . and .. */
+}
+
+/* The watchdog looks once more, finds no state, and ends. */
+static inline void
+until_unwatched(void)
+{
+    while (number_of_threads() > 1)
+        poll(NULL, 0, 1);
 }
 
 /* Let tasks that are ready run for a turn of the loop. */

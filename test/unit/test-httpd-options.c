@@ -129,10 +129,21 @@ END_TEST
 START_TEST(scripts_are_taken_with_their_arguments)
 {
     const char *plain[] = {"sxe-httpd", "--lua", "a.lua", NULL};
-    const char *full[] = {
-        "sxe-httpd",      "-p", "1",  "--lua=b.lua", "--dev", "--loose", "--lua-memory=8m",
-        "--lua-cpu=50ms", "--", "-p", "--",          NULL};
+    const char *full[] = {"sxe-httpd",
+                          "-p",
+                          "1",
+                          "--lua=b.lua",
+                          "--dev",
+                          "--loose",
+                          "--lua-memory=8m",
+                          "--lua-cpu=50ms",
+                          "--lua-coverage=c",
+                          "--",
+                          "-p",
+                          "--",
+                          NULL};
     const char *strict[] = {"sxe-httpd", "--lua", "a.lua", "--loose", "--strict", "--", NULL};
+    const char *sandbox[] = {"sxe-httpd", "--lua", "a.lua", "--lua-sandbox", NULL};
 
     ck_assert_int_eq(parse(plain), -1);
     ck_assert_str_eq(options.script, "a.lua");
@@ -148,10 +159,14 @@ START_TEST(scripts_are_taken_with_their_arguments)
     ck_assert_ptr_null(options.lua.argv[3]);
     ck_assert_uint_eq(options.lua.memory_max, 8 * 1024 * 1024);
     ck_assert_uint_eq(options.lua.cpu_ms, 50);
+    ck_assert_str_eq(options.lua_coverage, "c");
     ck_assert(options.lua.is_dev && options.lua.is_loose && options.is_place_given);
     ck_assert_int_eq(parse(strict), -1);
-    ck_assert(!options.lua.is_loose);
+    ck_assert(!options.lua.is_loose && !options.lua.is_sandbox);
     ck_assert_int_eq(options.lua.argc, 1);
+    ck_assert_int_eq(parse(sandbox), -1);
+    ck_assert(options.lua.is_sandbox);
+    ck_assert_uint_eq(options.lua.memory_max, 32 * 1024 * 1024);
 }
 END_TEST
 
@@ -336,6 +351,7 @@ static const struct {
     {{"--loose"}, "say --lua FILE"},
     {{"--strict"}, "say --lua FILE"},
     {{"--lua-cpu=1"}, "say --lua FILE"},
+    {{"--lua-coverage=c"}, "say --lua FILE"},
     {{"--lua-memory=8m"}, "say --lua FILE"},
     {{"--lua-memory=1"}, "the script's memory (--lua-memory) is '1'; it must be from 1m to 4095m"},
     {{"--lua-cpu=0"}, "the script's time (--lua-cpu) is '0" SECONDS},

@@ -99,6 +99,17 @@ await_error(const char *part)
     return strstr(child_errors(), part);
 }
 
+static const char *
+read_file(const char *name)
+{
+    static char text[1000];
+    FILE *file = fopen(name, "re");
+
+    ck_assert_msg(file != NULL, "%s", name);
+    read_back(file, text, sizeof(text));
+    return text;
+}
+
 /* Until there is something in it. */
 static void
 await_file(const char *name)
@@ -177,6 +188,28 @@ START_TEST(computing_is_limited)
     check_has(ask(GET_LAST("/")), "HTTP/1.1 500 ");
     stop_httpd();
     check_has(child_errors(), "exceeded 50 ms of CPU");
+}
+END_TEST
+
+/* Those of each process that served, at its end. */
+START_TEST(lines_that_ran_are_counted)
+{
+    char record[200];
+
+    snprintf(record, sizeof(record), "SF:%s/app.lua\nDA:2,2\nDA:3,0\nDA:4,1\n", directory);
+    write_file(script, "return function(req)\n"
+                       "    if req.path == '/' then return 'yes' end\n"
+                       "    return 'no'\n"
+                       "end\n");
+    START_HTTPD("--lua", script, "--lua-coverage", _i == 0 ? "lua.info" : "nowhere/lua.info");
+    ck_assert_str_eq(body(), "yes");
+    ck_assert_str_eq(body(), "yes");
+    stop_httpd();
+    if (_i == 0)
+        check_has(read_file("lua.info"), record);
+    else
+        check_has(child_errors(), "sxe-httpd: the coverage cannot be written to 'nowhere/lua.info' "
+                                  "(--lua-coverage): No such file or directory\n");
 }
 END_TEST
 
@@ -559,6 +592,7 @@ script_suite(void)
     tcase_add_test(t, its_plan_has_the_script);
     tcase_add_loop_test(t, globals_are_as_the_options_say, 0, 2);
     tcase_add_test(t, computing_is_limited);
+    tcase_add_loop_test(t, lines_that_ran_are_counted, 0, 2);
     tcase_add_loop_test(t, a_script_that_cannot_begin_ends_it_with_a_reason, 0,
                         (int)(sizeof(failures) / sizeof(failures[0])));
     tcase_add_loop_test(t, without_memory_or_threads_it_says_so, 0, 2);

@@ -338,6 +338,7 @@ suite(void)
     Suite *s = suite_create("lua-docs");
     TCase *t = tcase_create("docs");
 
+    read_page("README.md");
     read_page("docs/lua.md");
     read_page("docs/lua-handlers.md");
     read_page("docs/lua-httpd.md");

@@ -202,6 +202,32 @@ START_TEST(what_a_script_returns_is_kept)
 }
 END_TEST
 
+static int
+refuse_memory(lua_State *L)
+{
+    (void)L;
+    lua->heap.fail_times = UINT64_MAX;
+    return 0;
+}
+
+/* Some number of keys leaves no room for one more. */
+START_TEST(what_cannot_be_kept_leaves_nothing)
+{
+    static const char keys[64];
+
+    state_start();
+    add_global("refuse_memory", refuse_memory);
+    for (int i = 0; i < _i; i++) {
+        lua_pushboolean(lua->main, 1);
+        lua_rawsetp(lua->main, LUA_REGISTRYINDEX, &keys[i]);
+    }
+    ck_assert_int_eq(load_text("refuse_memory() return 1"), 0);
+    lua->heap.fail_times = 0;
+    ck_assert_int_eq(lua_gettop(lua->main), 0);
+    state_stop();
+}
+END_TEST
+
 START_TEST(a_script_may_wait_and_is_not_waited_for)
 {
     state_start();
@@ -227,6 +253,7 @@ START_TEST(a_state_does_not_start_without_a_watchdog)
 {
     state_start();
     sxe__lua_watch_stop(lua);
+    until_unwatched();
     fake_os_fail(FAKE_PTHREAD_CREATE, 1, 1, EAGAIN);
     ck_assert_int_eq(sxe_lua_init(lua), -EAGAIN);
     state_stop();
@@ -330,14 +357,6 @@ START_TEST(a_call_that_waits_is_in_progress)
     state_stop();
 }
 END_TEST
-
-static int
-refuse_memory(lua_State *L)
-{
-    (void)L;
-    lua->heap.fail_times = UINT64_MAX;
-    return 0;
-}
 
 START_TEST(results_may_be_too_many_for_the_memory)
 {
@@ -458,6 +477,7 @@ START_TEST(what_cannot_be_tied_is_refused)
     ck_assert_int_eq(sxe_lua_tie_field(lua, "meta", "i", SXE_LUA_INT, &i), -EINVAL);
     ck_assert_int_eq(sxe_lua_tie_field(lua, "config", "i", SXE_LUA_STRING, &i), -EINVAL);
     ck_assert_int_eq(sxe_lua_tie_field(lua, "config", "i", (enum sxe_lua_type)'x', &i), -EINVAL);
+    ck_assert_int_eq(sxe_lua_tie_field(lua, "config", "i", (enum sxe_lua_type)0, &i), -EINVAL);
     ck_assert_int_eq(sxe_lua_tie_field(NULL, "config", "i", SXE_LUA_INT, &i), -EINVAL);
     ck_assert_int_eq(sxe_lua_tie_string(lua, "config", "s", s, 0), -EINVAL);
     ck_assert_int_eq(sxe_lua_tie_field(lua, "filled", "i", SXE_LUA_INT, &i), 0);
@@ -484,6 +504,7 @@ main(void)
     tcase_add_test(tcase, bytecode_is_refused_unless_asked_for);
     tcase_add_test(tcase, a_script_is_a_file);
     tcase_add_test(tcase, what_a_script_returns_is_kept);
+    tcase_add_loop_test(tcase, what_cannot_be_kept_leaves_nothing, 0, 64);
     tcase_add_test(tcase, a_script_may_wait_and_is_not_waited_for);
     tcase_add_test(tcase, a_state_starts_with_the_loop);
     tcase_add_test(tcase, a_state_does_not_start_without_a_watchdog);

@@ -55,6 +55,19 @@ START_TEST(a_traceback_goes_through_coroutines)
 }
 END_TEST
 
+START_TEST(a_traceback_is_used_once)
+{
+    state_start();
+    fails_with("again = setmetatable({}, {__tostring = function() return 'again' end})\n"
+               "local function fail() error(again) end coroutine.wrap(fail)()",
+               "again");
+    ck_assert(logged("     test:2: in function <test:2>"));
+    fails_with("error(again)", "again");
+    ck_assert(!logged("test:2:"));
+    state_stop();
+}
+END_TEST
+
 START_TEST(errors_of_all_types_are_described)
 {
     static const char *const scripts[][2] = {
@@ -235,6 +248,7 @@ main(void)
 
     tcase_add_test(tcase, an_error_is_a_line_with_an_id_and_lines_of_traceback);
     tcase_add_test(tcase, a_traceback_goes_through_coroutines);
+    tcase_add_test(tcase, a_traceback_is_used_once);
     tcase_add_loop_test(tcase, errors_of_all_types_are_described, 0, 12);
     tcase_add_test(tcase, an_error_that_is_a_table_is_kept);
     tcase_add_test(tcase, without_memory_an_error_is_logged_all_the_same);

@@ -2,79 +2,12 @@
  *
  * require "sxe.file": files by threads, and sxe.split.
  */
-#include "lua-net.h"
+#include "lua-files.h"
 
 #include <signal.h>
-#include <stdlib.h>
-#include <sys/stat.h>
 
 #include "sxe-lua-port.h"
-#include "sxe-work.h"
 #include "test-main.h"
-
-static char root[] = "/tmp/sxe-lua-file-XXXXXX";
-
-#define PRELUDE                                                        \
-    "file, task = require 'sxe.file', require 'sxe.task'\n"            \
-    "function at(name) return arg[1] .. '/' .. name end\n"             \
-    "function fails(wanted, ...) local data, why, code = ...\n"        \
-    "    assert(data == nil and code == wanted, why) return why end\n" \
-    "log, number = '', 0\n"
-
-static void
-make_root(void)
-{
-    ck_assert_ptr_nonnull(mkdtemp(root));
-}
-
-static void
-remove_root(void)
-{
-    char command[100];
-
-    snprintf(command, sizeof(command), "rm -rf %s", root);
-    ck_assert_int_eq(system(command), 0);
-}
-
-/* Before sxe_init: calls are done at once. */
-static void
-start_at_once(void)
-{
-    static char name[] = "test";
-    static char *argv[] = {name, root, NULL};
-
-    make_root();
-    net_open_before = fake_os_open_fds();
-    state_start_with(
-        &(struct sxe_lua_config){.tasks = 64, .memory_max = 8 << 20, .argc = 2, .argv = argv});
-    run_script(PRELUDE);
-}
-
-static void
-stop_at_once(void)
-{
-    state_stop();
-    ck_assert_uint_eq(fake_os_open_fds(), net_open_before);
-    remove_root();
-}
-
-/* With a loop and threads. */
-static void
-start_loop(void)
-{
-    char text[1000];
-
-    make_root();
-    snprintf(text, sizeof(text), PRELUDE "arg[1] = '%s'", root);
-    net_start(text);
-}
-
-static void
-stop_loop(void)
-{
-    net_stop();
-    remove_root();
-}
 
 /* ---- What the calls do ---- */
 
@@ -324,44 +257,6 @@ START_TEST(tasks_wait_for_threads)
 }
 END_TEST
 
-/* Works that keep all threads until somebody writes into the pipe. */
-static int pipe_fds[2];
-static struct sxe_work keepers[SXE_WORK_THREADS];
-
-static void
-keep_thread(struct sxe_work *work)
-{
-    char byte;
-
-    (void)work;
-    ck_assert_int_eq(read(pipe_fds[0], &byte, 1), 1);
-}
-
-static void
-kept(struct sxe_work *work)
-{
-    (void)work;
-}
-
-static void
-keep_threads(void)
-{
-    ck_assert_int_eq(pipe(pipe_fds), 0);
-    for (int i = 0; i < SXE_WORK_THREADS; i++) {
-        keepers[i] = (struct sxe_work){.run = keep_thread, .done = kept};
-        ck_assert_int_eq(sxe_work_submit(&keepers[i]), 0);
-    }
-}
-
-static void
-let_threads_go(void)
-{
-    ck_assert_int_eq(write(pipe_fds[1], "xxxx", SXE_WORK_THREADS), SXE_WORK_THREADS);
-    turn_slowly(5);
-    close(pipe_fds[0]);
-    close(pipe_fds[1]);
-}
-
 START_TEST(more_calls_than_jobs_wait_in_a_line)
 {
     start_loop();
@@ -394,18 +289,6 @@ START_TEST(a_call_times_out)
 }
 END_TEST
 
-/* Until a thread has written that file; the loop has not turned meanwhile. */
-static void
-wait_for_file(const char *name)
-{
-    char path[100];
-    struct stat status;
-
-    snprintf(path, sizeof(path), "%s/%s", root, name);
-    while (stat(path, &status) < 0)
-        usleep(100);
-}
-
 START_TEST(what_a_thread_did_for_nobody_is_forgotten)
 {
     start_loop();
@@ -431,6 +314,23 @@ START_TEST(the_state_may_go_before_the_thread_is_done)
     run_script("for i = 1, 40 do assert(file.stat(arg[1])) end log = 'all jobs are there'");
     until("log == 'all jobs are there'");
     stop_loop();
+}
+END_TEST
+
+/* Finalizers are called in the order in which they came, backwards. */
+START_TEST(a_finalizer_behind_the_end_of_all_jobs_is_refused)
+{
+    make_root();
+    state_start();
+    run_script(
+        "file = 1 kept = setmetatable({}, {__gc = function()\n"
+        "    local ok, why = file.write('/dev/null', 'x') assert(not ok and why == 'closed')\n"
+        "end})");
+    run_script("file = require 'sxe.file'");
+    captured.number = 0;
+    state_stop();
+    ck_assert_msg(captured.number == 0, "%s", log_line(0));
+    remove_root();
 }
 END_TEST
 
@@ -559,6 +459,7 @@ suite(void)
     tcase_add_test(c, a_call_times_out);
     tcase_add_test(c, what_a_thread_did_for_nobody_is_forgotten);
     tcase_add_test(c, the_state_may_go_before_the_thread_is_done);
+    tcase_add_test(c, a_finalizer_behind_the_end_of_all_jobs_is_refused);
     tcase_add_test(c, without_threads_it_is_told);
     tcase_add_test(c, who_cannot_wait_does_nothing);
     tcase_add_test(c, no_allocation_that_fails_leaves_a_job);

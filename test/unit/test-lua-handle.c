@@ -12,7 +12,7 @@ static int value = 5;
 static int
 double_it(lua_State *L)
 {
-    uint32_t index = sxe__lua_check_handle(L, 1, SXE__LUA_TIMER, &seen_generation);
+    uint32_t index = sxe__lua_check_handle(L, 1, SXE__LUA_BUF, &seen_generation);
 
     lua_pushinteger(L, 2 * (lua_Integer)index);
     return 1;
@@ -60,7 +60,7 @@ static const struct sxe__lua_class_spec bare = {"my.bare", NULL, NULL, NULL, NUL
 static int
 make_full(lua_State *L)
 {
-    sxe__lua_push_handle(L, SXE__LUA_TIMER, (uint32_t)luaL_checkinteger(L, 1),
+    sxe__lua_push_handle(L, SXE__LUA_BUF, (uint32_t)luaL_checkinteger(L, 1),
                          (uint32_t)luaL_optinteger(L, 2, 1));
     return 1;
 }
@@ -93,7 +93,7 @@ static void
 start(void)
 {
     state_start();
-    sxe__lua_register_class(lua->main, SXE__LUA_TIMER, &full);
+    sxe__lua_register_class(lua->main, SXE__LUA_BUF, &full);
     sxe__lua_register_class(lua->main, SXE__LUA_CONN, &bare);
     add_global("full", make_full);
     add_global("make_bare", make_bare);

@@ -46,6 +46,18 @@ START_TEST(what_is_no_line_is_refused)
 }
 END_TEST
 
+START_TEST(a_level_without_a_place_is_refused)
+{
+    char name[16] = "library-";
+
+    state_start();
+    for (char c = 'a'; name[8] = c, sxe_log_set_library_level(name, 1) == 0; c++)
+        continue;
+    fails_with("require 'sxe.log'.level = 'info'", "sxe.log: too many levels are set");
+    state_stop();
+}
+END_TEST
+
 START_TEST(in_json_they_name_file_and_line)
 {
     state_start();
@@ -69,6 +81,7 @@ suite(void)
     tcase_add_test(t, lines_have_a_level);
     tcase_add_test(t, lines_that_are_hidden_are_not_formatted);
     tcase_add_test(t, what_is_no_line_is_refused);
+    tcase_add_test(t, a_level_without_a_place_is_refused);
     tcase_add_test(t, in_json_they_name_file_and_line);
     suite_add_tcase(s, t);
     return s;

@@ -263,11 +263,12 @@ START_TEST(pools_are_gone_with_the_state)
 {
     state_start();
     /* Finalizers are called in the order in which they came, backwards. */
-    run_script("p, e = 1, 1 kept = setmetatable({}, {__gc = function()\n"
+    run_script("p, e, open = 1, 1, 1 kept = setmetatable({}, {__gc = function()\n"
                "    assert(p.name == nil and #p == 0 and e.hits == nil)\n"
                "    assert(select(2, pcall(p.count, p, 'free')):find 'the pool is gone')\n"
-               "    assert(not pcall(function() e.hits = 1 end)) end})");
-    run_script(OPEN "_G.p, _G.e = p, p:at(0)");
+               "    assert(not pcall(function() e.hits = 1 end))\n"
+               "    assert(select(2, pcall(open, {})):find 'the state is closed') end})");
+    run_script(OPEN "_G.p, _G.e, _G.open = p, p:at(0), require 'sxe.pool'.open");
     captured.number = 0;
     state_stop();
     ck_assert_msg(captured.number == 0, "%s", log_line(0));

@@ -113,6 +113,38 @@ START_TEST(a_deadline_is_some_seconds_from_now)
 }
 END_TEST
 
+static uint64_t moving_ns;
+
+static uint64_t
+moving_now_ns(void)
+{
+    return moving_ns;
+}
+
+START_TEST(tasks_wait_in_the_port_s_time)
+{
+    struct sxe_lua_port port = fake_port;
+
+    port.now_ns = moving_now_ns;
+    sxe_lua_set_port(&port);
+    state_start();
+    run_script("local task = require 'sxe.task' woken = 0\n"
+               "task.start(function() task.sleep(0) woken = 1 task.sleep(100) woken = 2 end)");
+    for (int i = 0; i < 3; i++)
+        turn_tasks();
+    run_script("assert(woken == 0)");
+    moving_ns = 1;
+    for (int i = 0; i < 3; i++)
+        turn_tasks();
+    run_script("assert(woken == 1)");
+    moving_ns += 100000000000u;
+    for (int i = 0; i < 3; i++)
+        turn_tasks();
+    run_script("assert(woken == 2)");
+    fake_stop();
+}
+END_TEST
+
 int
 main(void)
 {
@@ -123,6 +155,7 @@ main(void)
     tcase_add_test(tcase, chance_is_that_of_the_port);
     tcase_add_test(tcase, the_system_s_are_there_without_one);
     tcase_add_test(tcase, a_deadline_is_some_seconds_from_now);
+    tcase_add_test(tcase, tasks_wait_in_the_port_s_time);
     suite_add_tcase(suite, tcase);
     return sxe_test_main(suite);
 }

@@ -156,6 +156,24 @@ START_TEST(arguments_are_checked)
 }
 END_TEST
 
+START_TEST(a_read_that_raises_keeps_no_socket)
+{
+    unsigned unused;
+
+    start();
+    unused = sxe_number_in_state(SXE_STATE_FREE);
+    expect("child = sh('read x; echo end', {stdin = 'pipe'})\n"
+           "local ok, why = pcall(child.read, child, -1)\n"
+           "assert(not ok and why:find 'a number of bytes is expected', why)\n"
+           "child:write('\\n') child:wait() child:read('l') say 'end'",
+           "end");
+    for (int i = 0; i < WAIT_TURNS && sxe_number_in_state(SXE_STATE_FREE) < unused; i++)
+        turn_slowly(1);
+    ck_assert_uint_eq(sxe_number_in_state(SXE_STATE_FREE), unused);
+    net_stop();
+}
+END_TEST
+
 /* ---- Ends ---- */
 
 START_TEST(who_waits_is_told_the_end)
@@ -354,6 +372,7 @@ suite(void)
     tcase_add_test(c, its_surroundings_are_chosen);
     tcase_add_test(c, what_does_not_run_is_told);
     tcase_add_test(c, arguments_are_checked);
+    tcase_add_test(c, a_read_that_raises_keeps_no_socket);
     tcase_add_test(c, who_waits_is_told_the_end);
     tcase_add_test(c, a_task_that_is_cancelled_kills_its_child);
     tcase_add_test(c, a_child_to_be_closed_is_killed);

@@ -37,6 +37,18 @@ START_TEST(what_is_no_counter_is_refused)
 }
 END_TEST
 
+START_TEST(a_group_that_is_refused_is_not_kept)
+{
+    state_start();
+    run_script("stats, names = require 'sxe.stats', {} for i = 1, 1000 do names[i] = 'n' .. i end\n"
+               "for i = 1, 64 do stats {'a'} end\n"
+               "collectgarbage() local before = collectgarbage('count')\n"
+               "for i = 1, 20 do assert(not pcall(stats, names)) end\n"
+               "collectgarbage() assert(collectgarbage('count') < before + 50)");
+    state_stop();
+}
+END_TEST
+
 static void
 add_text(void *user, const char *group, const char *name, int64_t value)
 {
@@ -61,6 +73,20 @@ START_TEST(c_sees_them_all)
 }
 END_TEST
 
+START_TEST(each_state_has_its_own)
+{
+    char text[200] = "";
+
+    for (int i = 0; i < 20; i++) {
+        state_start();
+        sxe_lua_each_stat(lua, add_text, text);
+        run_script("local s = require 'sxe.stats' {'a'} s.a = 1");
+        state_stop();
+    }
+    ck_assert_str_eq(text, "");
+}
+END_TEST
+
 static Suite *
 suite(void)
 {
@@ -69,7 +95,9 @@ suite(void)
 
     tcase_add_test(t, counters_count);
     tcase_add_test(t, what_is_no_counter_is_refused);
+    tcase_add_test(t, a_group_that_is_refused_is_not_kept);
     tcase_add_test(t, c_sees_them_all);
+    tcase_add_test(t, each_state_has_its_own);
     suite_add_tcase(s, t);
     return s;
 }

@@ -89,7 +89,27 @@ l_hook(lua_State *L)
     return 0;
 }
 
+/* start_in_collection(fn): as its coroutine is made, a finalizer starts another task. */
+static int
+l_start_in_collection(lua_State *L)
+{
+    lua_gc(L, LUA_GCCOLLECT);
+    lua_gc(L, LUA_GCSTOP);
+    lua_gc(L, LUA_GCINC, 1, 1000, 100); /* a step is a whole cycle */
+    ck_assert(!luaL_dostring(L, "local task, say = require 'sxe.task', require 'world'.say "
+                                "setmetatable({}, {__gc = function() "
+                                "task.start(say, 'finalizer') end})"));
+    lua_newtable(L);
+    lua_gc(L, LUA_GCRESTART);
+    lua_pushboolean(L, true);
+    lua_rawseti(L, -2, 1); /* allocates without a step */
+    lua_pushvalue(L, 1);
+    ck_assert_uint_ne(sxe__lua_start(L, 0, false, NULL, NULL), 0);
+    return 0;
+}
+
 static const luaL_Reg functions[] = {{"hook", l_hook},
+                                     {"start_in_collection", l_start_in_collection},
                                      {"wait", l_wait},
                                      {"wait_in_line", l_wait_in_line},
                                      {"start_now", l_start_now},
@@ -278,6 +298,15 @@ START_TEST(coroutines_are_used_again_the_warmest_first)
 END_TEST
 
 /* As the watchdog does. Lua leaves hooks off in a coroutine that a hook's error has left. */
+START_TEST(a_finalizer_may_start_a_task_while_another_is_started)
+{
+    begin();
+    ck_assert_str_eq(SCRIPT(C "c.start_in_collection(function() say 'started' end)"),
+                     "finalizer;started;");
+    end_world();
+}
+END_TEST
+
 START_TEST(hooks_work_in_a_coroutine_after_one_raised_in_it)
 {
     begin();
@@ -526,6 +555,7 @@ suite(void)
     tcase_add_test(tc, whoever_started_it_hears_how_it_ended);
     tcase_add_test(tc, tasks_inside_tasks_end_before_the_stack_of_C_does);
     tcase_add_test(tc, coroutines_are_used_again_the_warmest_first);
+    tcase_add_test(tc, a_finalizer_may_start_a_task_while_another_is_started);
     tcase_add_test(tc, hooks_work_in_a_coroutine_after_one_raised_in_it);
     tcase_add_test(tc, a_turn_runs_so_many_and_then_looks_at_sockets);
     tcase_add_test(tc, a_turn_runs_each_once);

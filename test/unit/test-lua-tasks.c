@@ -382,7 +382,8 @@ END_TEST
 
 static const struct story outside[] = {
     {"task.sleep(1)", "cannot wait outside of a task"},
-    {"task.lock():acquire() local l = task.lock() l:acquire() l:acquire()", "has the lock already"},
+    {"task.lock():acquire()", "a lock is a task's, and this is outside of one"},
+    {"task.lock():release()", "a lock is a task's, and this is outside of one"},
     {"task.event():wait()", "cannot wait outside of a task"},
     {"task.self()", "no task is running"},
 };
@@ -398,6 +399,24 @@ START_TEST(nothing_waits_outside_of_a_task)
     ck_assert_int_eq(luaL_loadstring(L, script), LUA_OK);
     ck_assert_int_eq(sxe__lua_pcall(L, 0, 0, "here"), -EINVAL);
     ck_assert(logged(outside[_i].says));
+    end_world();
+}
+END_TEST
+
+/* Not even while it is promised to one that did not run yet. */
+START_TEST(a_callback_releases_no_lock)
+{
+    begin_world();
+    load_text(PRELUDE "l, holders = task.lock(), 0 "
+                      "for i = 1, 3 do task.start(function() l:acquire() holders = holders + 1 "
+                      "say(holders) task.sleep(0) holders = holders - 1 l:release() end) end");
+    for (int i = 0; i < 100 && tasks_left() > 0; i++) {
+        ck_assert_int_eq(luaL_loadstring(lua->main, "l:release()"), LUA_OK);
+        ck_assert_int_eq(sxe__lua_pcall(lua->main, 0, 0, "here"), -EINVAL);
+        ev_run(sxe_loop(), EVRUN_NOWAIT);
+        fake_time_advance(1);
+    }
+    ck_assert_str_eq(said, "1;1;1;");
     end_world();
 }
 END_TEST
@@ -530,6 +549,7 @@ suite(void)
     STORIES(tasks_are_composed, composed);
     STORIES(tasks_can_be_looked_at, looking);
     tcase_add_test(tc, tasks_are_counted);
+    tcase_add_test(tc, a_callback_releases_no_lock);
     tcase_add_test(tc, what_fails_is_logged_with_its_traceback);
     tcase_add_test(tc, cancelling_is_not_logged);
     tcase_add_test(tc, on_cancel_without_a_free_task_is_logged);

@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 
 #include "fake-time.h"
+#include "sxe-lua-task-private.h"
 #include "test-main.h"
 
 /* A server whose function is this, and a peer of it. */
@@ -343,6 +344,57 @@ START_TEST(without_a_chunk_for_the_mark_a_write_fails)
 }
 END_TEST
 
+START_TEST(what_cannot_be_waited_for_is_not_lent)
+{
+    int peer = serve("local function write() conn:write(('x'):rep(30000000)) end\n"
+                     "local ok, why = pcall(string.gsub, 'a', 'a', write)\n"
+                     "collectgarbage() collectgarbage() conn:write('bye') log = why");
+
+    until("log ~= ''");
+    ck_assert_msg(number("log:find 'cannot wait'"), "%s", log_line(0));
+    PEER_EXPECT(peer, "bye");
+    PEER_EXPECT_END(peer);
+    close(peer);
+    turn(3);
+    net_stop();
+}
+END_TEST
+
+START_TEST(a_task_that_was_cancelled_lends_nothing)
+{
+    int peer = serve("task.self():cancel() local ok, why = conn:write(('x'):rep(30000000))\n"
+                     "log = why pcall(conn.write, conn, ('y'):rep(30000000))");
+
+    until("log == 'cancelled'");
+    PEER_EXPECT_RESET(peer);
+    close(peer);
+    turn(3);
+    net_stop();
+}
+END_TEST
+
+/* Marks that nobody waits for would wake the next writer too early. */
+START_TEST(what_cannot_be_waited_for_leaves_no_mark)
+{
+    static char block[20000000];
+    struct sxe_config config = {.output_max = 1000000, .output_pause = 1000};
+    int peer =
+        serve_with(&config, "local piece = ('x'):rep(10000)\n"
+                            "for i = 1, 3000 do\n"
+                            "    pcall(string.gsub, 'a', 'a', function() conn:write(piece) end)\n"
+                            "end\n"
+                            "log = 'marked' conn:write(('y'):rep(50000000)) log = 'sent'");
+
+    until("log == 'marked'");
+    ck_assert_uint_eq(peer_receive(peer, block, sizeof(block)), sizeof(block));
+    turn(50);
+    ck_assert(number("log == 'marked'"));
+    peer_reset(peer);
+    until("log == 'sent'");
+    net_stop();
+}
+END_TEST
+
 START_TEST(who_closes_while_another_writes_ends_that)
 {
     static char block[20000000];
@@ -459,6 +511,45 @@ START_TEST(a_server_that_cannot_listen_fails_sxe_lua_init)
 }
 END_TEST
 
+START_TEST(a_server_for_which_there_is_no_memory_is_not_kept)
+{
+    static const enum fake_call kind = FAKE_CALLOC;
+
+    net_start("tcp = require 'sxe.tcp'");
+    fake_os_sweep(&kind, 1, 1, true, ENOMEM);
+    run_script("for i = 1, 64 do assert(not pcall(tcp.serve, '127.0.0.1', 0, print)) end");
+    fake_os_reset();
+    run_script("assert(tcp.serve('127.0.0.1', 0, print))");
+    net_stop();
+}
+END_TEST
+
+/* Finalizers are called in the order in which they came, backwards. */
+START_TEST(servers_are_gone_with_the_state)
+{
+    net_start("tcp, server = 1, 1 kept = setmetatable({}, {__gc = function()\n"
+              "    assert(server.port == nil and select(2, server:close()) == 'closed')\n"
+              "    local ok, why = pcall(tcp.serve, '', 0, print)\n"
+              "    assert(not ok and why:find 'the state is closed', why) end})\n"
+              "tcp = require 'sxe.tcp' server = tcp.serve('127.0.0.1', 0, print)");
+    captured.number = 0;
+    state_stop();
+    ck_assert_msg(captured.number == 0, "%s", log_line(0));
+    ck_assert_int_eq(sxe_fini(), 0);
+    state_start();
+    run_script("tcp, server = 1, 1 kept = setmetatable({}, {__gc = function()\n"
+               "    local ok, why = pcall(tcp.serve, '', 0, print)\n"
+               "    assert(not ok and why:find 'the state is closed', why) end})\n"
+               "tcp = require 'sxe.tcp'");
+    captured.number = 0;
+    state_stop();
+    ck_assert_msg(captured.number == 0, "%s", log_line(0));
+    ck_assert_int_eq(sxe_init(), 0);
+    sxe_fini();
+    ev_loop_destroy(ev_default_loop(EVFLAG_AUTO));
+}
+END_TEST
+
 START_TEST(serve_checks_its_arguments)
 {
     state_start();
@@ -507,6 +598,50 @@ START_TEST(a_client_connects_to_a_server)
                "    assert(conn:read() == nil)\n"
                "end)");
     until("log == 'HELLO'");
+    close(peer);
+    turn(5);
+    net_stop();
+}
+END_TEST
+
+START_TEST(a_connect_that_cannot_wait_leaves_no_socket)
+{
+    int peer = serve("conn:read()");
+    unsigned unused;
+
+    until("c");
+    unused = sxe_number_in_state(SXE_STATE_FREE);
+    run_script("local function connect() tcp.connect('127.0.0.1', server.port) end\n"
+               "for i = 1, 70 do\n"
+               "    local ok, why = pcall(string.gsub, 'a', 'a', connect)\n"
+               "    assert(not ok and why:find 'cannot wait', why)\n"
+               "end\n"
+               "task.start(function() task.self():cancel()\n"
+               "    log = select(2, tcp.connect('127.0.0.1', server.port)) end)");
+    until("log == 'cancelled'");
+    ck_assert_uint_eq(sxe_number_in_state(SXE_STATE_FREE), unused);
+    close(peer);
+    turn(5);
+    net_stop();
+}
+END_TEST
+
+START_TEST(options_that_raise_leave_no_socket)
+{
+    int peer = serve("conn:read()");
+    unsigned unused;
+
+    until("c");
+    unused = sxe_number_in_state(SXE_STATE_FREE);
+    run_script("for last = 1, 3 do\n"
+               "    local looks = 0\n"
+               "    local options = setmetatable({}, {__index = function(_, name)\n"
+               "        looks = looks + (name == 'timeout' and 1 or 0)\n"
+               "        if looks == last then error 'no more' end end})\n"
+               "    local ok, why = pcall(tcp.connect, '127.0.0.1', server.port, options)\n"
+               "    assert(not ok and why:find 'no more', why)\n"
+               "end");
+    ck_assert_uint_eq(sxe_number_in_state(SXE_STATE_FREE), unused);
     close(peer);
     turn(5);
     net_stop();
@@ -624,8 +759,17 @@ START_TEST(the_state_may_go_while_names_are_looked_up)
 }
 END_TEST
 
+/* There are 256, whatever became of them in a state before. */
 START_TEST(too_many_look_ups_are_refused)
 {
+    int peer = serve("conn:read()");
+
+    run_script("task.start(function() tcp.connect('localhost', 1) end)");
+    turn(1);
+    while (sxe_pool_get_number_in_state(SCHEDULER->tasks, SXE__LUA_READY) == 0)
+        turn(1);
+    close(peer);
+    net_stop();
     state_start_with(&(struct sxe_lua_config){.tasks = 400});
     run_script("tcp, task, log = require 'sxe.tcp', require 'sxe.task', 0");
     net_open_before = fake_os_open_fds();
@@ -635,6 +779,7 @@ START_TEST(too_many_look_ups_are_refused)
                "    local c, why, code = tcp.connect('localhost', 1) if code == 11 then log = log "
                "+ 1 end end) end");
     until("log > 0");
+    ck_assert_int_eq(number("log"), 300 - 256);
     net_stop();
 }
 END_TEST
@@ -769,6 +914,9 @@ suite(void)
     tcase_add_test(c, output_that_fits_nowhere_waits_or_is_refused);
     tcase_add_test(c, a_write_of_which_nothing_fits_fails);
     tcase_add_test(c, without_a_chunk_for_the_mark_a_write_fails);
+    tcase_add_test(c, what_cannot_be_waited_for_is_not_lent);
+    tcase_add_test(c, a_task_that_was_cancelled_lends_nothing);
+    tcase_add_test(c, what_cannot_be_waited_for_leaves_no_mark);
     tcase_add_test(c, who_closes_while_another_writes_ends_that);
     tcase_add_test(c, an_error_resets_the_connection_and_is_logged);
     tcase_add_test(c, a_task_that_is_cancelled_closes_its_connection);
@@ -777,9 +925,13 @@ suite(void)
     tcase_add_test(c, servers_close_and_start_later);
     tcase_add_test(c, a_server_that_is_closed_before_init_never_listens);
     tcase_add_test(c, a_server_that_cannot_listen_fails_sxe_lua_init);
+    tcase_add_test(c, a_server_for_which_there_is_no_memory_is_not_kept);
+    tcase_add_test(c, servers_are_gone_with_the_state);
     tcase_add_test(c, serve_checks_its_arguments);
     tcase_add_test(c, a_connect_at_the_top_level_waits_for_the_loop);
     tcase_add_test(c, a_client_connects_to_a_server);
+    tcase_add_test(c, a_connect_that_cannot_wait_leaves_no_socket);
+    tcase_add_test(c, options_that_raise_leave_no_socket);
     tcase_add_test(c, a_name_is_looked_up_by_a_thread);
     tcase_add_test(c, a_name_that_is_none_is_told);
     tcase_add_test(c, what_refuses_is_told);

@@ -348,6 +348,54 @@ START_TEST(one_thread_watches_the_states_of_all_others)
 }
 END_TEST
 
+START_TEST(states_that_come_and_go_share_one_thread)
+{
+    for (int i = 0; i < 5; i++) {
+        state_start();
+        ck_assert_uint_eq(number_of_threads(), 2);
+        state_stop();
+    }
+    until_unwatched();
+    state_start();
+    ck_assert_uint_eq(number_of_threads(), 2);
+    state_stop();
+}
+END_TEST
+
+/* Have one from when the other's is gone, before the watchdog looks, until its delete returned. */
+static void *
+follow(void *barrier)
+{
+    struct sxe_lua *mine;
+
+    pthread_barrier_wait(barrier);
+    poll(NULL, 0, 2);
+    mine = sxe_lua_new(&(struct sxe_lua_config){.tasks = 4});
+    ck_assert_ptr_nonnull(mine);
+    pthread_barrier_wait(barrier);
+    sxe_lua_delete(mine);
+    return NULL;
+}
+
+START_TEST(a_state_is_deleted_while_another_begins)
+{
+    pthread_barrier_t barrier;
+    pthread_t thread;
+
+    pthread_barrier_init(&barrier, NULL, 2);
+    for (int i = 0; i < 5; i++) {
+        state_start();
+        ck_assert_int_eq(pthread_create(&thread, NULL, follow, &barrier), 0);
+        pthread_barrier_wait(&barrier);
+        state_stop();
+        pthread_barrier_wait(&barrier);
+        ck_assert_int_eq(pthread_join(thread, NULL), 0);
+    }
+    pthread_barrier_destroy(&barrier);
+    until_unwatched();
+}
+END_TEST
+
 #ifdef SXE_COVERAGE
 void __gcov_dump(void);
 #else
@@ -401,6 +449,8 @@ main(void)
     tcase_add_test(tcase, the_thread_ends_endless_scripts);
     tcase_add_test(tcase, the_thread_lets_long_ones_take_turns);
     tcase_add_test(tcase, one_thread_watches_the_states_of_all_others);
+    tcase_add_test(tcase, states_that_come_and_go_share_one_thread);
+    tcase_add_test(tcase, a_state_is_deleted_while_another_begins);
     tcase_add_test(tcase, a_child_has_a_thread_of_its_own);
     suite_add_tcase(suite, tcase);
     return sxe_test_main(suite);

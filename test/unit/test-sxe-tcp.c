@@ -440,6 +440,28 @@ START_TEST(a_half_close_shows_the_unread_bytes_again)
 }
 END_TEST
 
+START_TEST(unread_bytes_stay_when_both_sides_have_ended)
+{
+    int peer;
+
+    plan_start(2);
+    SXE *s = accept_peer(listen_tcp(push_read_keep), &peer);
+    sxe_set_half_close(s, true);
+    peer_send(peer, "unread", 6);
+    EXPECT_READ(s, "unread");
+    peer_shutdown(peer);
+    EXPECT("read", s, 0);
+    ck_assert_int_eq(sxe_shutdown(s), 0);
+    PEER_EXPECT_END(peer);
+    EXPECT_NOTHING();
+    ck_assert_uint_eq(SXE_BUF_USED(s), 6);
+    ck_assert_int_eq(sxe_close(s), 0);
+    EXPECT("close", s, 0);
+    close(peer);
+    plan_stop();
+}
+END_TEST
+
 START_TEST(after_a_half_close_a_reset_still_ends_the_connection)
 {
     int peer;
@@ -544,6 +566,7 @@ main(void)
     tcase_add_test(ends, bytes_and_end_in_one_segment_are_read_answered_and_closed);
     tcase_add_loop_test(ends, a_half_close_is_seen_and_answered, 0, 2);
     tcase_add_test(ends, a_half_close_shows_the_unread_bytes_again);
+    tcase_add_test(ends, unread_bytes_stay_when_both_sides_have_ended);
     tcase_add_test(ends, after_a_half_close_a_reset_still_ends_the_connection);
     tcase_add_test(ends, after_a_half_close_a_reset_ends_the_output_once);
     tcase_add_test(ends, after_shutdown_the_peer_sees_our_end_and_is_still_read);

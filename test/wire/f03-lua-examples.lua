@@ -173,6 +173,12 @@ local function rate_limit(port)
     end
     local seconds = tonumber(expect(ask(port, "GET /"), 429, TEXT).headers["retry-after"])
     check(seconds >= 1 and seconds <= 10, seconds)
+    local reply
+    httpd.wait_until(function()
+        reply = ask(port, "GET /")
+        return reply.status == 200
+    end, "the period is over")
+    equal(reply.body, "9 left\n")
 end
 
 local function upload(port)
@@ -229,13 +235,21 @@ local examples = {
     {"proxy", "lua", {"127.0.0.1", tostring(listener:port()), "0.1"}, proxy, listener},
 }
 
+-- Where tools/coverage.sh looks for the lines that ran; nowhere but in that flavour.
+local build = os.getenv("SXE_BUILD") or "build/release"
+local counts = build:find("coverage", 1, true) and os.execute("mkdir -p " .. build .. "/lua")
+
 local function command_of(how, name, port)
+    local script, counted = "examples/lua/" .. name .. ".lua", build .. "/lua/" .. name .. ".info"
     if how == "node" then
         return {wire.has("node"), "bench/peers/node/" .. name .. ".js", port}
     elseif how == "httpd" then
-        return {wire.program("sxe-httpd"), "-p", port, "--lua", "examples/lua/" .. name .. ".lua"}
+        return {wire.program("sxe-httpd"), "-p", port, "--lua", script,
+                counts and "--lua-coverage=" .. counted or nil}
     end
-    return {wire.program("sxe-lua"), "examples/lua/" .. name .. ".lua", port}
+    local command = {wire.program("sxe-lua"), script, port}
+    if counts then table.insert(command, 2, "--coverage=" .. counted) end
+    return command
 end
 
 -- What SIGTERM ends them with: programs of ours in an orderly way.

@@ -9,8 +9,8 @@
  *
  * Limits: bytecode of Lua 5.4, of this machine.
  */
-#ifndef LUA_LINES_H
-#define LUA_LINES_H
+#ifndef LINES_H
+#define LINES_H
 
 #include <stdbool.h>
 

@@ -16,16 +16,17 @@
  *
  * Limits: files only; one state a process. What a script runs is ten times slower.
  */
-#ifndef LUA_COVERAGE_H
-#define LUA_COVERAGE_H
+#ifndef COVERAGE_H
+#define COVERAGE_H
 
 #include <lua.h>
 
-/* In a task of the state, before any script has run: begin to count. path is borrowed. */
-void coverage_begin(lua_State *L, const char *path);
+/* In a task of the state, before any script has run: begin to count. Texts are borrowed; program
+ * and option are named if path cannot be written. */
+void coverage_begin(lua_State *L, const char *path, const char *program, const char *option);
 
-/* Write what was counted; later calls do nothing. 0, or -1 after saying why. At exit(3) it is called
- * in any case. */
+/* Write what was counted; later calls do nothing. 0, or -1 after saying why. At exit(3) it is
+ * called in any case. */
 int coverage_end(void);
 
 #endif

@@ -28,6 +28,8 @@ struct file {
 
 static struct {
     const char *path; /* NULL: not counting */
+    const char *program;
+    const char *option;
     struct file *files;
     bool lacks_memory; /* it could not count all */
 } coverage;
@@ -187,8 +189,8 @@ coverage_end(void)
     int result = coverage.path == NULL ? 0 : write_files();
 
     if (result < 0)
-        fprintf(stderr, "sxe-lua: the coverage cannot be written to '%s' (--coverage): %s\n",
-                coverage.path, strerror(-result));
+        fprintf(stderr, "%s: the coverage cannot be written to '%s' (%s): %s\n", coverage.program,
+                coverage.path, coverage.option, strerror(-result));
     forget_files();
     coverage.path = NULL;
     coverage.lacks_memory = false;
@@ -202,7 +204,7 @@ end_at_exit(void)
 }
 
 void
-coverage_begin(lua_State *L, const char *path)
+coverage_begin(lua_State *L, const char *path, const char *program, const char *option)
 {
     static bool is_at_exit;
     lua_State *main;
@@ -211,6 +213,8 @@ coverage_begin(lua_State *L, const char *path)
         atexit(end_at_exit);
     is_at_exit = true;
     coverage.path = path;
+    coverage.program = program;
+    coverage.option = option;
     lua_rawgeti(L, LUA_REGISTRYINDEX, LUA_RIDX_MAINTHREAD);
     main = lua_tothread(L, -1);
     lua_pop(L, 1);

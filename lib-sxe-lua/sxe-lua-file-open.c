@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: file.open: files that stay open from call to call.
+ *
+ *     handle, a userdata: index, generation ----> element: job with the descriptor, its own
+ *                                                   ^
+ *     read, write, close ---- one at a time --------'   the others wait in the element's line
+ *
+ * When a call is over and others wait, the file is kept for the first of them. close, <close> and
+ * the collector end the generation: who waits, or comes later, is told "closed". A file that a
+ * thread is at is closed when it is done.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+
+#include "sxe-lua-file-private.h"
+
+#define CLASS "sxe.file.handle"
+
+enum { FILES = 256 };
+
+enum state { FREE, OPEN, STATES };
+
+struct file {
+    struct sxe__lua_file_job job;
+    struct sxe__lua_line line;
+    uint32_t generation;
+    bool is_used;    /* by a task, or kept for one */
+    bool is_working; /* its job is begun, and not given back */
+    bool is_left;    /* nobody has it any more: to be closed, */
+    bool is_urgent;  /* in this thread */
+};
+
+struct handle {
+    uint32_t index;
+    uint32_t generation;
+};
+
+/* A pool's array, of this thread. It outlives a state while a thread is at a file. */
+static _Thread_local struct file *files;
+
+static const struct sxe__lua_file_call closing = {"close", SXE__LUA_FILE_PATH, sxe__lua_file_close,
+                                                  NULL};
+
+/* NULL: it is closed. */
+static struct file *
+file_of(lua_State *L)
+{
+    const struct handle *handle = luaL_checkudata(L, 1, CLASS);
+    struct file *file = files == NULL ? NULL : &files[handle->index];
+
+    return file == NULL || file->generation != handle->generation ? NULL : file;
+}
+
+/* ---- Closing ---- */
+
+static void
+end_generation(struct file *file)
+{
+    file->generation++;
+    sxe__lua_wake_all(&file->line);
+}
+
+/* Its job is over, or was none. */
+static void
+settle(struct sxe__lua_file_job *job)
+{
+    struct file *file = (struct file *)(void *)job;
+
+    file->is_working = false;
+    sxe__lua_file_release(job);
+    if (job->fd < 0) {
+        end_generation(file);
+        sxe_pool_set_indexed_element_state(files, (unsigned)(file - files), OPEN, FREE);
+    } else if (file->is_left) {
+        job->call = &closing;
+        job->task = 0;
+        file->is_working = true;
+        if (!file->is_urgent && sxe_work_submit(&job->work) == 0)
+            return;
+        (void)sxe__lua_file_close(job);
+        settle(job);
+    } else if (!sxe__lua_wake_first(&file->line)) {
+        file->is_used = false;
+    }
+}
+
+static void
+leave(struct file *file, bool is_urgent)
+{
+    end_generation(file);
+    file->is_left = true;
+    file->is_urgent = is_urgent;
+    if (!file->is_working)
+        settle(&file->job);
+}
+
+static int
+l_leave(lua_State *L)
+{
+    struct file *file = file_of(L);
+
+    if (file != NULL)
+        leave(file, false);
+    return 0;
+}
+
+static int
+collect(lua_State *L)
+{
+    struct file *file = file_of(L);
+
+    if (file != NULL)
+        leave(file, true);
+    return 0;
+}
+
+void
+sxe__lua_file_close_all(void)
+{
+    for (unsigned i = 0; files != NULL && i < FILES; i++) {
+        if (sxe_pool_index_to_state(files, i) != OPEN)
+            continue;
+        leave(&files[i], true);
+        if (files[i].is_working)
+            sxe__lua_file_forget(&files[i].job);
+    }
+    if (files == NULL || sxe_pool_get_number_in_state(files, OPEN) > 0)
+        return;
+    sxe_pool_delete(files);
+    files = NULL;
+}
+
+/* ---- Calls ---- */
+
+enum { HANDLE = 1, VALUE, DEADLINE };
+
+/* At the end of the file: nil. */
+static void
+push_data(lua_State *L, const struct sxe__lua_file_job *job)
+{
+    if (job->length > 0 || job->wish.length == 0)
+        lua_pushlstring(L, job->length > 0 ? job->data : "", job->length);
+    else
+        lua_pushnil(L);
+}
+
+static const struct sxe__lua_file_call reading = {"read", SXE__LUA_FILE_PATH, sxe__lua_file_get,
+                                                  push_data};
+static const struct sxe__lua_file_call writing = {"write", SXE__LUA_FILE_DATA, sxe__lua_file_put,
+                                                  NULL};
+
+/* 0, or -ENOMEM. */
+static int
+fill_in(lua_State *L, struct sxe__lua_file_job *job, const struct sxe__lua_file_call *call)
+{
+    const char *data;
+    size_t length;
+    int result;
+
+    sxe__lua_file_prepare(job, call, settle);
+    job->length = 0;
+    if (call != &writing) {
+        job->wish.length = (uint64_t)lua_tointeger(L, VALUE);
+        return call == &reading ? sxe__lua_file_reserve(job, job->wish.length) : 0;
+    }
+    data = lua_tolstring(L, VALUE, &length);
+    result = sxe__lua_file_reserve(job, length);
+    if (result == 0 && length > 0)
+        memcpy(job->data, data, length);
+    job->length = result == 0 ? length : 0;
+    return result;
+}
+
+static int
+begin(lua_State *L, struct file *file, const struct sxe__lua_file_call *call)
+{
+    file->is_working = true;
+    return sxe__lua_file_begin(L, &file->job, fill_in(L, &file->job, call),
+                               (uint64_t)lua_tointeger(L, DEADLINE));
+}
+
+static int
+go_on_kept(lua_State *L, int status, lua_KContext call)
+{
+    struct file *file = file_of(L);
+
+    SXE_UNUSED_PARAMETER(status);
+    if (sxe__lua_woken(L) != SXE__LUA_EVENT)
+        return sxe__lua_fail_woken(L);
+    if (file == NULL)
+        return sxe__lua_fail(L, "closed");
+    return begin(L, file, (const struct sxe__lua_file_call *)call);
+}
+
+/* Its value is checked. */
+static int
+use(lua_State *L, const struct sxe__lua_file_call *call)
+{
+    struct file *file = file_of(L);
+    uint64_t deadline_ns = sxe__lua_deadline(L, DEADLINE);
+
+    lua_settop(L, VALUE);
+    lua_pushinteger(L, (lua_Integer)deadline_ns);
+    if (file == NULL)
+        return sxe__lua_fail(L, "closed");
+    if (file->is_used)
+        return sxe__lua_park_in(L, &file->line, deadline_ns, go_on_kept, (lua_KContext)call);
+    file->is_used = true;
+    return begin(L, file, call);
+}
+
+static int
+l_read(lua_State *L)
+{
+    luaL_argcheck(L, luaL_checkinteger(L, VALUE) >= 0, VALUE, "a number of bytes expected");
+    return use(L, &reading);
+}
+
+static int
+l_write(lua_State *L)
+{
+    luaL_checkstring(L, VALUE);
+    return use(L, &writing);
+}
+
+static int
+l_close(lua_State *L)
+{
+    lua_settop(L, VALUE);
+    lua_pushnil(L);
+    lua_insert(L, VALUE);
+    return use(L, &closing);
+}
+
+/* ---- Opening ---- */
+
+/* As fopen(3) has them; -1: there is no such. */
+static int
+flags_of(const char *mode)
+{
+    bool is_both = *mode != '\0' && mode[1] == '+';
+    int access = is_both ? O_RDWR : O_WRONLY;
+
+    if (*mode != '\0' && mode[1 + is_both] != '\0')
+        return -1;
+    switch (*mode) {
+    case 'r':
+        return is_both ? O_RDWR : O_RDONLY;
+    case 'w':
+        return access | O_CREAT | O_TRUNC;
+    case 'a':
+        return access | O_CREAT | O_APPEND;
+    default:
+        return -1;
+    }
+}
+
+static void
+push_handle(lua_State *L, const struct sxe__lua_file_job *job)
+{
+    SXE_UNUSED_PARAMETER(job);
+    lua_pushvalue(L, 2);
+}
+
+/* Those that were forgotten are closed, if there is no room for another one. */
+static unsigned
+take_element(lua_State *L)
+{
+    unsigned index = sxe_pool_set_oldest_element_state(files, FREE, OPEN);
+
+    if (index != SXE_POOL_NO_INDEX)
+        return index;
+    lua_gc(L, LUA_GCCOLLECT);
+    return sxe_pool_set_oldest_element_state(files, FREE, OPEN);
+}
+
+/* The arguments are checked; the handle is at 4. */
+static int
+open_file(lua_State *L, int flags, uint32_t mode, uint64_t deadline_ns)
+{
+    static const struct sxe__lua_file_call opening = {"open", SXE__LUA_FILE_PATH,
+                                                      sxe__lua_file_open, push_handle};
+    struct handle *handle = lua_touserdata(L, 4);
+    unsigned index = take_element(L);
+    size_t length;
+    const char *path = lua_tolstring(L, 1, &length);
+    struct file *file;
+
+    if (index == SXE_POOL_NO_INDEX)
+        return sxe__lua_fail_errno(L, EMFILE, path);
+    file = &files[index];
+    *handle = (struct handle){index, file->generation};
+    sxe__lua_file_prepare(&file->job, &opening, settle);
+    file->job.fd = -1;
+    file->job.wish.flags = flags;
+    file->job.wish.mode = mode;
+    memcpy(file->job.path, path, length + 1);
+    file->is_used = true;
+    file->is_working = true;
+    file->is_left = false;
+    file->is_urgent = false;
+    luaL_setmetatable(L, CLASS);
+    lua_replace(L, 1);
+    return sxe__lua_file_begin(L, &file->job, 0, deadline_ns);
+}
+
+int
+sxe__lua_file_l_open(lua_State *L)
+{
+    int error = sxe__lua_file_check_path(L, 1);
+    int flags = flags_of(luaL_optstring(L, 2, "r"));
+    uint64_t deadline_ns = sxe__lua_deadline(L, 3);
+    uint32_t mode = 0666;
+
+    luaL_argcheck(L, flags >= 0, 2, "r, w or a expected, perhaps with +");
+    if (!lua_isnoneornil(L, 3)) {
+        luaL_checktype(L, 3, LUA_TTABLE);
+        mode = (uint32_t)sxe__lua_file_number(L, 3, "mode", mode, 07777);
+    }
+    if (files == NULL) /* the state is closed */
+        return sxe__lua_fail(L, "closed");
+    if (error != 0)
+        return sxe__lua_fail_errno(L, error, "path");
+    lua_settop(L, 3);
+    lua_newuserdatauv(L, sizeof(struct handle), 0);
+    return open_file(L, flags, mode, deadline_ns);
+}
+
+void
+sxe__lua_file_plan_open(lua_State *L)
+{
+    static const luaL_Reg methods[] = {{"read", l_read},     {"write", l_write}, {"close", l_close},
+                                       {"__close", l_leave}, {"__gc", collect},  {NULL, NULL}};
+
+    sxe__lua_file_close_all();
+    if (files == NULL)
+        files = sxe_pool_new("open files", FILES, sizeof(*files), STATES, SXE_POOL_OPTION_UNLOCKED);
+    if (files == NULL)
+        luaL_error(L, "not enough memory");
+    luaL_newmetatable(L, CLASS);
+    luaL_setfuncs(L, methods, 0);
+    lua_pushvalue(L, -1);
+    lua_setfield(L, -2, "__index");
+    lua_pop(L, 1);
+}
