@@ -16,6 +16,8 @@
 #define WHAT_COLUMNS 64 /* so that the workers have room behind it */
 #define COLUMNS_MAX  60u
 #define REASONS_MAX  3u
+#define NAME_COLUMNS 9
+#define NAME_SIZE    64 /* bytes; more characters than columns, whatever they are */
 
 static unsigned long long
 ull(uint64_t count)
@@ -261,6 +263,21 @@ add_times(struct http_page *page, enum http_weight weight, const char *name,
     http_page_add(page, "%10s", http_time_text(histogram->max_ns));
 }
 
+/* Of each kind of request the response times, which it shares a column with. */
+static void
+add_kinds(struct http_page *page, const struct http_run *run)
+{
+    const struct http_result *total = run->total;
+
+    for (unsigned kind = 0; total->kinds > 1 && kind < total->kinds; kind++) {
+        char name[NAME_SIZE];
+
+        snprintf(name, sizeof(name), "%s", http_kind_name(run->plan, kind));
+        http_clip(name, NAME_COLUMNS);
+        add_times(page, HTTP_WEIGHT_KINDS, name, &total->by_kind[kind].response);
+    }
+}
+
 static void
 add_table(struct http_page *page, const struct http_run *run)
 {
@@ -279,6 +296,7 @@ add_table(struct http_page *page, const struct http_run *run)
     add_times(page, HTTP_WEIGHT_TIMES, "service", &total->service);
     if (!is_closed)
         add_times(page, HTTP_WEIGHT_TIMES, "response", &total->response);
+    add_kinds(page, run);
     add_times(page, HTTP_WEIGHT_FIRST_BYTE, "first byte", &total->first_byte);
     add_times(page, HTTP_WEIGHT_CONNECT, "connect", &total->connect);
 }

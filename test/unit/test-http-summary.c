@@ -246,6 +246,8 @@ START_TEST(a_good_run_in_a_closed_loop)
         "                 p50       p90       p99     p99.9    p99.99       max  closed: response "
         "= service\n"
         "service       233 us    318 us    611 us   1.37 ms       n/a   7.12 ms\n"
+        "GET /         253 us   2.24 ms   2.41 ms   2.91 ms       n/a   7.12 ms\n"
+        "POST, ...     252 us   2.24 ms   2.39 ms   2.87 ms       n/a   3.92 ms\n"
         "first byte    213 us    298 us    591 us   1.35 ms       n/a   7.10 ms\n"
         "connect       131 us       n/a       n/a       n/a       n/a    163 us\n"
         "over time \u2588\u2588\u2588\u2588\u2588\u2588\u2588\u2588\u2588\u2588\u2588\u2588"
