@@ -130,8 +130,8 @@ uint64_t sxe__lua_running(lua_State *L);
 int sxe__lua_park(lua_State *L, uint64_t deadline_ns, void (*on_leave)(void *what), void *what,
                   lua_KFunction k, lua_KContext context);
 
-/* Would parking wait? Otherwise it raises, or calls k at once, for a task that was cancelled: what is
- * begun only to be waited for is not to be begun. */
+/* Would parking wait? Otherwise it raises, or calls k at once, for a task that was cancelled: what
+ * is begun only to be waited for is not to be begun. */
 bool sxe__lua_may_wait(lua_State *L);
 
 /* Why the continuation runs. */

@@ -69,8 +69,8 @@ ask(const char *prompt)
 
 /* ---- What came of it ---- */
 
-/* What was typed is interrupted at once; the second Ctrl-C raises in it at every instruction, so that
- * no pcall keeps it alive, and interrupts what else may run, a server's task perhaps. */
+/* What was typed is interrupted at once; the second Ctrl-C raises in it at every instruction, so
+ * that no pcall keeps it alive, and interrupts what else may run, a server's task perhaps. */
 static void
 interrupt(lua_State *L, lua_Debug *ar)
 {

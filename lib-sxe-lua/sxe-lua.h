@@ -24,10 +24,11 @@
  * objects of C are handles in Lua, index and generation in a light userdata: nothing to collect,
  * and one that is kept too long is refused, never someone else's.
  *
- * Sandbox: scripts see a list of functions: of the standard library without files, processes, debug,
- * bytecode and modules of C; of ours sxe.task, timer, json, log, stats, and their request and its
- * reply, but res:file. Not http.serve, tcp, udp, file, spawn, pool: nothing that opens something or
- * has memory of C. Nothing they call keeps the loop for more than 100 ms of CPU. See docs/lua.md.
+ * Sandbox: scripts see a list of functions: of the standard library without files, processes,
+ * debug, bytecode and modules of C; of ours sxe.task, timer, json, log, stats, and their request
+ * and its reply, but res:file. Not http.serve, tcp, udp, file, spawn, pool: nothing that opens
+ * something or has memory of C. Nothing they call keeps the loop for more than 100 ms of CPU. See
+ * docs/lua.md.
  *
  * Limits: LUA_VERSION_NUM 504. Not yet here: Redis, HTTP client, workers, realms, TLS; their module
  * names are refused with a message that says so.

@@ -26,8 +26,8 @@
 /* ---- Sockets ---- */
 
 /* The connection is over, and nobody reads it, so nobody else would find out. But without an error
- * the peer's last bytes may still be there, with the end behind them, or with the program, which was
- * told of the end and closes when it has had them. */
+ * the peer's last bytes may still be there, with the end behind them, or with the program, which
+ * was told of the end and closes when it has had them. */
 static void
 end_unread(SXE *s)
 {
