@@ -38,7 +38,11 @@ for program in c-shared cxx-shared c-static cxx-static; do
     check "$program runs" says_hello "$work/$program"
 done
 check "the shared library needs libc and libev only" needs_only_libc_and_libev "$root$prefix/lib/libsxe.so.0"
-check "sxe-httpd needs libc and libev only" needs_only_libc_and_libev "$root$prefix/bin/sxe-httpd"
+sed -n '/^```c$/,/^```$/p' docs/lua.md | sed '/^```/d' >"$work/embed.c"
+printf 'print(config.port)\nos.exit(0)\n' >"$work/embed.lua"
+check "a program with scripts, as docs/lua.md has it" ${CC:-gcc} $c -o "$work/embed" "$work/embed.c" \
+    $(flags --cflags --libs sxe-lua)
+check "its script sees its variable" sh -c "[ \"\$(LD_LIBRARY_PATH=$root$prefix/lib '$work/embed' '$work/embed.lua')\" = 8000 ]"
 check "only sxe_ names are exported" exports_only_sxe "$root$prefix/lib/libsxe.so.0"
 check "the installed sxe-httpd says its version" "$root$prefix/bin/sxe-httpd" --version
 check "the installed sxe-http says its version" "$root$prefix/bin/sxe-http" --version
