@@ -130,6 +130,7 @@ end)
 
 test("F13: renamed again and again under load, not a line is lost or torn", function()
     local log <close> = temporary.new()
+    local ROUNDS <const> = 10
     local total, lines = 0, {}
     local function collect(path)
         for _, line in ipairs(read_lines(path)) do
@@ -139,7 +140,7 @@ test("F13: renamed again and again under load, not a line is lost or torn", func
     do
         local server <close> = httpd.start("--access-log", log.path)
         local sock <close> = server:connect()
-        for round = 1, 10 do
+        for round = 1, ROUNDS do
             for _ = 1, 100 do
                 sock:send(httpd.GET:rep(10))
                 for _ = 1, 10 do
@@ -147,14 +148,17 @@ test("F13: renamed again and again under load, not a line is lost or torn", func
                 end
                 total = total + 10
             end
-            os.rename(log.path, log.path .. ".1")
+            os.rename(log.path, log.path .. "." .. round)
             server.proc:signal(round % 2 == 0 and "HUP" or "USR1")
             httpd.wait_until(function()
                 local file = io.open(log.path)
                 return file and file:close()
             end, "the file, again")
-            collect(log.path .. ".1")
         end
+    end
+    for round = 1, ROUNDS do
+        collect(log.path .. "." .. round)
+        os.remove(log.path .. "." .. round)
     end
     collect(log.path)
     equal(#lines, total)
