@@ -445,18 +445,6 @@ get(lua_State *L, uint32_t index, uint32_t generation, const char *name)
     return 1;
 }
 
-static int
-set(lua_State *L, uint32_t index, uint32_t generation, const char *name)
-{
-    struct sxe__lua_slot *slot = sxe__lua_slot_at(index, generation);
-
-    if (strcmp(name, "timeout") != 0)
-        return 0;
-    if (sxe__lua_socket(slot) != NULL)
-        slot->timeout_ns = sxe__lua_check_timeout(L, 3);
-    return 1;
-}
-
 void
 sxe__lua_open_conn(lua_State *L)
 {
@@ -465,7 +453,7 @@ sxe__lua_open_conn(lua_State *L)
         {"shutdown", l_shutdown}, {"close", l_close},   {NULL, NULL},
     };
     static const struct sxe__lua_class_spec spec = {
-        .name = "sxe.tcp connection", .methods = methods, .get = get, .set = set};
+        .name = "sxe.tcp connection", .methods = methods, .get = get, .set = sxe__lua_set_timeout};
 
     sxe__lua_register_class(L, SXE__LUA_CONN, &spec);
 }

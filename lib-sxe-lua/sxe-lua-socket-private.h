@@ -83,6 +83,9 @@ uint64_t sxe__lua_slot_deadline(lua_State *L, int argument, const struct sxe__lu
 uint64_t sxe__lua_check_timeout(lua_State *L, int index);
 void sxe__lua_push_timeout(lua_State *L, const struct sxe__lua_slot *slot);
 
+/* Of a class, its set: "timeout" is what may be assigned. */
+int sxe__lua_set_timeout(lua_State *L, uint32_t index, uint32_t generation, const char *name);
+
 uint16_t sxe__lua_check_port(lua_State *L, int argument); /* 0 to 65535 */
 
 /* ---- Names (sxe-lua-resolve.c) ---- */

@@ -189,6 +189,18 @@ sxe__lua_push_timeout(lua_State *L, const struct sxe__lua_slot *slot)
         lua_pushnumber(L, (double)slot->timeout_ns / (double)SXE_NS_PER_SECOND);
 }
 
+int
+sxe__lua_set_timeout(lua_State *L, uint32_t index, uint32_t generation, const char *name)
+{
+    struct sxe__lua_slot *slot = sxe__lua_slot_at(index, generation);
+
+    if (strcmp(name, "timeout") != 0)
+        return 0;
+    if (sxe__lua_socket(slot) != NULL)
+        slot->timeout_ns = sxe__lua_check_timeout(L, 3);
+    return 1;
+}
+
 uint16_t
 sxe__lua_check_port(lua_State *L, int argument)
 {
