@@ -186,7 +186,7 @@ sxe__lua_open_compat_pool(lua_State *L)
         {"sxe_pool_get_indexed_element", l_get_indexed_element},
         {NULL, NULL}};
 
-    luaL_newmetatable(L, class_name);
+    sxe__lua_new_class(L, class_name);
     lua_pop(L, 1);
     luaL_setfuncs(L, functions, 0);
 }

@@ -81,7 +81,7 @@ sxe__lua_open_compat_timer(lua_State *L)
                                          {"sxe_timer_stop", l_timer_stop},
                                          {NULL, NULL}};
 
-    luaL_newmetatable(L, name);
+    sxe__lua_new_class(L, name);
     lua_pushcfunction(L, l_timer_stop);
     lua_setfield(L, -2, "__gc");
     lua_pop(L, 1);

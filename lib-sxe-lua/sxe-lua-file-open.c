@@ -339,7 +339,7 @@ sxe__lua_file_plan_open(lua_State *L)
         files = sxe_pool_new("open files", FILES, sizeof(*files), STATES, SXE_POOL_OPTION_UNLOCKED);
     if (files == NULL)
         luaL_error(L, "not enough memory");
-    luaL_newmetatable(L, CLASS);
+    sxe__lua_new_class(L, CLASS);
     luaL_setfuncs(L, methods, 0);
     lua_pushvalue(L, -1);
     lua_setfield(L, -2, "__index");

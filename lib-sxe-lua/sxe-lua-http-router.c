@@ -107,7 +107,11 @@ sxe__lua_http_route(const struct sxe__lua_router *router, struct sxe_http_reques
 static struct sxe__lua_router *
 check_router(lua_State *L)
 {
-    return luaL_checkudata(L, 1, router_class);
+    struct sxe__lua_router *router = luaL_checkudata(L, 1, router_class);
+
+    if (router->router == NULL)
+        luaL_error(L, "the state is closed, and so is the router");
+    return router;
 }
 
 static void
@@ -357,7 +361,7 @@ new_router(lua_State *L)
 static int
 delete_router(lua_State *L)
 {
-    struct sxe__lua_router *router = check_router(L);
+    struct sxe__lua_router *router = luaL_checkudata(L, 1, router_class);
 
     sxe_http_router_delete(router->router);
     router->router = NULL;
@@ -381,7 +385,7 @@ sxe__lua_http_open_router(lua_State *L)
                                        {"routes", list_routes},
                                        {NULL, NULL}};
 
-    luaL_newmetatable(L, router_class);
+    sxe__lua_new_class(L, router_class);
     lua_pushcfunction(L, delete_router);
     lua_setfield(L, -2, "__gc");
     luaL_newlib(L, methods);

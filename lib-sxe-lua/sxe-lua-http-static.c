@@ -206,7 +206,7 @@ sxe__lua_http_open_static(lua_State *L)
 {
     static const luaL_Reg methods[] = {{"send", send_one}, {NULL, NULL}};
 
-    luaL_newmetatable(L, files_class);
+    sxe__lua_new_class(L, files_class);
     lua_pushcfunction(L, delete_files);
     lua_setfield(L, -2, "__gc");
     lua_pushcfunction(L, call_files);

@@ -28,7 +28,8 @@
  *     sxe-lua-http*.c     require "sxe.http"
  *     sxe-lua-file.c      require "sxe.file": the jobs; sxe-lua-file-run.c does them, in threads;
  *                         sxe-lua-file-open.c has files that stay open
- *     sxe-lua-pool.c      require "sxe.pool"; sxe-lua-pool-field.c has the fields of elements
+ *     sxe-lua-pool*.c     require "sxe.pool", see sxe-lua-pool-private.h
+ *     sxe-lua-option.c    the tables of options of pool.open and dict.open
  *     sxe-lua-spawn.c     require "sxe.spawn"; sxe-lua-spawn-process.c has a child that is watched
  *     sxe-lua-split.c     sxe.split
  *     sxe-lua-repl.c      the shell; -repl-edit.c its line editor, -repl.lua values and names
@@ -249,6 +250,10 @@ void sxe__lua_close_http(void);
 /* Have function called when the state is deleted, by the collector: finalizers of scripts may come
  * later, and what they call has to refuse. Raises without memory; then it is not called. */
 void sxe__lua_at_end(lua_State *L, lua_CFunction function);
+
+/* Make and push the metatable of a class of userdata, as luaL_newmetatable, which scripts cannot
+ * get: its finalizer is not theirs to call. */
+void sxe__lua_new_class(lua_State *L, const char *name);
 
 /* The configuration, defaults filled in. */
 const struct sxe_lua_config *sxe__lua_config(void);

@@ -537,7 +537,7 @@ sxe__lua_open_spawn(lua_State *L)
     static const luaL_Reg metamethods[] = {{"__gc", collect}, {"__close", l_leave}, {NULL, NULL}};
 
     sxe__lua_open_conn(L);
-    luaL_newmetatable(L, CLASS);
+    sxe__lua_new_class(L, CLASS);
     luaL_setfuncs(L, metamethods, 0);
     luaL_newlib(L, methods);
     lua_pushcclosure(L, index_child, 1);

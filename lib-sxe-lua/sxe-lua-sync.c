@@ -353,7 +353,7 @@ static const luaL_Reg functions[] = {{"lock", l_lock},
 static void
 new_class(lua_State *L, const char *name, const luaL_Reg *methods)
 {
-    luaL_newmetatable(L, name);
+    sxe__lua_new_class(L, name);
     luaL_setfuncs(L, methods, 0);
     lua_pushvalue(L, -1);
     lua_setfield(L, -2, "__index");

@@ -440,7 +440,7 @@ sxe__lua_open_task(lua_State *L)
 {
     static const char *const counters[] = {"started", "failed", "cancelled", "refused"};
 
-    luaL_newmetatable(L, CLASS);
+    sxe__lua_new_class(L, CLASS);
     luaL_setfuncs(L, metamethods, 0);
     luaL_newlib(L, methods);
     lua_pushcclosure(L, l_index, 1);

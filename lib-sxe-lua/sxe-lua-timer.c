@@ -124,7 +124,7 @@ static const luaL_Reg functions[] = {{"after", l_after}, {"every", l_every}, {NU
 int
 sxe__lua_open_timer(lua_State *L)
 {
-    luaL_newmetatable(L, CLASS);
+    sxe__lua_new_class(L, CLASS);
     luaL_setfuncs(L, methods, 0);
     lua_pushvalue(L, -1);
     lua_setfield(L, -2, "__index");

@@ -47,6 +47,14 @@ sxe__lua_at_end(lua_State *L, lua_CFunction function)
     lua_pop(L, 1);
 }
 
+void
+sxe__lua_new_class(lua_State *L, const char *name)
+{
+    luaL_newmetatable(L, name);
+    lua_pushboolean(L, 0);
+    lua_setfield(L, -2, "__metatable");
+}
+
 /* ---- Making one ---- */
 
 static void

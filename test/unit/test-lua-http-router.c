@@ -528,6 +528,29 @@ START_TEST(what_comes_too_late_is_refused)
 }
 END_TEST
 
+/* ---- Finalizers ---- */
+
+START_TEST(a_finalizer_cannot_be_called_by_scripts)
+{
+    serve_router("assert(getmetatable(r) == false) assert(not pcall(setmetatable, r, {})) "
+                 "local f = http.static '/tmp' assert(getmetatable(f) == false) "
+                 "r:get('/a', function() return 'a' end)");
+    EXPECT_TEXT("/a", "a");
+    end_script();
+}
+END_TEST
+
+START_TEST(a_router_refuses_at_the_end_of_the_state)
+{
+    /* What was given a finalizer first is finalized last. */
+    serve_script("local log, r = require 'sxe.log' setmetatable({}, {__gc = function() "
+                 "log.error('%s', select(2, pcall(r.get, r, '/b', print))) end}) "
+                 "r = http.router() http.serve{ip = '127.0.0.1', handler = r}");
+    end_script();
+    ck_assert_msg(logged("the state is closed, and so is the router"), "%s", log_line(0));
+}
+END_TEST
+
 static Suite *
 suite(void)
 {
@@ -564,6 +587,8 @@ suite(void)
     tcase_add_test(t, a_server_that_cannot_listen_fails_the_start);
     tcase_add_test(t, a_server_may_listen_at_a_unix_socket);
     tcase_add_test(t, what_comes_too_late_is_refused);
+    tcase_add_test(t, a_finalizer_cannot_be_called_by_scripts);
+    tcase_add_test(t, a_router_refuses_at_the_end_of_the_state);
     suite_add_tcase(s, t);
     return s;
 }
