@@ -30,8 +30,8 @@ LUA_CFLAGS := $(shell pkg-config --cflags lua5.4 2>/dev/null || echo -I/usr/incl
 LUA_LIBS   := $(shell pkg-config --libs lua5.4 2>/dev/null || echo -llua5.4)
 
 modules := $(patsubst lib-%/module.mk,%,$(wildcard lib-*/module.mk))
-core    := sxe-http sxe sxe-pool sxe-buffer sxe-log
-apps    := httpd http lua
+core    := sxe-http sxe sxe-dict sxe-pool sxe-buffer sxe-log
+apps    := httpd http lua pool
 include $(wildcard lib-*/module.mk)
 
 # $(call closure,sxe-pool): the library and everything below it, uppermost first.
@@ -128,10 +128,15 @@ $(foreach a,common $(apps),$(eval $(call app_rules,$a)))
 # The page is inside the program: .incbin, of which the compiler's list of dependencies knows nothing.
 $B/obj/apps/http/output-html.o $B/obj/test/apps/http/output-html.o: apps/http/page.html
 $B/obj/lib-sxe-lua/sxe-lua-repl.o: lib-sxe-lua/sxe-lua-repl.lua
+# An archive, so that a program has only what it uses of them.
+$B/apps-common.a: $(common.app.obj)
+	@$(call say,AR,$@)
+	@rm -f $@
+	$Q$(AR) rcsD $@ $^
 define program_rule
-$B/sxe-$1: $$($1.app.obj) $$(common.app.obj) $B/libsxe.a
+$B/sxe-$1: $$($1.app.obj) $B/apps-common.a $B/libsxe.a
 	@$$(call say,LD,$$@)
-	$$Q$$(CC) $$(ALL_LDFLAGS) -o $$@ $$($1.app.obj) $$(common.app.obj) $B/libsxe.a $$($1.libs) $$(LIBEV) -lm
+	$$Q$$(CC) $$(ALL_LDFLAGS) -o $$@ $$($1.app.obj) $B/apps-common.a $B/libsxe.a $$($1.libs) $$(LIBEV) -lm
 endef
 $(foreach a,$(apps),$(eval $(call program_rule,$a)))
 
@@ -181,6 +186,16 @@ $B/test/wire: $(wildcard test/wire/*.c) test/wire/wire.h $B/flags
 	@$(call say,LD,$@)
 	$Q$(CC) -std=c11 -D_GNU_SOURCE -O1 -g $(WARN) $(WERROR) $(LUA_CFLAGS) -o $@ $(filter %.c,$^) $(LUA_LIBS)
 
+# The model checker has the pool's sources inside, with other accesses to memory; the soak test has not.
+$B/test/model: test/model/model.c $(wildcard test/model/*.h lib-sxe-pool/*.[ch]) $B/libsxe.a $B/flags
+	@$(call say,LD,$@)
+	@mkdir -p $(@D)
+	$Q$(CC) $(test_cflags) $(ALL_LDFLAGS) -o $@ $< $B/libsxe.a $(LIBEV) -lm
+$B/test/soak: test/soak/soak.c $(wildcard test/soak/*.h) $B/libsxe.a $B/flags
+	@$(call say,LD,$@)
+	@mkdir -p $(@D)
+	$Q$(CC) $(test_cflags) $(ALL_LDFLAGS) -o $@ $< $B/libsxe.a $(LIBEV) -lm
+
 # ---- Other parsers of HTTP, to compare ours with: Debian's, where they are installed ----
 
 http_parser := $(wildcard /usr/include/http_parser.h)
@@ -200,21 +215,23 @@ examples.bin := $(patsubst examples/%.c,$B/examples/%,$(wildcard examples/*.c))
 bench.bin    := $(patsubst bench/%.c,$B/bench/%,$(wildcard bench/*.c))
 fuzz.bin     := $(patsubst test/fuzz/fuzz-%.c,build/fuzz/fuzz-%,$(wildcard test/fuzz/fuzz-*.c))
 one_source = $(call say,CC,$<); mkdir -p $(@D); \
-             $(CC) $(ALL_CFLAGS) -fPIE $(call includes,$(core) sxe-lua) -MMD -MP $(ALL_LDFLAGS) -o $@ $< $(peers) $(lua.archive) $B/libsxe.a $(one.libs) $(LIBEV) -lm
+             $(CC) $(ALL_CFLAGS) -fPIE $(call includes,$(core) sxe-lua) $(one.cflags) -MMD -MP $(ALL_LDFLAGS) -o $@ $< $(peers) $(lua.archive) $B/libsxe.a $(one.libs) $(LIBEV) -lm
 $B/examples/%: examples/%.c $B/libsxe.a $B/flags
 	@$(one_source)
 $B/bench/%: bench/%.c $B/libsxe.a $B/flags
 	@$(one_source)
-$B/bench/lua-twins: lua.archive = $B/libsxe-lua.a
-$B/bench/lua-twins: one.libs = $(LUA_LIBS)
-$B/bench/lua-twins: $B/libsxe-lua.a
+lua.bench := $B/bench/lua-twins $B/bench/workers $B/bench/micro-lua
+$(lua.bench): lua.archive = $B/libsxe-lua.a
+$(lua.bench): one.cflags = $(LUA_CFLAGS)
+$(lua.bench): one.libs = $(LUA_LIBS)
+$(lua.bench): $B/libsxe-lua.a
 # Fuzzers see all sources at once, instrumented by clang's libFuzzer.
 build/fuzz/fuzz-%: test/fuzz/fuzz-%.c $(wildcard test/fuzz/*.h test/oracle/*.h) $(foreach m,$(core),$(wildcard lib-$m/*.[ch])) $B/include/sxe-log-2010.h
 	@$(call say,FUZZ,$@)
 	@mkdir -p $(@D)
 	$Qclang-14 -std=c11 -D_GNU_SOURCE -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
 	    $(call includes,$(core) sxe-lua) -Iapps/common $(apps:%=-Iapps/%) -Itest/fuzz -Itest/oracle -o $@ $< $(peers) $(foreach m,$(core),$(wildcard lib-$m/*.c)) \
-	    $(LUA_CFLAGS) $(filter-out %/http.c apps/httpd/% apps/lua/%,$(wildcard apps/*/*.c)) $(lua.fuzzed) $(http.libs) -lev -lm
+	    $(LUA_CFLAGS) $(filter-out %/http.c apps/httpd/% apps/lua/% apps/pool/%,$(wildcard apps/*/*.c)) $(lua.fuzzed) $(http.libs) -lev -lm
 build/fuzz/fuzz-lua-pattern: lua.fuzzed = $(wildcard lib-sxe-lua/*.c) -ledit
 # The same, replaying the kept inputs, without clang: part of every flavour's tests.
 $B/test/replay-%: test/fuzz/fuzz-%.c test/fuzz/replay.c $(wildcard test/fuzz/*.h test/oracle/*.h) $(app.archives) $B/libsxe.a $B/flags
@@ -227,7 +244,7 @@ replay.bin := $(patsubst test/fuzz/fuzz-%.c,$B/test/replay-%,$(wildcard test/fuz
 
 # ---- What to type ----
 
-.PHONY: all build release debug coverage run test test-mode bench examples lint man format fuzz install uninstall print-flags clean help
+.PHONY: all build release debug coverage run test test-mode bench bench-smoke bench-profile bench-deps bench-build instructions examples lint man format fuzz model soak install uninstall print-flags clean help
 
 release: ## build the libraries and programs (the default)
 	@tools/deps.sh check build
@@ -257,10 +274,22 @@ test-mode: build test-bin
 	@tools/run-tests.sh $(MODE)
 test-bin: $(programs) $(unit.bin) $(replay.bin) $(examples.bin) $(bench.bin) $B/test/wire
 
-bench: ## measure against the limit programs and nginx: the README's table
+# What a run wants besides: BENCH="--seconds 2 --json bench/results/2030-01-01.json --markdown README.md".
+bench = build/release/test/wire bench/bench.lua $(ROW) $(BENCH)
+bench: bench-build ## measure beside the limit programs and others' (ROW="S1 files": only those)
+	@$(bench)
+bench-smoke: bench-build ## see in seconds that all of that works; it shows no speed
+	@$(bench) --smoke
+bench-profile: bench-build ## a flame graph and the system calls of ROW=...
+	@$(if $(ROW),$(bench) --profile,echo "type:  make bench-profile ROW=name; these there are:"; $(bench) --list)
+bench-deps: ## install the servers and load generators to compare with
+	@tools/bench-deps.sh install
+bench-build:
 	@tools/deps.sh install build test
 	@$(MAKE) --no-print-directory $(parallel) MODE=release build bench-bin
-	@build/release/test/wire bench/bench.lua $(BENCH)
+instructions: ## count the instructions of ours anew: bench/instructions.tsv, which lint compares with
+	@tools/deps.sh install build test lint
+	@tools/instructions.sh write
 bench-bin: $(bench.bin) $B/test/wire
 
 examples: ## build the examples
@@ -288,6 +317,17 @@ fuzz: ## fuzz each parser for FUZZ_SECONDS (60); findings go to test/fuzz/corpus
 	@tools/fuzz.sh $(FUZZ_SECONDS)
 fuzz-bin: $(fuzz.bin)
 
+model: ## run every schedule of larger cases of shared pools, with every death: minutes
+	@tools/deps.sh check build
+	@$(MAKE) --no-print-directory $(parallel) MODE=release build/release/test/model
+	@build/release/test/model
+
+SOAK_SECONDS ?= 3600
+soak: ## kill processes that use a shared pool, at random, for SOAK_SECONDS (3600)
+	@tools/deps.sh check build
+	@$(MAKE) --no-print-directory $(parallel) MODE=release build/release/test/soak
+	@build/release/test/soak $(SOAK_SECONDS)
+
 completions := bash-completion/completions zsh/site-functions fish/vendor_completions.d
 headers := $(foreach m,$(core),$(filter-out %-private.h,$(wildcard lib-$m/*.h))) \
            $(addprefix lib-sxe-lua/,sxe-lua.h sxe-lua-http.h sxe-lua-port.h sxe-lua-repl.h sxe-lua-stats.h)
@@ -295,19 +335,19 @@ pc_file  = sed 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@INCDIR@|$(INCDI
            > $(DESTDIR)$(LIBDIR)/pkgconfig/$1.pc
 install: release ## install below PREFIX (/usr/local) in DESTDIR
 	@install -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(INCDIR) $(DESTDIR)$(MANDIR)/man1
-	@install -m 755 build/release/sxe-httpd build/release/sxe-http build/release/sxe-lua $(DESTDIR)$(BINDIR)
+	@install -m 755 $(apps:%=build/release/sxe-%) $(DESTDIR)$(BINDIR)
 	@install -m 644 $(headers) build/release/include/sxe-log-2010.h $(DESTDIR)$(INCDIR)
 	@install -m 644 build/release/libsxe.a build/release/libsxe-lua.a $(DESTDIR)$(LIBDIR)
 	@install -m 755 build/release/$(SONAME) $(DESTDIR)$(LIBDIR)
 	@ln -sf $(SONAME) $(DESTDIR)$(LIBDIR)/libsxe.so
 	@$(call pc_file,sxe)
 	@$(call pc_file,sxe-lua)
-	@for m in http httpd lua; do install -m 644 docs/$$m.1 $(DESTDIR)$(MANDIR)/man1/sxe-$$m.1 || exit 1; done
+	@for m in $(apps); do install -m 644 docs/$$m.1 $(DESTDIR)$(MANDIR)/man1/sxe-$$m.1 || exit 1; done
 	@install -d $(DESTDIR)$(PREFIX)/share/sxe/library/sxe
 	@install -m 644 library/sxe.lua library/luacheckrc $(DESTDIR)$(PREFIX)/share/sxe/library
 	@install -m 644 library/sxe/*.lua $(DESTDIR)$(PREFIX)/share/sxe/library/sxe
 	@install -d $(completions:%=$(DESTDIR)$(PREFIX)/share/%)
-	@for m in http httpd lua; do \
+	@for m in $(apps); do \
 	    build/release/sxe-$$m --completion bash > $(DESTDIR)$(PREFIX)/share/$(word 1,$(completions))/sxe-$$m && \
 	    build/release/sxe-$$m --completion zsh > $(DESTDIR)$(PREFIX)/share/$(word 2,$(completions))/_sxe-$$m && \
 	    build/release/sxe-$$m --completion fish > $(DESTDIR)$(PREFIX)/share/$(word 3,$(completions))/sxe-$$m.fish || exit 1; \
@@ -315,10 +355,10 @@ install: release ## install below PREFIX (/usr/local) in DESTDIR
 	@echo "installed in $(DESTDIR)$(PREFIX)"
 
 uninstall: ## remove what install put there
-	@rm -f $(DESTDIR)$(BINDIR)/sxe-httpd $(DESTDIR)$(BINDIR)/sxe-http $(DESTDIR)$(BINDIR)/sxe-lua
-	@rm -f $(foreach c,$(completions),$(foreach m,http httpd lua,$(addprefix $(DESTDIR)$(PREFIX)/share/$c/,sxe-$m _sxe-$m sxe-$m.fish)))
+	@rm -f $(apps:%=$(DESTDIR)$(BINDIR)/sxe-%)
+	@rm -f $(foreach c,$(completions),$(foreach m,$(apps),$(addprefix $(DESTDIR)$(PREFIX)/share/$c/,sxe-$m _sxe-$m sxe-$m.fish)))
 	@rm -f $(DESTDIR)$(LIBDIR)/libsxe.a $(DESTDIR)$(LIBDIR)/$(SONAME) $(DESTDIR)$(LIBDIR)/libsxe.so $(DESTDIR)$(LIBDIR)/libsxe-lua.a
-	@rm -f $(DESTDIR)$(LIBDIR)/pkgconfig/sxe.pc $(DESTDIR)$(LIBDIR)/pkgconfig/sxe-lua.pc $(DESTDIR)$(MANDIR)/man1/sxe-http.1 $(DESTDIR)$(MANDIR)/man1/sxe-httpd.1 $(DESTDIR)$(MANDIR)/man1/sxe-lua.1
+	@rm -f $(DESTDIR)$(LIBDIR)/pkgconfig/sxe.pc $(DESTDIR)$(LIBDIR)/pkgconfig/sxe-lua.pc $(apps:%=$(DESTDIR)$(MANDIR)/man1/sxe-%.1)
 	@for h in $(notdir $(headers)) sxe-log-2010.h; do rm -f $(DESTDIR)$(INCDIR)/$$h; done
 	@rm -rf $(DESTDIR)$(PREFIX)/share/sxe/library
 	@rmdir $(DESTDIR)$(INCDIR) $(DESTDIR)$(PREFIX)/share/sxe 2>/dev/null || true
@@ -330,7 +370,7 @@ clean: ## remove everything built
 	@rm -rf build
 
 help: ## print this list
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1@\2/p' Makefile | awk -F@ '{printf "%-18s %s\n", $$1, $$2}'
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1@\2/p' Makefile | awk -F@ '{printf "%-24s %s\n", $$1, $$2}'
 	@echo "  MODE=release|debug|coverage, V=1 shows the commands, CC= CFLAGS= LDFLAGS= PREFIX= DESTDIR= as usual"
 
 -include $(shell find $B -name '*.d' 2>/dev/null)

@@ -5,7 +5,8 @@
  * beside its own. "clock" is what a change costs where no loop has set the turn's time, so that
  * each stamp reads the clock.
  *
- *     gcc -O2 -Ilib-sxe-log -Ilib-sxe-pool bench/micro-pool.c build/release/libsxe.a
+ *     micro-pool             pools of a thousand to ten million elements, a line each
+ *     micro-pool ELEMENTS    one of so many, an operation a line
  *
  * An element is 64 bytes here and is not touched itself. The best of RUNS is shown.
  */
@@ -96,8 +97,17 @@ measure(struct subject *subject, unsigned (*choose)(struct subject *),
     return (double)best / OPERATIONS;
 }
 
+struct costs { /* ns */
+    double change;
+    double change_random;
+    double touch;
+    double touch_random;
+    double allocate;
+    double change_clock;
+};
+
 static int
-measure_number(unsigned number)
+measure_number(unsigned number, struct costs *costs)
 {
     struct subject pool = {.number = number, .random = 2463534242u};
 
@@ -110,29 +120,49 @@ measure_number(unsigned number)
     const double random_loop = measure(&pool, at_random, nothing);
 
     sxe_time_set_turn_ns(sxe_time_ns());
-    printf("%9u  %6.1f %6.1f  ", number, measure(&pool, in_order, change) - loop,
-           measure(&pool, at_random, change) - random_loop);
-    printf("%6.1f %6.1f  ", measure(&pool, in_order, touch) - loop,
-           measure(&pool, at_random, touch) - random_loop);
-    printf("%8.1f  ", measure(&pool, in_order, allocate_and_free) - loop);
+    costs->change = measure(&pool, in_order, change) - loop;
+    costs->change_random = measure(&pool, at_random, change) - random_loop;
+    costs->touch = measure(&pool, in_order, touch) - loop;
+    costs->touch_random = measure(&pool, at_random, touch) - random_loop;
+    costs->allocate = measure(&pool, in_order, allocate_and_free) - loop;
     sxe_time_set_turn_ns(0);
-    printf("%6.1f  ", measure(&pool, in_order, change) - loop);
-    printf("%5.1f\n",
-           (double)(sxe_pool_size(number, ELEMENT_SIZE, STATES)) / number - ELEMENT_SIZE);
+    costs->change_clock = measure(&pool, in_order, change) - loop;
     sxe_pool_delete(pool.array);
     return EXIT_SUCCESS;
 }
 
+static int
+show_one(unsigned number)
+{
+    struct costs costs;
+
+    if (number == 0 || measure_number(number, &costs) != EXIT_SUCCESS)
+        return EXIT_FAILURE;
+    printf("change %.2f\nchange_random %.2f\n", costs.change, costs.change_random);
+    printf("touch %.2f\ntouch_random %.2f\n", costs.touch, costs.touch_random);
+    printf("take %.2f\nclock %.2f\n", costs.allocate, costs.change_clock);
+    return EXIT_SUCCESS;
+}
+
 int
-main(void)
+main(int argc, char **argv)
 {
     static const unsigned numbers[] = {1000, 10000, 100000, 1000000, 10000000};
 
+    if (argc == 2)
+        return show_one((unsigned)strtoul(argv[1], NULL, 10));
     printf("ns           change state       touch       allocate  change  bytes\n"
            " elements  in order random  in order random  + free    clock  each\n");
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
-        if (measure_number(numbers[i]) != EXIT_SUCCESS)
+        const unsigned number = numbers[i];
+        struct costs costs;
+
+        if (measure_number(number, &costs) != EXIT_SUCCESS)
             return EXIT_FAILURE;
+        printf("%9u  %6.1f %6.1f  %6.1f %6.1f  %8.1f  %6.1f  %5.1f\n", number, costs.change,
+               costs.change_random, costs.touch, costs.touch_random, costs.allocate,
+               costs.change_clock,
+               (double)(sxe_pool_size(number, ELEMENT_SIZE, STATES)) / number - ELEMENT_SIZE);
     }
     return EXIT_SUCCESS;
 }

@@ -7,8 +7,9 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-#include "sxe-pool-private.h"
+#include "sxe-pool-sharing.h"
 
 _Thread_local struct sxe__pool_local *sxe__pool_locals;
 
@@ -30,10 +31,10 @@ sxe__pool_local_find(const void *array)
 }
 
 struct sxe__pool_local *
-sxe__pool_local_add(void *array, unsigned timeouts)
+sxe__pool_local_add(void *array)
 {
     struct sxe__pool_local *local =
-        calloc(1, sizeof(*local) + timeouts * sizeof(local->timeout_ns[0]));
+        calloc(1, sizeof(*local) + sxe__pool_header(array)->states * sizeof(local->timeout_ns[0]));
 
     if (local != NULL) {
         local->array = array;
@@ -63,12 +64,21 @@ sxe_pool_set_state_to_string(void *array, const char *(*state_to_string)(unsigne
 
     if (local == NULL && state_to_string == NULL)
         return 0;
-    if (local == NULL && (local = sxe__pool_local_add(array, 0)) == NULL)
+    if (local == NULL && (local = sxe__pool_local_add(array)) == NULL)
         return -ENOMEM;
     local->state_to_string = state_to_string;
     if (state_to_string == NULL && local->on_timeout == NULL)
         sxe__pool_local_remove(array);
     return 0;
+}
+
+/* The names that a shared pool keeps: each ends with a 0. */
+static const char *
+name_of(const char *names, unsigned state)
+{
+    for (; state > 0; state--)
+        names += strlen(names) + 1;
+    return names;
 }
 
 const char *
@@ -77,9 +87,12 @@ sxe_pool_state_to_string(const void *array, unsigned state)
     static _Thread_local char texts[4][sizeof("4294967295")];
     static _Thread_local unsigned turn;
     const struct sxe__pool_local *local = sxe__pool_local_find(array);
+    const struct sxe__pool_header *pool = sxe__pool_header(array);
 
-    if (local != NULL && local->state_to_string != NULL && state < sxe__pool_header(array)->states)
+    if (local != NULL && local->state_to_string != NULL && state < pool->states)
         return local->state_to_string(state);
+    if (pool->sharing != NULL && pool->sharing->state_names != NULL && state < pool->states)
+        return name_of(pool->sharing->state_names, state);
     char *text = texts[turn++ % 4];
     snprintf(text, sizeof(texts[0]), "%u", state);
     return text;

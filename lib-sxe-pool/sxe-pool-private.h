@@ -12,7 +12,7 @@
  *
  *     header    128 bytes, so that it ends where the array begins and both are aligned to 64
  *     array     number * element_size bytes
- *     nodes     at array + nodes_offset, aligned to 8: node[id] belongs to array[id], and
+ *     nodes     at array + nodes_offset, aligned to 64: node[id] belongs to array[id], and
  *               node[number + state] is the list of that state, a node of its own circle:
  *
  *         list BUSY --next--> oldest --next--> youngest --next--> list BUSY
@@ -32,7 +32,7 @@
 #include "sxe-pool.h"
 
 #define SXE__POOL_MAGIC     0x4c4f4f50u /* "POOL" */
-#define SXE__POOL_VERSION   1u
+#define SXE__POOL_VERSION   2u
 #define SXE__POOL_ALIGNMENT 64u
 #define SXE__POOL_BORROWED  UINT32_MAX
 
@@ -47,9 +47,11 @@ struct sxe__pool_header {
     uint64_t last_stamp;   /* the youngest in the pool; the next is greater */
     uint32_t slack;        /* what calloc returned -> block; BORROWED: not from sxe_pool_new */
     char name[SXE_POOL_NAME_MAX + 1];
-    char reserved[52];
+    uint32_t reserved;
+    struct sxe__pool_sharing *sharing; /* NULL: one thread, and no pointer in the block */
+    char filler[40];
 };
-_Static_assert(sizeof(struct sxe__pool_header) == 128, "the layout is that of version 1");
+_Static_assert(sizeof(struct sxe__pool_header) == 128, "the layout is that of version 2");
 _Static_assert(sizeof(struct sxe__pool_header) % SXE__POOL_ALIGNMENT == 0, "arrays are aligned");
 
 struct sxe__pool_node {
@@ -61,21 +63,44 @@ struct sxe__pool_node {
         uint32_t count;      /* of a list */
     };
     uint64_t stamp;
+    uint32_t sequence; /* of an element in shared memory: odd while it is written */
+    uint32_t reserved; /* two nodes share a line of cache, and none has two */
 };
-_Static_assert(sizeof(struct sxe__pool_node) == 24, "the layout is that of version 1");
+_Static_assert(sizeof(struct sxe__pool_node) == 32, "the layout is that of version 2");
 
 /* What this thread knows of a pool beside its block. */
 struct sxe__pool_local {
     struct sxe__pool_local *next;
     void *array;
     const char *(*state_to_string)(unsigned);
-    SXE_POOL_EVENT_TIMEOUT on_timeout; /* NULL: made for state_to_string, has no timeout_ns */
+    SXE_POOL_EVENT_TIMEOUT on_timeout; /* NULL: made for state_to_string */
     void *user;
     bool checking;         /* on_timeout may be running */
+    uint64_t again_ns;     /* of a shared pool: not to be checked before, by the turn's clock */
     uint64_t timeout_ns[]; /* by state; 0: none */
 };
 
 extern struct sxe_log_control sxe__pool_log;
+
+/* ---- What the calls do on pools that are shared (sxe-pool-shared.c) ----
+ * All return what the public calls do; ids and states were checked. */
+
+#define SXE__POOL_ANY_STATE UINT32_MAX
+
+/* Move an element out of old_state, or touch it where it is (ANY_STATE): id, or what was wrong. */
+unsigned sxe__pool_shared_set(const struct sxe__pool_header *pool, uint32_t id, uint32_t old_state,
+                              uint32_t *new_state);
+
+/* The same for those who know: LOCK_TAKEN, or what was wrong. */
+unsigned sxe__pool_shared_move(const struct sxe__pool_header *pool, uint32_t id, uint32_t old_state,
+                               uint32_t new_state);
+unsigned sxe__pool_shared_touch(const struct sxe__pool_header *pool, uint32_t id);
+
+unsigned sxe__pool_shared_take(const struct sxe__pool_header *pool, uint32_t old_state,
+                               uint32_t new_state);
+unsigned sxe__pool_shared_count(const struct sxe__pool_header *pool, uint32_t state);
+unsigned sxe__pool_shared_end(const struct sxe__pool_header *pool, uint32_t state, bool youngest);
+unsigned sxe__pool_shared_step(const struct sxe__pool_header *pool, SXE_POOL_WALKER *walker);
 
 /* This thread's records, the oldest first. */
 extern _Thread_local struct sxe__pool_local *sxe__pool_locals;
@@ -83,7 +108,7 @@ extern _Thread_local struct sxe__pool_local *sxe__pool_locals;
 struct sxe__pool_local *sxe__pool_local_find(const void *array);
 
 /* A new record at the young end, all 0; NULL with errno ENOMEM. */
-struct sxe__pool_local *sxe__pool_local_add(void *array, unsigned timeouts);
+struct sxe__pool_local *sxe__pool_local_add(void *array);
 
 /* Forget what is known of that address, if anything; but not while its on_timeout runs. */
 void sxe__pool_local_remove(const void *array);

@@ -5,7 +5,10 @@
  */
 #include <errno.h>
 
-#include "sxe-pool-private.h"
+#include "sxe-pool-sharing.h"
+
+#define LOOK_NS  SXE_NS_PER_SECOND /* between two looks into a pool that others use, too */
+#define AGAIN_NS SXE_NS_PER_MS     /* to what one could not do because of others */
 
 /* NaN is none. */
 static bool
@@ -26,31 +29,48 @@ to_ns(double seconds)
     return (double)whole_ns < ns ? whole_ns + 1 : whole_ns;
 }
 
-void *
-sxe_pool_new_with_timeouts(const char *name, unsigned number, size_t element_size, unsigned states,
-                           const double *timeouts, SXE_POOL_EVENT_TIMEOUT on_timeout, void *user)
+static bool
+is_possible(const double *timeouts, unsigned states, SXE_POOL_EVENT_TIMEOUT on_timeout)
 {
     bool possible = timeouts != NULL && on_timeout != NULL;
 
     for (unsigned state = 0; possible && state < states; state++)
         possible = is_timeout(timeouts[state]);
-    if (!possible) {
-        errno = EINVAL;
-        return NULL;
-    }
-    void *array = sxe_pool_new(name, number, element_size, states, SXE_POOL_OPTION_UNLOCKED);
-    if (array == NULL)
-        return NULL;
-    struct sxe__pool_local *local = sxe__pool_local_add(array, states);
-    if (local == NULL) {
-        sxe_pool_delete(array);
-        errno = ENOMEM;
-        return NULL;
-    }
+    return possible;
+}
+
+int
+sxe_pool_set_timeouts(void *array, const double *timeouts, SXE_POOL_EVENT_TIMEOUT on_timeout,
+                      void *user)
+{
+    const unsigned states = sxe__pool_header(array)->states;
+    struct sxe__pool_local *local = sxe__pool_local_find(array);
+
+    if (!is_possible(timeouts, states, on_timeout))
+        return -EINVAL;
+    if (local == NULL && (local = sxe__pool_local_add(array)) == NULL)
+        return -ENOMEM;
     local->on_timeout = on_timeout;
     local->user = user;
     for (unsigned state = 0; state < states; state++)
         local->timeout_ns[state] = to_ns(timeouts[state]);
+    return 0;
+}
+
+void *
+sxe_pool_new_with_timeouts(const char *name, unsigned number, size_t element_size, unsigned states,
+                           const double *timeouts, SXE_POOL_EVENT_TIMEOUT on_timeout, void *user)
+{
+    if (!is_possible(timeouts, states, on_timeout)) {
+        errno = EINVAL;
+        return NULL;
+    }
+    void *array = sxe_pool_new(name, number, element_size, states, SXE_POOL_OPTION_UNLOCKED);
+    if (array != NULL && sxe_pool_set_timeouts(array, timeouts, on_timeout, user) != 0) {
+        sxe_pool_delete(array);
+        errno = ENOMEM;
+        return NULL;
+    }
     return array;
 }
 
@@ -67,6 +87,8 @@ sxe_pool_set_state_timeout(void *array, unsigned state, double timeout_seconds)
                "pool %s was not made with timeouts in this thread", pool->name);
     local->timeout_ns[state] = to_ns(timeout_seconds);
 }
+
+/* ---- What is due: in the pool's time, by which its stamps are ---- */
 
 /* When the oldest element of a state is due; 0 if there is none or no timeout. */
 static uint64_t
@@ -99,10 +121,100 @@ check_state(const struct sxe__pool_local *local, unsigned state, uint64_t now_ns
     }
 }
 
+static void
+check_own(struct sxe__pool_local *local, uint64_t now_ns)
+{
+    const unsigned states = sxe__pool_header(local->array)->states;
+
+    local->checking = true;
+    for (unsigned state = 0; state < states; state++)
+        check_state(local, state, now_ns);
+    local->checking = false;
+}
+
+/* ---- Pools that are shared: while we look, others move what is due ---- */
+
+/* The oldest element that is due, leaving out the shards that are passed by (a bit each). */
+static unsigned
+find_due(const struct sxe__pool_local *local, unsigned state, uint64_t now_ns, uint64_t passed)
+{
+    const struct sxe__pool_header *pool = sxe__pool_header(local->array);
+    const struct sxe__pool_sharing *sharing = pool->sharing;
+    unsigned found = SXE_POOL_NO_INDEX;
+    uint64_t oldest = now_ns;
+
+    for (uint32_t shard = 0; shard <= sharing->shard_mask; shard++) {
+        const uint32_t list = sxe__pool_shard_list(pool, sharing, state, shard);
+        const uint32_t id = SXE__POOL_GET(sharing->nodes[list].next);
+
+        if ((passed >> shard & 1) != 0 || id >= pool->number ||
+            SXE__POOL_GET(sharing->nodes[id].state) != state)
+            continue;
+        const uint64_t stamp = SXE__POOL_GET(sharing->nodes[id].stamp);
+        if (stamp < oldest && now_ns - stamp >= local->timeout_ns[state]) {
+            found = id;
+            oldest = stamp;
+        }
+    }
+    return found;
+}
+
+/* An element that on_timeout left as it was (its shard was locked, or another process has it now)
+ * waits, and those behind it in its shard, too. Returns whether there is one. */
+static bool
+check_shared_state(const struct sxe__pool_local *local, unsigned state, uint64_t now_ns)
+{
+    const struct sxe__pool_header *pool = sxe__pool_header(local->array);
+    const struct sxe__pool_node *nodes = pool->sharing->nodes;
+    uint64_t passed = 0;
+
+    for (uint32_t left = pool->number; left > 0 && local->timeout_ns[state] != 0; left--) {
+        const unsigned id = find_due(local, state, now_ns, passed);
+
+        if (id == SXE_POOL_NO_INDEX)
+            break;
+        const uint64_t stamp = SXE__POOL_GET(nodes[id].stamp);
+        local->on_timeout(local->array, id, local->user);
+        if (SXE__POOL_GET(nodes[id].stamp) == stamp)
+            passed |= UINT64_C(1) << sxe__pool_shard_of(pool->sharing, id);
+    }
+    return passed != 0;
+}
+
+/* One at a time, and the others do not wait for it; of the dead it is taken over. */
+static bool
+may_check(struct sxe__pool_sharing *sharing)
+{
+    uint32_t *lock = &sharing->head->timeouts;
+    const uint32_t owner = SXE__POOL_GET(*lock);
+
+    return (owner == 0 || !sxe__pool_owner_lives(sharing, owner)) &&
+           sxe__pool_lock(sharing, lock) >= 0;
+}
+
+static void
+check_shared(struct sxe__pool_local *local, uint64_t turn_ns)
+{
+    const struct sxe__pool_header *pool = sxe__pool_header(local->array);
+    bool waits = true;
+
+    if (may_check(pool->sharing)) {
+        waits = false;
+        local->checking = true;
+        for (unsigned state = 0; state < pool->states; state++)
+            waits |= check_shared_state(local, state, turn_ns + pool->sharing->time_offset_ns);
+        local->checking = false;
+        sxe__pool_unlock(&pool->sharing->head->timeouts);
+    }
+    local->again_ns = waits ? turn_ns + AGAIN_NS : 0;
+}
+
+/* ---- All pools of this thread ---- */
+
 void
 sxe_pool_check_timeouts(void)
 {
-    const uint64_t now_ns = sxe_time_turn_ns();
+    const uint64_t turn_ns = sxe_time_turn_ns();
 
     for (struct sxe__pool_local *local = sxe__pool_locals; local != NULL; local = local->next) {
         if (local->on_timeout == NULL)
@@ -110,11 +222,39 @@ sxe_pool_check_timeouts(void)
         const struct sxe__pool_header *pool = sxe__pool_header(local->array);
 
         SXE_ASSERT(!local->checking, "timeouts checked from the on_timeout of pool %s", pool->name);
-        local->checking = true;
-        for (unsigned state = 0; state < pool->states; state++)
-            check_state(local, state, now_ns);
-        local->checking = false;
+        if (pool->sharing == NULL)
+            check_own(local, turn_ns);
+        else
+            check_shared(local, turn_ns);
     }
+}
+
+/* Others may put elements there without our knowing, and die: so never longer than LOOK_NS. */
+static SXE_TIME
+next_shared(const struct sxe__pool_local *local, uint64_t due)
+{
+    const uint64_t turn_ns = sxe_time_turn_ns();
+    const uint64_t now_ns = turn_ns + sxe__pool_header(local->array)->sharing->time_offset_ns;
+    const uint64_t left = due > now_ns ? due - now_ns : 0;
+    const SXE_TIME next = turn_ns + (due == 0 || left > LOOK_NS ? LOOK_NS : left);
+
+    return next < local->again_ns ? local->again_ns : next;
+}
+
+/* When a pool is to be checked; 0: never. */
+static SXE_TIME
+next_of(const struct sxe__pool_local *local)
+{
+    const struct sxe__pool_header *pool = sxe__pool_header(local->array);
+    uint64_t first = 0;
+
+    for (unsigned state = 0; state < pool->states; state++) {
+        const uint64_t due = due_ns(local, state);
+
+        if (due != 0 && (first == 0 || due < first))
+            first = due;
+    }
+    return pool->sharing == NULL ? first : next_shared(local, first);
 }
 
 SXE_TIME
@@ -124,15 +264,10 @@ sxe_pool_get_next_timeout(void)
 
     for (const struct sxe__pool_local *local = sxe__pool_locals; local != NULL;
          local = local->next) {
-        const unsigned states =
-            local->on_timeout == NULL ? 0 : sxe__pool_header(local->array)->states;
+        const SXE_TIME next = local->on_timeout == NULL ? 0 : next_of(local);
 
-        for (unsigned state = 0; state < states; state++) {
-            const uint64_t due = due_ns(local, state);
-
-            if (due != 0 && (first == 0 || due < first))
-                first = due;
-        }
+        if (next != 0 && (first == 0 || next < first))
+            first = next;
     }
     return first;
 }

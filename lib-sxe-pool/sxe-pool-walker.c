@@ -3,7 +3,7 @@
  * Stamps are unique in a pool, and a node keeps its stamp until its element is moved or touched. So
  * a node with the stamp it had is where it was, and the walk is over where stamps pass the limit.
  */
-#include "sxe-pool-private.h"
+#include "sxe-pool-sharing.h"
 
 void
 sxe_pool_walker_construct(SXE_POOL_WALKER *walker, void *array, unsigned state)
@@ -14,7 +14,7 @@ sxe_pool_walker_construct(SXE_POOL_WALKER *walker, void *array, unsigned state)
     /* A list's own node has stamp 0 for ever: the walk begins as if it had just been met. */
     *walker = (SXE_POOL_WALKER){
         .array = array,
-        .limit = pool->last_stamp,
+        .limit = pool->sharing == NULL ? pool->last_stamp : sxe__pool_last_stamp(pool->sharing),
         .state = state,
         .id = sxe__pool_list(pool, state),
     };
@@ -39,6 +39,8 @@ sxe_pool_walker_step(SXE_POOL_WALKER *walker)
     const struct sxe__pool_node *nodes = sxe__pool_nodes(pool);
     unsigned id;
 
+    if (pool->sharing != NULL)
+        return sxe__pool_shared_step(pool, walker);
     if (nodes[walker->id].stamp == walker->stamp)
         id = nodes[walker->id].next;
     else if (nodes[walker->next].stamp == walker->next_stamp)

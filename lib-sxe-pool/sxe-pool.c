@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sxe-pool-private.h"
+#include "sxe-pool-sharing.h"
 
 struct sxe_log_control sxe__pool_log = SXE_LOG_CONTROL_INIT("sxe-pool");
 
@@ -18,11 +18,11 @@ round_up(size_t size, size_t alignment)
     return (size + alignment - 1) & ~(alignment - 1);
 }
 
-/* Bytes of the array, so that nodes may follow. */
+/* Bytes of the array, so that nodes may follow, each in one line of cache. */
 static size_t
 array_size(unsigned number, size_t element_size)
 {
-    return round_up(number * element_size, _Alignof(struct sxe__pool_node));
+    return round_up(number * element_size, sizeof(struct sxe__pool_node));
 }
 
 size_t
@@ -123,6 +123,16 @@ sxe_pool_new(const char *name, unsigned number, size_t element_size, unsigned st
 {
     const size_t size = sxe_pool_size(number, element_size, states);
 
+    if ((options & (SXE_POOL_OPTION_LOCKED | SXE_POOL_OPTION_SHARED)) != 0) {
+        const SXE_POOL_SPEC spec = {
+            .name = name,
+            .number = number,
+            .element_size = element_size,
+            .states = states,
+            .options = options & ~SXE_POOL_OPTION_TIMED,
+        };
+        return size == 0 ? (errno = EINVAL, NULL) : sxe_pool_open(&spec, NULL);
+    }
     if (!is_possible(name, size, options)) {
         errno = EINVAL;
         return NULL;
@@ -144,6 +154,10 @@ sxe_pool_delete(void *array)
         return;
     struct sxe__pool_header *pool = sxe__pool_header(array);
 
+    if (pool->sharing != NULL) {
+        sxe__pool_close(pool);
+        return;
+    }
     SXE_ASSERT(pool->slack < SXE__POOL_ALIGNMENT, "pool %s is not from sxe_pool_new", pool->name);
     sxe__pool_local_remove(array);
     pool->magic = 0;
@@ -220,6 +234,8 @@ sxe_pool_get_number_in_state(const void *array, unsigned state)
     const struct sxe__pool_header *pool = sxe__pool_header(array);
 
     sxe__pool_check_state(pool, state);
+    if (pool->sharing != NULL)
+        return sxe__pool_shared_count(pool, state);
     return sxe__pool_nodes(pool)[sxe__pool_list(pool, state)].count;
 }
 
@@ -236,7 +252,7 @@ element_node(const void *array, unsigned id)
 unsigned
 sxe_pool_index_to_state(const void *array, unsigned id)
 {
-    return element_node(array, id)->state;
+    return __atomic_load_n(&element_node(array, id)->state, __ATOMIC_RELAXED);
 }
 
 unsigned
@@ -247,6 +263,8 @@ sxe_pool_set_indexed_element_state(void *array, unsigned id, unsigned old_state,
 
     sxe__pool_check_id(pool, id);
     sxe__pool_check_new_state(pool, id, new_state);
+    if (pool->sharing != NULL)
+        return sxe__pool_shared_move(pool, id, old_state, new_state);
     SXE_ASSERT_ID(id, nodes[id].state == old_state,
                   "pool %s: element %u is in state %s, not %s (to go to %s)", pool->name, id,
                   sxe_pool_state_to_string(array, nodes[id].state),
@@ -266,6 +284,8 @@ sxe_pool_try_to_set_indexed_element_state(void *array, unsigned id, unsigned old
     sxe__pool_check_id(pool, id);
     sxe__pool_check_new_state(pool, id, old_state);
     sxe__pool_check_new_state(pool, id, *new_state);
+    if (pool->sharing != NULL)
+        return sxe__pool_shared_set(pool, id, old_state, new_state);
     if (nodes[id].state != old_state) {
         *new_state = nodes[id].state;
         return SXE_POOL_INCORRECT_STATE;
@@ -274,12 +294,15 @@ sxe_pool_try_to_set_indexed_element_state(void *array, unsigned id, unsigned old
     return id;
 }
 
-/* The id, or SXE_POOL_NO_INDEX. */
+/* The id at the old or young end, or SXE_POOL_NO_INDEX. */
 static inline unsigned
-oldest(const struct sxe__pool_header *pool, unsigned state)
+list_end(const struct sxe__pool_header *pool, unsigned state, bool youngest)
 {
     sxe__pool_check_state(pool, state);
-    const unsigned id = sxe__pool_nodes(pool)[sxe__pool_list(pool, state)].next;
+    if (pool->sharing != NULL)
+        return sxe__pool_shared_end(pool, state, youngest);
+    const struct sxe__pool_node *list = &sxe__pool_nodes(pool)[sxe__pool_list(pool, state)];
+    const unsigned id = youngest ? list->prev : list->next;
     return id < pool->number ? id : SXE_POOL_NO_INDEX;
 }
 
@@ -287,9 +310,13 @@ unsigned
 sxe_pool_set_oldest_element_state(void *array, unsigned old_state, unsigned new_state)
 {
     struct sxe__pool_header *pool = sxe__pool_header(array);
-    const unsigned id = oldest(pool, old_state);
 
     sxe__pool_check_state(pool, new_state);
+    if (pool->sharing != NULL) {
+        sxe__pool_check_state(pool, old_state);
+        return sxe__pool_shared_take(pool, old_state, new_state);
+    }
+    const unsigned id = list_end(pool, old_state, false);
     if (id != SXE_POOL_NO_INDEX)
         move(pool, sxe__pool_nodes(pool), id, new_state);
     return id;
@@ -302,6 +329,8 @@ sxe_pool_touch_indexed_element(void *array, unsigned id)
     struct sxe__pool_node *nodes = sxe__pool_nodes(pool);
 
     sxe__pool_check_id(pool, id);
+    if (pool->sharing != NULL)
+        return sxe__pool_shared_touch(pool, id);
     move(pool, nodes, id, nodes[id].state);
     return SXE_POOL_LOCK_TAKEN;
 }
@@ -309,34 +338,27 @@ sxe_pool_touch_indexed_element(void *array, unsigned id)
 unsigned
 sxe_pool_get_oldest_element_index(const void *array, unsigned state)
 {
-    return oldest(sxe__pool_header(array), state);
+    return list_end(sxe__pool_header(array), state, false);
 }
 
 unsigned
 sxe_pool_get_youngest_element_index(const void *array, unsigned state)
 {
-    const struct sxe__pool_header *pool = sxe__pool_header(array);
-
-    sxe__pool_check_state(pool, state);
-    const unsigned id = sxe__pool_nodes(pool)[sxe__pool_list(pool, state)].prev;
-    return id < pool->number ? id : SXE_POOL_NO_INDEX;
+    return list_end(sxe__pool_header(array), state, true);
 }
 
 SXE_TIME
 sxe_pool_get_oldest_element_time(const void *array, unsigned state)
 {
-    const struct sxe__pool_header *pool = sxe__pool_header(array);
-    const struct sxe__pool_node *nodes = sxe__pool_nodes(pool);
+    const unsigned id = sxe_pool_get_oldest_element_index(array, state);
 
-    sxe__pool_check_state(pool, state);
-    /* Of an empty list this is the list's own node, whose stamp is 0. */
-    return nodes[nodes[sxe__pool_list(pool, state)].next].stamp;
+    return id == SXE_POOL_NO_INDEX ? 0 : sxe_pool_get_element_time_by_index(array, id);
 }
 
 SXE_TIME
 sxe_pool_get_element_time_by_index(const void *array, unsigned id)
 {
-    return element_node(array, id)->stamp;
+    return __atomic_load_n(&element_node(array, id)->stamp, __ATOMIC_RELAXED);
 }
 
 /* ---- Handles ---- */
@@ -344,7 +366,8 @@ sxe_pool_get_element_time_by_index(const void *array, unsigned id)
 uint64_t
 sxe_pool_get_handle(const void *array, unsigned id)
 {
-    return (uint64_t)element_node(array, id)->generation << 32 | id;
+    return (uint64_t)__atomic_load_n(&element_node(array, id)->generation, __ATOMIC_RELAXED) << 32 |
+           id;
 }
 
 unsigned
@@ -353,7 +376,8 @@ sxe_pool_handle_to_index(const void *array, uint64_t handle)
     const struct sxe__pool_header *pool = sxe__pool_header(array);
     const unsigned id = (unsigned)handle;
 
-    if (id >= pool->number || sxe__pool_nodes(pool)[id].generation != handle >> 32)
+    if (id >= pool->number ||
+        __atomic_load_n(&sxe__pool_nodes(pool)[id].generation, __ATOMIC_RELAXED) != handle >> 32)
         return SXE_POOL_NO_INDEX;
     return id;
 }

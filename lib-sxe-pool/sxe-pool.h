@@ -10,7 +10,7 @@
  * Shape: one block without any pointer in it, so that it may be copied or mapped elsewhere:
  *
  *     [ header | T array[number] | node[number] | node[states] ]
- *                ^ the caller's T *             24 bytes each: next prev state generation stamp
+ *                ^ the caller's T *             32 bytes each: next prev state generation stamp
  *
  *     state FREE -> 3 <-> 4 <-> 7          the first is the oldest, the last the youngest
  *     state BUSY -> 0 <-> 2                array[2].member is plain C
@@ -176,13 +176,15 @@ typedef struct sxe_pool_walker {
     uint64_t stamp; /* of the element last met */
     uint64_t next_stamp;
     unsigned state;
-    unsigned id;   /* last met; at first the list itself */
-    unsigned next; /* its successor then */
+    unsigned id;    /* last met; at first the list itself */
+    unsigned next;  /* its successor then */
+    unsigned shard; /* of a shared pool */
 } SXE_POOL_WALKER;
 
 SXE_PUBLIC void sxe_pool_walker_construct(SXE_POOL_WALKER *walker, void *array, unsigned state);
 
-/* The next element's id, or SXE_POOL_NO_INDEX at the end (and again after it). */
+/* The next element's id, or SXE_POOL_NO_INDEX at the end (and again after it); of a shared pool also
+ * SXE_POOL_LOCK_NOT_TAKEN: step again later. */
 SXE_PUBLIC unsigned sxe_pool_walker_step(SXE_POOL_WALKER *walker);
 
 #ifdef __cplusplus

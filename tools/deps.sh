@@ -62,6 +62,7 @@ probe_lint() {
     need binutils command -v nm
     need mandoc command -v mandoc
     need lua-check command -v luacheck
+    need valgrind command -v valgrind
 }
 
 probe_fuzz() {

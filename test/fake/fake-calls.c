@@ -229,6 +229,7 @@ WITH_WORD(IOCTL, ioctl, unsigned long)
 
 PLAIN(DUP, -1, int, dup, (int fd), (fd))
 PLAIN(DUP2, -1, int, dup2, (int fd, int to), (fd, to))
+PLAIN(DUP3, -1, int, dup3, (int fd, int to, int flags), (fd, to, flags))
 PLAIN(PIPE, -1, int, pipe, (int fds[2]), (fds))
 PLAIN(PIPE2, -1, int, pipe2, (int fds[2], int flags), (fds, flags))
 PLAIN(POLL, -1, int, poll, (struct pollfd * fds, nfds_t number, int timeout_ms),
@@ -294,6 +295,8 @@ PLAIN(FSTATAT, -1, int, fstatat, (int fd, const char *path, struct stat *status,
       (fd, path, status, flags))
 PLAIN(LSEEK, -1, off_t, lseek, (int fd, off_t at, int whence), (fd, at, whence))
 PLAIN(FTRUNCATE, -1, int, ftruncate, (int fd, off_t length), (fd, length))
+PLAIN(POSIX_FALLOCATE, errno, int, posix_fallocate, (int fd, off_t at, off_t length),
+      (fd, at, length))
 PLAIN(FSYNC, -1, int, fsync, (int fd), (fd))
 PLAIN(UNLINK, -1, int, unlink, (const char *path), (path))
 PLAIN(RENAME, -1, int, rename, (const char *from, const char *to), (from, to))
@@ -339,6 +342,8 @@ PLAIN(KILL, -1, int, kill, (pid_t pid, int signal), (pid, signal))
 PLAIN(PTHREAD_CREATE, errno, int, pthread_create,
       (pthread_t * thread, const pthread_attr_t *attributes, void *(*function)(void *), void *user),
       (thread, attributes, function, user))
+PLAIN(PTHREAD_ATFORK, errno, int, pthread_atfork,
+      (void (*prepare)(void), void (*parent)(void), void (*child)(void)), (prepare, parent, child))
 PLAIN(SCHED_SETAFFINITY, -1, int, sched_setaffinity, (pid_t pid, size_t size, const cpu_set_t *set),
       (pid, size, set))
 PLAIN(GETRANDOM, -1, ssize_t, getrandom, (void *data, size_t length, unsigned flags),

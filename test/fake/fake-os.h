@@ -9,9 +9,9 @@
  *
  * Shape: a call asks, in this order: is it forbidden (count a violation), does its own fault
  * strike, does the sweep strike? A struck call is not made; errno is set and its failure value
- * returned (-1, NULL, MAP_FAILED; posix_memalign, pthread_create and clock_nanosleep return the
- * error itself). Allocations fail with ENOMEM, whatever error was asked for. A struck close() does
- * close the descriptor, as on Linux.
+ * returned (-1, NULL, MAP_FAILED; posix_memalign, posix_fallocate, clock_nanosleep and those of
+ * pthreads return the error itself). Allocations fail with ENOMEM, whatever error was asked for. A
+ * struck close() does close the descriptor, as on Linux.
  *
  *     fail(FAKE_READ, 3, 2, EINTR):   read read READ READ read read ...    capitals fail
  *     fail(FAKE_READ, 3, 0, EINTR):   read read READ READ READ READ ...
@@ -71,6 +71,7 @@
     X(IOCTL, ioctl)                         \
     X(DUP, dup)                             \
     X(DUP2, dup2)                           \
+    X(DUP3, dup3)                           \
     X(PIPE, pipe)                           \
     X(PIPE2, pipe2)                         \
     X(POLL, poll)                           \
@@ -98,6 +99,7 @@
     X(FSTATAT, fstatat)                     \
     X(LSEEK, lseek)                         \
     X(FTRUNCATE, ftruncate)                 \
+    X(POSIX_FALLOCATE, posix_fallocate)     \
     X(FSYNC, fsync)                         \
     X(UNLINK, unlink)                       \
     X(RENAME, rename)                       \
@@ -120,6 +122,7 @@
     X(WAITPID, waitpid)                     \
     X(KILL, kill)                           \
     X(PTHREAD_CREATE, pthread_create)       \
+    X(PTHREAD_ATFORK, pthread_atfork)       \
     X(SCHED_SETAFFINITY, sched_setaffinity) \
     X(GETRANDOM, getrandom)                 \
     X(PRCTL, prctl)                         \

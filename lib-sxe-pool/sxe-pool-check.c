@@ -1,0 +1,426 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Whether a pool is whole, and new lists where it is not.
+ *
+ * A shard is read in the order of its ids, not along its lists: then no list can lead round for
+ * ever, and the elements' neighbours are fetched side by side, not one after the other. It is enough
+ * that each element agrees with its next: the stamps grow, so that the way ends at the list itself,
+ * and as it has one youngest there is one way, on which all elements of the state are.
+ */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "sxe-pool-sharing.h"
+#include "sxe-time.h"
+
+enum {
+    LISTS_AT_A_TIME = 1024, /* whose elements are counted in one pass */
+    POWERS = 32             /* of 2: there are fewer than 2^32 elements */
+};
+
+/* What is looked at: one shard, or a pool of one thread as if it were one. */
+struct view {
+    const struct sxe__pool_header *pool;
+    struct sxe__pool_node *nodes;
+    uint64_t last_stamp;
+    uint32_t shard;
+    uint32_t mask;
+    uint32_t shift;
+    char *why; /* or NULL */
+};
+
+static struct view
+view_of(const struct sxe__pool_header *pool, uint32_t shard, char *why)
+{
+    const struct sxe__pool_sharing *sharing = pool->sharing;
+
+    if (sharing == NULL)
+        return (struct view){.pool = pool,
+                             .nodes = sxe__pool_nodes(pool),
+                             .last_stamp = pool->last_stamp,
+                             .why = why};
+    return (struct view){
+        .pool = pool,
+        .nodes = sharing->nodes,
+        .last_stamp = SXE__POOL_GET(sharing->shards[shard].last_stamp),
+        .shard = shard,
+        .mask = sharing->shard_mask,
+        .shift = sharing->shard_shift,
+        .why = why,
+    };
+}
+
+static inline uint32_t
+list_of(const struct view *view, uint32_t state)
+{
+    return view->pool->number + state * (view->mask + 1) + view->shard;
+}
+
+static inline bool
+is_of_shard(const struct view *view, uint64_t id)
+{
+    return (id >> view->shift & view->mask) == view->shard;
+}
+
+/* The ids of a shard in turn; the last is followed by one that is too large. */
+static inline uint64_t
+first_id(const struct view *view)
+{
+    return (uint64_t)view->shard << view->shift;
+}
+
+static inline uint64_t
+next_id(const struct view *view, uint64_t id)
+{
+    return is_of_shard(view, id + 1) ? id + 1 : id + 1 + ((uint64_t)view->mask << view->shift);
+}
+
+static const char *
+state_text(const struct view *view, uint32_t state)
+{
+    return sxe_pool_state_to_string(view->pool + 1, state);
+}
+
+/* ---- Checking ---- */
+
+static int SXE_PRINTF(2, 3) refuse(const struct view *view, const char *format, ...)
+{
+    va_list arguments;
+    int length = 0;
+
+    if (view->why == NULL)
+        return -EUCLEAN;
+    if (view->mask != 0)
+        length = snprintf(view->why, SXE_POOL_WHY_SIZE, "shard %u: ", view->shard);
+    va_start(arguments, format);
+    vsnprintf(view->why + length, SXE_POOL_WHY_SIZE - (size_t)length, format, arguments);
+    va_end(arguments);
+    return -EUCLEAN;
+}
+
+/* That an element's next is its list, or a younger element in its state, and agrees. */
+static int
+check_next(const struct view *view, uint32_t id, uint32_t state, uint64_t stamp)
+{
+    const struct sxe__pool_node *nodes = view->nodes;
+    const uint32_t next = SXE__POOL_GET(nodes[id].next);
+
+    if (next != list_of(view, state)) {
+        if (next >= view->pool->number || !is_of_shard(view, next))
+            return refuse(view, "element %u (state %s) is followed by %u, which cannot be", id,
+                          state_text(view, state), next);
+        const uint32_t next_state = SXE__POOL_GET(nodes[next].state);
+        if (next_state != state)
+            return refuse(view, "element %u (state %s) is followed by element %u (state %s)", id,
+                          state_text(view, state), next, state_text(view, next_state));
+        if (SXE__POOL_GET(nodes[next].stamp) <= stamp)
+            return refuse(view, "element %u (state %s) is followed by element %u, which is older",
+                          id, state_text(view, state), next);
+    }
+    const uint32_t back = SXE__POOL_GET(nodes[next].prev);
+    if (back != id)
+        return refuse(view, "element %u (state %s) is on no list, or only half: %u follows %u", id,
+                      state_text(view, state), next, back);
+    return 0;
+}
+
+static int
+check_element(const struct view *view, uint32_t id)
+{
+    const uint32_t state = SXE__POOL_GET(view->nodes[id].state);
+    const uint64_t stamp = SXE__POOL_GET(view->nodes[id].stamp);
+
+    if (state >= view->pool->states)
+        return refuse(view, "element %u is in state %u; there are only %u", id, state,
+                      view->pool->states);
+    if (SXE__POOL_GET(view->nodes[id].generation) == 0)
+        return refuse(view, "element %u (state %s) has no generation", id, state_text(view, state));
+    if (stamp == 0 || stamp > view->last_stamp)
+        return refuse(view, "element %u (state %s) is of a time that has not been", id,
+                      state_text(view, state));
+    return check_next(view, id, state, stamp);
+}
+
+/* The old end of a list that has so many elements, and its count. */
+static int
+check_list(const struct view *view, uint32_t state, uint32_t elements)
+{
+    const struct sxe__pool_node *nodes = view->nodes;
+    const uint32_t list = list_of(view, state);
+    const uint32_t oldest = SXE__POOL_GET(nodes[list].next);
+    const uint32_t count = SXE__POOL_GET(nodes[list].count);
+
+    if (elements == 0 && (oldest != list || SXE__POOL_GET(nodes[list].prev) != list))
+        return refuse(view, "no element is in state %s, but its list is not empty",
+                      state_text(view, state));
+    if (elements != 0 &&
+        (oldest >= view->pool->number || !is_of_shard(view, oldest) ||
+         SXE__POOL_GET(nodes[oldest].state) != state || SXE__POOL_GET(nodes[oldest].prev) != list))
+        return refuse(view, "the list of state %s begins with %u, which is not its oldest element",
+                      state_text(view, state), oldest);
+    if (count != elements)
+        return refuse(view, "%u elements are in state %s, but %u are counted", elements,
+                      state_text(view, state), count);
+    return 0;
+}
+
+/* The lists of the states from `first` on, as many as are counted at a time. */
+static int
+check_some_lists(const struct view *view, uint32_t first)
+{
+    uint32_t elements[LISTS_AT_A_TIME] = {0};
+    const uint32_t left = view->pool->states - first;
+    const uint32_t states = left < LISTS_AT_A_TIME ? left : LISTS_AT_A_TIME;
+
+    for (uint64_t id = first_id(view); id < view->pool->number; id = next_id(view, id)) {
+        const uint32_t state = SXE__POOL_GET(view->nodes[id].state) - first;
+
+        if (state < states)
+            elements[state]++;
+    }
+    for (uint32_t state = 0; state < states; state++) {
+        const int result = check_list(view, first + state, elements[state]);
+
+        if (result != 0)
+            return result;
+    }
+    return 0;
+}
+
+static int
+check_view(const struct view *view)
+{
+    for (uint64_t id = first_id(view); id < view->pool->number; id = next_id(view, id)) {
+        const int result = check_element(view, (uint32_t)id);
+
+        if (result != 0)
+            return result;
+    }
+    for (uint64_t first = 0; first < view->pool->states; first += LISTS_AT_A_TIME) {
+        const int result = check_some_lists(view, (uint32_t)first);
+
+        if (result != 0)
+            return result;
+    }
+    return 0;
+}
+
+int
+sxe__pool_check_shard(const struct sxe__pool_header *pool, uint32_t shard, char *why)
+{
+    const struct view view = view_of(pool, shard, why);
+
+    if (SXE__POOL_GET(pool->sharing->shards[shard].intent.valid) != 0)
+        return refuse(&view, "a change was begun and not completed");
+    return check_view(&view);
+}
+
+static int
+lock_and_check(const struct sxe__pool_header *pool, uint32_t shard, char *why)
+{
+    const unsigned locked = sxe__pool_lock_shard(pool, shard);
+
+    if (locked == SXE_POOL_LOCK_NOT_TAKEN)
+        return -EAGAIN;
+    if (locked == SXE_POOL_DAMAGED) {
+        const struct view view = view_of(pool, shard, why);
+        return refuse(&view, "what a process that died had begun cannot be completed");
+    }
+    const int result = sxe__pool_check_shard(pool, shard, why);
+    sxe__pool_unlock_shard(pool, shard);
+    return result;
+}
+
+int
+sxe_pool_check(void *array, char *why)
+{
+    const struct sxe__pool_header *pool = sxe__pool_header(array);
+
+    if (pool->sharing == NULL) {
+        const struct view view = view_of(pool, 0, why);
+        return check_view(&view);
+    }
+    for (uint32_t shard = 0; shard <= pool->sharing->shard_mask; shard++) {
+        const int result = lock_and_check(pool, shard, why);
+
+        if (result != 0)
+            return result;
+    }
+    return 0;
+}
+
+/* ---- New lists ---- */
+
+/* What elements are sorted by: state, then stamp. */
+struct key {
+    uint32_t id;
+    uint32_t state;
+    uint64_t stamp;
+};
+
+/* Elements in order, chained by `next`. Their number is kept beside, so that the end is found
+ * whatever anyone writes into the links meanwhile. */
+struct chain {
+    uint32_t first;
+    uint32_t length; /* 0: none */
+};
+
+static inline struct key
+key_of(const struct view *view, uint32_t id)
+{
+    return (struct key){id, SXE__POOL_GET(view->nodes[id].state),
+                        SXE__POOL_GET(view->nodes[id].stamp)};
+}
+
+/* The element after one in a chain: any, but never none, if the link was written over. */
+static inline uint32_t
+after(const struct view *view, uint32_t id)
+{
+    const uint32_t next = SXE__POOL_GET(view->nodes[id].next);
+
+    return next < view->pool->number ? next : id;
+}
+
+static inline bool
+is_before(const struct key *a, const struct key *b)
+{
+    return a->state != b->state ? a->state < b->state : a->stamp < b->stamp;
+}
+
+/* Both must hold something; of equals, those of `a` go first. */
+static struct chain
+merge(const struct view *view, struct chain a, struct chain b)
+{
+    struct key from_a = key_of(view, a.first);
+    struct key from_b = key_of(view, b.first);
+    struct chain merged = {is_before(&from_b, &from_a) ? b.first : a.first, a.length + b.length};
+    uint32_t last = SXE_NONE;
+
+    while (a.length != 0 && b.length != 0) {
+        const bool takes_b = is_before(&from_b, &from_a);
+        struct chain *chain = takes_b ? &b : &a;
+        struct key *from = takes_b ? &from_b : &from_a;
+
+        if (last != SXE_NONE)
+            SXE__POOL_PUT(view->nodes[last].next, from->id);
+        last = from->id;
+        if (--chain->length != 0)
+            *from = key_of(view, after(view, last));
+    }
+    SXE__POOL_PUT(view->nodes[last].next, a.length != 0 ? from_a.id : from_b.id);
+    return merged;
+}
+
+/* Give an element whose state is impossible back to state 0, in a new generation, which is written
+ * first: who dies in between makes it two. Returns whether it was. */
+static bool
+mend(const struct view *view, uint32_t id)
+{
+    struct sxe__pool_node *node = &view->nodes[id];
+    const bool lost = SXE__POOL_GET(node->state) >= view->pool->states;
+    const uint32_t generation = SXE__POOL_GET(node->generation) + lost;
+
+    SXE__POOL_PUT(node->generation, generation + (generation == 0));
+    if (lost)
+        SXE__POOL_PUT(node->state, 0);
+    return lost;
+}
+
+/* A merge sort without recursion or memory: chains[n] holds 2^n elements or none, as a binary
+ * counter does. Adds what was mended to *mended. */
+static struct chain
+sort(const struct view *view, uint32_t *mended)
+{
+    struct chain chains[POWERS] = {{0}};
+    struct chain sorted = {0};
+
+    for (uint64_t id = first_id(view); id < view->pool->number; id = next_id(view, id)) {
+        struct chain chain = {(uint32_t)id, 1};
+        unsigned power = 0;
+
+        *mended += mend(view, (uint32_t)id);
+        for (; chains[power].length != 0; power++) {
+            chain = merge(view, chains[power], chain);
+            chains[power].length = 0;
+        }
+        chains[power] = chain;
+    }
+    for (unsigned power = 0; power < POWERS; power++) {
+        if (chains[power].length != 0)
+            sorted = sorted.length == 0 ? chains[power] : merge(view, chains[power], sorted);
+    }
+    return sorted;
+}
+
+static void
+empty_lists(const struct view *view)
+{
+    for (uint32_t state = 0; state < view->pool->states; state++) {
+        const uint32_t list = list_of(view, state);
+        struct sxe__pool_node *node = &view->nodes[list];
+
+        SXE__POOL_PUT(node->next, list);
+        SXE__POOL_PUT(node->prev, list);
+        SXE__POOL_PUT(node->state, state);
+        SXE__POOL_PUT(node->count, 0);
+        SXE__POOL_PUT(node->stamp, 0);
+    }
+}
+
+/* Put an element at the young end of its state's list. Returns its stamp: the one it had, but not
+ * later than now, and later than that of the one before. */
+static uint64_t
+append(const struct view *view, const struct key *key, uint64_t now)
+{
+    struct sxe__pool_node *nodes = view->nodes;
+    const uint32_t list = list_of(view, key->state < view->pool->states ? key->state : 0);
+    const uint32_t end = list_of(view, view->pool->states - 1) + 1;
+    const uint32_t prev = SXE__POOL_GET(nodes[list].prev);
+    const uint32_t youngest = prev < end ? prev : list;
+    const uint64_t older = SXE__POOL_GET(nodes[youngest].stamp);
+    const uint64_t wanted = key->stamp < now ? key->stamp : now;
+    const uint64_t stamp = wanted > older ? wanted : older + 1;
+
+    SXE__POOL_PUT(nodes[key->id].next, list);
+    SXE__POOL_PUT(nodes[key->id].prev, youngest);
+    SXE__POOL_PUT(nodes[key->id].stamp, stamp);
+    SXE__POOL_PUT(nodes[youngest].next, key->id);
+    SXE__POOL_PUT(nodes[list].prev, key->id);
+    SXE__POOL_PUT(nodes[list].count, SXE__POOL_GET(nodes[list].count) + 1);
+    return stamp;
+}
+
+static uint32_t
+rebuild_shard(const struct sxe__pool_header *pool, uint32_t number, uint64_t now)
+{
+    const struct view view = view_of(pool, number, NULL);
+    struct sxe__pool_shard *shard = &pool->sharing->shards[number];
+    uint32_t mended = 0;
+    uint64_t youngest = 0;
+
+    SXE__POOL_PUT(shard->intent.valid, 0);
+    const struct chain sorted = sort(&view, &mended);
+    uint32_t id = sorted.first;
+    empty_lists(&view);
+    for (uint32_t i = 0; i < sorted.length; i++) {
+        const struct key key = key_of(&view, id);
+
+        id = after(&view, id);
+        const uint64_t stamp = append(&view, &key, now);
+        youngest = stamp > youngest ? stamp : youngest;
+    }
+    SXE__POOL_PUT(shard->last_stamp, youngest);
+    return mended;
+}
+
+uint32_t
+sxe__pool_rebuild(const struct sxe__pool_header *pool)
+{
+    const uint64_t now = sxe_time_turn_ns() + pool->sharing->time_offset_ns;
+    uint32_t mended = 0;
+
+    for (uint32_t shard = 0; shard <= pool->sharing->shard_mask; shard++)
+        mended += rebuild_shard(pool, shard, now);
+    return mended;
+}

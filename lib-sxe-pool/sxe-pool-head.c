@@ -1,0 +1,395 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The fixed part of a file's head is planned from a spec, or read from a file that may hold
+ * anything. Only five numbers of it say something; all offsets follow from them and must be the
+ * ones that are there.
+ */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "sxe-pool-layout.h"
+#include "sxe-pool-opening-private.h"
+
+#define FIXED_SIZE offsetof(struct sxe__pool_head, checksum)
+#define WHAT_MAX   200u /* bytes of a path in a sentence */
+#define OPTIONS    (SXE_POOL_OPTION_LOCKED | SXE_POOL_OPTION_SHARED | SXE_POOL_OPTION_REPAIR)
+
+int
+sxe__pool_refuse(const struct sxe__pool_opening *opening, int error, const char *format, ...)
+{
+    va_list arguments;
+
+    if (opening->why == NULL)
+        return -error;
+    /* A path may be longer than the sentence; its end says more than its beginning. */
+    const size_t length = strlen(opening->what);
+    const size_t cut = length > WHAT_MAX ? length - WHAT_MAX : 0;
+    const int used = snprintf(opening->why, SXE_POOL_WHY_SIZE, "pool %s%s: ", cut > 0 ? "..." : "",
+                              opening->what + cut);
+    va_start(arguments, format);
+    vsnprintf(opening->why + used, SXE_POOL_WHY_SIZE - (size_t)used, format, arguments);
+    va_end(arguments);
+    return -error;
+}
+
+int
+sxe__pool_refuse_errno(const struct sxe__pool_opening *opening, const char *what)
+{
+    const int error = errno;
+
+    return sxe__pool_refuse(opening, error, "cannot %s: %s", what, strerror(error));
+}
+
+/* ---- Where things are ---- */
+
+static uint64_t
+round_up(uint64_t size, uint64_t alignment)
+{
+    return (size + alignment - 1) / alignment * alignment;
+}
+
+/* All offsets and the size, from the numbers, which have been checked; false: too large. */
+static bool
+place(struct sxe__pool_head *head)
+{
+    const uint64_t nodes = head->number + (uint64_t)head->states * head->shards;
+    const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+
+    if (nodes >= SXE_POOL_DAMAGED || head->extra_size > SXE__POOL_SIZE_LIMIT ||
+        head->element_size > SXE__POOL_SIZE_LIMIT / head->number)
+        return false;
+    head->shards_offset = round_up(sizeof(*head), sizeof(struct sxe__pool_shard));
+    head->array_offset =
+        round_up(head->shards_offset + head->shards * sizeof(struct sxe__pool_shard), page);
+    head->nodes_offset = round_up(head->number * head->element_size, SXE__POOL_ALIGNMENT);
+    head->extra_offset =
+        round_up(head->nodes_offset + nodes * sizeof(struct sxe__pool_node), SXE__POOL_ALIGNMENT);
+    head->file_size = head->array_offset + round_up(head->extra_offset + head->extra_size, page);
+    return head->file_size <= SXE__POOL_SIZE_LIMIT;
+}
+
+/* As long runs as leave the shards about equal: what is close together in memory is changed by the
+ * same process more often than not. */
+uint32_t
+sxe__pool_shard_shift(uint32_t number, uint32_t shards)
+{
+    uint32_t shift = 0;
+
+    while (shift < 6 && (uint64_t)shards << (shift + 4) <= number)
+        shift++;
+    return shift;
+}
+
+/* FNV-1a. */
+static uint64_t
+hash(uint64_t sum, const void *bytes, size_t length)
+{
+    for (const unsigned char *byte = bytes; length > 0; byte++, length--)
+        sum = (sum ^ *byte) * UINT64_C(0x100000001b3);
+    return sum;
+}
+
+static uint64_t
+layout_of(const struct sxe__pool_head *head)
+{
+    const uint64_t numbers[] = {head->number, head->states, head->shards, head->element_size,
+                                head->extra_size};
+    uint64_t sum = hash(UINT64_C(0xcbf29ce484222325), numbers, sizeof(numbers));
+
+    sum = hash(sum, head->name, sizeof(head->name));
+    sum = hash(sum, head->state_names, sizeof(head->state_names));
+    return hash(sum, head->fields, sizeof(head->fields));
+}
+
+static uint64_t
+checksum_of(const struct sxe__pool_head *head)
+{
+    return hash(UINT64_C(0xcbf29ce484222325), head, FIXED_SIZE);
+}
+
+void
+sxe__pool_head_seal(struct sxe__pool_head *head)
+{
+    head->layout = layout_of(head);
+    head->checksum = checksum_of(head);
+}
+
+/* ---- What is possible ---- */
+
+/* Words between single spaces. */
+static unsigned
+count_words(const char *text)
+{
+    unsigned number = 0;
+
+    for (const char *byte = text; *byte != '\0'; byte++) {
+        if (*byte == ' ' && (byte == text || byte[1] == ' ' || byte[1] == '\0'))
+            return 0;
+        number += byte == text || *byte == ' ';
+    }
+    return number;
+}
+
+/* The numbers and names of a head; it is `error` if they are impossible. */
+static int
+check(const struct sxe__pool_opening *opening, struct sxe__pool_head *head, int error)
+{
+    if (head->number == 0 || head->states == 0 || head->element_size == 0)
+        return sxe__pool_refuse(opening, error,
+                                "%u elements of %zu bytes in %u states: none of these may be 0",
+                                head->number, (size_t)head->element_size, head->states);
+    if (head->shards == 0 || (head->shards & (head->shards - 1)) != 0 ||
+        head->shards > SXE_POOL_SHARDS_MAX || head->shards > head->number)
+        return sxe__pool_refuse(opening, error,
+                                "%u shards: must be a power of 2, at most %u, and no more than "
+                                "elements, of which there are %u",
+                                head->shards, SXE_POOL_SHARDS_MAX, head->number);
+    if (head->state_names[0] != '\0' && count_words(head->state_names) != head->states)
+        return sxe__pool_refuse(
+            opening, error,
+            "the names of its states are '%s': must be as many words as states, "
+            "%u, with one space between them",
+            head->state_names, head->states);
+    if (!place(head))
+        return sxe__pool_refuse(opening, error,
+                                "%u elements of %zu bytes in %u states and %u shards, with %zu "
+                                "bytes more, are too much for one pool",
+                                head->number, (size_t)head->element_size, head->states,
+                                head->shards, (size_t)head->extra_size);
+    return 0;
+}
+
+/* ---- From a spec ---- */
+
+static int
+check_options(const struct sxe__pool_opening *opening)
+{
+    const SXE_POOL_SPEC *spec = &opening->spec;
+    const unsigned both = SXE_POOL_OPTION_LOCKED | SXE_POOL_OPTION_SHARED;
+
+    if ((spec->options & ~OPTIONS) != 0 || (spec->options & both) == both)
+        return sxe__pool_refuse(opening, EINVAL,
+                                "options 0x%x: give LOCKED or SHARED, and REPAIR if wanted",
+                                spec->options);
+    if ((spec->options & SXE_POOL_OPTION_LOCKED) != 0 && spec->file != NULL)
+        return sxe__pool_refuse(opening, EINVAL,
+                                "LOCKED is for the threads of one process, and has no file: leave "
+                                "the file out, or say SHARED");
+    return 0;
+}
+
+/* Copy a text of the spec, NULL for ''; it is in front of zeros. */
+static int
+copy_text(const struct sxe__pool_opening *opening, char *to, size_t size, const char *from)
+{
+    const size_t length = from == NULL ? 0 : strlen(from);
+
+    if (length >= size)
+        return sxe__pool_refuse(opening, EINVAL, "'%.40s...' is %zu bytes long: at most %zu", from,
+                                length, size - 1);
+    if (length > 0)
+        memcpy(to, from, length);
+    return 0;
+}
+
+static int
+copy_texts(const struct sxe__pool_opening *opening, struct sxe__pool_head *head)
+{
+    const SXE_POOL_SPEC *spec = &opening->spec;
+    int result = copy_text(opening, head->name, sizeof(head->name), spec->name);
+
+    if (result == 0)
+        result =
+            copy_text(opening, head->state_names, sizeof(head->state_names), spec->state_names);
+    if (result == 0)
+        result = copy_text(opening, head->fields, sizeof(head->fields), spec->fields);
+    if (result == 0 && head->name[0] == '\0')
+        result = sxe__pool_refuse(opening, EINVAL, "it has no name: give it one of 1 to %u bytes",
+                                  SXE_POOL_NAME_MAX);
+    return result;
+}
+
+static int
+check_fields(const struct sxe__pool_opening *opening, const struct sxe__pool_head *head)
+{
+    struct sxe_pool_layout layout;
+    char why[SXE_POOL_WHY_SIZE];
+
+    if (sxe_pool_layout_parse(&layout, head->fields, why) < 0)
+        return sxe__pool_refuse(opening, EINVAL, "its fields: %.300s", why);
+    if (layout.size > head->element_size)
+        return sxe__pool_refuse(opening, EINVAL, "its fields take %u bytes, its elements have %zu",
+                                layout.size, (size_t)head->element_size);
+    return 0;
+}
+
+int
+sxe__pool_head_plan(struct sxe__pool_opening *opening)
+{
+    const SXE_POOL_SPEC *spec = &opening->spec;
+    struct sxe__pool_head *head = &opening->head;
+    int result = check_options(opening);
+
+    if (result < 0 || spec->number == 0)
+        return result;
+    memset(head, 0, sizeof(*head));
+    memcpy(head->magic, SXE__POOL_FILE_MAGIC, sizeof(head->magic));
+    head->version = SXE__POOL_FILE_VERSION;
+    head->byte_order = SXE__POOL_BYTE_ORDER;
+    head->fixed_size = FIXED_SIZE;
+    head->number = spec->number;
+    head->states = spec->states;
+    head->shards = spec->shards == 0 ? 1 : spec->shards;
+    head->element_size = spec->element_size;
+    head->extra_size = spec->extra_size;
+    result = copy_texts(opening, head);
+    if (result == 0)
+        result = check(opening, head, EINVAL);
+    if (result == 0)
+        result = check_fields(opening, head);
+    return result;
+}
+
+void
+sxe__pool_head_write(const struct sxe__pool_opening *opening)
+{
+    struct sxe__pool_head *to = opening->pool->sharing->head;
+    const struct sxe__pool_head *from = &opening->head;
+
+    memcpy(to->magic, SXE__POOL_FILE_UNFINISHED, sizeof(to->magic));
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    memcpy(&to->version, &from->version, FIXED_SIZE - offsetof(struct sxe__pool_head, version));
+    to->checksum = from->checksum;
+}
+
+/* ---- From a file ---- */
+
+static int
+refuse_foreign(const struct sxe__pool_opening *opening, const char *why)
+{
+    return sxe__pool_refuse(opening, EMEDIUMTYPE, "%s: give another path", why);
+}
+
+static bool
+is_zero(const void *bytes, size_t length)
+{
+    const char *byte = bytes;
+
+    return *byte == 0 && memcmp(byte, byte + 1, length - 1) == 0;
+}
+
+static int
+check_kind(const struct sxe__pool_opening *opening, const struct sxe__pool_head *head)
+{
+    char text[80];
+
+    if (memcmp(head->magic, SXE__POOL_FILE_MAGIC, sizeof(head->magic)) != 0)
+        return refuse_foreign(opening, "the file is not that of a pool");
+    if (head->byte_order != SXE__POOL_BYTE_ORDER)
+        return refuse_foreign(opening, "the pool is of a machine with another byte order");
+    if (head->version != SXE__POOL_FILE_VERSION || head->fixed_size != FIXED_SIZE) {
+        snprintf(text, sizeof(text), "the pool is of version %u, this library makes version %u",
+                 head->version, SXE__POOL_FILE_VERSION);
+        return refuse_foreign(opening, text);
+    }
+    if (head->checksum != checksum_of(head))
+        return refuse_foreign(opening, "the pool's head is damaged (its checksum is wrong)");
+    return 0;
+}
+
+static int
+check_head(struct sxe__pool_opening *opening, const struct sxe__pool_head *head)
+{
+    struct sxe__pool_head placed = *head;
+    char text[80];
+
+    if (memchr(head->name, 0, sizeof(head->name)) == NULL ||
+        memchr(head->state_names, 0, sizeof(head->state_names)) == NULL ||
+        memchr(head->fields, 0, sizeof(head->fields)) == NULL)
+        return refuse_foreign(opening, "the pool's head is damaged (a name has no end)");
+    const int result = check(opening, &placed, EMEDIUMTYPE);
+    if (result < 0)
+        return result;
+    if (memcmp(&placed, head, FIXED_SIZE) != 0 || head->layout != layout_of(head))
+        return refuse_foreign(opening, "the pool's parts are not where its numbers put them");
+    const off_t size = lseek(opening->fd, 0, SEEK_END);
+    if ((uint64_t)size != head->file_size) {
+        snprintf(text, sizeof(text), "the file has %lld bytes, the pool in it %llu",
+                 (long long)size, (unsigned long long)head->file_size);
+        return refuse_foreign(opening, text);
+    }
+    return 0;
+}
+
+/* ---- Against the spec ---- */
+
+static int
+refuse_number(const struct sxe__pool_opening *opening, const char *what, uint64_t is, uint64_t want)
+{
+    return sxe__pool_refuse(opening, EEXIST,
+                            "it has %llu %s, the program says %llu: let them agree, or give "
+                            "another file",
+                            (unsigned long long)is, what, (unsigned long long)want);
+}
+
+static int
+refuse_text(const struct sxe__pool_opening *opening, const char *what, const char *is,
+            const char *want)
+{
+    return sxe__pool_refuse(opening, EEXIST,
+                            "its %s is '%.100s', the program says '%.100s': let them agree, or "
+                            "give another file",
+                            what, is, want);
+}
+
+/* A text that either side leaves out is not compared, nor are shards that the spec leaves out. */
+static int
+compare(const struct sxe__pool_opening *opening, const struct sxe__pool_head *is)
+{
+    const struct sxe__pool_head *want = &opening->head;
+
+    if (is->number != want->number)
+        return refuse_number(opening, "elements", is->number, want->number);
+    if (is->element_size != want->element_size)
+        return refuse_number(opening, "bytes an element", is->element_size, want->element_size);
+    if (is->states != want->states)
+        return refuse_number(opening, "states", is->states, want->states);
+    if (is->shards != want->shards && opening->spec.shards != 0)
+        return refuse_number(opening, "shards", is->shards, want->shards);
+    if (is->extra_size != want->extra_size)
+        return refuse_number(opening, "extra bytes", is->extra_size, want->extra_size);
+    if (strcmp(is->name, want->name) != 0)
+        return refuse_text(opening, "name", is->name, want->name);
+    if (is->state_names[0] != '\0' && want->state_names[0] != '\0' &&
+        strcmp(is->state_names, want->state_names) != 0)
+        return refuse_text(opening, "list of states", is->state_names, want->state_names);
+    if (is->fields[0] != '\0' && want->fields[0] != '\0' && strcmp(is->fields, want->fields) != 0)
+        return refuse_text(opening, "list of fields", is->fields, want->fields);
+    return 0;
+}
+
+int
+sxe__pool_head_read(struct sxe__pool_opening *opening)
+{
+    struct sxe__pool_head head = {0};
+    const ssize_t length = pread(opening->fd, &head, FIXED_SIZE + sizeof(head.checksum), 0);
+
+    if (length < 0)
+        return sxe__pool_refuse_errno(opening, "read the file");
+    opening->empty = length == 0 || is_zero(&head, FIXED_SIZE) ||
+                     memcmp(head.magic, SXE__POOL_FILE_UNFINISHED, sizeof(head.magic)) == 0;
+    if (opening->empty)
+        return 0;
+    if ((size_t)length < FIXED_SIZE + sizeof(head.checksum))
+        return refuse_foreign(opening, "the file is too short for a pool");
+    int result = check_kind(opening, &head);
+    if (result == 0)
+        result = check_head(opening, &head);
+    if (result == 0 && opening->spec.number != 0)
+        result = compare(opening, &head);
+    opening->head = head;
+    return result;
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+
+#include "sxe-pool-sharing.h"
+
+/* About 50 us where a pause takes long, and not much less work where it is short. */
+#ifndef SXE__POOL_SPINS
+#    define SXE__POOL_SPINS 1000u
+#endif
+
+static inline bool
+swap(const struct sxe__pool_sharing *sharing, uint32_t *lock, uint32_t *owner)
+{
+    SXE__POOL_STEP();
+    return __atomic_compare_exchange_n(lock, owner, sharing->token, false, __ATOMIC_ACQUIRE,
+                                       __ATOMIC_RELAXED);
+}
+
+int
+sxe__pool_lock_slowly(struct sxe__pool_sharing *sharing, uint32_t *lock)
+{
+    uint32_t owner = 0;
+
+    if (sharing->token == 0 && !sxe__pool_attach_again(sharing))
+        return -EAGAIN;
+    for (unsigned spins = 0; spins < SXE__POOL_SPINS; spins++) {
+        owner = SXE__POOL_GET(*lock);
+        if (owner == 0 && swap(sharing, lock, &owner))
+            return 0;
+        sxe__pool_pause();
+    }
+    /* A token is never given twice, so what is swapped is the lock of the one who is dead. */
+    if (owner == 0 || sxe__pool_owner_lives(sharing, owner) || !swap(sharing, lock, &owner))
+        return -EAGAIN;
+    return 1;
+}

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "sxe-pool-opening-private.h"
+
+#define PART_SIZE ((off_t)64 << 20)
+
+/* ---- Files ---- */
+
+static int
+open_memory(struct sxe__pool_opening *opening)
+{
+    char name[sizeof("sxe-pool-") + SXE_POOL_NAME_MAX];
+
+    snprintf(name, sizeof(name), "sxe-pool-%s", opening->head.name);
+    opening->fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    return opening->fd == -1 ? sxe__pool_refuse_errno(opening, "make memory to share") : 0;
+}
+
+/* Made if it is not there: 0, or an errno. */
+static int
+open_or_make(struct sxe__pool_opening *opening)
+{
+    const int flags = O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
+
+    opening->made = false;
+    opening->fd = open(opening->path, flags);
+    if (opening->fd != -1)
+        return 0;
+    if (errno != ENOENT || opening->spec.number == 0)
+        return errno;
+    opening->fd = open(opening->path, flags | O_CREAT | O_EXCL, 0600);
+    opening->made = opening->fd != -1;
+    return opening->made ? 0 : errno;
+}
+
+int
+sxe__pool_file_open(struct sxe__pool_opening *opening)
+{
+    if (opening->spec.file == NULL)
+        return open_memory(opening);
+    const char *directory = strchr(opening->spec.file, '/') == NULL ? "/dev/shm/" : "";
+    const int length =
+        snprintf(opening->path, sizeof(opening->path), "%s%s", directory, opening->spec.file);
+
+    if (opening->spec.file[0] == '\0')
+        return sxe__pool_refuse(opening, EINVAL, "its file's name is empty: give a path, or none");
+    if ((size_t)length >= sizeof(opening->path))
+        return sxe__pool_refuse(opening, ENAMETOOLONG, "its path is longer than %zu bytes",
+                                sizeof(opening->path) - 1);
+    opening->what = opening->path;
+    /* Another may make it between the two, once; and who makes it may fail and remove it. */
+    int error = open_or_make(opening);
+    for (unsigned tries = 0; (error == EEXIST || error == ENOENT) && tries < 100; tries++)
+        error = open_or_make(opening);
+    if (error == ELOOP)
+        return sxe__pool_refuse(opening, error,
+                                "it is a symbolic link, which is not followed: give the file's own "
+                                "path");
+    errno = error;
+    return error == 0 ? 0 : sxe__pool_refuse_errno(opening, "open the file");
+}
+
+int
+sxe__pool_open_anew(int fd)
+{
+    char path[sizeof("/proc/self/fd/-2147483648")];
+
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+    return open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+}
+
+int
+sxe__pool_file_check(const struct sxe__pool_opening *opening)
+{
+    struct stat status;
+
+    if (fstat(opening->fd, &status) != 0)
+        return sxe__pool_refuse_errno(opening, "look at the file");
+    if (!S_ISREG(status.st_mode))
+        return sxe__pool_refuse(opening, EMEDIUMTYPE, "it is not a regular file: give another");
+    if (status.st_uid != geteuid())
+        return sxe__pool_refuse(opening, EPERM,
+                                "the file is user %u's, this process is user %u's: a pool is for "
+                                "the processes of one user",
+                                status.st_uid, geteuid());
+    /* What has no name cannot be opened by who has not been given it, whatever its mode. */
+    if (status.st_nlink != 0 && (status.st_mode & (S_IWGRP | S_IWOTH)) != 0)
+        return sxe__pool_refuse(opening, EPERM,
+                                "others may write to the file (mode %04o): chmod 0600, if what is "
+                                "in it can be trusted",
+                                status.st_mode & 07777);
+    return 0;
+}
+
+int
+sxe__pool_file_is_gone(const struct sxe__pool_opening *opening)
+{
+    struct stat here;
+    struct stat there;
+
+    if (opening->path[0] == '\0')
+        return 0;
+    if (fstat(opening->fd, &here) != 0)
+        return sxe__pool_refuse_errno(opening, "look at the file");
+    if (stat(opening->path, &there) != 0)
+        return errno == ENOENT ? 1 : sxe__pool_refuse_errno(opening, "look at its path");
+    return here.st_ino != there.st_ino || here.st_dev != there.st_dev;
+}
+
+/* In parts, because a signal undoes what was done of one. */
+int
+sxe__pool_file_allocate(const struct sxe__pool_opening *opening)
+{
+    const off_t size = (off_t)opening->head.file_size;
+    int error = 0;
+
+    for (off_t from = 0; from < size && error == 0; from += PART_SIZE) {
+        const off_t length = size - from < PART_SIZE ? size - from : PART_SIZE;
+
+        do
+            error = posix_fallocate(opening->fd, from, length);
+        while (error == EINTR);
+    }
+    errno = error;
+    return error == 0 ? 0 : sxe__pool_refuse_errno(opening, "have room for all of the file");
+}
+
+int
+sxe__pool_file_fill(const struct sxe__pool_opening *opening)
+{
+    /* First to 0: what a maker that died has left in it. */
+    if (ftruncate(opening->fd, 0) != 0 ||
+        ftruncate(opening->fd, (off_t)opening->head.file_size) != 0)
+        return sxe__pool_refuse_errno(opening, "give the file its size");
+    if (opening->spec.file == NULL &&
+        fcntl(opening->fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) != 0)
+        return sxe__pool_refuse_errno(opening, "seal the memory's size");
+    return sxe__pool_file_allocate(opening);
+}
+
+void
+sxe__pool_file_undo(const struct sxe__pool_opening *opening)
+{
+    if (opening->made)
+        unlink(opening->path);
+    else if (opening->empty && opening->spec.file != NULL && ftruncate(opening->fd, 0) != 0)
+        SXE_WARN("pool %s: cannot empty the file again", opening->what);
+}
+
+/* ---- Memory ---- */
+
+static void *
+map(size_t size, int fd, uint64_t from, void *at)
+{
+    const int kind = fd == -1 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED;
+    const int place = at == NULL ? 0 : MAP_FIXED;
+
+    return mmap(at, size, PROT_READ | PROT_WRITE, kind | MAP_NORESERVE | place, fd, (off_t)from);
+}
+
+/* What this process keeps: copies of what was checked. */
+static struct sxe__pool_header *
+keep(const struct sxe__pool_opening *opening, void *memory, size_t own_size, void *head)
+{
+    const struct sxe__pool_head *fixed = &opening->head;
+    const uintptr_t array = (uintptr_t)memory + own_size;
+    struct sxe__pool_own *own = memory;
+    struct sxe__pool_header *pool = (struct sxe__pool_header *)array - 1;
+
+    *pool = (struct sxe__pool_header){
+        .magic = SXE__POOL_MAGIC,
+        .version = SXE__POOL_VERSION,
+        .header_size = sizeof(*pool),
+        .number = fixed->number,
+        .states = fixed->states,
+        .element_size = fixed->element_size,
+        .nodes_offset = fixed->nodes_offset,
+        .slack = SXE__POOL_BORROWED,
+        .sharing = &own->sharing,
+    };
+    memcpy(pool->name, fixed->name, sizeof(pool->name));
+    memcpy(own->fields, fixed->fields, sizeof(own->fields));
+    memcpy(own->state_names, fixed->state_names, sizeof(own->state_names));
+    for (char *byte = own->state_names; *byte != '\0'; byte++)
+        *byte = *byte == ' ' ? '\0' : *byte;
+    own->sharing = (struct sxe__pool_sharing){
+        .head = head,
+        .shards = (struct sxe__pool_shard *)((uintptr_t)head + fixed->shards_offset),
+        .nodes = (struct sxe__pool_node *)(array + fixed->nodes_offset),
+        .extra = fixed->extra_size == 0 ? NULL : (void *)(array + fixed->extra_offset),
+        .extra_size = fixed->extra_size,
+        .head_size = fixed->array_offset,
+        .size = own_size + fixed->file_size - fixed->array_offset,
+        .end = fixed->number + fixed->states * fixed->shards,
+        .shard_mask = fixed->shards - 1,
+        .shard_shift = sxe__pool_shard_shift(fixed->number, fixed->shards),
+        .token = opening->fd == -1 ? SXE__POOL_THREADS : 0,
+        .survives = opening->fd != -1,
+        .fd = opening->fd,
+        .watch_fd = -1,
+        .state_names = fixed->state_names[0] == '\0' ? NULL : own->state_names,
+    };
+    memcpy(own->sharing.identity, fixed->identity, sizeof(own->sharing.identity));
+    return pool;
+}
+
+static int
+map_parts(struct sxe__pool_opening *opening, int fd)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    const size_t needed = sizeof(struct sxe__pool_own) + sizeof(struct sxe__pool_header);
+    const size_t own_size = (needed + page - 1) / page * page;
+    const size_t head_size = opening->head.array_offset;
+    const size_t size = opening->head.file_size - head_size;
+
+    void *head = map(head_size, fd, 0, NULL);
+    if (head == MAP_FAILED)
+        return -1;
+    char *memory = map(own_size + size, -1, 0, NULL);
+    if (memory == MAP_FAILED)
+        goto no_memory;
+    if (fd != -1 && map(size, fd, head_size, memory + own_size) == MAP_FAILED)
+        goto no_array;
+    opening->pool = keep(opening, memory, own_size, head);
+    opening->pool->sharing->lent_fd = fd;
+    return 0;
+no_array:
+    munmap(memory, own_size + size);
+no_memory:
+    munmap(head, head_size);
+    return -1;
+}
+
+/* By another description than that with the locks: a child of fork inherits what is mapped, and with
+ * it the description, whose locks would outlive this process. */
+int
+sxe__pool_map(struct sxe__pool_opening *opening)
+{
+    const int fd = opening->fd == -1 ? -1 : sxe__pool_open_anew(opening->fd);
+
+    if (fd == -1 && opening->fd != -1)
+        return sxe__pool_refuse_errno(opening, "open it anew");
+    if (map_parts(opening, fd) == 0)
+        return 0;
+    const int result = sxe__pool_refuse_errno(opening, "map it");
+    if (fd != -1)
+        close(fd);
+    return result;
+}
+
+void
+sxe__pool_unmap(struct sxe__pool_header *pool)
+{
+    struct sxe__pool_sharing *sharing = pool->sharing;
+    const size_t size = sharing->size;
+    const int fd = sharing->lent_fd;
+
+    munmap(sharing->head, sharing->head_size);
+    munmap(sharing, size);
+    if (fd != -1)
+        close(fd);
+}

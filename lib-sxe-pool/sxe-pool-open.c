@@ -1,0 +1,502 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Who opens or closes holds the opening lock, and so knows whether it is alone: then locks are the
+ * dead's, and the lists are looked at before anybody uses them.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "sxe-pool-change.h"
+#include "sxe-pool-opening-private.h"
+
+#define YEARS_50 (UINT64_C(50) * 365 * 86400 * SXE_NS_PER_SECOND)
+
+/* ---- Making ---- */
+
+static void
+make_lists(const struct sxe__pool_header *pool)
+{
+    const struct sxe__pool_sharing *sharing = pool->sharing;
+    struct sxe__pool_node *nodes = sharing->nodes;
+    const uint64_t stamp = sxe_time_turn_ns();
+
+    for (uint32_t list = pool->number; list < sharing->end; list++)
+        nodes[list] = (struct sxe__pool_node){
+            .next = list,
+            .prev = list,
+            .state = (list - pool->number) / (sharing->shard_mask + 1),
+        };
+    for (uint32_t id = 0; id < pool->number; id++) {
+        const uint32_t shard = sxe__pool_shard_of(sharing, id);
+        const uint32_t list = sxe__pool_shard_list(pool, sharing, 0, shard);
+        const uint32_t youngest = nodes[list].prev;
+
+        nodes[id] = (struct sxe__pool_node){
+            .next = list, .prev = youngest, .generation = 1, .stamp = stamp + id};
+        nodes[youngest].next = id;
+        nodes[list].prev = id;
+        nodes[list].count++;
+        sharing->shards[shard].last_stamp = stamp + id;
+    }
+}
+
+/* In memory or a file that is all zero. */
+static int
+make(struct sxe__pool_opening *opening)
+{
+    int result = 0;
+
+    if (getrandom(opening->head.identity, sizeof(opening->head.identity), 0) < 0)
+        return sxe__pool_refuse_errno(opening, "get random bytes");
+    sxe__pool_head_seal(&opening->head);
+    if (opening->fd != -1)
+        result = sxe__pool_file_fill(opening);
+    if (result == 0)
+        result = sxe__pool_map(opening);
+    if (result == 0) {
+        sxe__pool_head_write(opening);
+        make_lists(opening->pool);
+    }
+    return result;
+}
+
+/* ---- Time ---- */
+
+static uint64_t
+wall_ns(void)
+{
+    struct timespec now = {0};
+
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (uint64_t)now.tv_sec * SXE_NS_PER_SECOND + (uint64_t)now.tv_nsec;
+}
+
+/* The monotonic clock began anew: the pool's time goes on by the wall clock, unless that is so far
+ * on that it was wrong then or is now; and it never falls behind `youngest`. */
+static uint64_t
+carry_time_over(const struct sxe__pool_sharing *sharing, uint64_t youngest)
+{
+    const uint64_t monotonic = sxe_time_ns();
+    const uint64_t by_wall = wall_ns() - sharing->head->wall_offset_ns;
+    const uint64_t now = by_wall < YEARS_50 ? by_wall : monotonic;
+
+    return (now > youngest ? now : youngest) - monotonic;
+}
+
+static int
+read_boot(const struct sxe__pool_opening *opening, uint8_t boot[16])
+{
+    char text[36] = "";
+    unsigned digits = 0;
+    const int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+    const ssize_t length = fd == -1 ? -1 : read(fd, text, sizeof(text));
+
+    if (length < 0)
+        sxe__pool_refuse_errno(opening, "read /proc/sys/kernel/random/boot_id");
+    const int error = errno;
+    if (fd != -1)
+        close(fd);
+    memset(boot, 0, 16);
+    for (ssize_t i = 0; i < length && digits < 32; i++) {
+        if (text[i] == '-')
+            continue;
+        const int digit = text[i] <= '9' ? text[i] - '0' : text[i] - 'a' + 10;
+        boot[digits / 2] = (uint8_t)(boot[digits / 2] << 4 | (digit & 15));
+        digits++;
+    }
+    return length < 0 ? -error : 0;
+}
+
+/* ---- Alone with a pool that others have left ---- */
+
+/* Let go what the dead held. False: an intent is there that nobody of ours can have written. */
+static bool
+bury(const struct sxe__pool_header *pool)
+{
+    const struct sxe__pool_sharing *sharing = pool->sharing;
+    bool possible = true;
+
+    for (uint32_t shard = 0; shard <= sharing->shard_mask; shard++) {
+        possible = sxe__pool_complete(pool, sharing, shard) && possible;
+        sharing->shards[shard].intent.valid = 0;
+        sharing->shards[shard].lock = 0;
+    }
+    sharing->head->timeouts = 0;
+    sharing->head->watching = 0;
+    for (uint32_t slot = 0; slot < SXE_POOL_SLOTS; slot++) {
+        sharing->head->slots[slot].process = 0;
+        sharing->head->slots[slot].watched = 0;
+    }
+    return possible;
+}
+
+static int
+check_all(const struct sxe__pool_header *pool, char *why)
+{
+    int result = 0;
+
+    for (uint32_t shard = 0; shard <= pool->sharing->shard_mask && result == 0; shard++)
+        result = sxe__pool_check_shard(pool, shard, why);
+    return result;
+}
+
+/* Look at all of it before it is used; or make new lists, where that is wanted. */
+static int
+inspect(struct sxe__pool_opening *opening, bool same_boot)
+{
+    struct sxe__pool_header *pool = opening->pool;
+    struct sxe__pool_sharing *sharing = pool->sharing;
+    const bool repair = (opening->spec.options & SXE_POOL_OPTION_REPAIR) != 0;
+    const bool stale = !same_boot && sharing->head->closed != 1;
+    char why[SXE_POOL_WHY_SIZE] = "a lock's owner left what no program can have written";
+
+    if (stale)
+        snprintf(
+            why, sizeof(why),
+            "the machine stopped while it was in use, so parts of it may be older than others");
+    sharing->found = sharing->head->closed == 1 ? SXE_POOL_CLOSED : SXE_POOL_COMPLETED;
+    if (!stale && bury(pool) && check_all(pool, why) == 0) {
+        if (!same_boot)
+            sharing->time_offset_ns = carry_time_over(sharing, sxe__pool_last_stamp(sharing));
+        return 0;
+    }
+    if (!repair)
+        return sxe__pool_refuse(opening, EUCLEAN,
+                                "%.300s: remove the file, or have it repaired "
+                                "(SXE_POOL_OPTION_REPAIR; sxe-pool repair)",
+                                why);
+    bury(pool);
+    if (!same_boot)
+        sharing->time_offset_ns = carry_time_over(sharing, 0);
+    const uint32_t freed = sxe__pool_rebuild(pool);
+    sharing->found = SXE_POOL_REBUILT;
+    sxe__pool_refuse(opening, 0, "%.300s; its lists were made anew, %u elements lost their state",
+                     why, freed);
+    return 0;
+}
+
+/* ---- Entering ---- */
+
+/* The first in: note under which kernel, at what time, and that it is in use, before it is. */
+static int
+enter_first(struct sxe__pool_opening *opening)
+{
+    struct sxe__pool_sharing *sharing = opening->pool->sharing;
+    struct sxe__pool_head *head = sharing->head;
+    uint8_t boot[sizeof(head->boot)];
+    int result = read_boot(opening, boot);
+
+    if (result == 0 && !opening->empty)
+        result = inspect(opening, memcmp(head->boot, boot, sizeof(boot)) == 0);
+    /* It may be a copy with holes. */
+    if (result == 0)
+        result = sxe__pool_file_allocate(opening);
+    if (result < 0)
+        return result;
+    memcpy(head->boot, boot, sizeof(boot));
+    head->time_offset_ns = sharing->time_offset_ns;
+    head->wall_offset_ns = wall_ns() - (sxe_time_ns() + sharing->time_offset_ns);
+    head->damaged = 0;
+    head->closed = 0;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    memcpy(head->magic, SXE__POOL_FILE_MAGIC, sizeof(head->magic));
+    return msync(head, sharing->head_size, MS_SYNC) == 0
+               ? 0
+               : sxe__pool_refuse_errno(opening, "write to the file");
+}
+
+static int
+join(struct sxe__pool_opening *opening)
+{
+    struct sxe__pool_sharing *sharing = opening->pool->sharing;
+
+    sharing->found = SXE_POOL_JOINED;
+    if (sharing->head->damaged == 0)
+        return 0;
+    return sxe__pool_refuse(opening, EUCLEAN,
+                            "it is damaged, and in use: close it in every program, then have it "
+                            "repaired (SXE_POOL_OPTION_REPAIR; sxe-pool repair)");
+}
+
+static int
+become_user(const struct sxe__pool_opening *opening)
+{
+    struct sxe__pool_sharing *sharing = opening->pool->sharing;
+    int result = sxe__pool_slot_claim(sharing);
+
+    if (result == -EUSERS)
+        return sxe__pool_refuse(opening, EUSERS,
+                                "%u processes use it, which is all that can: close it in one",
+                                SXE_POOL_SLOTS);
+    if (result == 0)
+        result = sxe__pool_slot_remember(sharing);
+    errno = -result;
+    return result == 0 ? 0 : sxe__pool_refuse_errno(opening, "become a user of it");
+}
+
+/* Under the opening lock. */
+static int
+open_locked(struct sxe__pool_opening *opening)
+{
+    const int others = sxe__pool_others(opening->fd);
+
+    if (others < 0) {
+        errno = -others;
+        return sxe__pool_refuse_errno(opening, "see who uses it");
+    }
+    int result = sxe__pool_head_read(opening);
+    if (result == 0 && opening->empty && (opening->spec.number == 0 || others > 0))
+        return sxe__pool_refuse(opening, EMEDIUMTYPE,
+                                "no pool is in the file: open it with the numbers of one, when "
+                                "nobody uses it");
+    if (result == 0)
+        result = opening->empty ? make(opening) : sxe__pool_map(opening);
+    if (result < 0)
+        return result;
+    struct sxe__pool_head *head = opening->pool->sharing->head;
+    const uint32_t was_closed = head->closed;
+    opening->pool->sharing->time_offset_ns = head->time_offset_ns;
+    result = others > 0 ? join(opening) : enter_first(opening);
+    if (result == 0)
+        result = become_user(opening);
+    if (result < 0 && others == 0)
+        head->closed = was_closed;
+    return result;
+}
+
+static int
+lock_file(struct sxe__pool_opening *opening)
+{
+    const int result = sxe__pool_opening_lock(opening->fd);
+
+    if (result == -EAGAIN) {
+        /* The file, if it is new, is now in the hands of who holds the lock. */
+        opening->made = false;
+        return sxe__pool_refuse(opening, EAGAIN,
+                                "another process has been opening or closing it for a second: try "
+                                "again");
+    }
+    errno = -result;
+    return result == 0 ? 0 : sxe__pool_refuse_errno(opening, "lock the file");
+}
+
+/* A file that is open. 0; 1: it was removed or replaced meanwhile. */
+static int
+open_there(struct sxe__pool_opening *opening)
+{
+    int result = sxe__pool_file_check(opening);
+
+    if (result == 0)
+        result = lock_file(opening);
+    if (result == 0)
+        result = sxe__pool_file_is_gone(opening);
+    if (result == 0)
+        result = open_locked(opening);
+    if (result == 0) {
+        sxe__pool_opening_unlock(opening->fd);
+        return 0;
+    }
+    if (opening->pool != NULL)
+        sxe__pool_unmap(opening->pool);
+    if (result < 0)
+        sxe__pool_file_undo(opening);
+    close(opening->fd);
+    return result;
+}
+
+static int
+open_file(struct sxe__pool_opening *opening)
+{
+    int result = 1;
+
+    for (unsigned tries = 0; result > 0 && tries < SXE__POOL_OPEN_TRIES; tries++) {
+        result = sxe__pool_file_open(opening);
+        if (result == 0)
+            result = open_there(opening);
+    }
+    return result <= 0 ? result
+                       : sxe__pool_refuse(opening, EAGAIN,
+                                          "the file is removed as often as it is made: see who "
+                                          "does that");
+}
+
+static void *
+opened(const struct sxe__pool_opening *opening, int result)
+{
+    if (result == 0) {
+        if (opening->why != NULL && opening->pool->sharing->found != SXE_POOL_REBUILT)
+            opening->why[0] = '\0';
+        return opening->pool + 1;
+    }
+    errno = -result;
+    return NULL;
+}
+
+void *
+sxe_pool_open(const SXE_POOL_SPEC *spec, char *why)
+{
+    struct sxe__pool_opening opening = {
+        .spec = *spec,
+        .why = why,
+        .what = spec->name == NULL ? "without a name" : spec->name,
+        .fd = -1,
+    };
+    int result = sxe__pool_head_plan(&opening);
+
+    if (result == 0 && spec->number == 0 && spec->file == NULL)
+        result = sxe__pool_refuse(&opening, EINVAL, "it has no elements, and there is no file");
+    /* So that no child has the descriptor without being told; and from here on children are. */
+    sxe__pool_fork_hold();
+    if (result == 0)
+        result =
+            (spec->options & SXE_POOL_OPTION_LOCKED) != 0 ? make(&opening) : open_file(&opening);
+    sxe__pool_fork_allow();
+    return opened(&opening, result);
+}
+
+void *
+sxe_pool_open_fd(int fd, const SXE_POOL_SPEC *spec, char *why)
+{
+    char what[sizeof("in descriptor -2147483648")];
+    struct sxe__pool_opening opening = {.why = why, .what = what};
+
+    snprintf(what, sizeof(what), "in descriptor %d", fd);
+    if (spec != NULL)
+        opening.spec = *spec;
+    opening.spec.file = what;
+    int result = sxe__pool_head_plan(&opening);
+    if (result < 0)
+        return opened(&opening, result);
+    /* A description of its own, because its locks are the description's. */
+    sxe__pool_fork_hold();
+    opening.fd = sxe__pool_open_anew(fd);
+    result =
+        opening.fd == -1 ? sxe__pool_refuse_errno(&opening, "open it anew") : open_there(&opening);
+    sxe__pool_fork_allow();
+    return opened(&opening, result);
+}
+
+/* ---- Closing ---- */
+
+/* The last to close it: all of it to the disk, and then that it is. */
+static void
+close_last(struct sxe__pool_header *pool)
+{
+    struct sxe__pool_sharing *sharing = pool->sharing;
+    struct sxe__pool_head *head = sharing->head;
+    const size_t own_size = (size_t)((uintptr_t)(pool + 1) - (uintptr_t)sharing);
+
+    head->wall_offset_ns = wall_ns() - (sxe_time_ns() + head->time_offset_ns);
+    if (msync((char *)sharing + own_size, sharing->size - own_size, MS_SYNC) == 0 &&
+        msync(head, sharing->head_size, MS_SYNC) == 0) {
+        head->closed = 1;
+        if (msync(head, sharing->head_size, MS_SYNC) == 0)
+            return;
+        head->closed = 0;
+    }
+    SXE_WARN("pool %s: cannot write its file to the disk: %s", pool->name, strerror(errno));
+}
+
+/* Who cannot lock it leaves as if killed, which harms nobody. */
+static void
+leave(struct sxe__pool_header *pool)
+{
+    struct sxe__pool_sharing *sharing = pool->sharing;
+
+    sxe__pool_slot_forget(sharing);
+    if (sharing->token == 0 || sxe__pool_opening_lock(sharing->fd) != 0)
+        return;
+    sxe__pool_slot_release(sharing);
+    if (sxe__pool_others(sharing->fd) == 0)
+        close_last(pool);
+}
+
+void
+sxe__pool_close(struct sxe__pool_header *pool)
+{
+    struct sxe__pool_sharing *sharing = pool->sharing;
+    const int fd = sharing->fd;
+
+    sxe__pool_local_remove(pool + 1);
+    if (sharing->watch_fd != -1)
+        close(sharing->watch_fd);
+    sxe__pool_fork_hold();
+    if (sharing->survives)
+        leave(pool);
+    sxe__pool_unmap(pool);
+    if (fd != -1)
+        close(fd);
+    sxe__pool_fork_allow();
+}
+
+/* ---- What there is to know of a pool ---- */
+
+/* Not the one with the locks: whoever is handed that, and keeps it, would keep them locked after
+ * this process is dead. */
+int
+sxe_pool_get_fd(const void *array)
+{
+    const struct sxe__pool_sharing *sharing = sxe__pool_header(array)->sharing;
+
+    return sharing == NULL ? -1 : sharing->lent_fd;
+}
+
+SXE_POOL_FOUND
+sxe_pool_get_found(const void *array)
+{
+    const struct sxe__pool_sharing *sharing = sxe__pool_header(array)->sharing;
+
+    return sharing == NULL ? SXE_POOL_CREATED : sharing->found;
+}
+
+unsigned
+sxe_pool_get_states(const void *array)
+{
+    return sxe__pool_header(array)->states;
+}
+
+size_t
+sxe_pool_get_element_size(const void *array)
+{
+    return sxe__pool_header(array)->element_size;
+}
+
+unsigned
+sxe_pool_get_shards(const void *array)
+{
+    const struct sxe__pool_sharing *sharing = sxe__pool_header(array)->sharing;
+
+    return sharing == NULL ? 1 : sharing->shard_mask + 1;
+}
+
+const char *
+sxe_pool_get_fields(const void *array)
+{
+    const struct sxe__pool_sharing *sharing = sxe__pool_header(array)->sharing;
+
+    return sharing == NULL ? "" : ((const struct sxe__pool_own *)sharing)->fields;
+}
+
+void *
+sxe_pool_get_extra(const void *array, size_t *size)
+{
+    const struct sxe__pool_sharing *sharing = sxe__pool_header(array)->sharing;
+
+    *size = sharing == NULL ? 0 : sharing->extra_size;
+    return sharing == NULL ? NULL : sharing->extra;
+}
+
+SXE_TIME
+sxe_pool_get_now(const void *array)
+{
+    const struct sxe__pool_sharing *sharing = sxe__pool_header(array)->sharing;
+
+    return sxe_time_turn_ns() + (sharing == NULL ? 0 : sharing->time_offset_ns);
+}

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: what the sources that open a shared pool tell each other.
+ * Place: included by sxe-pool-{head,map,slot,open,check}.c and by tests; not installed.
+ *
+ * Shape: one struct sxe__pool_opening goes from hand to hand. Whoever finds something wrong writes
+ * the sentence into it (sxe__pool_refuse) and returns the error, which all above hand on.
+ */
+#ifndef SXE_POOL_OPENING_H
+#define SXE_POOL_OPENING_H
+
+#include <limits.h>
+
+#include "sxe-pool-sharing.h"
+
+#define SXE__POOL_FILE_MAGIC      "sxepool" /* with its 0, 8 bytes */
+#define SXE__POOL_FILE_UNFINISHED "sxe-new" /* there while the rest is written */
+#define SXE__POOL_SIZE_LIMIT      (UINT64_C(1) << 56)
+#define SXE__POOL_OPEN_TRIES      1000u /* one a millisecond */
+#define SXE__POOL_SLOT_BITS       7u    /* of a token */
+#define SXE__POOL_THREADS         1u    /* the token of a pool of threads */
+_Static_assert(1u << SXE__POOL_SLOT_BITS == SXE_POOL_SLOTS, "a token has room for each slot");
+
+/* What a process has in front of the header, in pages of its own. */
+struct sxe__pool_own {
+    struct sxe__pool_sharing sharing;
+    char state_names[SXE_POOL_NAMES_MAX + 1]; /* each with its 0 */
+    char fields[SXE_POOL_FIELDS_MAX + 1];
+};
+
+struct sxe__pool_opening {
+    SXE_POOL_SPEC spec;            /* number 0: whatever is there */
+    char *why;                     /* NULL: nobody wants to know */
+    const char *what;              /* for sentences: the path, or the name */
+    char path[PATH_MAX];           /* "": it has none */
+    int fd;                        /* of this opening alone; -1: threads */
+    bool made;                     /* the file is there because of this call */
+    bool empty;                    /* and holds no pool as yet */
+    struct sxe__pool_head head;    /* the fixed part: what is there, checked, or what is to be */
+    struct sxe__pool_header *pool; /* mapped */
+};
+
+/* The sentence, which begins with what is opened; -error. Error 0: nothing is refused, only said. */
+int sxe__pool_refuse(const struct sxe__pool_opening *opening, int error, const char *format, ...)
+    SXE_PRINTF(3, 4);
+
+/* The same for what the system answered (errno): "cannot <do>: No space left on device". */
+int sxe__pool_refuse_errno(const struct sxe__pool_opening *opening, const char *what);
+
+/* ---- The head (sxe-pool-head.c) ---- */
+
+/* From the spec, if it has a number; -EINVAL. */
+int sxe__pool_head_plan(struct sxe__pool_opening *opening);
+
+/* From the file, whatever it holds, compared with the plan; or sets empty. -EMEDIUMTYPE, -EEXIST,
+ * or what pread says. */
+int sxe__pool_head_read(struct sxe__pool_opening *opening);
+
+/* Hashes over what it says now: the layout, and the checksum over all. */
+void sxe__pool_head_seal(struct sxe__pool_head *head);
+
+/* Put it into a file that is mapped: all but the magic, which follows when the pool is whole. */
+void sxe__pool_head_write(const struct sxe__pool_opening *opening);
+
+/* How many ids in turn, as a power of 2, are in the same shard. */
+uint32_t sxe__pool_shard_shift(uint32_t number, uint32_t shards);
+
+/* ---- Files and memory (sxe-pool-map.c) ---- */
+
+/* Open what the spec says, and make an empty file if it may. */
+int sxe__pool_file_open(struct sxe__pool_opening *opening);
+
+/* Another description of an open file, with locks of its own; -1 with errno. */
+int sxe__pool_open_anew(int fd);
+
+/* Whether it may be trusted as a pool's: a regular file of this user. */
+int sxe__pool_file_check(const struct sxe__pool_opening *opening);
+
+/* Whether its path leads to it no more: 0, 1 or what stat says. */
+int sxe__pool_file_is_gone(const struct sxe__pool_opening *opening);
+
+/* Give an empty file its size. */
+int sxe__pool_file_fill(const struct sxe__pool_opening *opening);
+
+/* Have all of it on the disk, so that no store can fail: that would be a signal. */
+int sxe__pool_file_allocate(const struct sxe__pool_opening *opening);
+
+/* Undo what was made of it. */
+void sxe__pool_file_undo(const struct sxe__pool_opening *opening);
+
+/* Map it as opening->head says: opening->pool. */
+int sxe__pool_map(struct sxe__pool_opening *opening);
+void sxe__pool_unmap(struct sxe__pool_header *pool);
+
+/* ---- This process among the users (sxe-pool-slot.c) ---- */
+
+/* Wait up to a second for the byte that who opens or closes holds. 0; -EAGAIN, or what fcntl says.
+ */
+int sxe__pool_opening_lock(int fd);
+void sxe__pool_opening_unlock(int fd);
+
+/* Whether another user is there; -errno. Only who holds the opening lock gets an answer that lasts.
+ */
+int sxe__pool_others(int fd);
+
+/* Become a user: sets sharing->token. -EUSERS, or what fcntl says. */
+int sxe__pool_slot_claim(struct sxe__pool_sharing *sharing);
+void sxe__pool_slot_release(struct sxe__pool_sharing *sharing);
+
+/* No fork between these: a child would inherit a descriptor that nobody told it to close. */
+void sxe__pool_fork_hold(void);
+void sxe__pool_fork_allow(void);
+
+/* Be told of forks, and no more; while they are held. -ENOMEM. */
+int sxe__pool_slot_remember(struct sxe__pool_sharing *sharing);
+void sxe__pool_slot_forget(struct sxe__pool_sharing *sharing);
+
+#endif

@@ -1,0 +1,471 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The calls of sxe-pool.h for pools that are shared. Each locks one shard, changes one element and
+ * unlocks; what only reads locks nothing, but for the walker.
+ */
+#include "sxe-pool-shared.h"
+
+#include <errno.h>
+
+#include "sxe-pool-change.h"
+
+/* ---- Shards ---- */
+
+unsigned
+sxe__pool_damaged(const struct sxe__pool_header *pool)
+{
+    struct sxe__pool_head *head = pool->sharing->head;
+
+    if (__atomic_exchange_n(&head->damaged, 1, __ATOMIC_RELAXED) == 0)
+        SXE_ERROR("pool %s is damaged: something else wrote into its memory; close it in every "
+                  "program, then look at it with sxe-pool check",
+                  pool->name);
+    return SXE_POOL_DAMAGED;
+}
+
+/* Not inlined, so that it costs those who find the lock free no registers. */
+static __attribute__((noinline)) unsigned
+lock_slowly(const struct sxe__pool_header *pool, uint32_t number)
+{
+    struct sxe__pool_shard *shard = &pool->sharing->shards[number];
+    const int got = sxe__pool_lock_slowly(pool->sharing, &shard->lock);
+
+    if (got < 0)
+        return SXE_POOL_LOCK_NOT_TAKEN;
+    if (got > 0 && !sxe__pool_complete(pool, pool->sharing, number)) {
+        sxe__pool_unlock(&shard->lock);
+        return sxe__pool_damaged(pool);
+    }
+    return SXE_POOL_LOCK_TAKEN;
+}
+
+SXE__POOL_INLINE unsigned
+lock(const struct sxe__pool_header *pool, uint32_t number)
+{
+    return sxe__pool_lock_at_once(pool->sharing, &pool->sharing->shards[number].lock)
+               ? SXE_POOL_LOCK_TAKEN
+               : lock_slowly(pool, number);
+}
+
+SXE__POOL_INLINE void
+unlock(const struct sxe__pool_site *site)
+{
+    sxe__pool_unlock(&site->sharing->shards[site->shard].lock);
+}
+
+unsigned
+sxe__pool_lock_shard(const struct sxe__pool_header *pool, uint32_t number)
+{
+    return lock(pool, number);
+}
+
+void
+sxe__pool_unlock_shard(const struct sxe__pool_header *pool, uint32_t number)
+{
+    sxe__pool_unlock(&pool->sharing->shards[number].lock);
+}
+
+bool
+sxe__pool_move_locked(const struct sxe__pool_header *pool, uint32_t id, uint32_t new_state)
+{
+    const struct sxe__pool_site site = sxe__pool_site(pool, sxe__pool_shard_of(pool->sharing, id));
+    struct sxe__pool_place place;
+
+    return sxe__pool_read_place(&site, id, &place) &&
+           sxe__pool_change(&site, id, &place, new_state);
+}
+
+/* After the lock is let go: those who wait for the state. */
+static inline void
+tell(const struct sxe__pool_header *pool, uint32_t state)
+{
+    if (SXE__POOL_GET(pool->sharing->head->watching) != 0)
+        sxe__pool_wake(pool, state);
+}
+
+/* ---- Changes ---- */
+
+SXE__POOL_INLINE unsigned
+change_locked(const struct sxe__pool_site *site, uint32_t id, uint32_t old_state,
+              uint32_t *new_state)
+{
+    struct sxe__pool_place place;
+
+    if (!sxe__pool_read_place(site, id, &place))
+        return sxe__pool_damaged(site->pool);
+    if (old_state == SXE__POOL_ANY_STATE)
+        *new_state = place.state;
+    else if (place.state != old_state) {
+        *new_state = place.state;
+        return SXE_POOL_INCORRECT_STATE;
+    }
+    return sxe__pool_change(site, id, &place, *new_state) ? id : sxe__pool_damaged(site->pool);
+}
+
+/* Inlined into each of its callers, so that what they know costs nothing. */
+SXE__POOL_INLINE unsigned
+change(const struct sxe__pool_header *pool, uint32_t id, uint32_t old_state, uint32_t *new_state)
+{
+    const struct sxe__pool_site site = sxe__pool_site(pool, sxe__pool_shard_of(pool->sharing, id));
+    unsigned result = lock(pool, site.shard);
+
+    if (result != SXE_POOL_LOCK_TAKEN)
+        return result;
+    result = change_locked(&site, id, old_state, new_state);
+    unlock(&site);
+    if (result == id)
+        tell(pool, *new_state);
+    return result;
+}
+
+unsigned
+sxe__pool_shared_set(const struct sxe__pool_header *pool, uint32_t id, uint32_t old_state,
+                     uint32_t *new_state)
+{
+    return change(pool, id, old_state, new_state);
+}
+
+/* Among the threads of one process, a wrong old state is a mistake in the program. */
+static __attribute__((noinline)) unsigned
+refuse(const struct sxe__pool_header *pool, uint32_t id, uint32_t old_state, uint32_t new_state,
+       uint32_t state)
+{
+    SXE_ASSERT_ID(id, pool->sharing->survives,
+                  "pool %s: element %u is in state %s, not %s (to go to %s)", pool->name, id,
+                  sxe_pool_state_to_string(pool + 1, state),
+                  sxe_pool_state_to_string(pool + 1, old_state),
+                  sxe_pool_state_to_string(pool + 1, new_state));
+    return SXE_POOL_INCORRECT_STATE;
+}
+
+unsigned
+sxe__pool_shared_move(const struct sxe__pool_header *pool, uint32_t id, uint32_t old_state,
+                      uint32_t new_state)
+{
+    uint32_t state = new_state;
+    const unsigned result = change(pool, id, old_state, &state);
+
+    if (result == SXE_POOL_INCORRECT_STATE)
+        return refuse(pool, id, old_state, new_state, state);
+    return result == id ? SXE_POOL_LOCK_TAKEN : result;
+}
+
+unsigned
+sxe__pool_shared_touch(const struct sxe__pool_header *pool, uint32_t id)
+{
+    uint32_t state;
+    const unsigned result = change(pool, id, SXE__POOL_ANY_STATE, &state);
+
+    return result == id ? SXE_POOL_LOCK_TAKEN : result;
+}
+
+/* The oldest of a shard under its lock: an id, NO_INDEX or DAMAGED. */
+SXE__POOL_INLINE unsigned
+take_locked(const struct sxe__pool_site *site, uint32_t old_state, uint32_t new_state)
+{
+    const struct sxe__pool_sharing *sharing = site->sharing;
+    const uint32_t list = sxe__pool_shard_list(site->pool, sharing, old_state, site->shard);
+    const uint32_t id = SXE__POOL_GET(sharing->nodes[list].next);
+
+    if (id == list)
+        return SXE_POOL_NO_INDEX;
+    if (id >= site->pool->number || sxe__pool_shard_of(sharing, id) != site->shard)
+        return sxe__pool_damaged(site->pool);
+    const unsigned result = change_locked(site, id, old_state, &new_state);
+    return result == SXE_POOL_INCORRECT_STATE ? sxe__pool_damaged(site->pool) : result;
+}
+
+SXE__POOL_INLINE unsigned
+take_from(const struct sxe__pool_header *pool, uint32_t shard, uint32_t old_state,
+          uint32_t new_state)
+{
+    const struct sxe__pool_site site = sxe__pool_site(pool, shard);
+    unsigned result = lock(pool, shard);
+
+    if (result != SXE_POOL_LOCK_TAKEN)
+        return result;
+    result = take_locked(&site, old_state, new_state);
+    unlock(&site);
+    if (result < pool->number)
+        tell(pool, new_state);
+    return result;
+}
+
+/* What the count of a shard's list says while nobody changes the shard. While somebody does, who may
+ * be dead, an element can be on its way from list to list and counted in neither. */
+enum look { EMPTY, FILLED, LOCKED };
+
+static inline enum look
+look_at(const struct sxe__pool_header *pool, uint32_t state, uint32_t shard)
+{
+    const struct sxe__pool_sharing *sharing = pool->sharing;
+    const uint32_t list = sxe__pool_shard_list(pool, sharing, state, shard);
+    const uint32_t count = SXE__POOL_GET(sharing->nodes[list].count);
+
+    __atomic_thread_fence(__ATOMIC_ACQUIRE);
+    if (SXE__POOL_GET(sharing->shards[shard].lock) != 0)
+        return LOCKED;
+    return count == 0 ? EMPTY : FILLED;
+}
+
+/* Which shard this thread begins with: its own, but for each SXE_POOL_TAKES-th take another. */
+static uint32_t
+first_shard(const struct sxe__pool_sharing *sharing)
+{
+    static uint32_t threads;
+    static _Thread_local uint32_t mine;
+    static _Thread_local uint32_t takes;
+
+    if (mine == 0)
+        mine = __atomic_add_fetch(&threads, 1, __ATOMIC_RELAXED);
+    takes++;
+    const uint32_t home = mine + (sharing->token & (SXE_POOL_SLOTS - 1));
+    return takes % SXE_POOL_TAKES == 0 ? home + takes / SXE_POOL_TAKES : home;
+}
+
+/* Shards that are locked are passed by, and waited for only if no other has an element. */
+static __attribute__((noinline)) unsigned
+take_from_several(const struct sxe__pool_header *pool, uint32_t old_state, uint32_t new_state)
+{
+    const struct sxe__pool_sharing *sharing = pool->sharing;
+    const uint32_t first = first_shard(sharing);
+    uint64_t passed_by = 0;
+
+    for (uint32_t i = 0; i <= sharing->shard_mask; i++) {
+        const uint32_t shard = (first + i) & sharing->shard_mask;
+        const enum look look = look_at(pool, old_state, shard);
+
+        passed_by |= (uint64_t)(look == LOCKED) << shard;
+        if (look != FILLED)
+            continue;
+        const unsigned result = take_from(pool, shard, old_state, new_state);
+        if (result != SXE_POOL_NO_INDEX)
+            return result;
+    }
+    while (passed_by != 0) {
+        const uint32_t shard = (uint32_t)__builtin_ctzll(passed_by);
+        const unsigned result = take_from(pool, shard, old_state, new_state);
+
+        if (result != SXE_POOL_NO_INDEX)
+            return result;
+        passed_by &= passed_by - 1;
+    }
+    return SXE_POOL_NO_INDEX;
+}
+
+unsigned
+sxe__pool_shared_take(const struct sxe__pool_header *pool, uint32_t old_state, uint32_t new_state)
+{
+    if (pool->sharing->shard_mask != 0)
+        return take_from_several(pool, old_state, new_state);
+    return look_at(pool, old_state, 0) == EMPTY ? SXE_POOL_NO_INDEX
+                                                : take_from(pool, 0, old_state, new_state);
+}
+
+/* ---- The oldest of all shards ---- */
+
+struct end {
+    uint32_t id; /* NO_INDEX: the list is empty */
+    uint64_t stamp;
+};
+
+static inline struct end
+read_end(const struct sxe__pool_header *pool, uint32_t state, uint32_t shard)
+{
+    const struct sxe__pool_node *nodes = pool->sharing->nodes;
+    const uint32_t id =
+        SXE__POOL_GET(nodes[sxe__pool_shard_list(pool, pool->sharing, state, shard)].next);
+
+    if (id >= pool->number)
+        return (struct end){.id = SXE_POOL_NO_INDEX, .stamp = UINT64_MAX};
+    return (struct end){.id = id, .stamp = SXE__POOL_GET(nodes[id].stamp)};
+}
+
+/* The old end of a shard's list at a moment when nobody changed the shard; each change raises its
+ * last stamp. False: somebody did. */
+static bool
+read_settled_end(const struct sxe__pool_header *pool, uint32_t state, uint32_t shard,
+                 struct end *end)
+{
+    const struct sxe__pool_shard *place = &pool->sharing->shards[shard];
+    const uint64_t last = SXE__POOL_GET(place->last_stamp);
+
+    __atomic_thread_fence(__ATOMIC_ACQUIRE);
+    if (SXE__POOL_GET(place->lock) != 0)
+        return false;
+    __atomic_thread_fence(__ATOMIC_ACQUIRE);
+    *end = read_end(pool, state, shard);
+    __atomic_thread_fence(__ATOMIC_ACQUIRE);
+    return SXE__POOL_GET(place->lock) == 0 && SXE__POOL_GET(place->last_stamp) == last;
+}
+
+/* The oldest of each shard at some moment, and of these the oldest. LOCK_TAKEN, or why not. */
+static unsigned
+find_oldest(const struct sxe__pool_header *pool, uint32_t state, struct end *oldest)
+{
+    *oldest = (struct end){.id = SXE_POOL_NO_INDEX, .stamp = UINT64_MAX};
+    for (uint32_t shard = 0; shard <= pool->sharing->shard_mask; shard++) {
+        struct end end;
+
+        if (!read_settled_end(pool, state, shard, &end)) {
+            const unsigned locked = sxe__pool_lock_shard(pool, shard);
+
+            if (locked != SXE_POOL_LOCK_TAKEN)
+                return locked;
+            end = read_end(pool, state, shard);
+            sxe__pool_unlock_shard(pool, shard);
+        }
+        *oldest = end.stamp < oldest->stamp ? end : *oldest;
+    }
+    return SXE_POOL_LOCK_TAKEN;
+}
+
+/* Whether it is the oldest even now, its shard being locked: what came into another shard after
+ * that was looked at the first time may be older than what came into this one later. */
+static bool
+is_still_oldest(const struct sxe__pool_header *pool, uint32_t state, const struct end *oldest)
+{
+    const uint32_t mine = sxe__pool_shard_of(pool->sharing, oldest->id);
+    struct end end = read_end(pool, state, mine);
+
+    if (end.id != oldest->id || end.stamp != oldest->stamp)
+        return false;
+    for (uint32_t shard = 0; shard <= pool->sharing->shard_mask; shard++) {
+        if (shard != mine &&
+            (!read_settled_end(pool, state, shard, &end) || end.stamp < oldest->stamp))
+            return false;
+    }
+    return true;
+}
+
+unsigned
+sxe_pool_set_exact_oldest_element_state(void *array, unsigned old_state, unsigned new_state)
+{
+    const struct sxe__pool_header *pool = sxe__pool_header(array);
+
+    if (pool->sharing == NULL || pool->sharing->shard_mask == 0)
+        return sxe_pool_set_oldest_element_state(array, old_state, new_state);
+    sxe__pool_check_state(pool, old_state);
+    sxe__pool_check_state(pool, new_state);
+    for (unsigned attempt = 0; attempt < SXE_POOL_SHARDS_MAX; attempt++) {
+        struct end oldest;
+        unsigned result = find_oldest(pool, old_state, &oldest);
+
+        if (result != SXE_POOL_LOCK_TAKEN || oldest.id == SXE_POOL_NO_INDEX)
+            return result == SXE_POOL_LOCK_TAKEN ? SXE_POOL_NO_INDEX : result;
+        const struct sxe__pool_site site =
+            sxe__pool_site(pool, sxe__pool_shard_of(pool->sharing, oldest.id));
+        result = lock(pool, site.shard);
+        if (result != SXE_POOL_LOCK_TAKEN)
+            return result;
+        const bool still = is_still_oldest(pool, old_state, &oldest);
+        if (still)
+            result = take_locked(&site, old_state, new_state);
+        unlock(&site);
+        if (result < pool->number && still)
+            tell(pool, new_state);
+        if (still)
+            return result;
+    }
+    return SXE_POOL_LOCK_NOT_TAKEN;
+}
+
+/* ---- Reading ---- */
+
+unsigned
+sxe__pool_shared_count(const struct sxe__pool_header *pool, uint32_t state)
+{
+    const struct sxe__pool_sharing *sharing = pool->sharing;
+    const uint32_t list = sxe__pool_shard_list(pool, sharing, state, 0);
+    unsigned count = 0;
+
+    for (uint32_t shard = 0; shard <= sharing->shard_mask; shard++)
+        count += SXE__POOL_GET(sharing->nodes[list + shard].count);
+    return count;
+}
+
+/* Stamps that are overwritten while they are compared make no worse than a neighbour of the end. */
+unsigned
+sxe__pool_shared_end(const struct sxe__pool_header *pool, uint32_t state, bool youngest)
+{
+    const struct sxe__pool_sharing *sharing = pool->sharing;
+    unsigned found = SXE_POOL_NO_INDEX;
+    uint64_t found_stamp = 0;
+
+    for (uint32_t shard = 0; shard <= sharing->shard_mask; shard++) {
+        const struct sxe__pool_node *list =
+            &sharing->nodes[sxe__pool_shard_list(pool, sharing, state, shard)];
+        const uint32_t id = youngest ? SXE__POOL_GET(list->prev) : SXE__POOL_GET(list->next);
+
+        if (id >= pool->number)
+            continue;
+        const uint64_t stamp = SXE__POOL_GET(sharing->nodes[id].stamp);
+        if (found == SXE_POOL_NO_INDEX || (stamp < found_stamp) != youngest) {
+            found = id;
+            found_stamp = stamp;
+        }
+    }
+    return found;
+}
+
+/* ---- Walking ---- */
+
+/* The first element of a shard's list that is younger than a stamp, under its lock; the list's end
+ * if there is none, or if the links lead round or astray. */
+static uint32_t
+younger_than(const struct sxe__pool_header *pool, uint32_t list, uint64_t stamp)
+{
+    const struct sxe__pool_node *nodes = pool->sharing->nodes;
+    uint32_t id = SXE__POOL_GET(nodes[list].next);
+
+    for (uint32_t steps = 0; steps < pool->number && id < pool->number; steps++) {
+        if (SXE__POOL_GET(nodes[id].stamp) > stamp)
+            return id;
+        id = SXE__POOL_GET(nodes[id].next);
+    }
+    return list;
+}
+
+static uint32_t
+step_locked(const struct sxe__pool_header *pool, SXE_POOL_WALKER *walker)
+{
+    const struct sxe__pool_node *nodes = pool->sharing->nodes;
+    const uint32_t list = sxe__pool_shard_list(pool, pool->sharing, walker->state, walker->shard);
+    uint32_t id;
+
+    /* Clocks, and so stamps, of shards stand apart: a limit is good for one. */
+    if (walker->stamp == 0)
+        walker->limit = SXE__POOL_GET(pool->sharing->shards[walker->shard].last_stamp);
+    if (walker->id < pool->number && SXE__POOL_GET(nodes[walker->id].stamp) == walker->stamp)
+        id = SXE__POOL_GET(nodes[walker->id].next);
+    else
+        id = younger_than(pool, list, walker->stamp);
+    if (id >= pool->number)
+        return SXE_POOL_NO_INDEX;
+    const uint64_t stamp = SXE__POOL_GET(nodes[id].stamp);
+    if (stamp > walker->limit)
+        return SXE_POOL_NO_INDEX;
+    walker->id = id;
+    walker->stamp = stamp;
+    return id;
+}
+
+/* One shard after the other, the oldest of each first. */
+unsigned
+sxe__pool_shared_step(const struct sxe__pool_header *pool, SXE_POOL_WALKER *walker)
+{
+    while (walker->shard <= pool->sharing->shard_mask) {
+        const unsigned locked = sxe__pool_lock_shard(pool, walker->shard);
+
+        if (locked != SXE_POOL_LOCK_TAKEN)
+            return locked;
+        const uint32_t id = step_locked(pool, walker);
+        sxe__pool_unlock_shard(pool, walker->shard);
+        if (id != SXE_POOL_NO_INDEX)
+            return id;
+        walker->shard++;
+        walker->id = SXE_NONE;
+        walker->stamp = 0;
+    }
+    return SXE_POOL_NO_INDEX;
+}

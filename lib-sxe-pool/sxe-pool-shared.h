@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: pools that threads, or unrelated processes, share; that stay in a file; and that a kill -9
+ * at any instruction cannot break. All calls of sxe-pool.h work on them as on a pool of one thread.
+ *
+ * Place: part of lib-sxe-pool. Who has one thread and no file needs nothing of this.
+ *
+ * Shape: what is shared has no pointer in it. What a process trusts, it keeps to itself, in front of
+ * the array where sxe-pool.h expects it:
+ *
+ *     the process's own page          the file, memfd or anonymous memory that is shared
+ *     [ where things are | header ]   [ T array[number] | node[...] | extra ]
+ *                                     [ head: shape, checksum | slots | shards: lock, intent ]
+ *
+ * Elements are divided among shards (1 unless asked for): a change locks one shard, and only one,
+ * because an element never leaves its shard. Before a process changes links it writes what it is
+ * about to do into the shard (the intent); who finds the lock held by a dead process takes it over
+ * and completes the intent. A lock is one compare-and-swap; whether its owner lives is asked only
+ * when the spin is over: each process holds a byte of the file locked (fcntl, open file
+ * description), which the kernel lets go when it dies, in whatever namespace.
+ *
+ * What differs from a pool of one thread:
+ *   - No call waits longer than a bounded spin, some 50 us: after that it returns
+ *     SXE_POOL_LOCK_NOT_TAKEN, and nothing was changed. That is the -EAGAIN of these calls.
+ *   - If shared memory holds what no process of ours can have written, calls return
+ *     SXE_POOL_DAMAGED; no index out of it is followed without a check against the pool's size.
+ *   - With SXE_POOL_OPTION_SHARED a wrong old_state is SXE_POOL_INCORRECT_STATE, not the end of the
+ *     program: another process may have been first.
+ *   - With several shards the oldest element of a state is that of one shard. A thread stays with
+ *     its shard for SXE_POOL_TAKES takes and then has one from the next, so that the oldest of all
+ *     is taken after at most SXE_POOL_TAKES * shards more takes of any one thread that finds no
+ *     shard locked. sxe_pool_set_exact_oldest_element_state is exact at a higher price.
+ *   - Counts and states are read without a lock and may be old when they arrive.
+ *
+ * Limits: 128 processes, 64 shards, states and shards multiplied below 2^32 - 2 - number. A process
+ * that is stopped (SIGSTOP) in a change holds its shard until it goes on. A child made by fork is a
+ * process of its own; one made by a bare clone() is not, and must not use the pool.
+ *
+ * Example:
+ *     char why[SXE_POOL_WHY_SIZE];
+ *     SXE_POOL_SPEC spec = {.name = "jobs", .number = 1000, .element_size = sizeof(struct job),
+ *                           .states = STATES, .state_names = "FREE READY BUSY",
+ *                           .file = "/var/lib/app/jobs.pool"};
+ *     struct job *jobs = sxe_pool_open(&spec, why);
+ *     if (jobs == NULL)
+ *         fprintf(stderr, "%s\n", why);
+ */
+#ifndef SXE_POOL_SHARED_H
+#define SXE_POOL_SHARED_H
+
+#include <stdbool.h>
+
+#include "sxe-pool.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define SXE_POOL_OPTION_LOCKED 1u /* for the threads of this process */
+#define SXE_POOL_OPTION_SHARED 4u /* for processes; implied by a file */
+#define SXE_POOL_OPTION_REPAIR 8u /* sxe_pool_open: rebuild what would be refused as damaged */
+
+#define SXE_POOL_LOCK_NOT_TAKEN (SXE_NONE - 2) /* another holds the lock: try again later */
+#define SXE_POOL_DAMAGED        (SXE_NONE - 3) /* what is in shared memory is impossible */
+
+#define SXE_POOL_SHARDS_MAX 64u
+#define SXE_POOL_SLOTS      128u /* processes at a time */
+#define SXE_POOL_TAKES      64u
+#define SXE_POOL_WHY_SIZE   512u
+#define SXE_POOL_FIELDS_MAX 511u
+#define SXE_POOL_NAMES_MAX  255u
+
+/* ---- Opening ---- */
+
+typedef struct sxe_pool_spec {
+    const char *name;        /* 1 to 31 bytes */
+    unsigned number;         /* of elements; 0: whatever is there, and the rest is not looked at */
+    size_t element_size;     /* bytes */
+    unsigned states;         /* state 0 is where elements begin */
+    unsigned options;        /* SXE_POOL_OPTION_LOCKED or _SHARED (0 is _SHARED), _REPAIR */
+    unsigned shards;         /* a power of 2, at most number; 0: 1 */
+    const char *file;        /* a path; without a '/', a name in /dev/shm; NULL: memory */
+    const char *state_names; /* "FREE READY BUSY": for messages and tools; NULL: numbers */
+    const char *fields;      /* "u64 hits, char[24] name": what tools and Lua show; NULL: bytes */
+    size_t extra_size;       /* bytes after the nodes for the program's own use, zeroed */
+} SXE_POOL_SPEC;
+
+/* How sxe_pool_open found the pool. */
+typedef enum sxe_pool_found {
+    SXE_POOL_CREATED,   /* there was none */
+    SXE_POOL_JOINED,    /* others are using it */
+    SXE_POOL_CLOSED,    /* it had been closed by all */
+    SXE_POOL_COMPLETED, /* all that used it were killed; what they had begun is now complete */
+    SXE_POOL_REBUILT    /* it was damaged; SXE_POOL_OPTION_REPAIR made new lists */
+} SXE_POOL_FOUND;
+
+/* Open a pool that is shared, and make it if it is not there. The file must be this user's, mode
+ * 0600 when made; symbolic links are not followed. With LOCKED there is no file, and no process but
+ * this one. Returns the array, aligned to a page; NULL with errno and a sentence in why, which may
+ * be NULL: what is wrong, where, and what to do. When it went well, why is "", or says what was found
+ * damaged and was repaired.
+ *   EINVAL   the numbers, names, fields or options are impossible
+ *   EMEDIUMTYPE  no pool, or one of another version or byte order; truncated; checksum wrong
+ *   EEXIST   a pool of another shape: why says which part differs
+ *   EUCLEAN  damaged, or in use when the machine stopped: see SXE_POOL_OPTION_REPAIR
+ *   EAGAIN   another process has been opening it for a second
+ *   EUSERS   128 processes use it
+ *   ENOENT   number is 0 and there is no file
+ *   and what open, fstat, posix_fallocate, mmap and fcntl say. Owns: sxe_pool_delete leaves it, and
+ * leaves the file where it is. */
+SXE_PUBLIC SXE_MUST_USE void *sxe_pool_open(const SXE_POOL_SPEC *spec, char *why);
+
+/* The same for a file that is open already: inherited, or received over a unix socket. It stays the
+ * caller's and may be closed at once. spec->file is not looked at; the spec may be NULL. */
+SXE_PUBLIC SXE_MUST_USE void *sxe_pool_open_fd(int fd, const SXE_POOL_SPEC *spec, char *why);
+
+/* To hand on; it stays the pool's. -1: LOCKED, or of one thread. */
+SXE_PUBLIC int sxe_pool_get_fd(const void *array);
+
+SXE_PUBLIC SXE_POOL_FOUND sxe_pool_get_found(const void *array);
+SXE_PUBLIC unsigned sxe_pool_get_states(const void *array);
+SXE_PUBLIC size_t sxe_pool_get_element_size(const void *array);
+SXE_PUBLIC unsigned sxe_pool_get_shards(const void *array);
+SXE_PUBLIC const char *sxe_pool_get_fields(const void *array);        /* "": none were given */
+SXE_PUBLIC void *sxe_pool_get_extra(const void *array, size_t *size); /* NULL: none */
+
+/* The pool's time now, what sxe_pool_get_element_time_by_index counts in: monotonic nanoseconds,
+ * which for a file go on over a reboot as the wall clock did. */
+SXE_PUBLIC SXE_TIME sxe_pool_get_now(const void *array);
+
+/* ---- States ---- */
+
+/* sxe_pool_set_oldest_element_state for the oldest of all shards, by their stamps. */
+SXE_PUBLIC unsigned sxe_pool_set_exact_oldest_element_state(void *array, unsigned old_state,
+                                                            unsigned new_state);
+
+/* ---- Contents: no reader sees half of what is being written ----
+ * Who writes must be the only one, which the element's state says; readers may be many and lock
+ * nothing. A writer that is killed in between leaves the element torn: reads say -EBUSY until
+ * someone has written it whole. */
+
+/* Copy the whole element out; 0, or -EBUSY if it is being written for the whole of a bounded spin. */
+SXE_PUBLIC SXE_MUST_USE int sxe_pool_read_element(const void *array, unsigned id, void *copy);
+SXE_PUBLIC void sxe_pool_write_element(void *array, unsigned id, const void *value);
+
+/* The same for parts of it: offset and size in bytes. */
+SXE_PUBLIC SXE_MUST_USE int sxe_pool_read_part(const void *array, unsigned id, size_t offset,
+                                               size_t size, void *copy);
+SXE_PUBLIC void sxe_pool_write_part(void *array, unsigned id, size_t offset, size_t size,
+                                    const void *value);
+
+/* Add to a u64 of the element at that offset, a multiple of 8: one atomic addition, which needs no
+ * state and is not held up by writers; who writes over it at the same time undoes it. Returns the
+ * sum. */
+SXE_PUBLIC uint64_t sxe_pool_add_u64(void *array, unsigned id, size_t offset, uint64_t addend);
+
+/* Whether its last writer was killed before it was done. For who may write it now: to all others it
+ * may as well be being written. */
+SXE_PUBLIC bool sxe_pool_is_torn(const void *array, unsigned id);
+
+/* ---- Being told ----
+ * A process that waits for elements in a state has a descriptor to put into its loop. It becomes
+ * readable when an element came into a state that is watched; of the processes that watch, one is
+ * woken for each element. What is watched is forgotten when it wakes.
+ *
+ * A process that is killed after it was woken and before it took the element, or between putting an
+ * element there and waking another, tells nobody: so look once a second, too, or however long such an
+ * element may wait. Processes wake each other within one network namespace. From state 63 on, states
+ * are watched together. */
+
+/* The descriptor, the same for all states; or -errno: EINVAL for a pool of one thread, EAGAIN, and
+ * what socket and bind say. It stays the pool's. */
+SXE_PUBLIC int sxe_pool_get_watch_fd(void *array);
+
+/* Watch a state. 1: something is in it now, it is not watched; 0: watching; or -errno, and it is not
+ * watched: EAGAIN (a lock is taken: try again later), EUCLEAN (damaged), or as above. */
+SXE_PUBLIC int sxe_pool_watch(void *array, unsigned state);
+
+/* Do not wait for it any more; if this process was woken for it, another is woken instead. */
+SXE_PUBLIC void sxe_pool_unwatch(void *array, unsigned state);
+
+/* Forget what made the descriptor readable: call when it is, then look, then watch again. */
+SXE_PUBLIC void sxe_pool_watch_read(void *array);
+
+/* ---- Timeouts ---- */
+
+/* Timeouts for a pool that is there (see sxe_pool_new_with_timeouts), in this thread. One process at
+ * a time runs on_timeout for it, whichever comes first to sxe_pool_check_timeouts; each may have its
+ * own timeouts. Another process may move the element first, or hold the lock: then on_timeout
+ * changes nothing, and the element is looked at again in a later check, 1 ms on. Because others may
+ * put elements there, sxe_pool_get_next_timeout is at most a second ahead: so late may come what a
+ * process left behind that died. 0, -EINVAL or -ENOMEM. */
+SXE_PUBLIC SXE_MUST_USE int sxe_pool_set_timeouts(void *array, const double *timeouts,
+                                                  SXE_POOL_EVENT_TIMEOUT on_timeout, void *user);
+
+/* ---- Looking in ---- */
+
+/* Whether every element is on exactly the list of its state, in time order, the counts are right and
+ * no lock is held by the dead. Locks one shard after the other. 0; -EUCLEAN with a sentence in why;
+ * -EAGAIN. */
+SXE_PUBLIC SXE_MUST_USE int sxe_pool_check(void *array, char *why);
+
+/* A process that uses the pool: its process id in its own namespace. 0: no such slot is in use. */
+SXE_PUBLIC int sxe_pool_get_user(const void *array, unsigned slot);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

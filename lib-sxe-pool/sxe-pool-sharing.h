@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: the parts of a shared pool, and the lock of a shard.
+ * Place: included by the sources of shared pools and by lib-sxe-dict; not installed.
+ *
+ *     sxe-pool-change.h    a change under the lock, and its intent   what the model checker runs
+ *     sxe-pool-shared.c    the calls of sxe-pool.h                   lock, change, unlock
+ *     sxe-pool-lock.c      a lock that is not free at once           spin, ask, take over
+ *     sxe-pool-slot.c      this process among the users              fcntl, fork
+ *     sxe-pool-head.c      a file's head: made, read, refused        knows only bytes
+ *     sxe-pool-map.c       the memory of it all                      mmap, files
+ *     sxe-pool-open.c      opening and closing                       all of the above, in order
+ *     sxe-pool-check.c     every invariant; lists made anew          under the locks
+ *     sxe-pool-payload.c   elements without torn values              sequence numbers
+ *     sxe-pool-watch.c     waking other processes                    datagrams
+ *
+ * Shape: the file, in bytes, all of it little-endian:
+ *
+ *     0               head       shape and checksum, written once; then what changes; slots
+ *     shards_offset   shard[]    128 bytes each, two lines of cache that no other shard touches
+ *     array_offset    array      a multiple of the page size; nodes and extra follow
+ *
+ * Trust: another process may write anything anywhere. So what was checked when the pool was opened
+ * is kept in this process's own page, and what is read from shared memory after that is copied
+ * first, checked against that, and only then used as an index.
+ */
+#ifndef SXE_POOL_SHARING_H
+#define SXE_POOL_SHARING_H
+
+#include "sxe-pool-private.h"
+#include "sxe-pool-shared.h"
+
+/* Every access to what is shared is one of these, so that the model checker (test/model) may put its
+ * own in their place, which change processes there or end one. STEP stands right before a locked
+ * instruction. */
+#ifndef SXE__POOL_GET
+#    define SXE__POOL_STEP()            ((void)0)
+#    define SXE__POOL_GET(place)        __atomic_load_n(&(place), __ATOMIC_RELAXED)
+#    define SXE__POOL_PUT(place, value) __atomic_store_n(&(place), (value), __ATOMIC_RELAXED)
+/* The same, after everything before it. */
+#    define SXE__POOL_PUT_LAST(place, value) __atomic_store_n(&(place), (value), __ATOMIC_RELEASE)
+#endif
+
+#define SXE__POOL_FILE_VERSION 1u
+#define SXE__POOL_BYTE_ORDER   0x01020304u
+
+/* What a process is about to do to the links of a shard. All values are final, so that doing it
+ * twice, or from any point on, comes to the same. */
+struct sxe__pool_intent {
+    uint32_t valid; /* 1: written whole, and not yet done */
+    uint32_t id;
+    uint32_t prev; /* the neighbours that it leaves */
+    uint32_t next;
+    uint32_t from; /* the lists, as node indexes */
+    uint32_t to;
+    uint32_t tail;       /* the youngest of `to` without it */
+    uint32_t from_count; /* counts afterwards */
+    uint32_t to_count;
+    uint32_t state;
+    uint32_t generation;
+    uint32_t reserved;
+    uint64_t stamp;
+};
+
+struct sxe__pool_shard {
+    uint32_t lock; /* the owner's token; 0: free */
+    uint32_t reserved;
+    uint64_t last_stamp;
+    struct sxe__pool_intent intent;
+    uint8_t filler[56];
+};
+_Static_assert(sizeof(struct sxe__pool_shard) == 128, "the layout is that of file version 1");
+
+/* A process that uses the pool. It holds byte SXE__POOL_SLOT_BYTE + its index of the file locked. */
+struct sxe__pool_slot {
+    uint32_t generation; /* of the users of this slot: never 0 once used */
+    uint32_t process;    /* for people; 0: closed */
+    uint64_t watched;    /* a bit a state; the last one stands for all from 63 on */
+};
+
+#define SXE__POOL_SLOT_BYTE ((off_t)1 << 60)
+#define SXE__POOL_OPEN_BYTE (SXE__POOL_SLOT_BYTE - 1) /* locked by who opens or closes */
+
+struct sxe__pool_head {
+    /* Written once, when the file is made, the magic last. */
+    char magic[8];
+    uint32_t version;
+    uint32_t byte_order;
+    uint32_t fixed_size; /* bytes that the checksum covers: up to `checksum` */
+    uint32_t number;
+    uint32_t states;
+    uint32_t shards;
+    uint64_t element_size;
+    uint64_t shards_offset;
+    uint64_t array_offset;
+    uint64_t nodes_offset; /* from the array, as all below */
+    uint64_t extra_offset;
+    uint64_t extra_size;
+    uint64_t file_size;
+    uint64_t layout; /* a hash of what a program must agree with: numbers, names, fields */
+    uint8_t identity[16];
+    char name[SXE_POOL_NAME_MAX + 1];
+    char state_names[SXE_POOL_NAMES_MAX + 1];
+    char fields[SXE_POOL_FIELDS_MAX + 1];
+    uint64_t checksum;
+    /* What changes; written under the lock of SXE__POOL_OPEN_BYTE but for the last three. */
+    uint8_t boot[16];        /* of the kernel under which it was opened last */
+    uint64_t time_offset_ns; /* the pool's time - the monotonic clock, wrapping */
+    uint64_t wall_offset_ns; /* the wall clock - the pool's time, when it was opened last */
+    uint32_t closed;         /* 1: by all, and written to the disk */
+    uint32_t damaged;        /* 1: found so by a change */
+    uint32_t timeouts;       /* the lock of who runs them */
+    uint32_t reserved;
+    uint64_t watching; /* a bit a state that may be watched, as in the slots */
+    struct sxe__pool_slot slots[SXE_POOL_SLOTS];
+};
+
+/* What a process keeps of it, in its own page in front of the array's header; by a pool of threads
+ * it is all there is beside the parts. */
+struct sxe__pool_sharing {
+    struct sxe__pool_head *head;
+    struct sxe__pool_shard *shards;
+    struct sxe__pool_node *nodes;
+    void *extra;
+    uint64_t extra_size;
+    uint64_t time_offset_ns;
+    uint64_t identity[2];
+    size_t head_size; /* bytes mapped at head */
+    size_t size;      /* bytes mapped from the own page on */
+    uint32_t end;     /* number + states * shards: no index is as large */
+    uint32_t shard_mask;
+    uint32_t shard_shift; /* element id is in shard (id >> shift) & mask */
+    uint32_t token;       /* of this process in the locks; 0: a child of fork not yet there */
+    bool survives;        /* between processes: intents are written, owners may be dead */
+    SXE_POOL_FOUND found;
+    int fd;                         /* with the locks: of this process alone */
+    int lent_fd;                    /* without: what is mapped, and may be handed on */
+    int watch_fd;                   /* -1: none yet */
+    uint32_t watch_token;           /* that watch_fd is bound for; 0: it only sends */
+    uint32_t woken;                 /* the slot that was woken last, to be fair */
+    char *state_names;              /* each state's name in turn; NULL: none were given */
+    struct sxe__pool_sharing *next; /* of this process, for fork */
+};
+
+/* ---- Where things are ---- */
+
+static inline uint32_t
+sxe__pool_shard_of(const struct sxe__pool_sharing *sharing, uint32_t id)
+{
+    return (id >> sharing->shard_shift) & sharing->shard_mask;
+}
+
+static inline uint32_t
+sxe__pool_shard_list(const struct sxe__pool_header *pool, const struct sxe__pool_sharing *sharing,
+                     uint32_t state, uint32_t shard)
+{
+    return pool->number + state * (sharing->shard_mask + 1) + shard;
+}
+
+/* The youngest stamp of all shards. */
+static inline uint64_t
+sxe__pool_last_stamp(const struct sxe__pool_sharing *sharing)
+{
+    uint64_t youngest = 0;
+
+    for (uint32_t shard = 0; shard <= sharing->shard_mask; shard++) {
+        const uint64_t stamp = SXE__POOL_GET(sharing->shards[shard].last_stamp);
+        youngest = stamp > youngest ? stamp : youngest;
+    }
+    return youngest;
+}
+
+/* ---- Locks ---- */
+
+/* What a spin does between two looks: some 20 to 40 ns for the other thread of this core. */
+static inline void
+sxe__pool_pause(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield" : : : "memory");
+#endif
+}
+
+/* When the first attempt failed: spin, then take the lock over from an owner that is dead. 0, 1 when
+ * taken over, -EAGAIN. */
+int sxe__pool_lock_slowly(struct sxe__pool_sharing *sharing, uint32_t *lock);
+
+/* Whether the process of a token is alive; true where that cannot be found out. */
+bool sxe__pool_owner_lives(const struct sxe__pool_sharing *sharing, uint32_t token);
+
+/* Become a user of the pool again: a child of fork is another process. False: not possible now. */
+bool sxe__pool_attach_again(struct sxe__pool_sharing *sharing);
+
+/* The first attempt. */
+static inline bool
+sxe__pool_lock_at_once(const struct sxe__pool_sharing *sharing, uint32_t *lock)
+{
+    const uint32_t token = sharing->token;
+    uint32_t free_lock = 0;
+
+    SXE__POOL_STEP();
+    return __atomic_compare_exchange_n(lock, &free_lock, token, false, __ATOMIC_ACQUIRE,
+                                       __ATOMIC_RELAXED) &&
+           token != 0;
+}
+
+/* 0, 1 when taken over from the dead (what it guards may be half done), -EAGAIN. */
+static inline int
+sxe__pool_lock(struct sxe__pool_sharing *sharing, uint32_t *lock)
+{
+    return sxe__pool_lock_at_once(sharing, lock) ? 0 : sxe__pool_lock_slowly(sharing, lock);
+}
+
+static inline void
+sxe__pool_unlock(uint32_t *lock)
+{
+    SXE__POOL_PUT_LAST(*lock, 0);
+}
+
+/* ---- A shard as a whole: for sxe-pool-shared.c, sxe-pool-check.c and lib-sxe-dict ---- */
+
+/* LOCK_TAKEN, and what a dead owner had begun is complete; LOCK_NOT_TAKEN; DAMAGED. */
+unsigned sxe__pool_lock_shard(const struct sxe__pool_header *pool, uint32_t number);
+void sxe__pool_unlock_shard(const struct sxe__pool_header *pool, uint32_t number);
+
+/* Move an element of a shard whose lock is held, wherever it is. False: damaged, nothing done. */
+bool sxe__pool_move_locked(const struct sxe__pool_header *pool, uint32_t id, uint32_t new_state);
+
+/* Note that impossible values were found, log it the first time; SXE_POOL_DAMAGED. */
+unsigned sxe__pool_damaged(const struct sxe__pool_header *pool);
+
+/* sxe_pool_check for one shard, whose lock is held (sxe-pool-check.c). 0, or -EUCLEAN and why, which
+ * may be NULL. */
+int sxe__pool_check_shard(const struct sxe__pool_header *pool, uint32_t shard, char *why);
+
+/* Make new lists of what each element says of its state and stamp, while no other process uses the
+ * pool; those whose state is impossible go to state 0, and stamps are at most the pool's time now,
+ * so time_offset_ns must be right before. Returns how many went to state 0. A death in it leaves
+ * what sxe__pool_check_shard refuses, and what can be rebuilt. */
+uint32_t sxe__pool_rebuild(const struct sxe__pool_header *pool);
+
+/* Let go of a pool, and free this process's page (sxe-pool-open.c). */
+void sxe__pool_close(struct sxe__pool_header *pool);
+
+/* Wake one process that watches a state; called while some may (sxe-pool-watch.c). */
+void sxe__pool_wake(const struct sxe__pool_header *pool, uint32_t state);
+
+#endif

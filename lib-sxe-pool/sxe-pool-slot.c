@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A user of a pool holds a byte of its file locked by fcntl's locks of open file descriptions. The
+ * kernel lets go of it when the last descriptor of that description is closed, so when the process
+ * ends, however it ends and whatever it is called in other namespaces. That is why each opening has
+ * a description of its own, and why a child of fork must not keep its parent's.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "sxe-pool-opening-private.h"
+
+#define SLOT_MASK        (SXE_POOL_SLOTS - 1)
+#define GENERATION_LIMIT (1u << (32 - SXE__POOL_SLOT_BITS))
+
+/* Pools of processes in this process, for its children. */
+static struct sxe__pool_sharing *sharings;
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+
+/* ---- Bytes ---- */
+
+static int
+lock_byte(int fd, off_t byte, short type)
+{
+    struct flock lock = {.l_type = type, .l_whence = SEEK_SET, .l_start = byte, .l_len = 1};
+
+    return fcntl(fd, F_OFD_SETLK, &lock) == 0 ? 0 : -errno;
+}
+
+static bool
+is_taken(int result)
+{
+    return result == -EAGAIN || result == -EACCES;
+}
+
+/* Whether another description holds one of those bytes; -errno. */
+static int
+is_locked(int fd, off_t byte, off_t number)
+{
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = byte, .l_len = number};
+
+    if (fcntl(fd, F_OFD_GETLK, &lock) != 0)
+        return -errno;
+    return lock.l_type != F_UNLCK;
+}
+
+int
+sxe__pool_opening_lock(int fd)
+{
+    const struct timespec pause = {.tv_nsec = (long)SXE_NS_PER_MS};
+    int result = lock_byte(fd, SXE__POOL_OPEN_BYTE, F_WRLCK);
+
+    for (unsigned tries = 0; is_taken(result) && tries < SXE__POOL_OPEN_TRIES; tries++) {
+        nanosleep(&pause, NULL);
+        result = lock_byte(fd, SXE__POOL_OPEN_BYTE, F_WRLCK);
+    }
+    return is_taken(result) ? -EAGAIN : result;
+}
+
+void
+sxe__pool_opening_unlock(int fd)
+{
+    lock_byte(fd, SXE__POOL_OPEN_BYTE, F_UNLCK);
+}
+
+int
+sxe__pool_others(int fd)
+{
+    return is_locked(fd, SXE__POOL_SLOT_BYTE, SXE_POOL_SLOTS);
+}
+
+/* ---- Slots ---- */
+
+static void
+enter(struct sxe__pool_sharing *sharing, uint32_t number)
+{
+    struct sxe__pool_slot *slot = &sharing->head->slots[number];
+    const uint32_t next = (SXE__POOL_GET(slot->generation) + 1) & (GENERATION_LIMIT - 1);
+    const uint32_t generation = next == 0 ? 1 : next;
+
+    SXE__POOL_PUT(slot->watched, 0);
+    SXE__POOL_PUT(slot->process, (uint32_t)getpid());
+    SXE__POOL_PUT_LAST(slot->generation, generation);
+    if (SXE__POOL_GET(sharing->head->closed) != 0) {
+        SXE__POOL_PUT(sharing->head->closed, 0);
+        msync(sharing->head, sharing->head_size, MS_SYNC);
+    }
+    SXE__POOL_PUT_LAST(sharing->token, generation << SXE__POOL_SLOT_BITS | number);
+}
+
+int
+sxe__pool_slot_claim(struct sxe__pool_sharing *sharing)
+{
+    for (uint32_t number = 0; number < SXE_POOL_SLOTS; number++) {
+        const int result = lock_byte(sharing->fd, SXE__POOL_SLOT_BYTE + number, F_WRLCK);
+
+        if (result == 0)
+            enter(sharing, number);
+        if (!is_taken(result))
+            return result;
+    }
+    return -EUSERS;
+}
+
+void
+sxe__pool_slot_release(struct sxe__pool_sharing *sharing)
+{
+    struct sxe__pool_slot *slot = &sharing->head->slots[sharing->token & SLOT_MASK];
+
+    SXE__POOL_PUT(slot->watched, 0);
+    SXE__POOL_PUT(slot->process, 0);
+    lock_byte(sharing->fd, SXE__POOL_SLOT_BYTE + (sharing->token & SLOT_MASK), F_UNLCK);
+    sharing->token = 0;
+}
+
+/* Its own byte would look free to who holds it. */
+bool
+sxe__pool_owner_lives(const struct sxe__pool_sharing *sharing, uint32_t token)
+{
+    const uint32_t number = token & SLOT_MASK;
+
+    if (!sharing->survives || token == sharing->token)
+        return true;
+    if (SXE__POOL_GET(sharing->head->slots[number].generation) != token >> SXE__POOL_SLOT_BITS)
+        return false;
+    return is_locked(sharing->fd, SXE__POOL_SLOT_BYTE + number, 1) != 0;
+}
+
+int
+sxe_pool_get_user(const void *array, unsigned slot)
+{
+    const struct sxe__pool_sharing *sharing = sxe__pool_header(array)->sharing;
+
+    if (sharing == NULL || slot >= SXE_POOL_SLOTS)
+        return 0;
+    if (!sharing->survives)
+        return slot == SXE__POOL_THREADS ? getpid() : 0;
+    const struct sxe__pool_slot *user = &sharing->head->slots[slot];
+    const uint32_t token = SXE__POOL_GET(user->generation) << SXE__POOL_SLOT_BITS | slot;
+    return sxe__pool_owner_lives(sharing, token) ? (int)SXE__POOL_GET(user->process) : 0;
+}
+
+/* ---- Forks ---- */
+
+/* The opening lock, because who opens and finds no user takes the pool for its own. */
+bool
+sxe__pool_attach_again(struct sxe__pool_sharing *sharing)
+{
+    pthread_mutex_lock(&mutex);
+    if (sharing->token == 0 && sharing->fd != -1 &&
+        lock_byte(sharing->fd, SXE__POOL_OPEN_BYTE, F_WRLCK) == 0) {
+        const int result = sxe__pool_slot_claim(sharing);
+
+        if (result < 0)
+            SXE_WARN("a child of fork cannot be a user of the pool: %s", strerror(-result));
+        sxe__pool_opening_unlock(sharing->fd);
+    }
+    pthread_mutex_unlock(&mutex);
+    return sharing->token != 0;
+}
+
+/* In the child, the only thread. Without a description of its own it has no way to the pool: the
+ * parent's would say that the parent lives as long as the child does. */
+static void
+leave_parent(struct sxe__pool_sharing *sharing)
+{
+    const int fd = sxe__pool_open_anew(sharing->fd);
+
+    if (fd == -1 || dup3(fd, sharing->fd, O_CLOEXEC) == -1) {
+        close(sharing->fd);
+        sharing->fd = -1;
+    }
+    if (fd != -1)
+        close(fd);
+    if (sharing->watch_fd != -1)
+        close(sharing->watch_fd);
+    sharing->watch_fd = -1;
+    sharing->watch_token = 0;
+    sharing->token = 0;
+}
+
+static void
+before_fork(void)
+{
+    pthread_mutex_lock(&mutex);
+}
+
+static void
+after_fork(void)
+{
+    pthread_mutex_unlock(&mutex);
+}
+
+static void
+after_fork_in_child(void)
+{
+    const int error = errno;
+
+    for (struct sxe__pool_sharing *sharing = sharings; sharing != NULL; sharing = sharing->next)
+        if (sharing->fd != -1)
+            leave_parent(sharing);
+    after_fork();
+    errno = error;
+}
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static int once_error;
+
+static void
+ask_to_be_told(void)
+{
+    once_error = pthread_atfork(before_fork, after_fork, after_fork_in_child);
+}
+
+void
+sxe__pool_fork_hold(void)
+{
+    pthread_once(&once, ask_to_be_told);
+    pthread_mutex_lock(&mutex);
+}
+
+void
+sxe__pool_fork_allow(void)
+{
+    pthread_mutex_unlock(&mutex);
+}
+
+int
+sxe__pool_slot_remember(struct sxe__pool_sharing *sharing)
+{
+    if (once_error == 0) {
+        sharing->next = sharings;
+        sharings = sharing;
+    }
+    return -once_error;
+}
+
+void
+sxe__pool_slot_forget(struct sxe__pool_sharing *sharing)
+{
+    struct sxe__pool_sharing **link = &sharings;
+
+    while (*link != sharing)
+        link = &(*link)->next;
+    *link = sharing->next;
+}

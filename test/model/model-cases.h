@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: the cases whose schedules are all run, and the faults that must be noticed.
+ * Place: used by test-pool-model.c (what takes seconds) and model.c (all).
+ */
+#ifndef MODEL_CASES_H
+#define MODEL_CASES_H
+
+#include "model-search.h"
+
+#define MODEL_LENGTH(array) (sizeof(array) / sizeof((array)[0]))
+
+#define SET(id, from, to)       \
+    {                           \
+        MODEL_SET, id, from, to \
+    }
+#define TAKE(from, to)          \
+    {                           \
+        MODEL_TAKE, 0, from, to \
+    }
+#define EXACT(from, to)          \
+    {                            \
+        MODEL_EXACT, 0, from, to \
+    }
+#define TOUCH(id)             \
+    {                         \
+        MODEL_TOUCH, id, 0, 0 \
+    }
+#define WALK(state)             \
+    {                           \
+        MODEL_WALK, 0, state, 0 \
+    }
+
+/* A few thousand states each: in every flavour. */
+static const struct model_case model_small[] = {
+    {.name = "two processes set the same element, both may die",
+     .elements = 1,
+     .states = 2,
+     .shards = 1,
+     .deaths = 2,
+     .orders = {{SET(0, 0, 1)}, {SET(0, 0, 1)}}},
+    {.name = "a set and a take, one may die",
+     .elements = 2,
+     .states = 2,
+     .shards = 1,
+     .deaths = 1,
+     .orders = {{SET(0, 0, 1)}, {TAKE(0, 1)}}},
+    {.name = "two takes of the only element, both may die",
+     .elements = 1,
+     .states = 2,
+     .shards = 1,
+     .deaths = 2,
+     .orders = {{TAKE(0, 1)}, {TAKE(0, 1)}}},
+    {.name = "a touch of the oldest and a take, both may die",
+     .elements = 3,
+     .states = 2,
+     .shards = 1,
+     .deaths = 2,
+     .orders = {{TOUCH(0)}, {TAKE(0, 1)}}},
+    {.name = "two elements change places, one process may die",
+     .elements = 2,
+     .states = 2,
+     .shards = 1,
+     .deaths = 1,
+     .begin = {0, 1},
+     .orders = {{SET(0, 0, 1)}, {SET(1, 1, 0)}}},
+    {.name = "threads: a set, a take and a touch",
+     .elements = 2,
+     .states = 2,
+     .shards = 1,
+     .threads = true,
+     .orders = {{SET(0, 0, 1)}, {TAKE(0, 1)}, {TOUCH(0)}}},
+    {.name = "two shards, one take each, one process may die",
+     .elements = 2,
+     .states = 2,
+     .shards = 2,
+     .deaths = 1,
+     .orders = {{TAKE(0, 1)}, {TAKE(0, 1)}}},
+};
+
+/* Some 100,000 each: where the compiler optimizes and nothing else slows it down. */
+static const struct model_case model_medium[] = {
+    {.name = "two processes hand an element to and fro, both may die",
+     .elements = 1,
+     .states = 2,
+     .shards = 1,
+     .deaths = 2,
+     .orders = {{TAKE(0, 1), TAKE(1, 0)}, {TAKE(1, 0), TAKE(0, 1)}}},
+    {.name = "two sets and two takes, one process may die",
+     .elements = 2,
+     .states = 2,
+     .shards = 1,
+     .deaths = 1,
+     .orders = {{SET(0, 0, 1), SET(1, 0, 1)}, {TAKE(0, 1), TAKE(1, 0)}}},
+    {.name = "a walk, while others touch and take, clocks apart, one process may die",
+     .elements = 3,
+     .states = 2,
+     .shards = 1,
+     .deaths = 1,
+     .clock = MODEL_SKEWED,
+     .orders = {{WALK(0)}, {TOUCH(0), SET(1, 0, 1)}}},
+    {.name = "a walk of two shards, clocks apart",
+     .elements = 4,
+     .states = 2,
+     .shards = 2,
+     .clock = MODEL_SKEWED,
+     .orders = {{WALK(0)}, {TOUCH(0), TOUCH(3)}}},
+    {.name = "two shards, a set and a touch; is the third told there is nothing?",
+     .elements = 2,
+     .states = 2,
+     .shards = 2,
+     .orders = {{TAKE(0, 1)}, {SET(1, 0, 1)}, {TOUCH(0)}}},
+    {.name = "the oldest of two shards, while both fill",
+     .elements = 2,
+     .states = 2,
+     .shards = 2,
+     .clock = MODEL_TICKING,
+     .begin = {1, 1},
+     .orders = {{EXACT(0, 1)}, {SET(0, 1, 0), SET(1, 1, 0)}}},
+    {.name = "stores arrive late (TSO): a set and a take, one process may die",
+     .elements = 2,
+     .states = 2,
+     .shards = 1,
+     .deaths = 1,
+     .tso = true,
+     .orders = {{SET(0, 0, 1)}, {TAKE(0, 1)}}},
+    {.name = "three processes set the same element, two may die",
+     .elements = 1,
+     .states = 2,
+     .shards = 1,
+     .deaths = 2,
+     .orders = {{SET(0, 0, 1)}, {SET(0, 0, 1)}, {SET(0, 1, 0)}}},
+};
+
+/* Minutes. */
+static const struct model_case model_large[] = {
+    {.name = "two touches and a take, two of three processes may die",
+     .elements = 3,
+     .states = 2,
+     .shards = 1,
+     .deaths = 2,
+     .orders = {{TOUCH(0)}, {TOUCH(1)}, {TAKE(0, 1)}}},
+    {.name = "three states in a row, a worker for each step, two may die",
+     .elements = 2,
+     .states = 3,
+     .shards = 1,
+     .deaths = 2,
+     .orders = {{TAKE(0, 1)}, {TAKE(1, 2)}, {TAKE(2, 0)}}},
+    {.name = "two calls each of three processes, one may die",
+     .elements = 2,
+     .states = 2,
+     .shards = 1,
+     .deaths = 1,
+     .orders = {{SET(0, 0, 1), TAKE(1, 0)}, {TAKE(0, 1), TOUCH(0)}, {TAKE(1, 0)}}},
+    {.name = "a walk among two processes that set and touch, one may die",
+     .elements = 3,
+     .states = 2,
+     .shards = 1,
+     .deaths = 1,
+     .clock = MODEL_SKEWED,
+     .orders = {{WALK(0)}, {TOUCH(0)}, {SET(1, 0, 1), SET(1, 1, 0)}}},
+    {.name = "three threads, two calls each",
+     .elements = 2,
+     .states = 2,
+     .shards = 1,
+     .threads = true,
+     .orders = {{SET(0, 0, 1), SET(0, 1, 0)}, {TAKE(0, 1), TAKE(1, 0)}, {TOUCH(0), TOUCH(1)}}},
+    {.name = "two shards, three takes, one process may die",
+     .elements = 4,
+     .states = 2,
+     .shards = 2,
+     .deaths = 1,
+     .orders = {{TAKE(0, 1), TAKE(0, 1)}, {TAKE(0, 1)}}},
+    {.name = "the oldest of two shards, while others touch and set; one may die",
+     .elements = 2,
+     .states = 2,
+     .shards = 2,
+     .deaths = 1,
+     .clock = MODEL_TICKING,
+     .begin = {0, 1},
+     .orders = {{EXACT(0, 1)}, {TOUCH(0), SET(1, 1, 0)}}},
+    {.name = "the oldest of two shards, three processes",
+     .elements = 2,
+     .states = 2,
+     .shards = 2,
+     .clock = MODEL_TICKING,
+     .begin = {0, 1},
+     .orders = {{EXACT(0, 1)}, {TOUCH(0)}, {SET(1, 1, 0)}}},
+    {.name = "two take the oldest of two shards, one may die",
+     .elements = 2,
+     .states = 2,
+     .shards = 2,
+     .deaths = 1,
+     .clock = MODEL_TICKING,
+     .orders = {{EXACT(0, 1)}, {EXACT(0, 1)}}},
+    {.name = "stores arrive late (TSO): two calls each, one process may die",
+     .elements = 2,
+     .states = 2,
+     .shards = 1,
+     .deaths = 1,
+     .tso = true,
+     .orders = {{SET(0, 0, 1), TAKE(1, 0)}, {TAKE(0, 1), SET(0, 1, 0)}}},
+    {.name = "stores arrive late (TSO): a walk and two changes, one process may die",
+     .elements = 2,
+     .states = 2,
+     .shards = 1,
+     .deaths = 1,
+     .tso = true,
+     .orders = {{WALK(0)}, {TOUCH(0), SET(1, 0, 1)}}},
+    {.name = "stores arrive late (TSO): two shards, the oldest and two sets",
+     .elements = 2,
+     .states = 2,
+     .shards = 2,
+     .tso = true,
+     .clock = MODEL_TICKING,
+     .begin = {1, 1},
+     .orders = {{EXACT(0, 1)}, {SET(0, 1, 0), SET(1, 1, 0)}}},
+    {.name = "stores arrive late (TSO): three threads",
+     .elements = 2,
+     .states = 2,
+     .shards = 1,
+     .threads = true,
+     .tso = true,
+     .orders = {{SET(0, 0, 1)}, {TAKE(0, 1)}, {TOUCH(1)}}},
+};
+
+/* Each with the first, and with the next if that does not show it. */
+static const struct model_case model_for_mutants[] = {
+    {.name = "one element, one process may die",
+     .elements = 1,
+     .states = 2,
+     .shards = 1,
+     .deaths = 1,
+     .orders = {{TAKE(0, 1)}, {TAKE(1, 0), TAKE(0, 1)}}},
+    {.name = "two shards, a touch",
+     .elements = 2,
+     .states = 2,
+     .shards = 2,
+     .clock = MODEL_TICKING,
+     .begin = {0, 1},
+     .orders = {{EXACT(0, 1)}, {TOUCH(0)}}},
+    {.name = "three elements, two processes, one may die",
+     .elements = 3,
+     .states = 2,
+     .shards = 1,
+     .deaths = 1,
+     .orders = {{SET(1, 0, 1), SET(1, 1, 0)}, {TAKE(0, 1), TOUCH(2)}}},
+    {.name = "three processes, two may die",
+     .elements = 2,
+     .states = 2,
+     .shards = 1,
+     .deaths = 2,
+     .orders = {{SET(0, 0, 1)}, {TAKE(0, 1)}, {TAKE(1, 0)}}},
+    {.name = "two shards",
+     .elements = 2,
+     .states = 2,
+     .shards = 2,
+     .clock = MODEL_TICKING,
+     .begin = {1, 1},
+     .orders = {{EXACT(0, 1)}, {SET(0, 1, 0), SET(1, 1, 0)}}},
+};
+
+#define DROPPED(site)                                  \
+    {                                                  \
+        "no store to " site, MODEL_DROP, site, NULL, 0 \
+    }
+
+static const struct model_mutant model_mutants[] = {
+    {"locks that do not lock", MODEL_UNLOCKED, NULL, NULL, 0},
+    {"the living are taken for dead", MODEL_BLIND, NULL, NULL, 0},
+    {"no unlock", MODEL_DROP, "*lock", NULL, 0},
+    {"unlocked before the first store", MODEL_HOIST, "lock", "nodes[intent->prev].next", 0},
+    {"unlocked before the last count", MODEL_HOIST, "lock", "nodes[intent->to].count", 0},
+    {"unlocked before the last stamp", MODEL_HOIST, "lock", "shard->last_stamp", 0},
+    {"valid before the intent", MODEL_HOIST, "valid", "shard->intent.id", 1},
+    {"valid before the intent's state", MODEL_HOIST, "valid", "shard->intent.state", 1},
+    {"valid before the intent's last word", MODEL_HOIST, "valid", "shard->intent.stamp", 1},
+    {"invalid before the first store", MODEL_HOIST, "valid", "nodes[intent->prev].next", 0},
+    {"invalid before the element's state", MODEL_HOIST, "valid", "node->state", 0},
+    {"invalid before the last count", MODEL_HOIST, "valid", "nodes[intent->to].count", 0},
+    {"never valid", MODEL_KEEP, "shard->intent.valid", NULL, 1},
+    {"valid for ever", MODEL_KEEP, "shard->intent.valid", NULL, 0},
+    {"what the dead had begun is left", MODEL_READ, "shard->intent.valid", NULL, 0},
+    {"the old state is not looked at", MODEL_READ, "nodes[id].state", NULL, 0},
+    {"a count is believed under the lock", MODEL_READ, "sharing->shards[shard].lock", NULL, 0},
+    {"ends are read during changes", MODEL_READ, "place->lock", NULL, 0},
+    DROPPED("shard->intent.id"),
+    DROPPED("shard->intent.prev"),
+    DROPPED("shard->intent.next"),
+    DROPPED("shard->intent.from"),
+    DROPPED("shard->intent.to"),
+    DROPPED("shard->intent.tail"),
+    DROPPED("shard->intent.from_count"),
+    DROPPED("shard->intent.to_count"),
+    DROPPED("shard->intent.state"),
+    DROPPED("shard->intent.generation"),
+    DROPPED("shard->intent.stamp"),
+    DROPPED("nodes[intent->prev].next"),
+    DROPPED("nodes[intent->next].prev"),
+    DROPPED("nodes[intent->from].count"),
+    DROPPED("node->next"),
+    DROPPED("node->prev"),
+    DROPPED("node->generation"),
+    DROPPED("node->stamp"),
+    DROPPED("node->state"),
+    DROPPED("nodes[intent->tail].next"),
+    DROPPED("nodes[intent->to].prev"),
+    DROPPED("nodes[intent->to].count"),
+    DROPPED("shard->last_stamp"),
+};
+
+/* Whether a case shows a fault; what it looks like is left in model_world.said. */
+static bool
+model_catches(const struct model_mutant *mutant)
+{
+    for (size_t i = 0; i < MODEL_LENGTH(model_for_mutants); i++) {
+        model_world.said[0] = '\0';
+        model_search(&model_for_mutants[i], mutant, 100000, false);
+        if (model_world.said[0] != '\0')
+            return true;
+    }
+    return false;
+}
+
+#endif

@@ -1,0 +1,482 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: a small shared pool, the calls that processes make on it, and what must hold at the end.
+ *
+ * Place: compiles the library's own lines (sxe-pool-change.h, -shared.c, -lock.c, -walker.c) with
+ * the accesses of model-run.h, and stands in for what is the kernel's: who is alive, what time it
+ * is. model-history.h judges the results of the calls.
+ *
+ * Limits: 4 elements, 3 states, 2 shards; 3 calls a process.
+ */
+#ifndef MODEL_POOL_H
+#define MODEL_POOL_H
+
+#include "model-run.h"
+
+#define SXE__POOL_SPINS   2
+#define SXE__POOL_PAUSE() ((void)0)
+
+#include "sxe-pool-sharing.h"
+#include "sxe-time.h"
+
+/* A "thread" of the model has its own, which are exchanged when it goes on. */
+#define _Thread_local __attribute__((section("model_locals")))
+#define sxe_time_turn_ns model_now
+static uint64_t model_now(void);
+
+#include "sxe-pool.c"
+
+#include "sxe-pool-shared.c"
+
+#include "sxe-pool-lock.c"
+#include "sxe-pool-walker.c"
+#undef _Thread_local
+#undef sxe_time_turn_ns
+
+extern char __start_model_locals[];
+extern char __stop_model_locals[];
+
+#define MODEL_ELEMENTS 4u
+#define MODEL_STATES   3u
+#define MODEL_SHARDS   2u
+#define MODEL_CALLS    3u /* of a process */
+#define MODEL_LOCALS   64u
+#define MODEL_TIME     1000000u
+
+enum model_verb { MODEL_NOTHING, MODEL_SET, MODEL_TAKE, MODEL_EXACT, MODEL_TOUCH, MODEL_WALK };
+
+/* How the processes' clocks stand to each other. */
+enum model_clock { MODEL_FROZEN, MODEL_SKEWED, MODEL_TICKING };
+
+struct model_order {
+    enum model_verb verb;
+    unsigned id;
+    unsigned from;
+    unsigned to;
+};
+
+struct model_case {
+    const char *name;
+    unsigned elements;
+    unsigned states;
+    unsigned shards;
+    unsigned deaths;
+    bool threads; /* not processes: nobody dies, no intents */
+    bool tso;
+    enum model_clock clock;
+    unsigned begin[MODEL_ELEMENTS]; /* states */
+    struct model_order orders[MODEL_PROCESSES][MODEL_CALLS];
+};
+
+/* What is known of a call: what it answered, and what had been answered before it began. */
+struct model_call {
+    uint32_t result;
+    uint32_t state;  /* of try_to_set */
+    uint32_t before; /* a bit a call */
+    uint8_t begun;
+    uint8_t ended;
+    uint8_t met;   /* by a walk, a bit an element */
+    uint8_t twice; /* met more than once */
+    uint8_t cut;   /* a walk that did not come to its end */
+    uint8_t timed;
+    uint8_t unused[6];
+    uint64_t now; /* when it read the clock */
+};
+
+struct model_memory {
+    struct sxe__pool_shard shards[MODEL_SHARDS];
+    struct sxe__pool_node nodes[MODEL_ELEMENTS + MODEL_STATES * MODEL_SHARDS];
+};
+
+/* A process's own page. */
+struct model_page {
+    struct sxe__pool_sharing sharing;
+    struct sxe__pool_header header __attribute__((aligned(64)));
+    char array[64];
+};
+
+static struct model_world {
+    const struct model_case *model;
+    struct model_memory memory;
+    struct model_memory first;
+    struct model_call calls[MODEL_PROCESSES * MODEL_CALLS];
+    uint64_t ticks;
+    uint8_t locals[MODEL_PROCESSES + 1][MODEL_LOCALS];
+    uint8_t first_locals[MODEL_PROCESSES + 1][MODEL_LOCALS];
+    struct model_page pages[MODEL_PROCESSES + 1]; /* the last: of who survives all */
+    struct sxe__pool_head head;
+    char said[200]; /* what is wrong */
+} model_world;
+
+/* ---- The kernel ---- */
+
+static uint64_t
+model_now(void)
+{
+    struct model_process *process = model_run.current;
+    uint64_t now = MODEL_TIME;
+
+    if (process == NULL)
+        return now;
+    if (model_world.model->clock == MODEL_TICKING)
+        now += 1000 * ++model_world.ticks;
+    else if (model_world.model->clock == MODEL_SKEWED)
+        now += 1000 * (MODEL_PROCESSES - model_index(process));
+    struct model_call *call =
+        &model_world.calls[model_index(process) * MODEL_CALLS + process->call];
+    call->now = now;
+    call->timed = 1;
+    process->seen = model_mix(process->seen, now);
+    return now;
+}
+
+bool
+sxe__pool_owner_lives(const struct sxe__pool_sharing *sharing, uint32_t token)
+{
+    struct model_process *process = model_next_access(NULL);
+    const unsigned owner = token & (SXE_POOL_SLOTS - 1);
+    bool lives = owner >= MODEL_PROCESSES || model_run.processes[owner].status != MODEL_DEAD ||
+                 model_world.model->threads;
+
+    (void)sharing;
+    if (process == NULL)
+        return lives;
+    if (model_run.mutant != NULL && model_run.mutant->fault == MODEL_BLIND)
+        lives = false;
+    process->seen = model_mix(process->seen, lives + 4);
+    if (model_run.tell)
+        printf("    %u: process %u is %s\n", model_index(process), owner, lives ? "alive" : "dead");
+    return lives;
+}
+
+/* What the model has no use for. */
+bool
+sxe__pool_attach_again(struct sxe__pool_sharing *sharing)
+{
+    (void)sharing;
+    abort();
+}
+
+void
+sxe__pool_wake(const struct sxe__pool_header *pool, uint32_t state)
+{
+    (void)pool;
+    (void)state;
+}
+
+void *
+sxe_pool_open(const SXE_POOL_SPEC *spec, char *why)
+{
+    (void)spec;
+    (void)why;
+    return NULL;
+}
+
+void
+sxe__pool_close(struct sxe__pool_header *pool)
+{
+    (void)pool;
+}
+
+static uint64_t
+model_locks(void)
+{
+    return (uint64_t)model_world.memory.shards[0].lock << 32 | model_world.memory.shards[1].lock;
+}
+
+static void
+model_unlock_for(struct model_process *process)
+{
+    (void)process;
+    model_world.memory.shards[0].lock = 0;
+    model_world.memory.shards[1].lock = 0;
+}
+
+static void
+model_swap_locals(struct model_process *process)
+{
+    const size_t size = (size_t)(__stop_model_locals - __start_model_locals);
+    uint8_t *mine = model_world.locals[model_index(process)];
+    uint8_t theirs[MODEL_LOCALS];
+
+    if (size > MODEL_LOCALS)
+        abort();
+    memcpy(theirs, __start_model_locals, size);
+    memcpy(__start_model_locals, mine, size);
+    memcpy(mine, theirs, size);
+}
+
+/* ---- Calls ---- */
+
+static void *
+model_array(unsigned process)
+{
+    return model_world.pages[model_world.model->threads ? 0 : process].array;
+}
+
+static void
+model_begin_call(struct model_process *process)
+{
+    struct model_call *calls = model_world.calls;
+    struct model_call *call = &calls[model_index(process) * MODEL_CALLS + process->call];
+
+    call->begun = 1;
+    for (unsigned i = 0; i < MODEL_PROCESSES * MODEL_CALLS; i++)
+        call->before |= (uint32_t)calls[i].ended << i;
+}
+
+static void
+model_walk(struct model_call *call, void *array, unsigned state)
+{
+    SXE_POOL_WALKER walker;
+
+    sxe_pool_walker_construct(&walker, array, state);
+    for (;;) {
+        const unsigned id = sxe_pool_walker_step(&walker);
+
+        if (id >= MODEL_ELEMENTS) {
+            call->cut = id == SXE_POOL_LOCK_NOT_TAKEN;
+            call->result = call->cut ? SXE_POOL_NO_INDEX : id;
+            return;
+        }
+        if ((call->met & 1u << id) != 0) {
+            call->twice = 1;
+            return;
+        }
+        call->met |= (uint8_t)(1u << id);
+    }
+}
+
+static void
+model_make_call(struct model_call *call, const struct model_order *order, void *array)
+{
+    const struct sxe__pool_header *pool = sxe__pool_header(array);
+
+    switch (order->verb) {
+    case MODEL_NOTHING:
+        break;
+    case MODEL_SET:
+        call->state = order->to;
+        call->result = sxe__pool_shared_set(pool, order->id, order->from, &call->state);
+        break;
+    case MODEL_TAKE:
+        call->result = sxe__pool_shared_take(pool, order->from, order->to);
+        break;
+    case MODEL_EXACT:
+        call->result = sxe_pool_set_exact_oldest_element_state(array, order->from, order->to);
+        break;
+    case MODEL_TOUCH:
+        call->result = sxe__pool_shared_set(pool, order->id, SXE__POOL_ANY_STATE, &call->state);
+        break;
+    case MODEL_WALK:
+        model_walk(call, array, order->from);
+        break;
+    }
+}
+
+static void
+model_process_main(struct model_process *process)
+{
+    const unsigned index = model_index(process);
+    const struct model_order *orders = model_world.model->orders[index];
+    void *array = model_array(index);
+
+    for (; process->call < MODEL_CALLS && orders[process->call].verb != MODEL_NOTHING;
+         process->call++) {
+        struct model_call *call = &model_world.calls[index * MODEL_CALLS + process->call];
+
+        process->seen = 0;
+        process->in_call = false;
+        model_make_call(call, &orders[process->call], array);
+        call->ended = 1;
+    }
+    process->in_call = false;
+}
+
+/* ---- The beginning ---- */
+
+static void
+model_make_page(struct model_page *page, unsigned slot, const struct model_case *model)
+{
+    const unsigned each = model->elements / model->shards;
+
+    *page = (struct model_page){
+        .sharing = {.head = &model_world.head,
+                    .shards = model_world.memory.shards,
+                    .nodes = model_world.memory.nodes,
+                    .end = model->elements + model->states * model->shards,
+                    .shard_mask = model->shards - 1,
+                    .shard_shift = each == 2 && model->shards > 1,
+                    .token = 1u << 7 | slot,
+                    .survives = !model->threads,
+                    .fd = -1,
+                    .watch_fd = -1},
+        .header = {.magic = SXE__POOL_MAGIC,
+                   .version = SXE__POOL_VERSION,
+                   .header_size = sizeof(page->header),
+                   .number = model->elements,
+                   .states = model->states,
+                   .element_size = 1,
+                   .nodes_offset = (uintptr_t)model_world.memory.nodes - (uintptr_t)page->array,
+                   .name = "model",
+                   .sharing = &page->sharing},
+    };
+}
+
+static void
+model_make_lists(struct model_memory *memory, const struct model_case *model)
+{
+    const struct sxe__pool_header *pool = &model_world.pages[0].header;
+    const struct sxe__pool_sharing *sharing = pool->sharing;
+
+    memset(memory, 0, sizeof(*memory));
+    for (unsigned state = 0; state < model->states; state++) {
+        for (unsigned shard = 0; shard < model->shards; shard++) {
+            const uint32_t list = sxe__pool_shard_list(pool, sharing, state, shard);
+            memory->nodes[list] =
+                (struct sxe__pool_node){.next = list, .prev = list, .state = state};
+        }
+    }
+    for (unsigned id = 0; id < model->elements; id++) {
+        const unsigned shard = sxe__pool_shard_of(sharing, id);
+        const uint32_t list = sxe__pool_shard_list(pool, sharing, model->begin[id], shard);
+        struct sxe__pool_node *nodes = memory->nodes;
+
+        memory->shards[shard].last_stamp = id + 1;
+        nodes[id] = (struct sxe__pool_node){.next = list,
+                                            .prev = nodes[list].prev,
+                                            .state = model->begin[id],
+                                            .generation = 1,
+                                            .stamp = id + 1};
+        nodes[nodes[list].prev].next = id;
+        nodes[list].prev = id;
+        nodes[list].count++;
+    }
+}
+
+/* The thread's own variables as they are after the first call. */
+static void
+model_make_locals(unsigned index)
+{
+    const size_t size = (size_t)(__stop_model_locals - __start_model_locals);
+
+    if (size > MODEL_LOCALS)
+        abort();
+    memset(__start_model_locals, 0, size);
+    (void)sxe__pool_shared_take(&model_world.pages[index].header, 0, 0);
+    memcpy(model_world.first_locals[index], __start_model_locals, size);
+}
+
+static void
+model_make_world(const struct model_case *model)
+{
+    model_world.model = model;
+    for (unsigned i = 0; i <= MODEL_PROCESSES; i++)
+        model_make_page(&model_world.pages[i], i, model);
+    for (unsigned i = 0; i <= MODEL_PROCESSES; i++) {
+        model_make_lists(&model_world.memory, model);
+        model_make_locals(i);
+    }
+    model_make_lists(&model_world.first, model);
+    model_run.tso = model->tso;
+    model_run.hoisted = NULL;
+}
+
+static void
+model_reset_world(void)
+{
+    model_world.memory = model_world.first;
+    model_world.ticks = 0;
+    memset(model_world.calls, 0, sizeof(model_world.calls));
+    memcpy(model_world.locals, model_world.first_locals, sizeof(model_world.locals));
+    for (unsigned i = 0; i < MODEL_PROCESSES; i++)
+        model_start(&model_run.processes[i]);
+}
+
+/* ---- The end ---- */
+
+#define MODEL_SAY(...) \
+    (snprintf(model_world.said, sizeof(model_world.said), __VA_ARGS__), model_world.said)
+
+/* Who has nothing but takes finds every element. NULL, or what is wrong. */
+static const char *
+model_check_takes(void)
+{
+    const struct model_case *model = model_world.model;
+    const struct sxe__pool_header *pool = &model_world.pages[MODEL_PROCESSES].header;
+    unsigned taken = 0;
+
+    for (unsigned state = 0; state < model->states; state++) {
+        const unsigned to = state == 0 && model->states > 1 ? 1 : 0;
+        for (unsigned i = 0; i <= model->elements; i++) {
+            const unsigned id = sxe__pool_shared_take(pool, state, to);
+
+            if (id == SXE_POOL_NO_INDEX)
+                break;
+            if (id >= model->elements)
+                return MODEL_SAY("take of state %u answers %u", state, id);
+            taken += state != 0;
+            if (model->states == 1 && i + 1 == model->elements)
+                return NULL;
+        }
+    }
+    if (model->states > 1 && taken != model->elements)
+        return MODEL_SAY("of %u elements, takes find %u", model->elements, taken);
+    return NULL;
+}
+
+static const char *
+model_check_list(uint32_t list, unsigned state, unsigned shard, unsigned *total)
+{
+    const struct sxe__pool_header *pool = &model_world.pages[0].header;
+    const struct sxe__pool_node *nodes = model_world.memory.nodes;
+    uint64_t stamp = 0;
+    unsigned count = 0;
+    uint32_t prev = list;
+
+    for (uint32_t id = nodes[list].next; id != list; prev = id, id = nodes[id].next) {
+        if (id >= pool->number || count > pool->number)
+            return MODEL_SAY("list %u of shard %u leads to %u", state, shard, id);
+        if (nodes[id].state != state || sxe__pool_shard_of(pool->sharing, id) != shard)
+            return MODEL_SAY("element %u is on list %u of shard %u", id, state, shard);
+        if (nodes[id].prev != prev)
+            return MODEL_SAY("element %u has %u before it, not %u", id, nodes[id].prev, prev);
+        if (nodes[id].stamp <= stamp ||
+            nodes[id].stamp > model_world.memory.shards[shard].last_stamp)
+            return MODEL_SAY("element %u is not in time order", id);
+        stamp = nodes[id].stamp;
+        count++;
+    }
+    if (nodes[list].prev != prev || nodes[list].count != count)
+        return MODEL_SAY("list %u of shard %u has %u elements, not %u", state, shard, count,
+                         nodes[list].count);
+    *total += count;
+    return NULL;
+}
+
+/* Every lock can be had, and then all is in order. NULL, or what is wrong. */
+static const char *
+model_check_lists(void)
+{
+    const struct sxe__pool_header *pool = &model_world.pages[MODEL_PROCESSES].header;
+    const struct model_case *model = model_world.model;
+    unsigned total = 0;
+
+    for (unsigned shard = 0; shard < model->shards; shard++) {
+        const unsigned got = sxe__pool_lock_shard(pool, shard);
+        if (got != SXE_POOL_LOCK_TAKEN)
+            return MODEL_SAY("the lock of shard %u cannot be had: %u", shard, got);
+        sxe__pool_unlock_shard(pool, shard);
+        if (model_world.memory.shards[shard].intent.valid != 0)
+            return MODEL_SAY("the intent of shard %u is valid", shard);
+        for (unsigned state = 0; state < model->states; state++) {
+            const uint32_t list = sxe__pool_shard_list(pool, pool->sharing, state, shard);
+            const char *wrong = model_check_list(list, state, shard, &total);
+            if (wrong != NULL)
+                return wrong;
+        }
+    }
+    return total == model->elements ? NULL : MODEL_SAY("%u elements are on lists", total);
+}
+
+#endif

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: a pool in a file of its own, which a test opens, spoils and opens again.
+ *
+ *     tcase_add_checked_fixture(c, begin_with_no_file, remove_the_file);
+ *     SXE_POOL_SPEC spec = file_spec();
+ *     sxe_pool_delete(open_pool(&spec));
+ *     load_image();
+ *     image.head.closed = 0;
+ *     store_image(image_size);
+ *     expect_refused(&spec, EUCLEAN, "remove the file");
+ */
+#ifndef POOL_FILE_H
+#define POOL_FILE_H
+
+#include "sxe-pool-opening-private.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "shared-pool.h"
+
+#ifdef SXE_COVERAGE
+void __gcov_dump(void);
+#else
+#    define __gcov_dump() ((void)0)
+#endif
+
+static char file_path[64];
+static char why[SXE_POOL_WHY_SIZE];
+
+/* All of a file's bytes. */
+static union {
+    struct sxe__pool_head head;
+    uint8_t bytes[1 << 16];
+} image;
+static size_t image_size;
+
+static inline void
+begin_with_no_file(void)
+{
+    snprintf(file_path, sizeof(file_path), "/dev/shm/test-pool-%d", (int)getpid());
+    unlink(file_path);
+}
+
+static inline void
+remove_the_file(void)
+{
+    unlink(file_path);
+}
+
+static inline SXE_POOL_SPEC
+file_spec(void)
+{
+    return (SXE_POOL_SPEC){
+        .name = "pond",
+        .number = 64,
+        .element_size = 8,
+        .states = STATES,
+        .shards = 2,
+        .file = file_path,
+        .state_names = "FREE READY BUSY",
+        .fields = "u64 hits",
+        .extra_size = 40,
+    };
+}
+
+static inline void
+load_image(void)
+{
+    const int fd = open(file_path, O_RDONLY);
+    const ssize_t length = read(fd, image.bytes, sizeof(image));
+
+    ck_assert_int_gt(length, 0);
+    close(fd);
+    image_size = (size_t)length;
+}
+
+/* The file becomes the first bytes of the image. */
+static inline void
+store_image(size_t size)
+{
+    const int fd = open(file_path, O_RDWR | O_CREAT, 0600);
+
+    ck_assert_int_eq(ftruncate(fd, 0), 0);
+    ck_assert_int_eq(pwrite(fd, image.bytes, size, 0), (ssize_t)size);
+    close(fd);
+}
+
+static inline struct sxe__pool_shard *
+image_shard(unsigned shard)
+{
+    return (struct sxe__pool_shard *)(image.bytes + image.head.shards_offset) + shard;
+}
+
+static inline struct sxe__pool_node *
+image_node(unsigned index)
+{
+    return (struct sxe__pool_node *)(image.bytes + image.head.array_offset +
+                                     image.head.nodes_offset) +
+           index;
+}
+
+/* One of ours that is whole, and closed by all. */
+static inline void
+make_image(void)
+{
+    const SXE_POOL_SPEC spec = file_spec();
+    char *array = open_pool(&spec);
+
+    for (unsigned i = 0; i < 20; i++)
+        ck_assert_uint_lt(sxe_pool_set_oldest_element_state(array, FREE, i % 2 ? READY : BUSY), 64);
+    sxe_pool_delete(array);
+    load_image();
+}
+
+static inline void
+expect_why(const char *words)
+{
+    ck_assert_msg(strstr(why, words) != NULL, "\"%s\" does not say \"%s\"", why, words);
+}
+
+static inline void
+expect_refused(const SXE_POOL_SPEC *spec, int error, const char *words)
+{
+    why[0] = '\0';
+    char *array = sxe_pool_open(spec, why);
+
+    ck_assert_msg(array == NULL, "it was opened");
+    ck_assert_msg(errno == error, "%s (%s)", strerror(errno), why);
+    expect_why(words);
+    ck_assert_ptr_null(sxe_pool_open(spec, NULL));
+    ck_assert_int_eq(errno, error);
+}
+
+static inline void
+expect_found(const SXE_POOL_SPEC *spec, SXE_POOL_FOUND found)
+{
+    char *array = open_pool(spec);
+
+    ck_assert_int_eq(sxe_pool_get_found(array), found);
+    ck_assert_int_eq(sxe_pool_check(array, why), 0);
+    sxe_pool_delete(array);
+}
+
+static inline bool
+file_exists(void)
+{
+    return access(file_path, F_OK) == 0;
+}
+
+/* A child that is to be killed keeps its counters. */
+_Noreturn static inline void
+die(void)
+{
+    __gcov_dump();
+    raise(SIGKILL);
+    abort();
+}
+
+#endif

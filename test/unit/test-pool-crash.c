@@ -1,0 +1,413 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A process is killed at every instruction of a call on a shared pool. After each kill another
+ * process has the lock at once, finds all lists in order, and the element in its old state or in
+ * its new one. And processes are killed at random; `make soak` does that for an hour.
+ *
+ * The child steps through the call under ptrace, from where it says that it begins to where it says
+ * that it has ended. What a build for debugging does in a call is some ten times longer: there only
+ * every so-many-th instruction has its kill.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../soak/pool-kills.h"
+#include "sxe-pool-sharing.h"
+#include "sxe-time.h"
+#include "test-main.h"
+
+#define ELEMENTS    8u
+#define ELEMENT     48u /* bytes */
+#define WAIT_NS_MAX (100 * SXE_NS_PER_MS)
+#define STEPS_MAX   200000u
+
+#ifdef __x86_64__
+#    define BREAK() __asm__ volatile("int3")
+#else
+#    define BREAK() raise(SIGTRAP)
+#endif
+
+#if defined(__OPTIMIZE__) && !SXE_HAVE_ASAN
+#    define STRIDE 1u
+#else
+#    define STRIDE 23u
+#endif
+
+enum { FREE, BUSY, DONE, STATES };
+
+/* What the child tells: written by it, in memory of both. */
+struct told {
+    volatile bool called;
+};
+
+static struct told *told;
+static char *pool;
+
+struct call {
+    const char *name;
+    void (*make)(void);
+    unsigned shards;
+    unsigned id; /* what it moves */
+    unsigned from;
+    unsigned to;
+};
+
+static char old_value[ELEMENT];
+static char new_value[ELEMENT];
+
+/* ---- Calls ---- */
+
+static void
+set(void)
+{
+    sxe_pool_set_indexed_element_state(pool, 3, FREE, BUSY);
+}
+
+static void
+set_back_to_free(void)
+{
+    sxe_pool_set_indexed_element_state(pool, 3, BUSY, FREE);
+}
+
+static void
+try_to_set(void)
+{
+    unsigned state = DONE;
+
+    (void)!sxe_pool_try_to_set_indexed_element_state(pool, 0, FREE, &state);
+}
+
+static void
+take(void)
+{
+    sxe_pool_set_oldest_element_state(pool, BUSY, DONE);
+}
+
+static void
+take_exactly(void)
+{
+    sxe_pool_set_exact_oldest_element_state(pool, BUSY, DONE);
+}
+
+static void
+touch(void)
+{
+    sxe_pool_touch_indexed_element(pool, 3);
+}
+
+static void
+walk(void)
+{
+    SXE_POOL_WALKER walker;
+
+    sxe_pool_walker_construct(&walker, pool, FREE);
+    for (unsigned i = 0; i < 3; i++)
+        sxe_pool_walker_step(&walker);
+}
+
+static void
+write_whole(void)
+{
+    sxe_pool_write_element(pool, 3, new_value);
+}
+
+static const struct call calls[] = {
+    {"set", set, 1, 3, FREE, BUSY},
+    {"set back to state 0", set_back_to_free, 1, 3, BUSY, FREE},
+    {"try to set, the oldest", try_to_set, 1, 0, FREE, DONE},
+    {"take", take, 1, 3, BUSY, DONE},
+    {"take, several shards", take, 4, 3, BUSY, DONE},
+    {"take the exact oldest", take_exactly, 4, 3, BUSY, DONE},
+    {"touch", touch, 1, 3, FREE, FREE},
+    {"walk", walk, 1, 3, FREE, FREE},
+    {"write", write_whole, 1, 3, FREE, FREE},
+};
+
+/* ---- Killing ---- */
+
+static void
+open_pool(unsigned shards)
+{
+    char why[SXE_POOL_WHY_SIZE];
+    const SXE_POOL_SPEC spec = {.name = "crash",
+                                .number = ELEMENTS,
+                                .element_size = ELEMENT,
+                                .states = STATES,
+                                .shards = shards};
+
+    pool = sxe_pool_open(&spec, why);
+    ck_assert_msg(pool != NULL, "%s", why);
+    told = mmap(NULL, sizeof(*told), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    ck_assert_ptr_ne(told, MAP_FAILED);
+    /* All calls at the same time, so that each takes the same steps. */
+    sxe_time_set_turn_ns(sxe_time_ns());
+    memset(old_value, 'o', sizeof(old_value));
+    memset(new_value, 'n', sizeof(new_value));
+}
+
+static void
+close_pool(void)
+{
+    munmap(told, sizeof(*told));
+    sxe_pool_delete(pool);
+}
+
+/* A child that is stopped where it is to make the call; -1: ptrace is not allowed. */
+static pid_t
+start(void (*make)(void))
+{
+    int status;
+
+    told->called = false;
+    const pid_t child = fork();
+    if (child == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        /* It becomes a user of the pool by its first call. */
+        while (sxe_pool_touch_indexed_element(pool, 7) != SXE_POOL_LOCK_TAKEN) {
+        }
+        if (ptrace(PTRACE_TRACEME, 0, NULL, NULL) != 0)
+            _exit(errno);
+        BREAK();
+        make();
+        told->called = true;
+        _exit(0);
+    }
+    ck_assert_int_gt(child, 0);
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    if (WIFSTOPPED(status))
+        return child;
+    printf("skipped: ptrace: %s\n", strerror(WEXITSTATUS(status)));
+    return -1;
+}
+
+static void
+step(pid_t child)
+{
+    int status;
+
+    ck_assert_int_eq(ptrace(PTRACE_SINGLESTEP, child, NULL, NULL), 0);
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert_msg(WIFSTOPPED(status) && WSTOPSIG(status) == SIGTRAP, "status %x", status);
+}
+
+static void
+kill_child(pid_t child)
+{
+    int status;
+
+    kill(child, SIGKILL);
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert(WIFSIGNALED(status));
+}
+
+/* Let it make so many steps of the call. Whether it still was in the call then. */
+static bool
+kill_after(pid_t child, unsigned steps)
+{
+    for (unsigned i = 0; i < steps && !told->called; i++)
+        step(child);
+    const bool called = told->called;
+    kill_child(child);
+    return !called;
+}
+
+/* ---- Looking ---- */
+
+/* A process that is alive has the lock without having to try again; in ns. */
+static uint64_t
+take_locks_over(unsigned steps)
+{
+    const uint64_t begin = sxe_time_ns();
+
+    for (unsigned id = 4; id < ELEMENTS; id++)
+        ck_assert_msg(sxe_pool_touch_indexed_element(pool, id) == SXE_POOL_LOCK_TAKEN,
+                      "killed after %u steps: the lock of element %u is not taken", steps, id);
+    return sxe_time_ns() - begin;
+}
+
+static void
+expect_order(unsigned steps)
+{
+    char why[SXE_POOL_WHY_SIZE];
+
+    ck_assert_msg(sxe_pool_check(pool, why) == 0, "killed after %u steps: %s", steps, why);
+    unsigned total = 0;
+    for (unsigned state = 0; state < STATES; state++)
+        total += sxe_pool_get_number_in_state(pool, state);
+    ck_assert_uint_eq(total, ELEMENTS);
+}
+
+/* Old, new, or known to be neither; and then it can be written. */
+static void
+expect_contents(unsigned steps)
+{
+    char value[ELEMENT];
+    const int result = sxe_pool_read_element(pool, 3, value);
+
+    ck_assert_msg(result == 0 || sxe_pool_is_torn(pool, 3), "killed after %u steps: %d", steps,
+                  result);
+    ck_assert_msg(result == -EBUSY || memcmp(value, old_value, ELEMENT) == 0 ||
+                      memcmp(value, new_value, ELEMENT) == 0,
+                  "killed after %u steps: the contents are torn", steps);
+    sxe_pool_write_element(pool, 3, old_value);
+    ck_assert_int_eq(sxe_pool_read_element(pool, 3, value), 0);
+    ck_assert_int_eq(memcmp(value, old_value, ELEMENT), 0);
+}
+
+static void
+make_ready(const struct call *call)
+{
+    const unsigned state = sxe_pool_index_to_state(pool, call->id);
+
+    ck_assert_uint_eq(sxe_pool_set_indexed_element_state(pool, call->id, state, call->from),
+                      SXE_POOL_LOCK_TAKEN);
+    sxe_pool_write_element(pool, 3, old_value);
+}
+
+/* Whether the call was still going on when it was killed. */
+static bool
+kill_and_look(const struct call *call, unsigned steps, uint64_t *worst_ns)
+{
+    const pid_t child = start(call->make);
+
+    if (child == -1)
+        return false;
+    const bool killed = kill_after(child, steps);
+    const uint64_t ns = take_locks_over(steps);
+    *worst_ns = ns > *worst_ns ? ns : *worst_ns;
+    expect_order(steps);
+    expect_contents(steps);
+    const unsigned state = sxe_pool_index_to_state(pool, call->id);
+    ck_assert_msg(state == call->to || (killed && state == call->from),
+                  "killed after %u steps: element %u is in state %u", steps, call->id, state);
+    return killed;
+}
+
+START_TEST(process_killed_at_any_instruction_leaves_the_pool_whole)
+{
+    const struct call *call = &calls[_i];
+    unsigned steps = 0;
+    uint64_t worst_ns = 0;
+
+    open_pool(call->shards);
+    do {
+        make_ready(call);
+        steps += STRIDE;
+    } while (kill_and_look(call, steps - STRIDE, &worst_ns) && steps < STEPS_MAX);
+    printf("%s: killed after each of %u steps, by %u; locks taken over in %.3f ms at most\n",
+           call->name, steps - STRIDE, STRIDE, (double)worst_ns / 1e6);
+    ck_assert_uint_lt(steps, STEPS_MAX);
+    ck_assert_uint_lt(worst_ns, WAIT_NS_MAX);
+    close_pool();
+}
+END_TEST
+
+/* ---- Killed while completing what another, who was killed, had begun ---- */
+
+/* To the first step after the question whether the lock's owner lives, a system call. */
+static void
+run_to_the_take_over(pid_t child)
+{
+    int status;
+
+    for (unsigned half = 0; half < 2; half++) {
+        ck_assert_int_eq(ptrace(PTRACE_SYSCALL, child, NULL, NULL), 0);
+        ck_assert_int_eq(waitpid(child, &status, 0), child);
+        ck_assert(WIFSTOPPED(status) && WSTOPSIG(status) == SIGTRAP);
+    }
+}
+
+static void
+touch_another(void)
+{
+    sxe_pool_touch_indexed_element(pool, 5);
+}
+
+/* So many steps after its intent has become valid. */
+static void
+kill_in_the_middle(pid_t child, unsigned steps)
+{
+    const struct sxe__pool_shard *shard = sxe__pool_header(pool)->sharing->shards;
+    volatile const uint32_t *valid = &shard->intent.valid;
+
+    while (*valid == 0)
+        step(child);
+    for (unsigned i = 0; i < steps; i++)
+        step(child);
+    kill_child(child);
+    ck_assert_uint_eq(*valid, 1);
+}
+
+/* The first is killed in the middle, the second `steps` after it took the lock over. */
+static bool
+kill_both(const struct call *call, unsigned middle, unsigned steps)
+{
+    const pid_t second = start(touch_another);
+    const pid_t first = second == -1 ? -1 : start(call->make);
+
+    if (first == -1)
+        return false;
+    kill_in_the_middle(first, middle);
+    run_to_the_take_over(second);
+    const bool killed = kill_after(second, steps);
+    take_locks_over(steps);
+    expect_order(steps);
+    ck_assert_uint_eq(sxe_pool_index_to_state(pool, call->id), call->to);
+    return killed;
+}
+
+START_TEST(process_killed_while_it_completes_what_a_killed_one_began_leaves_the_pool_whole)
+{
+    const struct call *call = &calls[_i % 2];
+    const unsigned middle = (unsigned)_i / 2 * (STRIDE == 1 ? 9 : 50);
+    unsigned steps = 0;
+
+    open_pool(call->shards);
+    make_ready(call);
+    while (kill_both(call, middle, steps)) {
+        make_ready(call);
+        steps += STRIDE;
+        ck_assert_uint_lt(steps, STEPS_MAX);
+    }
+    printf("%s, killed %u steps after its intent was there; who completes it: killed after each of "
+           "%u steps, by %u\n",
+           call->name, middle, steps, STRIDE);
+    close_pool();
+}
+END_TEST
+
+/* ---- Killed at random ---- */
+
+START_TEST(processes_killed_at_random_leave_the_pool_whole)
+{
+    struct kills_result result;
+    const uint64_t seed = 20100919u + STRIDE;
+
+    kills_run(&(struct kills_plan){.seed = seed, .kills = 100, .processes = 8}, &result);
+    kills_print(&result, seed);
+    ck_assert_msg(result.wrong[0] == '\0', "seed %llu: %s", (unsigned long long)seed, result.wrong);
+}
+END_TEST
+
+int
+main(void)
+{
+    Suite *suite = suite_create("pool-crash");
+    TCase *tcase = tcase_create("crash");
+
+    tcase_add_loop_test(tcase, process_killed_at_any_instruction_leaves_the_pool_whole, 0,
+                        (int)(sizeof(calls) / sizeof(calls[0])));
+    tcase_add_loop_test(
+        tcase, process_killed_while_it_completes_what_a_killed_one_began_leaves_the_pool_whole, 0,
+        4);
+    tcase_add_test(tcase, processes_killed_at_random_leave_the_pool_whole);
+    suite_add_tcase(suite, tcase);
+    return sxe_test_main(suite);
+}

@@ -1,0 +1,888 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Opening pools that are shared: what a spec may say, on which footing, who finds what, and who may
+ * be a user.
+ */
+#include "pool-file.h"
+
+#include <sys/mman.h>
+#include <sys/socket.h>
+
+#include "fake-os.h"
+#include "fake-time.h"
+#include "leaks.h"
+#include "test-main.h"
+
+#define LONG_32  "12345678901234567890123456789012"
+#define LONG_256 LONG_32 LONG_32 LONG_32 LONG_32 LONG_32 LONG_32 LONG_32 LONG_32
+
+static void
+begin(void)
+{
+    begin_with_no_file();
+    note_what_is_open();
+}
+
+static void
+end(void)
+{
+    remove_the_file();
+    check_that_nothing_is_left();
+}
+
+/* ---- Specs ---- */
+
+static void
+no_name(SXE_POOL_SPEC *spec)
+{
+    spec->name = NULL;
+}
+
+static void
+empty_name(SXE_POOL_SPEC *spec)
+{
+    spec->name = "";
+}
+
+static void
+long_name(SXE_POOL_SPEC *spec)
+{
+    spec->name = LONG_32;
+}
+
+static void
+no_size(SXE_POOL_SPEC *spec)
+{
+    spec->element_size = 0;
+}
+
+static void
+no_states(SXE_POOL_SPEC *spec)
+{
+    spec->states = 0;
+}
+
+static void
+odd_shards(SXE_POOL_SPEC *spec)
+{
+    spec->shards = 3;
+}
+
+static void
+many_shards(SXE_POOL_SPEC *spec)
+{
+    spec->number = 1000;
+    spec->shards = 128;
+}
+
+static void
+more_shards_than_elements(SXE_POOL_SPEC *spec)
+{
+    spec->number = 3;
+    spec->shards = 4;
+}
+
+static void
+unknown_option(SXE_POOL_SPEC *spec)
+{
+    spec->options = 64;
+}
+
+static void
+two_footings(SXE_POOL_SPEC *spec)
+{
+    spec->options = SXE_POOL_OPTION_LOCKED | SXE_POOL_OPTION_SHARED;
+}
+
+static void
+threads_with_a_file(SXE_POOL_SPEC *spec)
+{
+    spec->options = SXE_POOL_OPTION_LOCKED;
+}
+
+static void
+too_few_names(SXE_POOL_SPEC *spec)
+{
+    spec->state_names = "FREE BUSY";
+}
+
+static void
+names_two_spaces_apart(SXE_POOL_SPEC *spec)
+{
+    spec->state_names = "FREE  READY BUSY";
+}
+
+static void
+names_after_a_space(SXE_POOL_SPEC *spec)
+{
+    spec->state_names = " FREE READY BUSY";
+}
+
+static void
+names_before_a_space(SXE_POOL_SPEC *spec)
+{
+    spec->state_names = "FREE READY BUSY ";
+}
+
+static void
+long_names(SXE_POOL_SPEC *spec)
+{
+    spec->state_names = LONG_256;
+}
+
+static void
+impossible_fields(SXE_POOL_SPEC *spec)
+{
+    spec->fields = "u65 hits";
+}
+
+static void
+more_fields_than_bytes(SXE_POOL_SPEC *spec)
+{
+    spec->fields = "u64 hits, u8 more";
+}
+
+static void
+long_fields(SXE_POOL_SPEC *spec)
+{
+    spec->fields = LONG_256 LONG_256;
+}
+
+static void
+too_many_lists(SXE_POOL_SPEC *spec)
+{
+    spec->states = UINT32_MAX;
+    spec->state_names = NULL;
+}
+
+static void
+too_large(SXE_POOL_SPEC *spec)
+{
+    spec->element_size = SIZE_MAX / 32;
+}
+
+static void
+too_large_an_extra(SXE_POOL_SPEC *spec)
+{
+    spec->extra_size = SIZE_MAX - 5;
+}
+
+static void
+empty_path(SXE_POOL_SPEC *spec)
+{
+    spec->file = "";
+}
+
+static void
+no_file_and_no_number(SXE_POOL_SPEC *spec)
+{
+    *spec = (SXE_POOL_SPEC){.name = "pond"};
+}
+
+static const struct {
+    void (*change)(SXE_POOL_SPEC *spec);
+    const char *words;
+} impossible[] = {
+    {no_name, "it has no name"},
+    {empty_name, "it has no name"},
+    {long_name, "is 32 bytes long: at most 31"},
+    {no_size, "64 elements of 0 bytes in 3 states: none of these may be 0"},
+    {no_states, "none of these may be 0"},
+    {odd_shards, "3 shards: must be a power of 2"},
+    {many_shards, "128 shards: must be"},
+    {more_shards_than_elements, "no more than elements, of which there are 3"},
+    {unknown_option, "options 0x40"},
+    {two_footings, "options 0x5"},
+    {threads_with_a_file, "LOCKED is for the threads of one process"},
+    {too_few_names, "'FREE BUSY': must be as many words as states, 3"},
+    {names_two_spaces_apart, "one space between them"},
+    {names_after_a_space, "one space between them"},
+    {names_before_a_space, "one space between them"},
+    {long_names, "256 bytes long: at most 255"},
+    {impossible_fields, "its fields: "},
+    {more_fields_than_bytes, "its fields take 16 bytes, its elements have 8"},
+    {long_fields, "512 bytes long: at most 511"},
+    {too_many_lists, "are too much for one pool"},
+    {too_large, "are too much for one pool"},
+    {too_large_an_extra, "are too much for one pool"},
+    {empty_path, "its file's name is empty"},
+    {no_file_and_no_number, "it has no elements, and there is no file"},
+};
+
+START_TEST(an_impossible_spec_is_refused_with_a_sentence)
+{
+    SXE_POOL_SPEC spec = file_spec();
+
+    impossible[_i].change(&spec);
+    expect_refused(&spec, EINVAL, impossible[_i].words);
+    ck_assert(!file_exists());
+}
+END_TEST
+
+START_TEST(a_long_path_is_cut_in_front)
+{
+    char path[600];
+    SXE_POOL_SPEC spec = file_spec();
+
+    memset(path, 'x', sizeof(path));
+    memcpy(path, "/tmp/", 5);
+    memcpy(path + sizeof(path) - 5, "/end", 5);
+    spec.file = path;
+    expect_refused(&spec, ENAMETOOLONG, "/end: cannot open the file");
+    ck_assert_str_eq(strstr(why, "pool ...xxx") != NULL ? "" : why, "");
+}
+END_TEST
+
+START_TEST(a_path_that_no_system_takes_is_refused)
+{
+    static char path[PATH_MAX + 10];
+    SXE_POOL_SPEC spec = file_spec();
+
+    memset(path, '/', sizeof(path) - 1);
+    spec.file = path;
+    expect_refused(&spec, ENAMETOOLONG, "longer than 4095 bytes");
+}
+END_TEST
+
+/* ---- Footings ---- */
+
+START_TEST(a_pool_of_threads_needs_no_file)
+{
+    SXE_POOL_SPEC spec = file_spec();
+    size_t size;
+
+    spec.file = NULL;
+    spec.options = SXE_POOL_OPTION_LOCKED;
+    char *array = open_pool(&spec);
+    ck_assert_int_eq(sxe_pool_get_fd(array), -1);
+    ck_assert_int_eq(sxe_pool_get_found(array), SXE_POOL_CREATED);
+    ck_assert_uint_eq(sxe_pool_get_shards(array), 2);
+    ck_assert_uint_eq(sxe_pool_get_states(array), 3);
+    ck_assert_uint_eq(sxe_pool_get_element_size(array), 8);
+    ck_assert_str_eq(sxe_pool_get_fields(array), "u64 hits");
+    ck_assert_ptr_nonnull(sxe_pool_get_extra(array, &size));
+    ck_assert_uint_eq(size, 40);
+    ck_assert_int_eq(sxe_pool_get_user(array, 1), getpid());
+    ck_assert_int_eq(sxe_pool_get_user(array, 0), 0);
+    const unsigned id = sxe_pool_set_oldest_element_state(array, FREE, BUSY);
+    ck_assert_uint_lt(id, 64);
+    ck_assert_uint_eq(sxe_pool_index_to_state(array, id), BUSY);
+    ck_assert_int_eq(sxe_pool_check(array, why), 0);
+    ck_assert_uint_eq(fake_os_open_fds(), open_before);
+    sxe_pool_delete(array);
+}
+END_TEST
+
+START_TEST(sxe_pool_new_makes_pools_on_each_footing)
+{
+    static const unsigned options[] = {SXE_POOL_OPTION_UNLOCKED, SXE_POOL_OPTION_LOCKED,
+                                       SXE_POOL_OPTION_SHARED};
+    char *array = sxe_pool_new("pond", 10, 8, STATES, options[_i]);
+
+    ck_assert_ptr_nonnull(array);
+    ck_assert_uint_eq(sxe_pool_set_oldest_element_state(array, FREE, BUSY), 0);
+    ck_assert_uint_eq(sxe_pool_get_states(array), STATES);
+    ck_assert_uint_eq(sxe_pool_get_number_in_state(array, FREE), 9);
+    ck_assert_str_eq(sxe_pool_state_to_string(array, BUSY), "2");
+    sxe_pool_delete(array);
+}
+END_TEST
+
+START_TEST(a_pool_of_one_thread_answers_the_questions_about_shared_ones)
+{
+    char *array = sxe_pool_new("pond", 10, 8, STATES, SXE_POOL_OPTION_UNLOCKED);
+    size_t size = 5;
+
+    ck_assert_int_eq(sxe_pool_get_fd(array), -1);
+    ck_assert_int_eq(sxe_pool_get_found(array), SXE_POOL_CREATED);
+    ck_assert_uint_eq(sxe_pool_get_shards(array), 1);
+    ck_assert_uint_eq(sxe_pool_get_element_size(array), 8);
+    ck_assert_str_eq(sxe_pool_get_fields(array), "");
+    ck_assert_ptr_null(sxe_pool_get_extra(array, &size));
+    ck_assert_uint_eq(size, 0);
+    ck_assert_int_eq(sxe_pool_get_user(array, 0), 0);
+    ck_assert_uint_gt(sxe_pool_get_now(array), 0);
+    sxe_pool_delete(array);
+}
+END_TEST
+
+START_TEST(memory_is_shared_by_handing_on_its_descriptor)
+{
+    SXE_POOL_SPEC spec = file_spec();
+
+    spec.file = NULL;
+    uint64_t *one = (uint64_t *)(uintptr_t)open_pool(&spec);
+    uint64_t *two = (uint64_t *)(uintptr_t)sxe_pool_open_fd(sxe_pool_get_fd(one), &spec, why);
+    ck_assert_msg(two != NULL, "%s", why);
+    ck_assert_str_eq(why, "");
+    ck_assert_int_eq(sxe_pool_get_found(one), SXE_POOL_CREATED);
+    ck_assert_int_eq(sxe_pool_get_found(two), SXE_POOL_JOINED);
+    one[7] = 77;
+    ck_assert_uint_eq(two[7], 77);
+    const unsigned id = sxe_pool_set_oldest_element_state(two, FREE, READY);
+    ck_assert_uint_eq(sxe_pool_index_to_state(one, id), READY);
+    sxe_pool_delete(one);
+    ck_assert_uint_eq(two[7], 77);
+    ck_assert_uint_eq(sxe_pool_index_to_state(two, id), READY);
+    sxe_pool_delete(two);
+}
+END_TEST
+
+START_TEST(memory_that_is_shared_never_becomes_smaller)
+{
+    SXE_POOL_SPEC spec = file_spec();
+
+    spec.file = NULL;
+    char *array = open_pool(&spec);
+    ck_assert_int_eq(ftruncate(sxe_pool_get_fd(array), 0), -1);
+    ck_assert_int_eq(errno, EPERM);
+    sxe_pool_delete(array);
+}
+END_TEST
+
+static void
+send_descriptor(int socket, int fd)
+{
+    union {
+        struct cmsghdr head;
+        char bytes[CMSG_SPACE(sizeof(int))];
+    } control = {.head = {CMSG_LEN(sizeof(int)), SOL_SOCKET, SCM_RIGHTS}};
+    char bytes[1] = "";
+    struct iovec byte = {.iov_base = bytes, .iov_len = 1};
+    const struct msghdr message = {.msg_iov = &byte,
+                                   .msg_iovlen = 1,
+                                   .msg_control = &control,
+                                   .msg_controllen = sizeof(control)};
+
+    memcpy(CMSG_DATA(&control.head), &fd, sizeof(fd));
+    ck_assert_int_eq(sendmsg(socket, &message, 0), 1);
+}
+
+static int
+receive_descriptor(int socket)
+{
+    union {
+        struct cmsghdr head;
+        char bytes[CMSG_SPACE(sizeof(int))];
+    } control;
+    char bytes[1];
+    struct iovec byte = {.iov_base = bytes, .iov_len = 1};
+    struct msghdr message = {.msg_iov = &byte,
+                             .msg_iovlen = 1,
+                             .msg_control = &control,
+                             .msg_controllen = sizeof(control)};
+    int fd;
+
+    ck_assert_int_eq(recvmsg(socket, &message, 0), 1);
+    memcpy(&fd, CMSG_DATA(&control.head), sizeof(fd));
+    return fd;
+}
+
+/* It has nothing else of the pool: it begins before that is made. */
+static void
+use_what_is_received(int socket)
+{
+    const int fd = receive_descriptor(socket);
+    char *array = sxe_pool_open_fd(fd, NULL, why);
+
+    ck_assert_msg(array != NULL, "%s", why);
+    ck_assert_uint_lt(sxe_pool_set_oldest_element_state(array, FREE, BUSY), 64);
+    raise(SIGKILL);
+}
+
+START_TEST(memory_goes_to_a_stranger_over_a_socket)
+{
+    SXE_POOL_SPEC spec = file_spec();
+    int sockets[2];
+
+    ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, sockets), 0);
+    const pid_t child = fork();
+    if (child == 0)
+        use_what_is_received(sockets[1]);
+    spec.file = NULL;
+    char *array = open_pool(&spec);
+    send_descriptor(sockets[0], sxe_pool_get_fd(array));
+    end_child(child, SIGKILL);
+    ck_assert_uint_eq(sxe_pool_get_number_in_state(array, BUSY), 1);
+    ck_assert_int_eq(sxe_pool_check(array, why), 0);
+    sxe_pool_delete(array);
+    close(sockets[0]);
+    close(sockets[1]);
+}
+END_TEST
+
+/* What the user of a descriptor keeps open must not make the dead look alive. */
+START_TEST(who_keeps_the_descriptor_does_not_keep_its_owner_alive)
+{
+    SXE_POOL_SPEC spec = file_spec();
+    int sockets[2];
+
+    ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, sockets), 0);
+    spec.file = NULL;
+    const pid_t child = fork();
+    if (child == 0) {
+        char *array = open_pool(&spec);
+        ck_assert_int_eq(sxe__pool_lock(sharing_of(array), &sharing_of(array)->shards[0].lock), 0);
+        send_descriptor(sockets[1], sxe_pool_get_fd(array));
+        raise(SIGKILL);
+    }
+    const int fd = receive_descriptor(sockets[0]);
+    end_child(child, SIGKILL);
+    char *array = sxe_pool_open_fd(fd, NULL, why);
+    ck_assert_msg(array != NULL, "%s", why);
+    ck_assert_int_eq(sxe_pool_get_found(array), SXE_POOL_COMPLETED);
+    sxe_pool_delete(array);
+    close(fd);
+    close(sockets[0]);
+    close(sockets[1]);
+}
+END_TEST
+
+START_TEST(a_file_without_a_slash_is_in_dev_shm)
+{
+    SXE_POOL_SPEC spec = file_spec();
+    struct stat status;
+
+    spec.file = file_path + strlen("/dev/shm/");
+    char *array = open_pool(&spec);
+    ck_assert_int_eq(stat(file_path, &status), 0);
+    ck_assert_uint_eq(status.st_mode, S_IFREG | 0600);
+    ck_assert_uint_eq((uint64_t)status.st_size,
+                      sharing_of(array)->head_size + sharing_of(array)->size - 4096);
+    ck_assert_int_ge(status.st_blocks * 512, status.st_size);
+    sxe_pool_delete(array);
+}
+END_TEST
+
+START_TEST(a_descriptor_of_a_file_is_as_good_as_its_path)
+{
+    const SXE_POOL_SPEC spec = file_spec();
+    char *array = open_pool(&spec);
+    const int fd = sxe_pool_get_fd(array);
+
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(sxe_pool_get_fd(array), fd);
+    sxe_pool_delete(join(array));
+    sxe_pool_delete(array);
+    ck_assert_int_eq(close(fd), -1);
+}
+END_TEST
+
+START_TEST(an_empty_descriptor_becomes_a_pool_if_its_numbers_are_given)
+{
+    const int fd = memfd_create("empty", MFD_CLOEXEC);
+    const SXE_POOL_SPEC spec = file_spec();
+
+    ck_assert_ptr_null(sxe_pool_open_fd(fd, NULL, why));
+    ck_assert_int_eq(errno, EMEDIUMTYPE);
+    expect_why("no pool is in the file");
+    char *array = sxe_pool_open_fd(fd, &spec, why);
+    ck_assert_msg(array != NULL, "%s", why);
+    ck_assert_int_eq(sxe_pool_get_found(array), SXE_POOL_CREATED);
+    sxe_pool_delete(array);
+    array = sxe_pool_open_fd(fd, NULL, why);
+    ck_assert_int_eq(sxe_pool_get_found(array), SXE_POOL_CLOSED);
+    sxe_pool_delete(array);
+    close(fd);
+    ck_assert(!file_exists());
+}
+END_TEST
+
+START_TEST(what_is_no_descriptor_of_a_pool_is_refused)
+{
+    SXE_POOL_SPEC spec = file_spec();
+    int ends[2];
+
+    ck_assert_ptr_null(sxe_pool_open_fd(-1, NULL, why));
+    ck_assert_int_eq(errno, ENOENT);
+    expect_why("pool in descriptor -1: cannot open it anew");
+    ck_assert_int_eq(pipe(ends), 0);
+    ck_assert_ptr_null(sxe_pool_open_fd(ends[0], &spec, why));
+    ck_assert_int_eq(errno, EMEDIUMTYPE);
+    expect_why("not a regular file");
+    spec.options = SXE_POOL_OPTION_LOCKED;
+    ck_assert_ptr_null(sxe_pool_open_fd(ends[0], &spec, why));
+    ck_assert_int_eq(errno, EINVAL);
+    close(ends[0]);
+    close(ends[1]);
+}
+END_TEST
+
+/* ---- Who comes later ---- */
+
+START_TEST(who_comes_later_is_told_how_it_was_found)
+{
+    const SXE_POOL_SPEC spec = file_spec();
+    char *one = open_pool(&spec);
+
+    ck_assert_int_eq(sxe_pool_get_found(one), SXE_POOL_CREATED);
+    char *two = open_pool(&spec);
+    ck_assert_int_eq(sxe_pool_get_found(two), SXE_POOL_JOINED);
+    const unsigned id = sxe_pool_set_oldest_element_state(two, FREE, READY);
+    sxe_pool_delete(one);
+    sxe_pool_delete(two);
+    expect_found(&spec, SXE_POOL_CLOSED);
+    const pid_t child = fork();
+    if (child == 0) {
+        one = open_pool(&spec);
+        raise(SIGKILL);
+    }
+    end_child(child, SIGKILL);
+    one = open_pool(&spec);
+    ck_assert_int_eq(sxe_pool_get_found(one), SXE_POOL_COMPLETED);
+    ck_assert_uint_eq(sxe_pool_index_to_state(one, id), READY);
+    sxe_pool_delete(one);
+}
+END_TEST
+
+static void
+other_number(SXE_POOL_SPEC *spec)
+{
+    spec->number = 65;
+}
+
+static void
+other_size(SXE_POOL_SPEC *spec)
+{
+    spec->element_size = 16;
+}
+
+static void
+other_states(SXE_POOL_SPEC *spec)
+{
+    spec->states = 4;
+    spec->state_names = NULL;
+}
+
+static void
+other_shards(SXE_POOL_SPEC *spec)
+{
+    spec->shards = 4;
+}
+
+static void
+other_extra(SXE_POOL_SPEC *spec)
+{
+    spec->extra_size = 41;
+}
+
+static void
+other_name(SXE_POOL_SPEC *spec)
+{
+    spec->name = "lake";
+}
+
+static void
+other_state_names(SXE_POOL_SPEC *spec)
+{
+    spec->state_names = "FREE READY DONE";
+}
+
+static void
+other_fields(SXE_POOL_SPEC *spec)
+{
+    spec->fields = "u64 misses";
+}
+
+static const struct {
+    void (*change)(SXE_POOL_SPEC *spec);
+    const char *words;
+} different[] = {
+    {other_number, "it has 64 elements, the program says 65"},
+    {other_size, "it has 8 bytes an element, the program says 16"},
+    {other_states, "it has 3 states, the program says 4"},
+    {other_shards, "it has 2 shards, the program says 4"},
+    {other_extra, "it has 40 extra bytes, the program says 41"},
+    {other_name, "its name is 'pond', the program says 'lake'"},
+    {other_state_names, "list of states is 'FREE READY BUSY', the program says 'FREE READY DONE'"},
+    {other_fields, "list of fields is 'u64 hits', the program says 'u64 misses'"},
+};
+
+START_TEST(a_pool_of_another_shape_is_refused_and_what_differs_is_said)
+{
+    SXE_POOL_SPEC spec = file_spec();
+
+    make_image();
+    different[_i].change(&spec);
+    expect_refused(&spec, EEXIST, different[_i].words);
+    spec = file_spec();
+    expect_found(&spec, SXE_POOL_CLOSED);
+}
+END_TEST
+
+START_TEST(what_one_side_leaves_out_is_not_compared)
+{
+    SXE_POOL_SPEC spec = file_spec();
+
+    make_image();
+    spec.state_names = NULL;
+    spec.fields = NULL;
+    spec.shards = 0;
+    char *array = open_pool(&spec);
+    ck_assert_str_eq(sxe_pool_state_to_string(array, READY), "READY");
+    ck_assert_str_eq(sxe_pool_get_fields(array), "u64 hits");
+    ck_assert_uint_eq(sxe_pool_get_shards(array), 2);
+    sxe_pool_delete(array);
+    unlink(file_path);
+    sxe_pool_delete(open_pool(&spec));
+    spec.state_names = "FREE READY BUSY";
+    spec.fields = "u64 hits";
+    array = open_pool(&spec);
+    ck_assert_str_eq(sxe_pool_state_to_string(array, READY), "1");
+    ck_assert_uint_eq(sxe_pool_get_shards(array), 1);
+    sxe_pool_delete(array);
+}
+END_TEST
+
+START_TEST(number_0_opens_whatever_is_there_and_makes_nothing)
+{
+    const SXE_POOL_SPEC whatever = {.file = file_path};
+
+    expect_refused(&whatever, ENOENT, "No such file or directory");
+    ck_assert(!file_exists());
+    make_image();
+    char *array = open_pool(&whatever);
+    ck_assert_str_eq(sxe_pool_get_name(array), "pond");
+    ck_assert_uint_eq(sxe_pool_get_number(array), 64);
+    ck_assert_str_eq(sxe_pool_state_to_string(array, READY), "READY");
+    sxe_pool_delete(array);
+}
+END_TEST
+
+START_TEST(extra_bytes_are_zero_and_shared)
+{
+    const SXE_POOL_SPEC spec = file_spec();
+    static const char zeros[40];
+    char *one = open_pool(&spec);
+    char *two = open_pool(&spec);
+    size_t size;
+    char *extra = sxe_pool_get_extra(one, &size);
+
+    ck_assert_uint_eq(size, 40);
+    ck_assert_mem_eq(extra, zeros, 40);
+    extra[39] = 'x';
+    ck_assert_int_eq(((char *)sxe_pool_get_extra(two, &size))[39], 'x');
+    sxe_pool_delete(one);
+    sxe_pool_delete(two);
+}
+END_TEST
+
+START_TEST(elements_are_divided_about_equally_in_runs_as_long_as_may_be)
+{
+    ck_assert_uint_eq(sxe__pool_shard_shift(1, 1), 0);
+    ck_assert_uint_eq(sxe__pool_shard_shift(64, 64), 0);
+    ck_assert_uint_eq(sxe__pool_shard_shift(64, 2), 2);
+    ck_assert_uint_eq(sxe__pool_shard_shift(1000000, 64), 6);
+    ck_assert_uint_eq(sxe__pool_shard_shift(UINT32_MAX, 64), 6);
+}
+END_TEST
+
+/* ---- Users ---- */
+
+START_TEST(two_openings_in_one_process_are_two_users)
+{
+    const SXE_POOL_SPEC spec = file_spec();
+    char *one = open_pool(&spec);
+    char *two = open_pool(&spec);
+    struct sxe__pool_sharing *mine = sharing_of(one);
+    struct sxe__pool_sharing *others = sharing_of(two);
+
+    ck_assert_uint_ne(mine->token, others->token);
+    ck_assert_int_eq(sxe_pool_get_user(one, 0), getpid());
+    ck_assert_int_eq(sxe_pool_get_user(one, 1), getpid());
+    ck_assert_int_eq(sxe_pool_get_user(one, 2), 0);
+    ck_assert_int_eq(sxe_pool_get_user(one, SXE_POOL_SLOTS), 0);
+    ck_assert(sxe__pool_owner_lives(mine, others->token));
+    ck_assert(sxe__pool_owner_lives(others, mine->token));
+    ck_assert_int_eq(sxe__pool_lock(mine, &mine->shards[1].lock), 0);
+    ck_assert_int_eq(sxe__pool_lock(others, &others->shards[1].lock), -EAGAIN);
+    sxe__pool_unlock(&mine->shards[1].lock);
+    sxe_pool_delete(two);
+    ck_assert_int_eq(sxe_pool_get_user(one, 1), 0);
+    sxe_pool_delete(one);
+}
+END_TEST
+
+START_TEST(the_129th_user_is_refused_until_one_leaves)
+{
+    const SXE_POOL_SPEC spec = file_spec();
+    static char *arrays[SXE_POOL_SLOTS];
+
+    for (unsigned i = 0; i < SXE_POOL_SLOTS; i++)
+        arrays[i] = open_pool(&spec);
+    expect_refused(&spec, EUSERS, "128 processes use it");
+    const uint32_t old = sharing_of(arrays[77])->token;
+    sxe_pool_delete(arrays[77]);
+    ck_assert(!sxe__pool_owner_lives(sharing_of(arrays[0]), old));
+    arrays[77] = open_pool(&spec);
+    const uint32_t new = sharing_of(arrays[77])->token;
+    ck_assert_uint_eq(new &(SXE_POOL_SLOTS - 1), old & (SXE_POOL_SLOTS - 1));
+    ck_assert_uint_ne(new, old);
+    ck_assert(sxe__pool_owner_lives(sharing_of(arrays[0]), new));
+    ck_assert(!sxe__pool_owner_lives(sharing_of(arrays[0]), old));
+    ck_assert_int_eq(sxe_pool_get_found(arrays[77]), SXE_POOL_JOINED);
+    for (unsigned i = 0; i < SXE_POOL_SLOTS; i++)
+        sxe_pool_delete(arrays[i]);
+    expect_found(&spec, SXE_POOL_CLOSED);
+}
+END_TEST
+
+START_TEST(a_token_is_never_0)
+{
+    const SXE_POOL_SPEC spec = file_spec();
+
+    make_image();
+    image.head.slots[0].generation = (1u << 25) - 1;
+    store_image(image_size);
+    char *array = open_pool(&spec);
+    ck_assert_uint_eq(sharing_of(array)->token, 1u << SXE__POOL_SLOT_BITS);
+    sxe_pool_delete(array);
+}
+END_TEST
+
+START_TEST(who_opens_waits_for_who_is_opening)
+{
+    const SXE_POOL_SPEC spec = file_spec();
+
+    make_image();
+    const int fd = open(file_path, O_RDWR);
+    ck_assert_int_eq(sxe__pool_opening_lock(fd), 0);
+    fake_time_start(SXE_NS_PER_SECOND, SXE_NS_PER_SECOND);
+    expect_refused(&spec, EAGAIN, "another process has been opening or closing it for a second");
+    ck_assert_uint_ge(sxe_time_ns(), 3 * SXE_NS_PER_SECOND); /* it was refused twice */
+    close(fd);
+    fake_os_fail(FAKE_FCNTL, 1, 5, EAGAIN);
+    expect_found(&spec, SXE_POOL_CLOSED);
+    fake_time_stop();
+    ck_assert_uint_eq(fake_os_injected(), 5);
+}
+END_TEST
+
+START_TEST(a_new_file_that_another_opens_first_is_left_to_it)
+{
+    const SXE_POOL_SPEC spec = file_spec();
+
+    fake_time_start(SXE_NS_PER_SECOND, SXE_NS_PER_SECOND);
+    fake_os_fail(FAKE_FCNTL, 1, 0, EAGAIN);
+    expect_refused(&spec, EAGAIN, "another process");
+    fake_os_reset();
+    fake_time_stop();
+    ck_assert(file_exists());
+    expect_found(&spec, SXE_POOL_CREATED);
+}
+END_TEST
+
+START_TEST(who_cannot_lock_leaves_as_if_killed)
+{
+    const SXE_POOL_SPEC spec = file_spec();
+    char *array = open_pool(&spec);
+
+    fake_time_start(SXE_NS_PER_SECOND, SXE_NS_PER_SECOND);
+    fake_os_fail(FAKE_FCNTL, 1, 0, EAGAIN);
+    sxe_pool_delete(array);
+    fake_os_reset();
+    fake_time_stop();
+    expect_found(&spec, SXE_POOL_COMPLETED);
+}
+END_TEST
+
+START_TEST(a_file_that_is_removed_meanwhile_is_made_again)
+{
+    const SXE_POOL_SPEC spec = file_spec();
+
+    fake_os_fail(FAKE_STAT, 1, 1, ENOENT);
+    expect_found(&spec, SXE_POOL_CREATED);
+    ck_assert_uint_eq(fake_os_injected(), 1);
+    fake_os_fail(FAKE_STAT, 1, 0, ENOENT);
+    expect_refused(&spec, EAGAIN, "removed as often as it is made");
+}
+END_TEST
+
+START_TEST(a_file_that_another_makes_meanwhile_is_opened)
+{
+    const SXE_POOL_SPEC spec = file_spec();
+
+    make_image();
+    fake_os_fail(FAKE_OPEN, 1, 1, ENOENT);
+    expect_found(&spec, SXE_POOL_CLOSED);
+    ck_assert_uint_eq(fake_os_injected(), 1);
+}
+END_TEST
+
+/* Another process unlinks the file and makes it anew, while this one waits for the lock. */
+START_TEST(a_file_that_is_replaced_meanwhile_is_not_the_one)
+{
+    struct sxe__pool_opening opening = {.spec = file_spec(), .what = "pond"};
+
+    ck_assert_int_eq(sxe__pool_file_open(&opening), 0);
+    ck_assert(opening.made);
+    ck_assert_int_eq(sxe__pool_file_is_gone(&opening), 0);
+    unlink(file_path);
+    ck_assert_int_eq(sxe__pool_file_is_gone(&opening), 1);
+    make_image();
+    ck_assert_int_eq(sxe__pool_file_is_gone(&opening), 1);
+    close(opening.fd);
+}
+END_TEST
+
+/* ---- */
+
+static Suite *
+suite(void)
+{
+    Suite *s = suite_create("pool-open");
+    TCase *specs = tcase_create("specs");
+    TCase *footings = tcase_create("footings");
+    TCase *later = tcase_create("later");
+    TCase *users = tcase_create("users");
+
+    tcase_add_checked_fixture(specs, begin, end);
+    tcase_add_loop_test(specs, an_impossible_spec_is_refused_with_a_sentence, 0,
+                        LENGTH_OF(impossible));
+    tcase_add_test(specs, a_long_path_is_cut_in_front);
+    tcase_add_test(specs, a_path_that_no_system_takes_is_refused);
+    suite_add_tcase(s, specs);
+
+    tcase_add_checked_fixture(footings, begin, end);
+    tcase_add_test(footings, a_pool_of_threads_needs_no_file);
+    tcase_add_loop_test(footings, sxe_pool_new_makes_pools_on_each_footing, 0, 3);
+    tcase_add_test(footings, a_pool_of_one_thread_answers_the_questions_about_shared_ones);
+    tcase_add_test(footings, memory_is_shared_by_handing_on_its_descriptor);
+    tcase_add_test(footings, memory_that_is_shared_never_becomes_smaller);
+    tcase_add_test(footings, memory_goes_to_a_stranger_over_a_socket);
+    tcase_add_test(footings, who_keeps_the_descriptor_does_not_keep_its_owner_alive);
+    tcase_add_test(footings, a_file_without_a_slash_is_in_dev_shm);
+    tcase_add_test(footings, a_descriptor_of_a_file_is_as_good_as_its_path);
+    tcase_add_test(footings, an_empty_descriptor_becomes_a_pool_if_its_numbers_are_given);
+    tcase_add_test(footings, what_is_no_descriptor_of_a_pool_is_refused);
+    suite_add_tcase(s, footings);
+
+    tcase_add_checked_fixture(later, begin, end);
+    tcase_add_test(later, who_comes_later_is_told_how_it_was_found);
+    tcase_add_loop_test(later, a_pool_of_another_shape_is_refused_and_what_differs_is_said, 0,
+                        LENGTH_OF(different));
+    tcase_add_test(later, what_one_side_leaves_out_is_not_compared);
+    tcase_add_test(later, number_0_opens_whatever_is_there_and_makes_nothing);
+    tcase_add_test(later, extra_bytes_are_zero_and_shared);
+    tcase_add_test(later, elements_are_divided_about_equally_in_runs_as_long_as_may_be);
+    suite_add_tcase(s, later);
+
+    tcase_add_checked_fixture(users, begin, end);
+    tcase_add_test(users, two_openings_in_one_process_are_two_users);
+    tcase_add_test(users, the_129th_user_is_refused_until_one_leaves);
+    tcase_add_test(users, a_token_is_never_0);
+    tcase_add_test(users, who_opens_waits_for_who_is_opening);
+    tcase_add_test(users, a_new_file_that_another_opens_first_is_left_to_it);
+    tcase_add_test(users, who_cannot_lock_leaves_as_if_killed);
+    tcase_add_test(users, a_file_that_is_removed_meanwhile_is_made_again);
+    tcase_add_test(users, a_file_that_another_makes_meanwhile_is_opened);
+    tcase_add_test(users, a_file_that_is_replaced_meanwhile_is_not_the_one);
+    suite_add_tcase(s, users);
+    return s;
+}
+
+int
+main(void)
+{
+    return sxe_test_main(suite());
+}
