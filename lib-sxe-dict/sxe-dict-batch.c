@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Batches: notes in this process's memory, then one commit.
+ *
+ *     lock `batch` -> no shard has anything staged by the dead -> lock the shards, ascending
+ *     -> make room -> fill cells, chain them (staged_puts, staged_removes), staged = serial
+ *     -> committed = serial       from here on it will be done, by us or by who has the lock next
+ *     -> apply shard by shard -> unlock all
+ *
+ * Whoever finds a shard with something staged has its lock, so he who staged it is dead: it is done
+ * if control.committed says so, and forgotten otherwise. For that to be decided rightly, all that
+ * one batch has staged is decided before the next is committed.
+ */
+#include "sxe-dict-private.h"
+
+#include <stdlib.h>
+
+struct note {
+    struct sxe__dict_key key;
+    size_t size;
+    uint64_t expires_ns;
+    bool removes;
+    char *bytes; /* the key, then the value */
+};
+
+struct sxe_dict_batch {
+    SXE_DICT *dict;
+    unsigned number;
+    struct note notes[SXE_DICT_BATCH_MAX];
+};
+
+/* ---- Notes ---- */
+
+SXE_DICT_BATCH *
+sxe_dict_batch_new(SXE_DICT *dict)
+{
+    SXE_DICT_BATCH *batch = calloc(1, sizeof(*batch));
+
+    if (batch != NULL)
+        batch->dict = dict;
+    return batch;
+}
+
+static void
+clear(SXE_DICT_BATCH *batch)
+{
+    while (batch->number > 0)
+        free(batch->notes[--batch->number].bytes);
+}
+
+void
+sxe_dict_batch_delete(SXE_DICT_BATCH *batch)
+{
+    if (batch != NULL)
+        clear(batch);
+    free(batch);
+}
+
+/* The note on that key, or the next free one. */
+static struct note *
+note_of(SXE_DICT_BATCH *batch, const struct sxe__dict_key *key)
+{
+    unsigned i = 0;
+
+    while (i < batch->number &&
+           (batch->notes[i].key.hash != key->hash || batch->notes[i].key.size != key->size ||
+            memcmp(batch->notes[i].key.bytes, key->bytes, key->size) != 0))
+        i++;
+    return i < SXE_DICT_BATCH_MAX ? &batch->notes[i] : NULL;
+}
+
+static int
+note_down(SXE_DICT_BATCH *batch, const struct note *what, const void *value)
+{
+    struct note *note = note_of(batch, &what->key);
+    char *bytes;
+
+    if (note == NULL)
+        return -E2BIG;
+    bytes = malloc(what->key.size + what->size + 1);
+    if (bytes == NULL)
+        return -ENOMEM;
+    memcpy(bytes, what->key.bytes, what->key.size);
+    if (what->size != 0)
+        memcpy(bytes + what->key.size, value, what->size);
+    if (note == &batch->notes[batch->number])
+        batch->number++;
+    free(note->bytes);
+    *note = *what;
+    note->bytes = bytes;
+    note->key.bytes = bytes;
+    return 0;
+}
+
+int
+sxe_dict_batch_put(SXE_DICT_BATCH *batch, const void *key, size_t key_size, const void *value,
+                   size_t size, double ttl_s)
+{
+    struct note note = {.size = size};
+
+    if (sxe__dict_set_key(batch->dict, &note.key, key, key_size) < 0 ||
+        !sxe__dict_expiry(batch->dict, ttl_s, &note.expires_ns))
+        return -EINVAL;
+    return size > SXE__DICT_VALUE_MAX ? -EFBIG : note_down(batch, &note, value);
+}
+
+int
+sxe_dict_batch_remove(SXE_DICT_BATCH *batch, const void *key, size_t key_size)
+{
+    struct note note = {.removes = true};
+
+    if (sxe__dict_set_key(batch->dict, &note.key, key, key_size) < 0)
+        return -EINVAL;
+    return note_down(batch, &note, NULL);
+}
+
+/* ---- Locks ---- */
+
+static uint64_t
+shards_of(const SXE_DICT_BATCH *batch)
+{
+    uint64_t shards = 0;
+
+    for (unsigned i = 0; i < batch->number; i++)
+        shards |= UINT64_C(1) << batch->notes[i].key.shard;
+    return shards;
+}
+
+static void
+unlock_shards(const SXE_DICT *dict, uint64_t shards)
+{
+    for (; shards != 0; shards &= shards - 1)
+        sxe__dict_unlock(dict, (uint32_t)__builtin_ctzll(shards));
+}
+
+static int
+lock_shards(const SXE_DICT *dict, uint64_t shards)
+{
+    uint64_t locked = 0;
+
+    for (uint64_t left = shards; left != 0; left &= left - 1) {
+        const int result = sxe__dict_lock(dict, (uint32_t)__builtin_ctzll(left));
+
+        if (result < 0) {
+            unlock_shards(dict, locked);
+            return result;
+        }
+        locked |= left & -left;
+    }
+    return 0;
+}
+
+/* Taking the lock of a shard decides what the dead have staged there. */
+static int
+settle(const SXE_DICT *dict)
+{
+    for (uint32_t shard = 0; shard < dict->shards; shard++) {
+        if (SXE__POOL_GET(dict->records[shard].staged) == 0)
+            continue;
+        const int locked = sxe__dict_lock(dict, shard);
+        if (locked < 0)
+            return locked;
+        sxe__dict_unlock(dict, shard);
+    }
+    return 0;
+}
+
+/* ---- Commit ---- */
+
+/* Room for all that goes into a shard; what it replaces stays until it is in. */
+static int
+make_room(const SXE_DICT_BATCH *batch, uint32_t shard)
+{
+    const SXE_DICT *dict = batch->dict;
+    uint32_t budget = SXE__DICT_BUDGET;
+    uint64_t cells = 1;
+
+    for (unsigned i = 0; i < batch->number; i++) {
+        const struct note *note = &batch->notes[i];
+
+        if (!note->removes && note->key.shard == shard)
+            cells += sxe__dict_cells_for(dict, note->key.size, note->size);
+    }
+    if (cells > sxe__dict_capacity(dict, shard))
+        return -EFBIG;
+    while (sxe__dict_free_cells(dict, shard) < cells) {
+        const int room = sxe__dict_make_room(dict, shard, SXE_NONE, &budget);
+
+        if (room <= 0)
+            return room < 0 ? room : -ENOSPC;
+    }
+    return 0;
+}
+
+/* The chains of one shard while they are made. */
+struct stage {
+    uint32_t shard;
+    uint32_t cursor;
+    uint32_t puts;
+    uint32_t removes;
+};
+
+static int
+stage_note(const SXE_DICT *dict, struct stage *stage, const struct note *note)
+{
+    struct sxe__dict_view old;
+    const int found = sxe__dict_find(dict, &note->key, 0, &old);
+
+    if (found < 0)
+        return found;
+    if (note->removes) {
+        if (found == 1) {
+            SXE__POOL_PUT(sxe__dict_cell(dict, old.id)->next, stage->removes);
+            stage->removes = old.id + 1;
+        }
+        return 0;
+    }
+    const struct sxe__dict_put put = {
+        .key = &note->key,
+        .value = note->bytes + note->key.size,
+        .size = note->size,
+        .expires_ns = note->expires_ns,
+        .state = sxe__dict_state_after(dict, found, &old),
+        .replaces = found == 1 ? old.id + 1 : 0,
+        .next = stage->puts,
+    };
+    const int64_t id = sxe__dict_fill(dict, &put, &stage->cursor);
+    if (id < 0)
+        return (int)id;
+    sxe__dict_note_expiry(dict, stage->shard, note->expires_ns);
+    stage->puts = (uint32_t)id + 1;
+    return 0;
+}
+
+static int
+stage_shard(const SXE_DICT_BATCH *batch, uint32_t shard, uint64_t serial)
+{
+    const SXE_DICT *dict = batch->dict;
+    struct sxe__dict_record *record = &dict->records[shard];
+    struct stage stage = {
+        .shard = shard,
+        .cursor = SXE__POOL_GET(sxe__dict_list(dict, shard, SXE__DICT_FREE)->next),
+    };
+
+    for (unsigned i = 0; i < batch->number; i++) {
+        if (batch->notes[i].key.shard == shard && stage_note(dict, &stage, &batch->notes[i]) < 0)
+            return -EUCLEAN;
+    }
+    SXE__POOL_PUT(record->staged_puts, stage.puts);
+    SXE__POOL_PUT(record->staged_removes, stage.removes);
+    SXE__POOL_PUT_LAST(record->staged, serial);
+    return 0;
+}
+
+/* Under the locks of the shards. What is staged and not committed is forgotten by who has the lock
+ * next; here, by us. */
+static int
+commit_locked(const SXE_DICT_BATCH *batch, uint64_t shards)
+{
+    const SXE_DICT *dict = batch->dict;
+    const uint64_t serial = SXE__POOL_GET(dict->control->committed) + 1;
+    int result = 0;
+
+    for (uint64_t left = shards; left != 0 && result == 0; left &= left - 1)
+        result = make_room(batch, (uint32_t)__builtin_ctzll(left));
+    for (uint64_t left = shards; left != 0 && result == 0; left &= left - 1)
+        result = stage_shard(batch, (uint32_t)__builtin_ctzll(left), serial);
+    if (result == 0)
+        SXE__POOL_PUT_LAST(dict->control->committed, serial);
+    __atomic_thread_fence(__ATOMIC_RELEASE);
+    for (uint64_t left = shards; left != 0; left &= left - 1) {
+        const int applied = sxe__dict_apply_staged(dict, (uint32_t)__builtin_ctzll(left));
+        result = result == 0 ? applied : result;
+    }
+    return result;
+}
+
+static int
+commit(const SXE_DICT_BATCH *batch)
+{
+    const uint64_t shards = shards_of(batch);
+    int result = settle(batch->dict);
+
+    if (result == 0)
+        result = lock_shards(batch->dict, shards);
+    if (result < 0)
+        return result;
+    result = commit_locked(batch, shards);
+    unlock_shards(batch->dict, shards);
+    return result;
+}
+
+int
+sxe_dict_batch_commit(SXE_DICT_BATCH *batch)
+{
+    const SXE_DICT *dict = batch->dict;
+
+    if (sxe__pool_lock(dict->sharing, &dict->control->batch) < 0)
+        return -EAGAIN;
+    const int result = commit(batch);
+    sxe__pool_unlock(&dict->control->batch);
+    if (result == 0)
+        clear(batch);
+    return result;
+}

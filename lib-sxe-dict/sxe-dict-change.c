@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Changes of entries. Whatever is done after a commit is written so that it may be done again from
+ * the beginning: a step looks first whether it is done.
+ */
+#include "sxe-dict-private.h"
+
+/* ---- What is needed ---- */
+
+bool
+sxe__dict_is_seen(const SXE_DICT *dict, const struct sxe__dict_view *view)
+{
+    const struct sxe__dict_control *control = dict->control;
+
+    if (view->born > SXE__POOL_GET(control->newest))
+        return false;
+    for (unsigned i = 0; i < SXE_DICT_SNAPSHOTS; i++) {
+        const uint64_t epoch = SXE__POOL_GET(control->slots[i].epoch);
+
+        if (epoch != 0 && view->born <= epoch && (view->died == 0 || epoch < view->died))
+            return true;
+    }
+    return false;
+}
+
+/* ---- Steps ---- */
+
+static int
+move_to(const SXE_DICT *dict, uint32_t id, uint32_t state)
+{
+    return sxe__dict_state(dict, id) == state || sxe__pool_move_locked(dict->pool, id, state)
+               ? 0
+               : sxe__dict_damaged(dict);
+}
+
+/* Move what goes on after the first cell; the first `cells - 1` links are followed. */
+static int
+move_more(const SXE_DICT *dict, uint32_t shard, const struct sxe__dict_view *view, uint32_t state)
+{
+    uint32_t id = view->id;
+
+    for (uint32_t i = 1; i < view->cells; i++) {
+        id = SXE__POOL_GET(sxe__dict_cell(dict, id)->more) - 1;
+        if (!sxe__dict_has(dict, shard, id))
+            return sxe__dict_damaged(dict);
+        if (move_to(dict, id, state) < 0)
+            return -EUCLEAN;
+    }
+    return 0;
+}
+
+/* Take a version out of its chain, and free its cells. */
+static int
+free_version(const SXE_DICT *dict, uint32_t shard, const struct sxe__dict_view *view)
+{
+    uint32_t *link;
+    const int linked = sxe__dict_link_to(dict, shard, view->hash, view->id, &link);
+
+    if (linked < 0)
+        return linked;
+    if (linked == 1)
+        SXE__POOL_PUT(*link, SXE__POOL_GET(sxe__dict_cell(dict, view->id)->chain));
+    if (move_more(dict, shard, view, SXE__DICT_FREE) < 0)
+        return -EUCLEAN;
+    return move_to(dict, view->id, SXE__DICT_FREE);
+}
+
+/* A version that is replaced, removed, or no more seen: it becomes OLD, or its cells free. When
+ * this is done again, there may be fewer snapshots: what became OLD then becomes free. */
+static int
+retire(const SXE_DICT *dict, uint32_t shard, uint32_t id)
+{
+    const uint32_t state = sxe__dict_has(dict, shard, id) ? sxe__dict_state(dict, id) : 0;
+    struct sxe__dict_view view;
+
+    if (sxe__dict_read(dict, shard, id, &view) < 0)
+        return -EUCLEAN;
+    if (!sxe__dict_is_seen(dict, &view))
+        return free_version(dict, shard, &view);
+    struct sxe__dict_cell *cell = sxe__dict_cell(dict, id);
+
+    if (sxe__dict_is_entry(state))
+        SXE__POOL_PUT(cell->state, (uint8_t)state);
+    SXE__POOL_PUT(cell->died, SXE__POOL_GET(dict->control->epoch));
+    return move_to(dict, id, SXE__DICT_OLD);
+}
+
+static int
+put_in(const SXE_DICT *dict, uint32_t shard, uint32_t id)
+{
+    struct sxe__dict_view view;
+    uint32_t *link;
+
+    if (sxe__dict_read(dict, shard, id, &view) < 0)
+        return -EUCLEAN;
+    struct sxe__dict_cell *cell = sxe__dict_cell(dict, id);
+    const uint32_t state = SXE__POOL_GET(cell->state);
+    const uint32_t replaces = SXE__POOL_GET(cell->replaces);
+    const int linked = sxe__dict_link_to(dict, shard, view.hash, id, &link);
+
+    if (linked < 0 || !sxe__dict_is_entry(state))
+        return sxe__dict_damaged(dict);
+    if (linked == 0) {
+        link = sxe__dict_bucket(dict, shard, view.hash);
+        SXE__POOL_PUT(cell->chain, SXE__POOL_GET(*link));
+        SXE__POOL_PUT_LAST(*link, id + 1);
+    }
+    if (move_to(dict, id, state) < 0 || move_more(dict, shard, &view, SXE__DICT_MORE) < 0)
+        return -EUCLEAN;
+    return replaces == 0 ? 0 : retire(dict, shard, replaces - 1);
+}
+
+/* Do that to a chain of cells. */
+static int
+each(const SXE_DICT *dict, uint32_t shard, uint32_t link,
+     int (*step)(const SXE_DICT *, uint32_t, uint32_t))
+{
+    for (unsigned steps = 0; link != 0; steps++) {
+        if (!sxe__dict_has(dict, shard, link - 1) || steps == SXE_DICT_BATCH_MAX)
+            return sxe__dict_damaged(dict);
+        const uint32_t next = SXE__POOL_GET(sxe__dict_cell(dict, link - 1)->next);
+
+        if (step(dict, shard, link - 1) < 0)
+            return -EUCLEAN;
+        link = next;
+    }
+    return 0;
+}
+
+/* ---- What is pending ---- */
+
+static int
+apply(const SXE_DICT *dict, uint32_t shard, uint32_t *place,
+      int (*step)(const SXE_DICT *, uint32_t, uint32_t))
+{
+    const uint32_t link = SXE__POOL_GET(*place);
+
+    if (link == 0)
+        return 0;
+    if (!sxe__dict_has(dict, shard, link - 1))
+        return sxe__dict_damaged(dict);
+    if (step(dict, shard, link - 1) < 0)
+        return -EUCLEAN;
+    SXE__POOL_PUT_LAST(*place, 0);
+    return 0;
+}
+
+int
+sxe__dict_commit_put(const SXE_DICT *dict, uint32_t shard, uint32_t id)
+{
+    struct sxe__dict_record *record = &dict->records[shard];
+
+    SXE__POOL_PUT_LAST(record->pending, id + 1);
+    __atomic_thread_fence(__ATOMIC_RELEASE);
+    return apply(dict, shard, &record->pending, put_in);
+}
+
+int
+sxe__dict_commit_remove(const SXE_DICT *dict, uint32_t shard, uint32_t id)
+{
+    struct sxe__dict_record *record = &dict->records[shard];
+
+    SXE__POOL_PUT_LAST(record->doomed, id + 1);
+    __atomic_thread_fence(__ATOMIC_RELEASE);
+    return apply(dict, shard, &record->doomed, retire);
+}
+
+int
+sxe__dict_apply_staged(const SXE_DICT *dict, uint32_t shard)
+{
+    struct sxe__dict_record *record = &dict->records[shard];
+    const uint64_t staged = SXE__POOL_GET(record->staged);
+
+    if (staged != 0 && staged == SXE__POOL_GET(dict->control->committed) &&
+        (each(dict, shard, SXE__POOL_GET(record->staged_puts), put_in) < 0 ||
+         each(dict, shard, SXE__POOL_GET(record->staged_removes), retire) < 0))
+        return -EUCLEAN;
+    SXE__POOL_PUT_LAST(record->staged, 0);
+    return 0;
+}
+
+/* ---- Locks ---- */
+
+static int
+complete(const SXE_DICT *dict, uint32_t shard)
+{
+    struct sxe__dict_record *record = &dict->records[shard];
+
+    if (apply(dict, shard, &record->pending, put_in) < 0 ||
+        apply(dict, shard, &record->doomed, retire) < 0)
+        return -EUCLEAN;
+    return SXE__POOL_GET(record->staged) == 0 ? 0 : sxe__dict_apply_staged(dict, shard);
+}
+
+int
+sxe__dict_lock(const SXE_DICT *dict, uint32_t shard)
+{
+    const unsigned locked = sxe__pool_lock_shard(dict->pool, shard);
+
+    if (locked != SXE_POOL_LOCK_TAKEN)
+        return locked == SXE_POOL_LOCK_NOT_TAKEN ? -EAGAIN : -EUCLEAN;
+    if (SXE_LIKELY(!sxe__dict_is_busy(dict, shard)))
+        return 0;
+    const int done = complete(dict, shard);
+    if (done < 0)
+        sxe__dict_unlock(dict, shard);
+    return done;
+}
+
+void
+sxe__dict_unlock(const SXE_DICT *dict, uint32_t shard)
+{
+    sxe__pool_unlock_shard(dict->pool, shard);
+}
+
+int
+sxe__dict_lock_all(const SXE_DICT *dict)
+{
+    for (uint32_t shard = 0; shard < dict->shards; shard++) {
+        const int locked = sxe__dict_lock(dict, shard);
+
+        if (locked < 0) {
+            while (shard > 0)
+                sxe__dict_unlock(dict, --shard);
+            return locked;
+        }
+    }
+    return 0;
+}
+
+void
+sxe__dict_unlock_all(const SXE_DICT *dict)
+{
+    for (uint32_t shard = 0; shard < dict->shards; shard++)
+        sxe__dict_unlock(dict, shard);
+}
+
+/* ---- One put ---- */
+
+uint32_t
+sxe__dict_state_after(const SXE_DICT *dict, int found, const struct sxe__dict_view *old)
+{
+    return found == 1 && !sxe__dict_is_expired(dict, old->expires_ns)
+               ? sxe__dict_state(dict, old->id)
+               : SXE_DICT_LIVE;
+}
+
+/* The cells that must be FREE. One of each shard is kept for putting into a table that is full. */
+static uint32_t
+cells_wanted(const SXE_DICT *dict, uint32_t cells, int found, const struct sxe__dict_view *old)
+{
+    return found == 1 && !sxe__dict_is_seen(dict, old) ? cells : cells + 1;
+}
+
+int
+sxe__dict_put(const SXE_DICT *dict, struct sxe__dict_put *put)
+{
+    const uint32_t shard = put->key->shard;
+    const uint32_t cells = sxe__dict_cells_for(dict, put->key->size, put->size);
+    uint32_t budget = SXE__DICT_BUDGET;
+    struct sxe__dict_view old;
+    int found;
+
+    if (put->size > SXE__DICT_VALUE_MAX || cells >= sxe__dict_capacity(dict, shard))
+        return -EFBIG;
+    for (;;) {
+        found = sxe__dict_find(dict, put->key, 0, &old);
+        if (found < 0)
+            return found;
+        if (sxe__dict_free_cells(dict, shard) >= cells_wanted(dict, cells, found, &old))
+            break;
+        const int room = sxe__dict_make_room(dict, shard, found == 1 ? old.id : SXE_NONE, &budget);
+        if (room <= 0)
+            return room < 0 ? room : -ENOSPC;
+    }
+    put->replaces = found == 1 ? old.id + 1 : 0;
+    put->state = sxe__dict_state_after(dict, found, &old);
+    uint32_t cursor = SXE__POOL_GET(sxe__dict_list(dict, shard, SXE__DICT_FREE)->next);
+    const int64_t id = sxe__dict_fill(dict, put, &cursor);
+    if (id < 0)
+        return (int)id;
+    sxe__dict_note_expiry(dict, shard, put->expires_ns);
+    return sxe__dict_commit_put(dict, shard, (uint32_t)id);
+}

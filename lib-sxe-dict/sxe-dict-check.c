@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The table as a whole: whether each cell has its one place, and, after the pool's lists had to be
+ * made anew, a table of the entries that are whole.
+ */
+#include "sxe-dict-private.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* A bit a cell: those that were met. */
+struct met {
+    uint8_t *bits;
+    uint32_t count[SXE__DICT_STATES];
+};
+
+/* False: it was met before. */
+static bool
+meet(struct met *met, uint32_t id, uint32_t state)
+{
+    const uint8_t bit = (uint8_t)(1u << (id & 7));
+
+    if ((met->bits[id >> 3] & bit) != 0)
+        return false;
+    met->bits[id >> 3] |= bit;
+    met->count[state]++;
+    return true;
+}
+
+static uint8_t *
+new_bits(const SXE_DICT *dict)
+{
+    return calloc((size_t)dict->number / 8 + 1, 1);
+}
+
+/* ---- Checking ---- */
+
+/* Each cell after the first: NULL, or what is wrong. */
+static const char *
+check_more(const SXE_DICT *dict, uint32_t shard, const struct sxe__dict_view *view, struct met *met)
+{
+    uint32_t id = view->id;
+
+    for (uint32_t i = 1; i < view->cells; i++) {
+        id = SXE__POOL_GET(sxe__dict_cell(dict, id)->more) - 1;
+        if (!sxe__dict_has(dict, shard, id))
+            return "its value goes on in no cell of the shard";
+        if (sxe__dict_state(dict, id) != SXE__DICT_MORE)
+            return "its value goes on in a cell that is not MORE";
+        if (!meet(met, id, SXE__DICT_MORE))
+            return "its value goes on in a cell of another";
+    }
+    return NULL;
+}
+
+static const char *
+check_version(const SXE_DICT *dict, uint32_t shard, uint32_t bucket,
+              const struct sxe__dict_view *view, struct met *met)
+{
+    const uint32_t state = sxe__dict_state(dict, view->id);
+
+    if (sxe__dict_hash(dict->hash_key, sxe__dict_cell(dict, view->id)->data, view->key_size) !=
+        view->hash)
+        return "its hash is not its key's";
+    if (sxe__dict_shard(dict, view->hash) != shard || (view->hash & dict->bucket_mask) != bucket)
+        return "it is in the chain of another bucket";
+    if (view->died == 0 ? !sxe__dict_is_entry(state) : state != SXE__DICT_OLD)
+        return "it is in a state that it cannot be in";
+    if (!meet(met, view->id, state))
+        return "it is met twice";
+    return check_more(dict, shard, view, met);
+}
+
+static int
+check_chain(const SXE_DICT *dict, uint32_t shard, uint32_t bucket, struct met *met, char *why)
+{
+    uint32_t link = SXE__POOL_GET(*sxe__dict_bucket(dict, shard, bucket));
+
+    while (link != 0) {
+        struct sxe__dict_view view;
+        const char *wrong = sxe__dict_read(dict, shard, link - 1, &view) < 0
+                                ? "it is not possible"
+                                : check_version(dict, shard, bucket, &view, met);
+
+        if (wrong != NULL) {
+            snprintf(why, SXE_POOL_WHY_SIZE, "dict %s, shard %u, bucket %u, cell %u: %s",
+                     dict->pool->name, shard, bucket, link - 1, wrong);
+            return sxe__dict_damaged(dict);
+        }
+        link = SXE__POOL_GET(sxe__dict_cell(dict, view.id)->chain);
+    }
+    return 0;
+}
+
+static int
+check_shard(const SXE_DICT *dict, uint32_t shard, uint8_t *bits, char *why)
+{
+    struct met met = {.bits = bits};
+
+    for (uint32_t bucket = 0; bucket <= dict->bucket_mask; bucket++) {
+        if (check_chain(dict, shard, bucket, &met, why) < 0)
+            return -EUCLEAN;
+    }
+    for (uint32_t state = SXE_DICT_LIVE; state < SXE__DICT_STATES; state++) {
+        const uint32_t count = SXE__POOL_GET(sxe__dict_list(dict, shard, state)->count);
+
+        if (count != met.count[state]) {
+            snprintf(why, SXE_POOL_WHY_SIZE,
+                     "dict %s, shard %u: %u cells are %s, and %u of them in chains",
+                     dict->pool->name, shard, count, sxe_pool_state_to_string(dict->array, state),
+                     met.count[state]);
+            return sxe__dict_damaged(dict);
+        }
+    }
+    return 0;
+}
+
+int
+sxe_dict_check(SXE_DICT *dict, char *why)
+{
+    char unwanted[SXE_POOL_WHY_SIZE];
+    uint8_t *bits = new_bits(dict);
+    int result = bits == NULL ? -ENOMEM : 0;
+
+    for (uint32_t shard = 0; shard < dict->shards && result == 0; shard++) {
+        result = sxe__dict_lock(dict, shard);
+        if (result == 0) {
+            result = check_shard(dict, shard, bits, why == NULL ? unwanted : why);
+            sxe__dict_unlock(dict, shard);
+        }
+    }
+    free(bits);
+    return result;
+}
+
+/* ---- Making it anew ---- */
+
+/* Whether all that a version needs is there, and no other's. Its cells are then met. */
+static bool
+is_whole(const SXE_DICT *dict, uint32_t shard, uint32_t id, struct met *met)
+{
+    const struct sxe__dict_cell *cell = sxe__dict_cell(dict, id);
+    struct sxe__dict_view view;
+
+    /* Looked at first, because sxe__dict_read would note the damage again. */
+    if (SXE__POOL_GET(cell->key_size) > dict->room ||
+        SXE__POOL_GET(cell->value_size) > SXE__DICT_VALUE_MAX || SXE__POOL_GET(cell->died) != 0 ||
+        sxe__dict_read(dict, shard, id, &view) < 0)
+        return false;
+    return sxe__dict_hash(dict->hash_key, cell->data, view.key_size) == view.hash &&
+           sxe__dict_shard(dict, view.hash) == shard && check_more(dict, shard, &view, met) == NULL;
+}
+
+/* Put an entry that is whole into its chain. Of two of one key, the younger stays. */
+static void
+link_again(const SXE_DICT *dict, uint32_t shard, uint32_t id)
+{
+    const struct sxe__pool_node *nodes = dict->sharing->nodes;
+    struct sxe__dict_cell *cell = sxe__dict_cell(dict, id);
+    const struct sxe__dict_key key = {cell->data, cell->key_size, cell->hash, shard};
+    uint32_t *bucket = sxe__dict_bucket(dict, shard, cell->hash);
+    struct sxe__dict_view other;
+    uint32_t *link;
+
+    cell->born = 0;
+    if (sxe__dict_find(dict, &key, 0, &other) == 1) {
+        if (nodes[other.id].stamp > nodes[id].stamp ||
+            sxe__dict_link_to(dict, shard, key.hash, other.id, &link) != 1)
+            return;
+        *link = sxe__dict_cell(dict, other.id)->chain;
+    }
+    cell->chain = *bucket;
+    *bucket = id + 1;
+}
+
+/* Free what no chain leads to. False: damaged. */
+static bool
+free_the_rest(const SXE_DICT *dict, uint32_t shard, struct met *met)
+{
+    const uint32_t capacity = sxe__dict_capacity(dict, shard);
+
+    for (uint32_t bucket = 0; bucket <= dict->bucket_mask; bucket++) {
+        for (uint32_t link = *sxe__dict_bucket(dict, shard, bucket); link != 0;
+             link = sxe__dict_cell(dict, link - 1)->chain) {
+            struct sxe__dict_view view;
+
+            if (sxe__dict_read(dict, shard, link - 1, &view) < 0)
+                return false;
+            meet(met, view.id, 0);
+            check_more(dict, shard, &view, met);
+        }
+    }
+    for (uint32_t nth = 0; nth < capacity; nth++) {
+        const uint32_t id = sxe__dict_nth(dict, shard, nth);
+
+        if (meet(met, id, 0) && sxe__dict_state(dict, id) != SXE__DICT_FREE &&
+            !sxe__pool_move_locked(dict->pool, id, SXE__DICT_FREE))
+            return false;
+    }
+    return true;
+}
+
+static bool
+rebuild_shard(const SXE_DICT *dict, uint32_t shard, uint8_t *bits)
+{
+    const size_t size = (size_t)dict->number / 8 + 1;
+    struct met met = {.bits = bits};
+
+    memset(bits, 0, size);
+    memset(sxe__dict_bucket(dict, shard, 0), 0,
+           ((size_t)dict->bucket_mask + 1) * sizeof(*dict->buckets));
+    /* That something may have expired is the safe thing to believe. */
+    dict->records[shard] = (struct sxe__dict_record){.next_expiry = 1};
+    for (uint32_t nth = 0; nth < sxe__dict_capacity(dict, shard); nth++) {
+        const uint32_t id = sxe__dict_nth(dict, shard, nth);
+
+        if (sxe__dict_is_entry(sxe__dict_state(dict, id)) && is_whole(dict, shard, id, &met))
+            link_again(dict, shard, id);
+    }
+    memset(bits, 0, size);
+    return free_the_rest(dict, shard, &met);
+}
+
+int
+sxe__dict_rebuild(SXE_DICT *dict)
+{
+    struct sxe__dict_control *control = dict->control;
+    uint8_t *bits = new_bits(dict);
+    bool good = bits != NULL;
+
+    if (bits == NULL)
+        return -ENOMEM;
+    memset(control->slots, 0, sizeof(control->slots));
+    control->batch = 0;
+    control->epoch += control->epoch == 0;
+    for (uint32_t shard = 0; shard < dict->shards && good; shard++)
+        good = rebuild_shard(dict, shard, bits);
+    free(bits);
+    return good ? 0 : sxe__dict_damaged(dict);
+}

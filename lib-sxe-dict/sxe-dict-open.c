@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Opening and closing: a pool of cells, and in its extra bytes the table.
+ */
+#include "sxe-dict-private.h"
+
+#include <sched.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/random.h>
+
+#define CELL_SIZE_DEFAULT 256u
+#define CELL_SIZE_MIN     128u
+#define CELL_SIZE_MAX     65536u
+#define CELL_ROUND        64u
+#define CELLS_MAX         (1u << 31)
+#define LOCK_TRIES        1000u
+
+static SXE_PRINTF(3, 4) int refuse(char *why, int error, const char *format, ...)
+{
+    va_list arguments;
+
+    va_start(arguments, format);
+    if (why != NULL)
+        vsnprintf(why, SXE_POOL_WHY_SIZE, format, arguments);
+    va_end(arguments);
+    return -error;
+}
+
+/* ---- The pool ---- */
+
+/* A power of 2: as many buckets as a shard has entries, or more. */
+static uint64_t
+buckets_for(uint64_t cells, uint64_t shards)
+{
+    uint64_t buckets = 1;
+
+    while (buckets * shards < cells)
+        buckets *= 2;
+    return buckets;
+}
+
+static size_t
+extra_size(uint64_t shards, uint64_t buckets)
+{
+    return sizeof(struct sxe__dict_control) +
+           (size_t)shards * (sizeof(struct sxe__dict_record) + (size_t)buckets * sizeof(uint32_t));
+}
+
+/* What the pool is to be. 0 or -EINVAL. */
+static int
+plan(const SXE_DICT_SPEC *spec, SXE_POOL_SPEC *pool, char *fields, size_t size, char *why)
+{
+    const unsigned cell_size = spec->cell_size == 0 ? CELL_SIZE_DEFAULT : spec->cell_size;
+    const unsigned shards = spec->shards == 0 ? 1 : spec->shards;
+
+    *pool = (SXE_POOL_SPEC){.name = spec->name, .options = spec->options, .file = spec->file};
+    if (spec->cells == 0)
+        return 0;
+    if (cell_size < CELL_SIZE_MIN || cell_size > CELL_SIZE_MAX || cell_size % CELL_ROUND != 0)
+        return refuse(why, EINVAL,
+                      "dict %s: cell_size is %u, but must be a multiple of 64 from 128 to 65536",
+                      spec->name == NULL ? "without a name" : spec->name, cell_size);
+    if (spec->cells > CELLS_MAX || shards > SXE_POOL_SHARDS_MAX || (shards & (shards - 1)) != 0 ||
+        spec->cells < shards)
+        return refuse(why, EINVAL,
+                      "dict %s: %u cells in %u shards: shards must be a power of 2 up to %u, "
+                      "and cells at least as many and at most 2^31",
+                      spec->name == NULL ? "without a name" : spec->name, spec->cells, shards,
+                      SXE_POOL_SHARDS_MAX);
+    snprintf(fields, size,
+             "u64 hash, u64 expires_ns, u64 born, u64 died, u32 chain, u32 more, u32 replaces, "
+             "u32 next, u32 value_size, u16 key_size, u8 entry_state, char[9] filler, "
+             "char[%u] data",
+             cell_size - SXE__DICT_HEAD_SIZE > 65535 ? 65535 : cell_size - SXE__DICT_HEAD_SIZE);
+    /* A cell more in each shard, so that what is in a table that is full can be replaced. */
+    pool->number = spec->cells + shards;
+    pool->element_size = cell_size;
+    pool->states = SXE__DICT_STATES;
+    pool->shards = shards;
+    pool->state_names = SXE__DICT_STATE_NAMES;
+    pool->fields = fields;
+    pool->extra_size = extra_size(shards, buckets_for(spec->cells, shards));
+    return 0;
+}
+
+/* ---- The table ---- */
+
+/* Where everything is; false: the pool is none of a dict. */
+static bool
+attach(SXE_DICT *dict)
+{
+    const struct sxe__pool_header *pool = dict->pool;
+    size_t size;
+    char *extra = sxe_pool_get_extra(dict->array, &size);
+
+    dict->sharing = pool->sharing;
+    dict->number = pool->number;
+    dict->cell_size = (uint32_t)pool->element_size;
+    dict->room = dict->cell_size - SXE__DICT_HEAD_SIZE;
+    dict->shards = dict->sharing->shard_mask + 1;
+    dict->shard_bits = (uint32_t)__builtin_ctz(dict->shards);
+    const uint64_t buckets = buckets_for((uint64_t)dict->number - dict->shards, dict->shards);
+    dict->bucket_mask = (uint32_t)buckets - 1;
+    dict->control = (struct sxe__dict_control *)(void *)extra;
+    dict->records = (struct sxe__dict_record *)(dict->control + 1);
+    dict->buckets = (uint32_t *)(dict->records + dict->shards);
+    return pool->states == SXE__DICT_STATES && dict->number > dict->shards &&
+           pool->element_size >= CELL_SIZE_MIN && pool->element_size <= CELL_SIZE_MAX &&
+           pool->element_size % CELL_ROUND == 0 && extra != NULL &&
+           size == extra_size(dict->shards, buckets);
+}
+
+/* A shard's lock, and nothing looked at; others that open it hold it for a moment. */
+static int
+lock_shard(const SXE_DICT *dict, uint32_t shard)
+{
+    unsigned locked = SXE_POOL_LOCK_NOT_TAKEN;
+
+    for (unsigned tries = 0; tries < LOCK_TRIES && locked == SXE_POOL_LOCK_NOT_TAKEN; tries++) {
+        locked = sxe__pool_lock_shard(dict->pool, shard);
+        if (locked == SXE_POOL_LOCK_NOT_TAKEN)
+            sched_yield();
+    }
+    if (locked == SXE_POOL_LOCK_TAKEN)
+        return 0;
+    return locked == SXE_POOL_LOCK_NOT_TAKEN ? -EAGAIN : -EUCLEAN;
+}
+
+/* Under the lock of the first shard. Who dies in here has not written the magic. */
+static int
+make_table(const SXE_DICT *dict, bool evicts)
+{
+    struct sxe__dict_control *control = dict->control;
+
+    if (getrandom(control->hash_key, sizeof(control->hash_key), 0) < 0)
+        return -errno;
+    SXE__POOL_PUT(control->evicts, evicts);
+    SXE__POOL_PUT(control->epoch, 1);
+    SXE__POOL_PUT_LAST(control->magic, SXE__DICT_MAGIC);
+    return 0;
+}
+
+/* Read what is there, or make it. */
+static int
+read_table(SXE_DICT *dict, const SXE_DICT_SPEC *spec, char *why)
+{
+    const struct sxe__dict_control *control = dict->control;
+    const char *name = dict->pool->name;
+    const bool any = spec == NULL || spec->cells == 0;
+    int result = 0;
+
+    if (SXE__POOL_GET(control->magic) == 0)
+        result = make_table(dict, !any && spec->evicts);
+    if (result < 0)
+        return refuse(why, -result, "dict %s: cannot get random bytes: %s", name,
+                      strerror(-result));
+    if (SXE__POOL_GET(control->magic) != SXE__DICT_MAGIC)
+        return refuse(why, EMEDIUMTYPE,
+                      "pool %s looks like a dict, but has no table of this version: remove it, or "
+                      "open it with the program that made it",
+                      name);
+    dict->hash_key[0] = SXE__POOL_GET(control->hash_key[0]);
+    dict->hash_key[1] = SXE__POOL_GET(control->hash_key[1]);
+    dict->evicts = SXE__POOL_GET(control->evicts) != 0;
+    if (any || spec->evicts == dict->evicts)
+        return 0;
+    return refuse(why, EEXIST, "dict %s: it %s, the program says that it %s", name,
+                  dict->evicts ? "evicts" : "does not evict", spec->evicts ? "evicts" : "does not");
+}
+
+static int
+open_table(SXE_DICT *dict, const SXE_DICT_SPEC *spec, char *why)
+{
+    int result = lock_shard(dict, 0);
+
+    if (result == 0) {
+        result = read_table(dict, spec, why);
+        sxe__dict_unlock(dict, 0);
+        return result;
+    }
+    return refuse(why, -result, "dict %s: %s", dict->pool->name,
+                  result == -EAGAIN ? "it is locked by another process: try again"
+                                    : "it is damaged: close it in every program, then have it "
+                                      "repaired (SXE_POOL_OPTION_REPAIR)");
+}
+
+/* ---- After all that used it were killed, or its lists were made anew ---- */
+
+static int
+rebuild(SXE_DICT *dict, char *why)
+{
+    int result = 0;
+    uint32_t locked = 0;
+
+    while (locked < dict->shards && result == 0) {
+        result = lock_shard(dict, locked);
+        locked += result == 0;
+    }
+    if (result == 0)
+        result = sxe__dict_rebuild(dict);
+    while (locked > 0)
+        sxe__dict_unlock(dict, --locked);
+    return result == 0 ? 0
+                       : refuse(why, -result, "dict %s: cannot be made anew: %s", dict->pool->name,
+                                strerror(-result));
+}
+
+static int
+check_table(SXE_DICT *dict, char *why)
+{
+    int result = -EAGAIN;
+
+    for (unsigned tries = 0; tries < LOCK_TRIES && result == -EAGAIN; tries++)
+        result = sxe_dict_check(dict, why);
+    if (result == 0 || result == -EUCLEAN)
+        return result;
+    return refuse(why, -result, "dict %s: cannot be checked: %s", dict->pool->name,
+                  strerror(-result));
+}
+
+/* A repair is two: of the pool's lists, then of the table. Who did the first may have been killed
+ * before the second, so what was not closed is looked at. */
+static int
+make_sure(SXE_DICT *dict, const SXE_DICT_SPEC *spec, char *why)
+{
+    const SXE_POOL_FOUND found = sxe_pool_get_found(dict->array);
+    const bool repair = spec != NULL && (spec->options & SXE_POOL_OPTION_REPAIR) != 0;
+    int result;
+
+    if (found == SXE_POOL_REBUILT)
+        return rebuild(dict, why);
+    if (found != SXE_POOL_COMPLETED)
+        return 0;
+    result = check_table(dict, why);
+    return result == -EUCLEAN && repair ? rebuild(dict, why) : result;
+}
+
+/* ---- Opening ---- */
+
+static int
+enter(SXE_DICT *dict, const SXE_DICT_SPEC *spec, char *why)
+{
+    int result;
+
+    if (!attach(dict))
+        return refuse(why, EMEDIUMTYPE, "pool %s is no dict: its cells have another shape",
+                      dict->pool->name);
+    result = open_table(dict, spec, why);
+    return result == 0 ? make_sure(dict, spec, why) : result;
+}
+
+/* The dict in a pool that is open, which is closed if it is none. */
+static SXE_DICT *
+open_in(void *array, const SXE_DICT_SPEC *spec, char *why)
+{
+    SXE_DICT *dict;
+    int result;
+
+    if (array == NULL)
+        return NULL;
+    dict = calloc(1, sizeof(*dict));
+    if (dict == NULL) {
+        result = refuse(why, ENOMEM, "no memory for a dict");
+    } else {
+        dict->array = array;
+        dict->pool = sxe__pool_header(array);
+        result = enter(dict, spec, why);
+    }
+    if (result == 0)
+        return dict;
+    sxe_pool_delete(array);
+    free(dict);
+    errno = -result;
+    return NULL;
+}
+
+SXE_DICT *
+sxe_dict_open(const SXE_DICT_SPEC *spec, char *why)
+{
+    char fields[SXE_POOL_FIELDS_MAX + 1];
+    SXE_POOL_SPEC pool;
+    const int planned = plan(spec, &pool, fields, sizeof(fields), why);
+
+    errno = -planned;
+    return planned < 0 ? NULL : open_in(sxe_pool_open(&pool, why), spec, why);
+}
+
+SXE_DICT *
+sxe_dict_open_fd(int fd, const SXE_DICT_SPEC *spec, char *why)
+{
+    static const SXE_DICT_SPEC any;
+    char fields[SXE_POOL_FIELDS_MAX + 1];
+    SXE_POOL_SPEC pool;
+    const int planned = plan(spec == NULL ? &any : spec, &pool, fields, sizeof(fields), why);
+
+    errno = -planned;
+    return planned < 0 ? NULL : open_in(sxe_pool_open_fd(fd, &pool, why), spec, why);
+}
+
+void
+sxe_dict_close(SXE_DICT *dict)
+{
+    if (dict == NULL)
+        return;
+    sxe_pool_delete(dict->array);
+    free(dict);
+}
+
+void *
+sxe_dict_get_pool(const SXE_DICT *dict)
+{
+    return dict->array;
+}

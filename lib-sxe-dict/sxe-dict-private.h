@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: what the files of lib-sxe-dict share: the layout of cells and of the control block, and the
+ * steps that calls are made of.
+ * Place: included by lib-sxe-dict/sxe-dict*.c and by tests that look inside; not installed.
+ *
+ *     sxe-dict-hash.c       SipHash-1-3                            knows only bytes
+ *     sxe-dict-cell.c       cells and chains: find, copy, fill     reads, and writes FREE cells
+ *     sxe-dict-change.c     the lock, commits, their completion    all that changes entries
+ *     sxe-dict-room.c       room: what is no more needed           evicts, expires, ends snapshots
+ *     sxe-dict.c            the calls on one entry
+ *     sxe-dict-walker.c     the walk over all
+ *     sxe-dict-snapshot.c   snapshots
+ *     sxe-dict-batch.c      batches
+ *     sxe-dict-check.c      every invariant; the table made anew of its cells
+ *     sxe-dict-open.c       opening and closing
+ *
+ * Shape: the pool's elements are cells; its extra bytes, zeroed when the file is made, are
+ *
+ *     control   the hash's key, the epoch, the snapshots
+ *     record    one a shard, 64 bytes: what is being done there
+ *     bucket    a power of 2 of links a shard
+ *
+ * All links are a cell's id + 1, 0 being none, so that zeroed memory is an empty table. A chain has
+ * the current version of each key of its bucket and the OLD ones that snapshots may see.
+ *
+ * How a put survives a death: the new version is written into cells that stay FREE, which nobody
+ * else takes while the lock is held. One store, record.pending = its link, commits. What follows
+ * (link it, move its cells to their states, retire what it replaces, pending = 0) may be done any
+ * number of times, from the beginning, by whoever has the lock next: cells that became FREE are not
+ * written to before pending is 0. A removal is the same with record.doomed; in a batch the places
+ * are staged_puts and staged_removes of each shard, and count if control.committed says so.
+ *
+ * How snapshots see: control.epoch grows by one with each, under the locks of all shards. A version
+ * is born and dies in an epoch; snapshot s sees it if born <= s < died. What is replaced or removed
+ * stays, OLD, if an active snapshot s has born <= s: it dies in this epoch, and this epoch is above
+ * every s. It may go when no active snapshot has born <= s < died. That only ever becomes true and
+ * never false again, since snapshots end but none begins in an epoch of the past.
+ */
+#ifndef SXE_DICT_PRIVATE_H
+#define SXE_DICT_PRIVATE_H
+
+#include <errno.h>
+#include <string.h>
+
+#include "sxe-dict.h"
+#include "sxe-pool-sharing.h"
+
+#define SXE__DICT_MAGIC       UINT64_C(0x3154434944455853) /* "SXEDICT1" */
+#define SXE__DICT_HEAD_SIZE   64u                          /* of a cell */
+#define SXE__DICT_KEY_MAX     65535u
+#define SXE__DICT_VALUE_MAX   INT32_MAX
+#define SXE__DICT_STATE_NAMES "FREE LIVE PINNED DIRTY MORE OLD"
+
+enum {
+    SXE__DICT_FREE,
+    SXE__DICT_MORE = SXE_DICT_DIRTY + 1, /* the value of another cell goes on here */
+    SXE__DICT_OLD,                       /* only snapshots see it */
+    SXE__DICT_STATES
+};
+
+struct sxe__dict_cell {
+    uint64_t hash;
+    uint64_t expires_ns; /* of the pool's time; 0: never */
+    uint64_t born;       /* epoch */
+    uint64_t died;       /* 0: not yet */
+    uint32_t chain;      /* the next of the bucket */
+    uint32_t more;       /* where the value goes on */
+    uint32_t replaces;   /* while it is pending: the version that goes */
+    uint32_t next;       /* while it is pending: what else is to be done */
+    uint32_t value_size;
+    uint16_t key_size;
+    uint8_t state; /* the entry's: while it is pending, and when it is OLD */
+    uint8_t filler[9];
+    char data[]; /* the key, then from a multiple of 8 on the value */
+};
+_Static_assert(sizeof(struct sxe__dict_cell) == SXE__DICT_HEAD_SIZE, "the layout is version 1's");
+
+/* What is being done in a shard; written under its lock. */
+struct sxe__dict_record {
+    uint32_t pending;        /* a new version to be put in */
+    uint32_t doomed;         /* a version to be taken out */
+    uint32_t staged_puts;    /* the same for a batch, linked by `next` */
+    uint32_t staged_removes; /* linked by `next` */
+    uint64_t staged;         /* the serial of that batch; 0: none */
+    uint64_t swept;          /* control.ended when the last look through OLD began */
+    uint64_t next_expiry;    /* nothing expires earlier; 0: nothing expires */
+    uint64_t round_expiry;   /* the same of the cells that this round has passed */
+    uint32_t round_at;       /* the cell of the shard that the round comes to next; 0: no round */
+    uint32_t sweep_left;     /* OLD cells still to be looked at */
+    uint8_t filler[8];
+};
+_Static_assert(sizeof(struct sxe__dict_record) == 64, "the layout is version 1's");
+
+struct sxe__dict_slot {
+    uint64_t epoch; /* what the snapshot sees; 0: no snapshot */
+    uint64_t time_ns;
+    uint32_t token; /* its process */
+    uint32_t filler;
+};
+
+struct sxe__dict_control {
+    uint64_t magic; /* written last */
+    uint64_t hash_key[2];
+    uint64_t epoch;     /* of what is written now; begins at 1 */
+    uint64_t newest;    /* the greatest epoch that any snapshot had */
+    uint64_t ended;     /* snapshots that were ended */
+    uint64_t committed; /* the serial of the last batch that counts */
+    uint32_t batch;     /* the lock of who commits one */
+    uint32_t evicts;
+    struct sxe__dict_slot slots[SXE_DICT_SNAPSHOTS];
+    uint8_t filler[64];
+};
+_Static_assert(sizeof(struct sxe__dict_control) == 512, "the layout is version 1's");
+
+/* What a process keeps, and trusts. */
+struct sxe_dict {
+    void *array;
+    const struct sxe__pool_header *pool;
+    struct sxe__pool_sharing *sharing;
+    struct sxe__dict_control *control;
+    struct sxe__dict_record *records;
+    uint32_t *buckets;
+    uint64_t hash_key[2];
+    uint32_t number;    /* cells */
+    uint32_t cell_size; /* bytes */
+    uint32_t room;      /* bytes of key and value in a cell */
+    uint32_t shards;
+    uint32_t shard_bits;
+    uint32_t bucket_mask; /* of one shard's buckets */
+    bool evicts;
+};
+
+struct sxe_dict_snapshot {
+    SXE_DICT *dict;
+    uint64_t epoch;
+    uint64_t time_ns;
+    uint32_t slot;
+    uint32_t token; /* of the process that took it */
+};
+
+/* A key and its place. */
+struct sxe__dict_key {
+    const void *bytes;
+    size_t size;
+    uint64_t hash;
+    uint32_t shard;
+};
+
+/* A cell's head, read once and found possible. */
+struct sxe__dict_view {
+    uint32_t id;
+    uint32_t cells; /* that the version takes */
+    uint32_t key_size;
+    uint32_t value_size;
+    uint64_t hash;
+    uint64_t expires_ns;
+    uint64_t born;
+    uint64_t died;
+};
+
+/* What goes into a new version. */
+struct sxe__dict_put {
+    const struct sxe__dict_key *key;
+    const void *value;
+    size_t size;
+    uint64_t expires_ns;
+    uint32_t state;
+    uint32_t replaces; /* links */
+    uint32_t next;
+};
+
+/* ---- Where things are ---- */
+
+static inline struct sxe__dict_cell *
+sxe__dict_cell(const SXE_DICT *dict, uint32_t id)
+{
+    return (struct sxe__dict_cell *)((char *)dict->array + (size_t)id * dict->cell_size);
+}
+
+/* Whether there is such a cell in that shard. */
+static inline bool
+sxe__dict_has(const SXE_DICT *dict, uint32_t shard, uint32_t id)
+{
+    return id < dict->number && sxe__pool_shard_of(dict->sharing, id) == shard;
+}
+
+static inline uint32_t
+sxe__dict_state(const SXE_DICT *dict, uint32_t id)
+{
+    return SXE__POOL_GET(dict->sharing->nodes[id].state);
+}
+
+static inline struct sxe__pool_node *
+sxe__dict_list(const SXE_DICT *dict, uint32_t shard, uint32_t state)
+{
+    return &dict->sharing->nodes[sxe__pool_shard_list(dict->pool, dict->sharing, state, shard)];
+}
+
+static inline uint32_t *
+sxe__dict_bucket(const SXE_DICT *dict, uint32_t shard, uint64_t hash)
+{
+    return &dict->buckets[(size_t)shard * (dict->bucket_mask + 1) + (hash & dict->bucket_mask)];
+}
+
+static inline uint32_t
+sxe__dict_shard(const SXE_DICT *dict, uint64_t hash)
+{
+    return dict->shard_bits == 0 ? 0 : (uint32_t)(hash >> (64 - dict->shard_bits));
+}
+
+/* Where a value begins in the cell of its key. */
+static inline uint32_t
+sxe__dict_value_at(size_t key_size)
+{
+    return (uint32_t)((key_size + 7) & ~(size_t)7);
+}
+
+/* Whether something is being done in a shard: under its lock, what the dead have left. */
+static inline bool
+sxe__dict_is_busy(const SXE_DICT *dict, uint32_t shard)
+{
+    const struct sxe__dict_record *record = &dict->records[shard];
+
+    return (SXE__POOL_GET(record->pending) | SXE__POOL_GET(record->doomed)) != 0 ||
+           SXE__POOL_GET(record->staged) != 0;
+}
+
+static inline bool
+sxe__dict_is_entry(uint32_t state)
+{
+    return state >= SXE_DICT_LIVE && state <= SXE_DICT_DIRTY;
+}
+
+static inline int
+sxe__dict_damaged(const SXE_DICT *dict)
+{
+    sxe__pool_damaged(dict->pool);
+    return -EUCLEAN;
+}
+
+static inline bool
+sxe__dict_is_expired(const SXE_DICT *dict, uint64_t expires_ns)
+{
+    return expires_ns != 0 && expires_ns <= sxe_pool_get_now(dict->array);
+}
+
+/* The cells of a shard: how many, and the nth. */
+uint32_t sxe__dict_capacity(const SXE_DICT *dict, uint32_t shard);
+uint32_t sxe__dict_nth(const SXE_DICT *dict, uint32_t shard, uint32_t nth);
+
+/* ---- Keys ---- */
+
+uint64_t sxe__dict_hash(const uint64_t key[2], const void *bytes, size_t size);
+
+/* 0 or -EINVAL: too long. */
+int sxe__dict_set_key(const SXE_DICT *dict, struct sxe__dict_key *key, const void *bytes,
+                      size_t size);
+
+/* When what lives that long expires; false: no such time. */
+bool sxe__dict_expiry(const SXE_DICT *dict, double ttl_s, uint64_t *expires_ns);
+double sxe__dict_ttl(const SXE_DICT *dict, uint64_t expires_ns);
+
+/* ---- Cells: under the lock of their shard. -EUCLEAN: damaged, and noted ---- */
+
+uint32_t sxe__dict_cells_for(const SXE_DICT *dict, size_t key_size, size_t value_size);
+int sxe__dict_read(const SXE_DICT *dict, uint32_t shard, uint32_t id, struct sxe__dict_view *view);
+
+/* 1: that cell is in the chain of its hash, and *link leads to it; 0: it is not. */
+int sxe__dict_link_to(const SXE_DICT *dict, uint32_t shard, uint64_t hash, uint32_t id,
+                      uint32_t **link);
+
+/* 1: found, the current version (epoch 0) or the one that a snapshot sees; 0. */
+int sxe__dict_find(const SXE_DICT *dict, const struct sxe__dict_key *key, uint64_t epoch,
+                   struct sxe__dict_view *view);
+
+/* Copy up to `size` bytes out. 0. */
+void sxe__dict_copy_key(const SXE_DICT *dict, const struct sxe__dict_view *view, void *key,
+                        size_t size);
+int sxe__dict_copy_value(const SXE_DICT *dict, const struct sxe__dict_view *view, void *value,
+                         size_t size);
+
+/* 1: the value is that; 0: it is not. */
+int sxe__dict_compare(const SXE_DICT *dict, const struct sxe__dict_view *view, const void *expected,
+                      size_t size);
+
+/* The place of an entry's 8 bytes of value; NULL: damaged. */
+uint64_t *sxe__dict_counter(const SXE_DICT *dict, const struct sxe__dict_view *view);
+
+/* Write a version into FREE cells from *cursor on (set it to the FREE list's oldest), which moves
+ * on behind them. Its first cell, or -EUCLEAN. */
+int64_t sxe__dict_fill(const SXE_DICT *dict, const struct sxe__dict_put *put, uint32_t *cursor);
+
+/* ---- Changes: under the lock of their shard ---- */
+
+/* Lock a shard, and complete what is pending there. 0; -EAGAIN; -EUCLEAN. */
+int sxe__dict_lock(const SXE_DICT *dict, uint32_t shard);
+void sxe__dict_unlock(const SXE_DICT *dict, uint32_t shard);
+
+/* All shards, in ascending order, or none. */
+int sxe__dict_lock_all(const SXE_DICT *dict);
+void sxe__dict_unlock_all(const SXE_DICT *dict);
+
+/* Whether an active snapshot sees that version. */
+bool sxe__dict_is_seen(const SXE_DICT *dict, const struct sxe__dict_view *view);
+
+/* Put in what was filled; take a version out, which becomes OLD if it is seen. 0. */
+int sxe__dict_commit_put(const SXE_DICT *dict, uint32_t shard, uint32_t id);
+int sxe__dict_commit_remove(const SXE_DICT *dict, uint32_t shard, uint32_t id);
+
+/* Do what a batch has staged in a shard, and forget it. 0. */
+int sxe__dict_apply_staged(const SXE_DICT *dict, uint32_t shard);
+
+/* The state of an entry that is put in place of what was found. */
+uint32_t sxe__dict_state_after(const SXE_DICT *dict, int found, const struct sxe__dict_view *old);
+
+/* Put one entry in; replaces what is there. 0; -ENOSPC; -EFBIG; -EAGAIN: room is being made. */
+int sxe__dict_put(const SXE_DICT *dict, struct sxe__dict_put *put);
+
+/* ---- Room ---- */
+
+#define SXE__DICT_BUDGET 1024u /* cells that one call looks at in search of room */
+
+uint32_t sxe__dict_free_cells(const SXE_DICT *dict, uint32_t shard);
+
+/* Free some cells of a shard, but not of `keep`. 1: some are; 0: there are none to be had; -EAGAIN:
+ * the budget is used up, look on with the next call. */
+int sxe__dict_make_room(const SXE_DICT *dict, uint32_t shard, uint32_t keep, uint32_t *budget);
+
+/* Before an entry is given that expiry: note it in its shard. */
+void sxe__dict_note_expiry(const SXE_DICT *dict, uint32_t shard, uint64_t expires_ns);
+
+/* ---- Snapshots ---- */
+
+/* Whether it still sees what it saw; asked under the lock of the shard that is looked at. */
+bool sxe__dict_is_active(const struct sxe_dict_snapshot *snapshot);
+
+/* End a snapshot, if it is still the one of that epoch. */
+void sxe__dict_end_snapshot(const SXE_DICT *dict, uint32_t slot, uint64_t epoch);
+
+/* End those whose process is dead. Whether there were any. */
+bool sxe__dict_end_dead(const SXE_DICT *dict);
+
+/* Look at up to `steps` OLD cells of a shard, and free those that nobody needs any more. How many
+ * were freed, or -EUCLEAN; *steps becomes what is left of them: not 0 when all were looked at. */
+int64_t sxe__dict_sweep(const SXE_DICT *dict, uint32_t shard, uint32_t *steps);
+
+/* ---- As a whole ---- */
+
+/* Make the table anew of the cells that are whole; under the locks of all shards. 0 or -ENOMEM. */
+int sxe__dict_rebuild(SXE_DICT *dict);
+
+#endif

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Room for a put, in this order: OLD versions that no snapshot sees any more, entries that have
+ * expired, OLD versions that snapshots do see (the oldest snapshot ends), LIVE entries of a dict
+ * that evicts. Nobody waits for a long search: it goes on with the next call.
+ */
+#include "sxe-dict-private.h"
+
+uint32_t
+sxe__dict_free_cells(const SXE_DICT *dict, uint32_t shard)
+{
+    return SXE__POOL_GET(sxe__dict_list(dict, shard, SXE__DICT_FREE)->count);
+}
+
+/* ---- OLD versions ---- */
+
+/* The oldest OLD version goes, or to the young end. 1: it is gone; 0: it is needed. */
+static int
+sweep_one(const SXE_DICT *dict, uint32_t shard)
+{
+    const uint32_t id = SXE__POOL_GET(sxe__dict_list(dict, shard, SXE__DICT_OLD)->next);
+    struct sxe__dict_view view;
+
+    if (sxe__dict_read(dict, shard, id, &view) < 0)
+        return -EUCLEAN;
+    if (!sxe__dict_is_seen(dict, &view))
+        return sxe__dict_commit_remove(dict, shard, id) < 0 ? -EUCLEAN : 1;
+    return sxe__pool_move_locked(dict->pool, id, SXE__DICT_OLD) ? 0 : sxe__dict_damaged(dict);
+}
+
+int64_t
+sxe__dict_sweep(const SXE_DICT *dict, uint32_t shard, uint32_t *steps)
+{
+    struct sxe__dict_record *record = &dict->records[shard];
+    const uint32_t old = SXE__POOL_GET(sxe__dict_list(dict, shard, SXE__DICT_OLD)->count);
+    const uint64_t ended = SXE__POOL_GET(dict->control->ended);
+    uint32_t left = SXE__POOL_GET(record->sweep_left);
+    int64_t freed = 0;
+
+    /* What is put at the young end meanwhile is not looked at twice: the snapshots that would have
+     * to end before it may go are ended after this began. */
+    if (left == 0 && SXE__POOL_GET(record->swept) != ended) {
+        SXE__POOL_PUT(record->swept, ended);
+        left = old;
+    }
+    left = left < old ? left : old;
+    for (; left > 0 && *steps > 0; left--, --*steps) {
+        SXE__POOL_PUT(record->sweep_left, left - 1);
+        const int swept = sweep_one(dict, shard);
+
+        if (swept < 0)
+            return swept;
+        freed += swept;
+    }
+    SXE__POOL_PUT(record->sweep_left, left);
+    return freed;
+}
+
+/* ---- Snapshots that end ---- */
+
+void
+sxe__dict_end_snapshot(const SXE_DICT *dict, uint32_t slot, uint64_t epoch)
+{
+    uint64_t expected = epoch;
+
+    SXE__POOL_STEP();
+    if (__atomic_compare_exchange_n(&dict->control->slots[slot].epoch, &expected, 0, false,
+                                    __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+        __atomic_add_fetch(&dict->control->ended, 1, __ATOMIC_RELEASE);
+}
+
+bool
+sxe__dict_end_dead(const SXE_DICT *dict)
+{
+    bool any = false;
+
+    for (uint32_t i = 0; i < SXE_DICT_SNAPSHOTS; i++) {
+        const uint64_t epoch = SXE__POOL_GET(dict->control->slots[i].epoch);
+        const uint32_t token = SXE__POOL_GET(dict->control->slots[i].token);
+
+        if (epoch != 0 && !sxe__pool_owner_lives(dict->sharing, token)) {
+            sxe__dict_end_snapshot(dict, i, epoch);
+            any = true;
+        }
+    }
+    return any;
+}
+
+/* Whether there was one. */
+static bool
+end_oldest(const SXE_DICT *dict)
+{
+    uint64_t oldest = UINT64_MAX;
+    uint32_t slot = 0;
+
+    if (sxe__dict_end_dead(dict))
+        return true;
+    for (uint32_t i = 0; i < SXE_DICT_SNAPSHOTS; i++) {
+        const uint64_t epoch = SXE__POOL_GET(dict->control->slots[i].epoch);
+
+        if (epoch != 0 && epoch < oldest) {
+            oldest = epoch;
+            slot = i;
+        }
+    }
+    if (oldest == UINT64_MAX)
+        return false;
+    sxe__dict_end_snapshot(dict, slot, oldest);
+    return true;
+}
+
+/* ---- Expired entries ---- */
+
+static void
+note_earlier(uint64_t *place, uint64_t expires_ns)
+{
+    const uint64_t known = SXE__POOL_GET(*place);
+
+    if (known == 0 || expires_ns < known)
+        SXE__POOL_PUT(*place, expires_ns);
+}
+
+void
+sxe__dict_note_expiry(const SXE_DICT *dict, uint32_t shard, uint64_t expires_ns)
+{
+    struct sxe__dict_record *record = &dict->records[shard];
+
+    if (expires_ns == 0)
+        return;
+    note_earlier(&record->next_expiry, expires_ns);
+    if (SXE__POOL_GET(record->round_at) != 0)
+        note_earlier(&record->round_expiry, expires_ns);
+}
+
+/* 1: it had expired, and is gone. */
+static int
+expire_one(const SXE_DICT *dict, uint32_t shard, uint32_t id, uint64_t now)
+{
+    const uint64_t expires_ns = SXE__POOL_GET(sxe__dict_cell(dict, id)->expires_ns);
+
+    if (expires_ns == 0 || !sxe__dict_is_entry(sxe__dict_state(dict, id)))
+        return 0;
+    if (expires_ns > now) {
+        note_earlier(&dict->records[shard].round_expiry, expires_ns);
+        return 0;
+    }
+    return sxe__dict_commit_remove(dict, shard, id) < 0 ? -EUCLEAN : 1;
+}
+
+/* A round comes by all cells of the shard, unless nothing can have expired. How many had; -EAGAIN:
+ * none yet, and the round is not over. */
+static int
+expire(const SXE_DICT *dict, uint32_t shard, uint32_t *budget)
+{
+    struct sxe__dict_record *record = &dict->records[shard];
+    const uint32_t capacity = sxe__dict_capacity(dict, shard);
+    const uint64_t next = SXE__POOL_GET(record->next_expiry);
+    const uint64_t now = next == 0 ? 0 : sxe_pool_get_now(dict->array);
+    uint32_t at = SXE__POOL_GET(record->round_at);
+    int gone = 0;
+
+    if (at == 0 && (next == 0 || next > now))
+        return 0;
+    if (at == 0)
+        SXE__POOL_PUT(record->round_expiry, 0);
+    for (; at < capacity && gone == 0 && *budget > 0; at++, --*budget) {
+        gone = expire_one(dict, shard, sxe__dict_nth(dict, shard, at), now);
+        SXE__POOL_PUT(record->round_at, at + 1);
+    }
+    if (gone < 0)
+        return gone;
+    if (at >= capacity) {
+        SXE__POOL_PUT(record->next_expiry, SXE__POOL_GET(record->round_expiry));
+        SXE__POOL_PUT(record->round_at, 0);
+        return gone;
+    }
+    return gone > 0 ? gone : -EAGAIN;
+}
+
+/* ---- Eviction ---- */
+
+/* The LIVE entry that was not used for longest, but not `keep`; SXE_NONE. */
+static uint32_t
+victim(const SXE_DICT *dict, uint32_t shard, uint32_t keep)
+{
+    const struct sxe__pool_node *nodes = dict->sharing->nodes;
+    uint32_t id = SXE__POOL_GET(sxe__dict_list(dict, shard, SXE_DICT_LIVE)->next);
+
+    if (id == keep && id < dict->number)
+        id = SXE__POOL_GET(nodes[id].next);
+    return id < dict->number ? id : SXE_NONE;
+}
+
+static int
+evict(const SXE_DICT *dict, uint32_t shard, uint32_t keep)
+{
+    const uint32_t id = victim(dict, shard, keep);
+    struct sxe__dict_view view;
+
+    if (id == SXE_NONE)
+        return 0;
+    if (sxe__dict_read(dict, shard, id, &view) < 0)
+        return -EUCLEAN;
+    while (sxe__dict_is_seen(dict, &view) && end_oldest(dict))
+        continue;
+    return sxe__dict_commit_remove(dict, shard, id) < 0 ? -EUCLEAN : 1;
+}
+
+int
+sxe__dict_make_room(const SXE_DICT *dict, uint32_t shard, uint32_t keep, uint32_t *budget)
+{
+    const struct sxe__pool_node *old = sxe__dict_list(dict, shard, SXE__DICT_OLD);
+    const int64_t swept = sxe__dict_sweep(dict, shard, budget);
+
+    if (swept != 0)
+        return swept < 0 ? (int)swept : 1;
+    const int expired = *budget == 0 ? -EAGAIN : expire(dict, shard, budget);
+    if (expired > 0 || (expired < 0 && (expired != -EAGAIN || !dict->evicts)))
+        return expired;
+    if (*budget != 0 && SXE__POOL_GET(old->count) != 0 && end_oldest(dict))
+        return 1;
+    return dict->evicts ? evict(dict, shard, keep) : 0;
+}

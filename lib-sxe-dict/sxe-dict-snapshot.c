@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Snapshots. One is in force from the store of its epoch into a slot, made under the locks of all
+ * shards, to the compare-and-swap that ends it, which may be any process's.
+ *
+ * Why a reader needs no more than the lock of the shard it reads: what the snapshot sees in a shard
+ * is freed under that shard's lock, after the snapshot was ended. So if the slot still has its
+ * epoch when the lock is held, nothing that it sees there has been freed.
+ */
+#include "sxe-dict-private.h"
+
+#include <stdlib.h>
+
+bool
+sxe__dict_is_active(const struct sxe_dict_snapshot *snapshot)
+{
+    return SXE__POOL_GET(snapshot->dict->control->slots[snapshot->slot].epoch) == snapshot->epoch;
+}
+
+/* ---- Taking ---- */
+
+/* Under all locks. A process that dies in here leaves an epoch that nobody uses. */
+static int
+begin(struct sxe_dict_snapshot *snapshot)
+{
+    struct sxe__dict_control *control = snapshot->dict->control;
+    uint32_t slot = 0;
+
+    while (slot < SXE_DICT_SNAPSHOTS && SXE__POOL_GET(control->slots[slot].epoch) != 0)
+        slot++;
+    if (slot == SXE_DICT_SNAPSHOTS)
+        return -EUSERS;
+    snapshot->slot = slot;
+    snapshot->epoch = SXE__POOL_GET(control->epoch);
+    snapshot->time_ns = sxe_pool_get_now(snapshot->dict->array);
+    snapshot->token = snapshot->dict->sharing->token;
+    SXE__POOL_PUT(control->epoch, snapshot->epoch + 1);
+    SXE__POOL_PUT(control->newest, snapshot->epoch);
+    SXE__POOL_PUT(control->slots[slot].token, snapshot->token);
+    SXE__POOL_PUT(control->slots[slot].time_ns, snapshot->time_ns);
+    SXE__POOL_PUT_LAST(control->slots[slot].epoch, snapshot->epoch);
+    return 0;
+}
+
+static int
+take(struct sxe_dict_snapshot *snapshot)
+{
+    const SXE_DICT *dict = snapshot->dict;
+    int result = sxe__dict_lock_all(dict);
+
+    if (result < 0)
+        return result;
+    result = begin(snapshot);
+    sxe__dict_unlock_all(dict);
+    return result;
+}
+
+SXE_DICT_SNAPSHOT *
+sxe_dict_snapshot_take(SXE_DICT *dict)
+{
+    struct sxe_dict_snapshot *snapshot = calloc(1, sizeof(*snapshot));
+    int result;
+
+    if (snapshot == NULL)
+        return NULL;
+    snapshot->dict = dict;
+    result = take(snapshot);
+    if (result == -EUSERS && sxe__dict_end_dead(dict))
+        result = take(snapshot);
+    if (result == 0)
+        return snapshot;
+    free(snapshot);
+    errno = -result;
+    return NULL;
+}
+
+/* ---- Releasing ---- */
+
+/* A shard that is locked is left to its next put without room. */
+static void
+sweep_shard(const SXE_DICT *dict, uint32_t shard)
+{
+    uint32_t steps;
+
+    do {
+        steps = SXE__DICT_BUDGET;
+        if (sxe__dict_lock(dict, shard) < 0)
+            return;
+        const int64_t swept = sxe__dict_sweep(dict, shard, &steps);
+        sxe__dict_unlock(dict, shard);
+        if (swept < 0)
+            return;
+    } while (steps == 0);
+}
+
+void
+sxe_dict_snapshot_release(SXE_DICT_SNAPSHOT *snapshot)
+{
+    if (snapshot == NULL)
+        return;
+    const SXE_DICT *dict = snapshot->dict;
+
+    /* After a fork it is the parent's. */
+    if (snapshot->token == dict->sharing->token) {
+        sxe__dict_end_snapshot(dict, snapshot->slot, snapshot->epoch);
+        for (uint32_t shard = 0; shard < dict->shards; shard++)
+            sweep_shard(dict, shard);
+    }
+    free(snapshot);
+}
+
+/* ---- Reading ---- */
+
+static ssize_t
+get_locked(const struct sxe_dict_snapshot *snapshot, const struct sxe__dict_key *key, void *value,
+           size_t size)
+{
+    const SXE_DICT *dict = snapshot->dict;
+    struct sxe__dict_view view;
+
+    if (!sxe__dict_is_active(snapshot))
+        return -ESTALE;
+    const int found = sxe__dict_find(dict, key, snapshot->epoch, &view);
+    if (found < 0)
+        return found;
+    if (found == 0 || (view.expires_ns != 0 && view.expires_ns <= snapshot->time_ns))
+        return -ENOENT;
+    return sxe__dict_copy_value(dict, &view, value, size) < 0 ? -EUCLEAN : (ssize_t)view.value_size;
+}
+
+ssize_t
+sxe_dict_snapshot_get(const SXE_DICT_SNAPSHOT *snapshot, const void *key, size_t key_size,
+                      void *value, size_t size)
+{
+    const SXE_DICT *dict = snapshot->dict;
+    struct sxe__dict_key place;
+    ssize_t result = sxe__dict_set_key(dict, &place, key, key_size);
+
+    if (result < 0)
+        return result;
+    result = sxe__dict_lock(dict, place.shard);
+    if (result < 0)
+        return result;
+    result = get_locked(snapshot, &place, value, size);
+    sxe__dict_unlock(dict, place.shard);
+    return result;
+}
+
+void
+sxe_dict_snapshot_walk(SXE_DICT_WALKER *walker, SXE_DICT_SNAPSHOT *snapshot)
+{
+    *walker = (SXE_DICT_WALKER){.dict = snapshot->dict, .snapshot = snapshot};
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The walk goes from bucket to bucket, and in a bucket from the least hash to the greatest: the
+ * place of a key in that order does not change when its value does, while its place in the chain
+ * may. Of two keys with all 64 bits of their hash in common, only one would be met.
+ */
+#include "sxe-dict-private.h"
+
+void
+sxe_dict_walker_construct(SXE_DICT_WALKER *walker, SXE_DICT *dict)
+{
+    *walker = (SXE_DICT_WALKER){.dict = dict};
+}
+
+/* Whether the walk wants to see that version. */
+static bool
+is_met(const SXE_DICT_WALKER *walker, const struct sxe__dict_view *view)
+{
+    const uint64_t epoch = walker->snapshot == NULL ? 0 : walker->snapshot->epoch;
+
+    if (epoch == 0)
+        return view->died == 0 && !sxe__dict_is_expired(walker->dict, view->expires_ns);
+    return view->born <= epoch && (view->died == 0 || view->died > epoch) &&
+           (view->expires_ns == 0 || view->expires_ns > walker->snapshot->time_ns);
+}
+
+/* The version of the bucket with the least hash from `after` on. 1; 0: there is none. */
+static int
+find_next(const SXE_DICT_WALKER *walker, uint32_t shard, struct sxe__dict_view *found)
+{
+    const SXE_DICT *dict = walker->dict;
+    uint32_t link = SXE__POOL_GET(dict->buckets[walker->bucket]);
+    int any = 0;
+
+    for (uint32_t steps = 0; link != 0; steps++) {
+        struct sxe__dict_view view;
+
+        if (steps > dict->number)
+            return sxe__dict_damaged(dict);
+        if (sxe__dict_read(dict, shard, link - 1, &view) < 0)
+            return -EUCLEAN;
+        if (view.hash >= walker->after && (any == 0 || view.hash < found->hash) &&
+            is_met(walker, &view)) {
+            *found = view;
+            any = 1;
+        }
+        link = SXE__POOL_GET(sxe__dict_cell(dict, link - 1)->chain);
+    }
+    return any;
+}
+
+static int
+copy_entry(const SXE_DICT *dict, const struct sxe__dict_view *view, SXE_DICT_ENTRY *entry)
+{
+    const uint32_t state = sxe__dict_state(dict, view->id);
+
+    entry->key_size = view->key_size;
+    entry->value_size = view->value_size;
+    entry->ttl_s = sxe__dict_ttl(dict, view->expires_ns);
+    entry->state = (SXE_DICT_STATE)(state == SXE__DICT_OLD
+                                        ? SXE__POOL_GET(sxe__dict_cell(dict, view->id)->state)
+                                        : state);
+    if (!sxe__dict_is_entry(entry->state))
+        return sxe__dict_damaged(dict);
+    sxe__dict_copy_key(dict, view, entry->key, entry->key_room);
+    return sxe__dict_copy_value(dict, view, entry->value, entry->value_room);
+}
+
+static int
+step_locked(SXE_DICT_WALKER *walker, uint32_t shard, SXE_DICT_ENTRY *entry)
+{
+    struct sxe__dict_view view;
+
+    if (walker->snapshot != NULL && !sxe__dict_is_active(walker->snapshot))
+        return -ESTALE;
+    const int found = find_next(walker, shard, &view);
+    if (found == 1 && copy_entry(walker->dict, &view, entry) < 0)
+        return -EUCLEAN;
+    /* The greatest hash of all has none after it. */
+    if (found == 0 || (found == 1 && view.hash == UINT64_MAX)) {
+        walker->bucket++;
+        walker->after = 0;
+    } else if (found == 1)
+        walker->after = view.hash + 1;
+    return found;
+}
+
+int
+sxe_dict_walker_step(SXE_DICT_WALKER *walker, SXE_DICT_ENTRY *entry)
+{
+    const SXE_DICT *dict = walker->dict;
+    const uint64_t end = (uint64_t)dict->shards * (dict->bucket_mask + 1);
+
+    while (walker->bucket < end) {
+        const uint32_t shard = (uint32_t)(walker->bucket / (dict->bucket_mask + 1));
+
+        /* What stays is in its chain at every moment, so an empty one needs no lock, unless what
+         * belongs there is still to be put in by who completes it for the dead. */
+        if (SXE__POOL_GET(dict->buckets[walker->bucket]) == 0 && !sxe__dict_is_busy(dict, shard)) {
+            walker->bucket++;
+            walker->after = 0;
+            continue;
+        }
+        int result = sxe__dict_lock(dict, shard);
+        if (result < 0)
+            return result;
+        result = step_locked(walker, shard, entry);
+        sxe__dict_unlock(dict, shard);
+        if (result != 0)
+            return result;
+    }
+    return 0;
+}

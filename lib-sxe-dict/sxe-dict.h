@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: a hash table of bytes to bytes in a shared pool: for one program or many, in memory or in a
+ * file, with expiry, eviction of what was not used for longest, counters, compare-and-put, batches
+ * that appear at once or not at all, and snapshots. It is a cache, a session store, a rate limiter.
+ *
+ * Place: used by programs and by lib-sxe-lua (sxe.dict). Uses lib-sxe-pool, from which it has its
+ * locks, its safety from kill -9, its files, and its tool: sxe-pool shows a dict as what it is.
+ *
+ * Shape: an entry is a pool element (a cell): its key, then its value; a longer one goes on in more
+ * cells. The state of the cell is the state of the entry, and the time order of the state is the
+ * order of use, so that eviction is "take the oldest".
+ *
+ *     bucket[hash] -> cell -> cell -> cell     FREE   cells nobody uses
+ *                      |       OLD             LIVE   entries, the oldest is evicted first
+ *                      +-more-> cell           PINNED, DIRTY   entries that are never evicted
+ *                                              MORE   continuations; OLD   what only snapshots see
+ *
+ * A key belongs to a shard, with its bucket and its cells; a call locks that shard and no other. A
+ * value is never changed where it is, but for a counter, which is one store: the new one is written
+ * into free cells and then put in place of the old one, and from the store that decides it whoever
+ * comes next completes that. So a process that is killed leaves the one or the other.
+ *
+ * Limits: keys of 0 to 65,535 bytes (they must fit into one cell), values up to 2^31 - 1 bytes or
+ * what one shard has room for; to replace a value of several cells takes as many free ones. 16
+ * snapshots, and 1,024 entries a batch. No call waits longer than a bounded spin: -EAGAIN, and
+ * nothing was changed. Values are copied in and out under the lock.
+ *
+ * Errors of all calls: -EAGAIN try again later; -EUCLEAN the memory is damaged; -EINVAL the key is
+ * too long, or the time to live is negative or no number. Nothing else but what stands beside the
+ * call.
+ *
+ * Example:
+ *     char why[SXE_POOL_WHY_SIZE];
+ *     SXE_DICT_SPEC spec = {.name = "sessions", .cells = 100000, .evicts = true,
+ *                           .file = "/var/lib/app/sessions.dict"};
+ *     SXE_DICT *dict = sxe_dict_open(&spec, why);
+ *     sxe_dict_put(dict, "id-1", 4, "alice", 5, 3600.0);
+ *     ssize_t size = sxe_dict_get(dict, "id-1", 4, buffer, sizeof(buffer));
+ */
+#ifndef SXE_DICT_H
+#define SXE_DICT_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "sxe-pool-shared.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define SXE_DICT_FOREVER   0.0 /* no expiry */
+#define SXE_DICT_SNAPSHOTS 16u
+#define SXE_DICT_BATCH_MAX 1024u
+
+typedef struct sxe_dict SXE_DICT;
+
+/* States an entry can be in. */
+typedef enum sxe_dict_state {
+    SXE_DICT_LIVE = 1,
+    SXE_DICT_PINNED = 2,
+    SXE_DICT_DIRTY = 3
+} SXE_DICT_STATE;
+
+/* ---- Opening ---- */
+
+typedef struct sxe_dict_spec {
+    const char *name;   /* 1 to 31 bytes */
+    unsigned cells;     /* an entry takes one, or more; 0: open what is there */
+    unsigned cell_size; /* a multiple of 64 from 128 to 65,536, 64 for the cell's own; 0: 256 */
+    unsigned shards;    /* a power of 2; 0: 1. Each has its part of the cells */
+    bool evicts;        /* a put without room takes the oldest LIVE entry's; otherwise -ENOSPC */
+    unsigned options;   /* SXE_POOL_OPTION_LOCKED, _SHARED or _REPAIR, as in sxe_pool_open */
+    const char *file;   /* as in sxe_pool_open */
+} SXE_DICT_SPEC;
+
+/* Open a dict, and make it if it is not there; errors as sxe_pool_open, and EMEDIUMTYPE: a pool,
+ * but no dict. The hash is SipHash-1-3 with a key drawn when it is made. If all that used it were
+ * killed, it is checked. With SXE_POOL_OPTION_REPAIR what is damaged is made anew of the entries
+ * that are whole. Owns: close it. */
+SXE_PUBLIC SXE_MUST_USE SXE_DICT *sxe_dict_open(const SXE_DICT_SPEC *spec, char *why);
+
+/* As sxe_pool_open_fd; the spec may be NULL. */
+SXE_PUBLIC SXE_MUST_USE SXE_DICT *sxe_dict_open_fd(int fd, const SXE_DICT_SPEC *spec, char *why);
+SXE_PUBLIC void sxe_dict_close(SXE_DICT *dict); /* NULL is allowed; a file stays */
+
+/* The cells: for sxe_pool_get_fd, sxe_pool_check, sxe_pool_get_found. It stays the dict's. */
+SXE_PUBLIC void *sxe_dict_get_pool(const SXE_DICT *dict);
+
+/* Whether each cell has its one place in the table, which sxe_pool_check does not see. Holds one
+ * shard's lock after the other for as long as that takes. 0; -EUCLEAN with a sentence in why, which
+ * may be NULL; -EAGAIN; -ENOMEM. */
+SXE_PUBLIC SXE_MUST_USE int sxe_dict_check(SXE_DICT *dict, char *why);
+
+/* ---- One entry ---- */
+
+/* Copy up to `size` bytes of the value out and make the entry the youngest of its state. Returns
+ * the value's whole size; -ENOENT. */
+SXE_PUBLIC ssize_t sxe_dict_get(SXE_DICT *dict, const void *key, size_t key_size, void *value,
+                                size_t size);
+
+/* The same without making it the youngest. */
+SXE_PUBLIC ssize_t sxe_dict_peek(SXE_DICT *dict, const void *key, size_t key_size, void *value,
+                                 size_t size);
+
+/* Put a value in, in place of what was there, for ttl_s seconds (FOREVER: until it is removed or
+ * evicted). The entry keeps its state; a new one is LIVE. 0; -ENOSPC; -EFBIG: more than the dict's
+ * shard could ever hold. */
+SXE_PUBLIC int sxe_dict_put(SXE_DICT *dict, const void *key, size_t key_size, const void *value,
+                            size_t size, double ttl_s);
+
+/* The same only if the value is `expected` (NULL: only if there is none). Also -EEXIST: it is not.
+ */
+SXE_PUBLIC int sxe_dict_compare_and_put(SXE_DICT *dict, const void *key, size_t key_size,
+                                        const void *expected, size_t expected_size,
+                                        const void *value, size_t size, double ttl_s);
+
+/* Add to a counter, an entry whose value is an int64_t; a new one begins at 0 and lives ttl_s, an
+ * old one keeps its time. Wraps. 0; -ENOSPC; -EDOM: the value is no counter. sum may be NULL. */
+SXE_PUBLIC int sxe_dict_add(SXE_DICT *dict, const void *key, size_t key_size, int64_t addend,
+                            double ttl_s, int64_t *sum);
+
+/* 0; -ENOENT, and so the three after it. */
+SXE_PUBLIC int sxe_dict_remove(SXE_DICT *dict, const void *key, size_t key_size);
+
+/* Make it the youngest of its state; give it another time to live; another state (-EINVAL: there is
+ * none of that number). */
+SXE_PUBLIC int sxe_dict_touch(SXE_DICT *dict, const void *key, size_t key_size);
+SXE_PUBLIC int sxe_dict_expire(SXE_DICT *dict, const void *key, size_t key_size, double ttl_s);
+SXE_PUBLIC int sxe_dict_set_state(SXE_DICT *dict, const void *key, size_t key_size,
+                                  SXE_DICT_STATE state);
+
+/* Seconds until it expires; HUGE_VAL: never; negative: -ENOENT, -EAGAIN ... as in all calls. */
+SXE_PUBLIC double sxe_dict_get_ttl(SXE_DICT *dict, const void *key, size_t key_size);
+SXE_PUBLIC size_t sxe_dict_get_count(const SXE_DICT *dict); /* entries, expired ones too */
+
+/* ---- All entries ----
+ * In no order. An entry that is there from the first step to the last is met exactly once; one that
+ * comes or goes meanwhile may be met or not. */
+
+typedef struct sxe_dict_walker {
+    SXE_DICT *dict; /* private, all of it */
+    const struct sxe_dict_snapshot *snapshot;
+    uint64_t bucket;
+    uint64_t after;
+} SXE_DICT_WALKER;
+
+typedef struct sxe_dict_entry {
+    void *key; /* where to copy it; set by the caller, as key_room, value and value_room */
+    size_t key_room;
+    void *value;
+    size_t value_room;
+    size_t key_size; /* set by the step: whole sizes, of which as much as fits was copied */
+    size_t value_size;
+    double ttl_s; /* seconds; HUGE_VAL: for ever */
+    SXE_DICT_STATE state;
+} SXE_DICT_ENTRY;
+
+SXE_PUBLIC void sxe_dict_walker_construct(SXE_DICT_WALKER *walker, SXE_DICT *dict);
+
+/* 1: an entry; 0: the end; -EAGAIN: step again later; -ESTALE (of a snapshot): see below. */
+SXE_PUBLIC int sxe_dict_walker_step(SXE_DICT_WALKER *walker, SXE_DICT_ENTRY *entry);
+
+/* ---- Batches: all of it at once, or nothing, for every reader and over every crash ---- */
+
+typedef struct sxe_dict_batch SXE_DICT_BATCH;
+
+SXE_PUBLIC SXE_MUST_USE SXE_DICT_BATCH *sxe_dict_batch_new(SXE_DICT *dict); /* NULL: no memory */
+SXE_PUBLIC void sxe_dict_batch_delete(SXE_DICT_BATCH *batch);
+
+/* Note what is to be done; the bytes are copied. The last word on a key counts; the time to live
+ * begins now. 0; -ENOMEM; -EFBIG; -E2BIG: more than SXE_DICT_BATCH_MAX. */
+SXE_PUBLIC int sxe_dict_batch_put(SXE_DICT_BATCH *batch, const void *key, size_t key_size,
+                                  const void *value, size_t size, double ttl_s);
+SXE_PUBLIC int sxe_dict_batch_remove(SXE_DICT_BATCH *batch, const void *key, size_t key_size);
+
+/* Do all of it, and empty the batch. 0, or nothing was done and the batch is as it was: -EAGAIN;
+ * -ENOSPC: no room in a shard for all that goes into it besides what that replaces; -EFBIG: there
+ * never is. */
+SXE_PUBLIC int sxe_dict_batch_commit(SXE_DICT_BATCH *batch);
+
+/* ---- Snapshots: the whole table as it was at one moment, while writers go on ----
+ * Taking one costs the same for any size: it numbers an epoch. From then on a value that is
+ * replaced or removed stays in its cells as long as a snapshot can see it. Where that leaves no
+ * room, writers win: the oldest snapshot ends, and its calls return -ESTALE; so does one whose
+ * process is dead. What had expired then is not in it; times to live and states are today's. */
+
+typedef struct sxe_dict_snapshot SXE_DICT_SNAPSHOT;
+
+/* NULL with errno EAGAIN, EUCLEAN, EUSERS (16 are in use) or ENOMEM. Owns: release it, before the
+ * dict is closed; that costs by what it alone still saw. NULL is allowed. */
+SXE_PUBLIC SXE_MUST_USE SXE_DICT_SNAPSHOT *sxe_dict_snapshot_take(SXE_DICT *dict);
+SXE_PUBLIC void sxe_dict_snapshot_release(SXE_DICT_SNAPSHOT *snapshot);
+
+/* As sxe_dict_peek; also -ESTALE. */
+SXE_PUBLIC ssize_t sxe_dict_snapshot_get(const SXE_DICT_SNAPSHOT *snapshot, const void *key,
+                                         size_t key_size, void *value, size_t size);
+SXE_PUBLIC void sxe_dict_snapshot_walk(SXE_DICT_WALKER *walker, SXE_DICT_SNAPSHOT *snapshot);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
