@@ -220,6 +220,9 @@ $B/examples/%: examples/%.c $B/libsxe.a $B/flags
 	@$(one_source)
 $B/bench/%: bench/%.c $B/libsxe.a $B/flags
 	@$(one_source)
+lmdb := $(wildcard /usr/include/lmdb.h)
+$B/bench/micro-dict: one.cflags = $(if $(lmdb),-DMICRO_DICT_LMDB)
+$B/bench/micro-dict: one.libs = $(if $(lmdb),-llmdb)
 lua.bench := $B/bench/lua-twins $B/bench/workers $B/bench/micro-lua
 $(lua.bench): lua.archive = $B/libsxe-lua.a
 $(lua.bench): one.cflags = $(LUA_CFLAGS)

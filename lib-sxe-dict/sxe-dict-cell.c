@@ -239,6 +239,37 @@ sxe__dict_compare(const SXE_DICT *dict, const struct sxe__dict_view *view, const
     return 1;
 }
 
+/* A sum over bytes, in which each has its place: for finding damage, not for keeping anyone out. */
+static uint64_t
+add_up(uint64_t sum, const char *at, size_t size)
+{
+    for (; size > 0; at += 8) {
+        const size_t piece = size < 8 ? size : 8;
+        uint64_t word = 0;
+
+        memcpy(&word, at, piece);
+        sum = (sum ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+        sum ^= sum >> 32;
+        size -= piece;
+    }
+    return sum;
+}
+
+int
+sxe__dict_is_sound(const SXE_DICT *dict, const struct sxe__dict_view *view)
+{
+    struct part part = first_part(dict, view);
+    uint64_t sum = add_up(0, part.at, part.size);
+
+    for (size_t left = view->value_size - part.size; left > 0; left -= part.size) {
+        if (next_part(dict, view, left, &part) < 0)
+            return -EUCLEAN;
+        sum = add_up(sum, part.at, part.size);
+    }
+    return view->value_size == sizeof(int64_t) ||
+           SXE__POOL_GET(sxe__dict_cell(dict, view->id)->sum) == (uint32_t)sum;
+}
+
 uint64_t *
 sxe__dict_counter(const SXE_DICT *dict, const struct sxe__dict_view *view)
 {
@@ -291,7 +322,9 @@ sxe__dict_fill(const SXE_DICT *dict, const struct sxe__dict_put *put, uint32_t *
     if (id < 0)
         return id;
     struct sxe__dict_cell *cell = sxe__dict_cell(dict, (uint32_t)id);
+    struct sxe__dict_cell *first = cell;
     char *at = cell->data + offset;
+    uint64_t sum = 0;
 
     write_head(dict, put, cell);
     for (;;) {
@@ -299,9 +332,10 @@ sxe__dict_fill(const SXE_DICT *dict, const struct sxe__dict_put *put, uint32_t *
 
         if (piece != 0)
             memcpy(at, value, piece);
+        sum = add_up(sum, value, piece);
         left -= piece;
         if (left == 0)
-            return id;
+            break;
         value += piece;
         const int64_t more = next_free(dict, put->key->shard, cursor);
         if (more < 0)
@@ -311,4 +345,6 @@ sxe__dict_fill(const SXE_DICT *dict, const struct sxe__dict_put *put, uint32_t *
         at = cell->data;
         room = dict->room;
     }
+    SXE__POOL_PUT(first->sum, (uint32_t)sum);
+    return id;
 }

@@ -257,10 +257,14 @@ sxe__dict_put(const SXE_DICT *dict, struct sxe__dict_put *put)
 {
     const uint32_t shard = put->key->shard;
     const uint32_t cells = sxe__dict_cells_for(dict, put->key->size, put->size);
-    uint32_t budget = SXE__DICT_BUDGET;
+    struct sxe__dict_search search = sxe__dict_search(dict);
+    uint32_t cursor = SXE__POOL_GET(sxe__dict_list(dict, shard, SXE__DICT_FREE)->next);
     struct sxe__dict_view old;
     int found;
 
+    /* Of the two cells that are far away, both are asked for at once. */
+    if (cursor < dict->number)
+        __builtin_prefetch(sxe__dict_cell(dict, cursor), 1);
     if (put->size > SXE__DICT_VALUE_MAX || cells >= sxe__dict_capacity(dict, shard))
         return -EFBIG;
     for (;;) {
@@ -269,13 +273,13 @@ sxe__dict_put(const SXE_DICT *dict, struct sxe__dict_put *put)
             return found;
         if (sxe__dict_free_cells(dict, shard) >= cells_wanted(dict, cells, found, &old))
             break;
-        const int room = sxe__dict_make_room(dict, shard, found == 1 ? old.id : SXE_NONE, &budget);
+        const int room = sxe__dict_make_room(dict, shard, found == 1 ? old.id : SXE_NONE, &search);
         if (room <= 0)
             return room < 0 ? room : -ENOSPC;
     }
     put->replaces = found == 1 ? old.id + 1 : 0;
     put->state = sxe__dict_state_after(dict, found, &old);
-    uint32_t cursor = SXE__POOL_GET(sxe__dict_list(dict, shard, SXE__DICT_FREE)->next);
+    cursor = SXE__POOL_GET(sxe__dict_list(dict, shard, SXE__DICT_FREE)->next);
     const int64_t id = sxe__dict_fill(dict, put, &cursor);
     if (id < 0)
         return (int)id;

@@ -68,7 +68,10 @@ check_version(const SXE_DICT *dict, uint32_t shard, uint32_t bucket,
         return "it is in a state that it cannot be in";
     if (!meet(met, view->id, state))
         return "it is met twice";
-    return check_more(dict, shard, view, met);
+    const char *wrong = check_more(dict, shard, view, met);
+    if (wrong == NULL && sxe__dict_is_sound(dict, view) != 1)
+        return "its value is not what was written";
+    return wrong;
 }
 
 static int
@@ -115,6 +118,21 @@ check_shard(const SXE_DICT *dict, uint32_t shard, uint8_t *bits, char *why)
     return 0;
 }
 
+static int
+lock_and_check(const SXE_DICT *dict, uint32_t shard, uint8_t *bits, char *why)
+{
+    int result = sxe__dict_lock(dict, shard);
+
+    if (result == 0) {
+        result = check_shard(dict, shard, bits, why);
+        sxe__dict_unlock(dict, shard);
+    } else if (result == -EUCLEAN)
+        snprintf(why, SXE_POOL_WHY_SIZE,
+                 "dict %s, shard %u: what a dead process has left cannot be completed",
+                 dict->pool->name, shard);
+    return result;
+}
+
 int
 sxe_dict_check(SXE_DICT *dict, char *why)
 {
@@ -122,13 +140,8 @@ sxe_dict_check(SXE_DICT *dict, char *why)
     uint8_t *bits = new_bits(dict);
     int result = bits == NULL ? -ENOMEM : 0;
 
-    for (uint32_t shard = 0; shard < dict->shards && result == 0; shard++) {
-        result = sxe__dict_lock(dict, shard);
-        if (result == 0) {
-            result = check_shard(dict, shard, bits, why == NULL ? unwanted : why);
-            sxe__dict_unlock(dict, shard);
-        }
-    }
+    for (uint32_t shard = 0; shard < dict->shards && result == 0; shard++)
+        result = lock_and_check(dict, shard, bits, why == NULL ? unwanted : why);
     free(bits);
     return result;
 }
@@ -148,7 +161,8 @@ is_whole(const SXE_DICT *dict, uint32_t shard, uint32_t id, struct met *met)
         sxe__dict_read(dict, shard, id, &view) < 0)
         return false;
     return sxe__dict_hash(dict->hash_key, cell->data, view.key_size) == view.hash &&
-           sxe__dict_shard(dict, view.hash) == shard && check_more(dict, shard, &view, met) == NULL;
+           sxe__dict_shard(dict, view.hash) == shard && sxe__dict_is_sound(dict, &view) == 1 &&
+           check_more(dict, shard, &view, met) == NULL;
 }
 
 /* Put an entry that is whole into its chain. Of two of one key, the younger stays. */
@@ -164,10 +178,10 @@ link_again(const SXE_DICT *dict, uint32_t shard, uint32_t id)
 
     cell->born = 0;
     if (sxe__dict_find(dict, &key, 0, &other) == 1) {
-        if (nodes[other.id].stamp > nodes[id].stamp ||
-            sxe__dict_link_to(dict, shard, key.hash, other.id, &link) != 1)
+        if (nodes[other.id].stamp > nodes[id].stamp)
             return;
-        *link = sxe__dict_cell(dict, other.id)->chain;
+        if (SXE_ALWAYS(sxe__dict_link_to(dict, shard, key.hash, other.id, &link) == 1))
+            *link = sxe__dict_cell(dict, other.id)->chain;
     }
     cell->chain = *bucket;
     *bucket = id + 1;

@@ -71,9 +71,9 @@ plan(const SXE_DICT_SPEC *spec, SXE_POOL_SPEC *pool, char *fields, size_t size, 
                       SXE_POOL_SHARDS_MAX);
     snprintf(fields, size,
              "u64 hash, u64 expires_ns, u64 born, u64 died, u32 chain, u32 more, u32 replaces, "
-             "u32 next, u32 value_size, u16 key_size, u8 entry_state, char[9] filler, "
-             "char[%u] data",
-             cell_size - SXE__DICT_HEAD_SIZE > 65535 ? 65535 : cell_size - SXE__DICT_HEAD_SIZE);
+             "u32 next, u32 value_size, u16 key_size, u8 entry_state, u8 reserved, "
+             "u32 value_sum, u32 reserved_2, char[%u] data",
+             cell_size - SXE__DICT_HEAD_SIZE);
     /* A cell more in each shard, so that what is in a table that is full can be replaced. */
     pool->number = spec->cells + shards;
     pool->element_size = cell_size;
@@ -186,7 +186,7 @@ open_table(SXE_DICT *dict, const SXE_DICT_SPEC *spec, char *why)
                                       "repaired (SXE_POOL_OPTION_REPAIR)");
 }
 
-/* ---- After all that used it were killed, or its lists were made anew ---- */
+/* ---- What may be damaged ---- */
 
 static int
 rebuild(SXE_DICT *dict, char *why)
@@ -200,6 +200,8 @@ rebuild(SXE_DICT *dict, char *why)
     }
     if (result == 0)
         result = sxe__dict_rebuild(dict);
+    if (result == 0)
+        SXE__POOL_PUT(dict->sharing->head->damaged, 0);
     while (locked > 0)
         sxe__dict_unlock(dict, --locked);
     return result == 0 ? 0
@@ -220,8 +222,8 @@ check_table(SXE_DICT *dict, char *why)
                   strerror(-result));
 }
 
-/* A repair is two: of the pool's lists, then of the table. Who did the first may have been killed
- * before the second, so what was not closed is looked at. */
+/* What was not closed by all is looked at, and what was found damaged. A repair is two, of the
+ * pool's lists and of the table: who did the first may have been killed before the second. */
 static int
 make_sure(SXE_DICT *dict, const SXE_DICT_SPEC *spec, char *why)
 {
@@ -229,12 +231,16 @@ make_sure(SXE_DICT *dict, const SXE_DICT_SPEC *spec, char *why)
     const bool repair = spec != NULL && (spec->options & SXE_POOL_OPTION_REPAIR) != 0;
     int result;
 
-    if (found == SXE_POOL_REBUILT)
-        return rebuild(dict, why);
-    if (found != SXE_POOL_COMPLETED)
+    if (found == SXE_POOL_COMPLETED || found == SXE_POOL_REBUILT)
+        SXE__POOL_PUT(dict->control->doubtful, 1);
+    if (found == SXE_POOL_JOINED || SXE__POOL_GET(dict->control->doubtful) == 0)
         return 0;
-    result = check_table(dict, why);
-    return result == -EUCLEAN && repair ? rebuild(dict, why) : result;
+    result = found == SXE_POOL_REBUILT ? -EUCLEAN : check_table(dict, why);
+    if (result == -EUCLEAN && (repair || found == SXE_POOL_REBUILT))
+        result = rebuild(dict, why);
+    if (result == 0)
+        SXE__POOL_PUT(dict->control->doubtful, 0);
+    return result;
 }
 
 /* ---- Opening ---- */

@@ -71,7 +71,9 @@ struct sxe__dict_cell {
     uint32_t value_size;
     uint16_t key_size;
     uint8_t state; /* the entry's: while it is pending, and when it is OLD */
-    uint8_t filler[9];
+    uint8_t reserved;
+    uint32_t sum; /* of the value's bytes; not of a counter's, which changes where it is */
+    uint32_t reserved_2;
     char data[]; /* the key, then from a multiple of 8 on the value */
 };
 _Static_assert(sizeof(struct sxe__dict_cell) == SXE__DICT_HEAD_SIZE, "the layout is version 1's");
@@ -109,7 +111,8 @@ struct sxe__dict_control {
     uint32_t batch;     /* the lock of who commits one */
     uint32_t evicts;
     struct sxe__dict_slot slots[SXE_DICT_SNAPSHOTS];
-    uint8_t filler[64];
+    uint32_t doubtful; /* 1: found damaged, or not looked at since it may be */
+    uint8_t filler[60];
 };
 _Static_assert(sizeof(struct sxe__dict_control) == 512, "the layout is version 1's");
 
@@ -170,12 +173,20 @@ struct sxe__dict_put {
     uint32_t next;
 };
 
+#define SXE__DICT_BUDGET 1024u /* cells that one call looks at in search of room */
+
+/* What a call may still do for room. */
+struct sxe__dict_search {
+    uint32_t budget;
+    uint32_t turns; /* more than that can only be damage */
+};
+
 /* ---- Where things are ---- */
 
 static inline struct sxe__dict_cell *
 sxe__dict_cell(const SXE_DICT *dict, uint32_t id)
 {
-    return (struct sxe__dict_cell *)((char *)dict->array + (size_t)id * dict->cell_size);
+    return (void *)((char *)dict->array + (size_t)id * dict->cell_size);
 }
 
 /* Whether there is such a cell in that shard. */
@@ -236,7 +247,14 @@ static inline int
 sxe__dict_damaged(const SXE_DICT *dict)
 {
     sxe__pool_damaged(dict->pool);
+    SXE__POOL_PUT(dict->control->doubtful, 1);
     return -EUCLEAN;
+}
+
+static inline struct sxe__dict_search
+sxe__dict_search(const SXE_DICT *dict)
+{
+    return (struct sxe__dict_search){SXE__DICT_BUDGET, dict->number + SXE_DICT_SNAPSHOTS};
 }
 
 static inline bool
@@ -284,6 +302,9 @@ int sxe__dict_copy_value(const SXE_DICT *dict, const struct sxe__dict_view *view
 int sxe__dict_compare(const SXE_DICT *dict, const struct sxe__dict_view *view, const void *expected,
                       size_t size);
 
+/* 1: the value's bytes are those that were written; 0: they are not. */
+int sxe__dict_is_sound(const SXE_DICT *dict, const struct sxe__dict_view *view);
+
 /* The place of an entry's 8 bytes of value; NULL: damaged. */
 uint64_t *sxe__dict_counter(const SXE_DICT *dict, const struct sxe__dict_view *view);
 
@@ -319,13 +340,12 @@ int sxe__dict_put(const SXE_DICT *dict, struct sxe__dict_put *put);
 
 /* ---- Room ---- */
 
-#define SXE__DICT_BUDGET 1024u /* cells that one call looks at in search of room */
-
 uint32_t sxe__dict_free_cells(const SXE_DICT *dict, uint32_t shard);
 
 /* Free some cells of a shard, but not of `keep`. 1: some are; 0: there are none to be had; -EAGAIN:
  * the budget is used up, look on with the next call. */
-int sxe__dict_make_room(const SXE_DICT *dict, uint32_t shard, uint32_t keep, uint32_t *budget);
+int sxe__dict_make_room(const SXE_DICT *dict, uint32_t shard, uint32_t keep,
+                        struct sxe__dict_search *search);
 
 /* Before an entry is given that expiry: note it in its shard. */
 void sxe__dict_note_expiry(const SXE_DICT *dict, uint32_t shard, uint64_t expires_ns);

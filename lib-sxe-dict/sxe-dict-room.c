@@ -32,7 +32,8 @@ int64_t
 sxe__dict_sweep(const SXE_DICT *dict, uint32_t shard, uint32_t *steps)
 {
     struct sxe__dict_record *record = &dict->records[shard];
-    const uint32_t old = SXE__POOL_GET(sxe__dict_list(dict, shard, SXE__DICT_OLD)->count);
+    const uint32_t count = SXE__POOL_GET(sxe__dict_list(dict, shard, SXE__DICT_OLD)->count);
+    const uint32_t old = count < dict->number ? count : dict->number;
     const uint64_t ended = SXE__POOL_GET(dict->control->ended);
     uint32_t left = SXE__POOL_GET(record->sweep_left);
     int64_t freed = 0;
@@ -201,23 +202,28 @@ evict(const SXE_DICT *dict, uint32_t shard, uint32_t keep)
         return 0;
     if (sxe__dict_read(dict, shard, id, &view) < 0)
         return -EUCLEAN;
-    while (sxe__dict_is_seen(dict, &view) && end_oldest(dict))
-        continue;
+    if (sxe__dict_state(dict, id) != SXE_DICT_LIVE)
+        return sxe__dict_damaged(dict);
+    for (unsigned i = 0; i < SXE_DICT_SNAPSHOTS && sxe__dict_is_seen(dict, &view); i++)
+        end_oldest(dict);
     return sxe__dict_commit_remove(dict, shard, id) < 0 ? -EUCLEAN : 1;
 }
 
 int
-sxe__dict_make_room(const SXE_DICT *dict, uint32_t shard, uint32_t keep, uint32_t *budget)
+sxe__dict_make_room(const SXE_DICT *dict, uint32_t shard, uint32_t keep,
+                    struct sxe__dict_search *search)
 {
     const struct sxe__pool_node *old = sxe__dict_list(dict, shard, SXE__DICT_OLD);
-    const int64_t swept = sxe__dict_sweep(dict, shard, budget);
+    const int64_t swept = sxe__dict_sweep(dict, shard, &search->budget);
 
+    if (search->turns-- == 0)
+        return sxe__dict_damaged(dict);
     if (swept != 0)
         return swept < 0 ? (int)swept : 1;
-    const int expired = *budget == 0 ? -EAGAIN : expire(dict, shard, budget);
+    const int expired = search->budget == 0 ? -EAGAIN : expire(dict, shard, &search->budget);
     if (expired > 0 || (expired < 0 && (expired != -EAGAIN || !dict->evicts)))
         return expired;
-    if (*budget != 0 && SXE__POOL_GET(old->count) != 0 && end_oldest(dict))
+    if (search->budget != 0 && SXE__POOL_GET(old->count) != 0 && end_oldest(dict))
         return 1;
     return dict->evicts ? evict(dict, shard, keep) : 0;
 }

@@ -1,71 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "sxe-lua-pool-private.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const struct {
-    const char *name;
-    char kind;
-    uint32_t size;
-} types[] = {
-    {"u8", 'u', 1},  {"u16", 'u', 2}, {"u32", 'u', 4},  {"u64", 'u', 8},
-    {"i8", 'i', 1},  {"i16", 'i', 2}, {"i32", 'i', 4},  {"i64", 'i', 8},
-    {"f32", 'f', 4}, {"f64", 'f', 8}, {"bool", 'b', 1},
-};
-
 /* ---- What is declared ---- */
 
-void
-sxe__lua_pool_take_name(lua_State *L, char name[SXE__LUA_POOL_NAME_SIZE], const char *what)
-{
-    size_t length;
-    const char *text;
-
-    if (lua_type(L, -1) != LUA_TSTRING)
-        luaL_error(L, "the name of %s expected, got %s", what, luaL_typename(L, -1));
-    text = lua_tolstring(L, -1, &length);
-    if (length == 0 || length >= SXE__LUA_POOL_NAME_SIZE || strlen(text) != length)
-        luaL_error(L, "the name of %s has 1 to %d bytes, not '%s'", what,
-                   SXE__LUA_POOL_NAME_SIZE - 1, text);
-    memcpy(name, text, length + 1);
-}
-
-/* "char[32]": 32; 0: it is something else. */
 static uint32_t
-text_size(const char *type)
-{
-    char *end;
-    unsigned long size;
-
-    if (strncmp(type, "char[", 5) != 0 || type[5] < '1' || type[5] > '9')
-        return 0;
-    size = strtoul(type + 5, &end, 10);
-    return strcmp(end, "]") == 0 && size <= SXE__LUA_POOL_TEXT_MAX ? (uint32_t)size : 0;
-}
-
-static void
-take_type(lua_State *L, struct sxe__lua_pool_field *field)
-{
-    const char *type = lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : "";
-
-    field->kind = 'c';
-    field->size = text_size(type);
-    for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
-        if (strcmp(type, types[i].name) == 0) {
-            field->kind = types[i].kind;
-            field->size = types[i].size;
-        }
-    }
-    if (field->size == 0)
-        luaL_error(L,
-                   "field %s: u8 to u64, i8 to i64, f32, f64, bool or char[1] to char[65535] "
-                   "expected, got %s",
-                   field->name, luaL_tolstring(L, -1, NULL));
-}
-
-static uint32_t
-alignment_of(const struct sxe__lua_pool_field *field)
+alignment_of(const struct sxe_pool_field *field)
 {
     return field->kind == 'c' ? 1 : field->size;
 }
@@ -73,54 +16,124 @@ alignment_of(const struct sxe__lua_pool_field *field)
 static int
 compare_fields(const void *left, const void *right)
 {
-    const struct sxe__lua_pool_field *a = left;
-    const struct sxe__lua_pool_field *b = right;
+    const struct sxe_pool_field *a = left;
+    const struct sxe_pool_field *b = right;
 
     if (alignment_of(a) != alignment_of(b))
         return alignment_of(a) > alignment_of(b) ? -1 : 1;
     return strcmp(a->name, b->name);
 }
 
+/* The largest first, so that there are no gaps. */
 static void
-lay_out(struct sxe__lua_pool_fields *fields)
+lay_out(struct sxe_pool_layout *fields)
 {
-    fields->size = 0;
     qsort(fields->field, fields->number, sizeof(fields->field[0]), compare_fields);
+    fields->alignment = alignment_of(&fields->field[0]);
+    fields->size = 0;
     for (unsigned i = 0; i < fields->number; i++) {
         fields->field[i].offset = fields->size;
         fields->size += fields->field[i].size;
     }
-    /* None is too small for a pool; and the next element's fields are aligned. */
-    fields->size = fields->size == 0 ? 8 : (fields->size + 7) & ~7u;
+    fields->size = (fields->size + fields->alignment - 1) & ~(fields->alignment - 1);
+}
+
+/* The name and type at -2 and -1. */
+static void
+take_pair(lua_State *L, struct sxe_pool_field *field)
+{
+    struct sxe_pool_layout one;
+    char why[SXE_POOL_WHY_SIZE];
+    const char *text;
+
+    lua_pushvalue(L, -2);
+    sxe__lua_option_name(L, field->name, "a field");
+    text = lua_pushfstring(L, "%s %s", luaL_tolstring(L, -2, NULL), field->name);
+    if (sxe_pool_layout_parse(&one, text, why) < 0)
+        luaL_error(L, "field %s: %s", field->name, why);
+    if (one.number != 1)
+        luaL_error(L, "field %s: one type expected, got %s", field->name, lua_tostring(L, -2));
+    *field = one.field[0];
+    lua_pop(L, 3);
+}
+
+/* The text of fields that were given as a table; too long a one is cut. */
+static void
+write_text(const struct sxe_pool_layout *fields, char text[SXE_POOL_FIELDS_MAX + 1])
+{
+    size_t used = 0;
+
+    for (unsigned i = 0; i < fields->number && used <= SXE_POOL_FIELDS_MAX; i++) {
+        const struct sxe_pool_field *field = &fields->field[i];
+        char type[16];
+
+        if (field->kind == 'b')
+            snprintf(type, sizeof(type), "bool");
+        else if (field->kind == 'c')
+            snprintf(type, sizeof(type), "char[%u]", field->size);
+        else
+            snprintf(type, sizeof(type), "%c%u", field->kind, 8 * field->size);
+        used += (size_t)snprintf(text + used, SXE_POOL_FIELDS_MAX + 1 - used, "%s%s %s",
+                                 i > 0 ? ", " : "", type, field->name);
+    }
+    if (used > SXE_POOL_FIELDS_MAX)
+        *text = '\0';
+}
+
+static void
+take_pairs(lua_State *L, struct sxe_pool_layout *fields, char text[SXE_POOL_FIELDS_MAX + 1])
+{
+    for (lua_pushnil(L); lua_next(L, -2) != 0; lua_pop(L, 1)) {
+        if (fields->number == SXE_POOL_LAYOUT_MAX)
+            luaL_error(L, "more than %d fields", (int)SXE_POOL_LAYOUT_MAX);
+        take_pair(L, &fields->field[fields->number++]);
+    }
+    lay_out(fields);
+    write_text(fields, text);
+}
+
+/* The list on top becomes the text that it is in parts. */
+static void
+join(lua_State *L)
+{
+    luaL_Buffer parts;
+    int list = lua_gettop(L);
+
+    luaL_buffinit(L, &parts);
+    for (lua_Integer i = 1; lua_rawgeti(L, list, i) != LUA_TNIL; i++) {
+        if (lua_type(L, -1) != LUA_TSTRING)
+            luaL_error(L, "fields: text expected, as in 'u64 hits', got %s", luaL_typename(L, -1));
+        luaL_addvalue(&parts);
+        luaL_addstring(&parts, ", ");
+    }
+    lua_pop(L, 1);
+    luaL_buffsub(&parts, 2);
+    luaL_pushresult(&parts);
+    lua_replace(L, list);
 }
 
 void
-sxe__lua_pool_take_fields(lua_State *L, struct sxe__lua_pool_fields *fields)
+sxe__lua_pool_take_fields(lua_State *L, struct sxe_pool_layout *fields,
+                          char text[SXE_POOL_FIELDS_MAX + 1])
 {
-    if (!lua_isnil(L, -1)) {
-        luaL_argcheck(L, lua_istable(L, -1), 1, "fields: a table of names and types expected");
-        for (lua_pushnil(L); lua_next(L, -2) != 0; lua_pop(L, 1)) {
-            struct sxe__lua_pool_field *field = &fields->field[fields->number];
+    char why[SXE_POOL_WHY_SIZE];
 
-            if (fields->number++ == SXE__LUA_POOL_FIELDS)
-                luaL_error(L, "more than %d fields", SXE__LUA_POOL_FIELDS);
-            lua_pushvalue(L, -2);
-            sxe__lua_pool_take_name(L, field->name, "a field");
-            lua_pop(L, 1);
-            take_type(L, field);
-        }
+    *text = '\0';
+    *fields = (struct sxe_pool_layout){.alignment = 1};
+    if (lua_isnil(L, -1))
+        return;
+    if (lua_istable(L, -1) && lua_rawlen(L, -1) == 0) {
+        take_pairs(L, fields, text);
+        return;
     }
-    lay_out(fields);
-}
-
-const struct sxe__lua_pool_field *
-sxe__lua_pool_find_field(const struct sxe__lua_pool_fields *fields, const char *name)
-{
-    for (unsigned i = 0; i < fields->number; i++) {
-        if (strcmp(fields->field[i].name, name) == 0)
-            return &fields->field[i];
-    }
-    return NULL;
+    if (lua_istable(L, -1))
+        join(L);
+    if (lua_type(L, -1) != LUA_TSTRING)
+        luaL_error(L, "fields: a text, or a table of names and types expected, got %s",
+                   luaL_typename(L, -1));
+    if (sxe_pool_layout_parse(fields, lua_tostring(L, -1), why) < 0)
+        luaL_error(L, "fields: %s", why);
+    snprintf(text, SXE_POOL_FIELDS_MAX + 1, "%s", lua_tostring(L, -1));
 }
 
 /* ---- Values ---- */
@@ -135,7 +148,7 @@ union bits {
 };
 
 static lua_Integer
-load_integer(const struct sxe__lua_pool_field *field, const void *at)
+load_integer(const struct sxe_pool_field *field, const void *at)
 {
     union bits bits;
 
@@ -150,7 +163,7 @@ load_integer(const struct sxe__lua_pool_field *field, const void *at)
 }
 
 static lua_Number
-load_number(const struct sxe__lua_pool_field *field, const void *at)
+load_number(const struct sxe_pool_field *field, const void *at)
 {
     union bits bits;
 
@@ -159,7 +172,7 @@ load_number(const struct sxe__lua_pool_field *field, const void *at)
 }
 
 static bool
-fits(const struct sxe__lua_pool_field *field, lua_Integer value)
+fits(const struct sxe_pool_field *field, lua_Integer value)
 {
     unsigned bits = 8 * field->size - (field->kind == 'i');
     lua_Integer end = bits >= 63 ? 0 : (lua_Integer)(UINT64_C(1) << bits);
@@ -170,7 +183,7 @@ fits(const struct sxe__lua_pool_field *field, lua_Integer value)
 }
 
 static void
-store_integer(lua_State *L, const struct sxe__lua_pool_field *field, void *at, lua_Integer value)
+store_integer(lua_State *L, const struct sxe_pool_field *field, void *at, lua_Integer value)
 {
     union bits bits;
 
@@ -189,7 +202,7 @@ store_integer(lua_State *L, const struct sxe__lua_pool_field *field, void *at, l
 }
 
 static void
-store_number(const struct sxe__lua_pool_field *field, void *at, lua_Number value)
+store_number(const struct sxe_pool_field *field, void *at, lua_Number value)
 {
     union bits bits;
 
@@ -209,7 +222,7 @@ push_text(lua_State *L, const char *text, size_t length)
 }
 
 void
-sxe__lua_pool_push(lua_State *L, const struct sxe__lua_pool_field *field, const void *element)
+sxe__lua_pool_push(lua_State *L, const struct sxe_pool_field *field, const void *element)
 {
     const char *at = (const char *)element + field->offset;
 
@@ -224,7 +237,7 @@ sxe__lua_pool_push(lua_State *L, const struct sxe__lua_pool_field *field, const 
 }
 
 static void
-store_text(lua_State *L, const struct sxe__lua_pool_field *field, char *at, int index)
+store_text(lua_State *L, const struct sxe_pool_field *field, char *at, int index)
 {
     size_t length;
     const char *text = lua_tolstring(L, index, &length);
@@ -239,7 +252,7 @@ store_text(lua_State *L, const struct sxe__lua_pool_field *field, char *at, int 
 }
 
 static lua_Integer
-check_integer(lua_State *L, const struct sxe__lua_pool_field *field, int index)
+check_integer(lua_State *L, const struct sxe_pool_field *field, int index)
 {
     int is_integer;
     lua_Integer value = lua_tointegerx(L, index, &is_integer);
@@ -251,7 +264,7 @@ check_integer(lua_State *L, const struct sxe__lua_pool_field *field, int index)
 }
 
 static lua_Number
-check_number(lua_State *L, const struct sxe__lua_pool_field *field, int index)
+check_number(lua_State *L, const struct sxe_pool_field *field, int index)
 {
     int is_number;
     lua_Number value = lua_tonumberx(L, index, &is_number);
@@ -262,7 +275,7 @@ check_number(lua_State *L, const struct sxe__lua_pool_field *field, int index)
 }
 
 void
-sxe__lua_pool_set(lua_State *L, const struct sxe__lua_pool_field *field, void *element, int index)
+sxe__lua_pool_set(lua_State *L, const struct sxe_pool_field *field, void *element, int index)
 {
     char *at = (char *)element + field->offset;
 
@@ -277,7 +290,7 @@ sxe__lua_pool_set(lua_State *L, const struct sxe__lua_pool_field *field, void *e
 }
 
 void
-sxe__lua_pool_add(lua_State *L, const struct sxe__lua_pool_field *field, void *element, int index)
+sxe__lua_pool_add(lua_State *L, const struct sxe_pool_field *field, void *element, int index)
 {
     char *at = (char *)element + field->offset;
     lua_Integer sum;
@@ -291,5 +304,4 @@ sxe__lua_pool_add(lua_State *L, const struct sxe__lua_pool_field *field, void *e
             luaL_error(L, "field %s: the sum does not fit %c64", field->name, field->kind);
         store_integer(L, field, at, sum);
     }
-    sxe__lua_pool_push(L, field, element);
 }

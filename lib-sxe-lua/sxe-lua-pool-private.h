@@ -1,45 +1,157 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: the fields of a pool's elements: plain C at fixed offsets, ordered by alignment, then by
- * name, so that the same fields are the same layout.
+ * What: what the files of require "sxe.pool" share, and what require "sxe.dict" has from there: its
+ * options, and trying again where another process holds a lock.
+ *
+ *     sxe-lua-pool.c         pools: their methods
+ *     sxe-lua-pool-element.c elements: their fields, and what else they have
+ *     sxe-lua-pool-open.c    pool.open, its options, timeouts
+ *     sxe-lua-pool-field.c   fields: declared, and as values
+ *     sxe-lua-pool-wait.c    trying again; tasks that wait for an element
+ *     sxe-lua-option.c       options
+ *
+ * The fields of a pool are plain C. All that is read of an element goes through the pool's scratch,
+ * room for one element: so nothing that another process writes meanwhile is seen half.
  */
 #ifndef SXE_LUA_POOL_PRIVATE_H
 #define SXE_LUA_POOL_PRIVATE_H
 
 #include "sxe-lua-private.h"
+#include "sxe-pool-layout.h"
+#include "sxe-pool-shared.h"
 
-enum { SXE__LUA_POOL_NAME_SIZE = 32, SXE__LUA_POOL_FIELDS = 64, SXE__LUA_POOL_TEXT_MAX = 65535 };
+enum {
+    SXE__LUA_POOL_NAME_SIZE = SXE_POOL_NAME_MAX + 1,
+    SXE__LUA_POOL_STATES = 32,
+    SXE__LUA_POOL_INDEX_BITS = 24, /* of an element's handle */
+    SXE__LUA_POOL_NUMBER = 1 << SXE__LUA_POOL_INDEX_BITS,
+    SXE__LUA_POOLS = 256
+};
 
-struct sxe__lua_pool_field {
+struct sxe__lua_pool {
+    void *array;
+    char *scratch; /* a user value */
+    size_t element_size;
+    uint32_t number; /* its own */
+    bool is_open;
+    bool is_shared; /* with other processes */
+    bool is_exact;  /* take means the oldest of all shards */
+    bool is_timed;
+    int on_timeout; /* in the registry; LUA_NOREF: back to the first state */
+    unsigned states;
     char name[SXE__LUA_POOL_NAME_SIZE];
-    char kind; /* u unsigned, i signed, f floating, b bool, c text */
-    uint32_t size;
-    uint32_t offset;
+    char state[SXE__LUA_POOL_STATES][SXE__LUA_POOL_NAME_SIZE];
+    double timeouts[SXE__LUA_POOL_STATES];
+    struct sxe_pool_layout fields;
+    struct sxe__lua_line waiting[SXE__LUA_POOL_STATES]; /* for an element in that state */
+    struct ev_loop *loop;                               /* NULL: the watchers were not started */
+    ev_io watcher;
+    ev_fork fork_watcher;
 };
 
-struct sxe__lua_pool_fields {
+/* In a userdata of the state's, as is each pool. */
+struct sxe__lua_pools {
     unsigned number;
-    uint32_t size; /* of an element */
-    struct sxe__lua_pool_field field[SXE__LUA_POOL_FIELDS];
+    struct sxe__lua_pool *pool[SXE__LUA_POOLS];
 };
+
+/* NULL: the state is closed. */
+extern _Thread_local struct sxe__lua_pools *sxe__lua_pools;
+
+/* ---- Pools (sxe-lua-pool.c) ---- */
+
+/* SXE__LUA_POOL_STATES: there is none of that name. */
+unsigned sxe__lua_pool_find_state(const struct sxe__lua_pool *pool, const char *name);
+
+/* Push how a pool was found, "created"; 1. */
+int sxe__lua_pool_push_found(lua_State *L, const void *array);
+
+/* ---- Elements (sxe-lua-pool-element.c) ---- */
+
+extern const struct sxe__lua_class_spec sxe__lua_pool_element;
+
+/* Push the element, nil for SXE_POOL_NO_INDEX; 1. */
+int sxe__lua_pool_push_element(lua_State *L, const struct sxe__lua_pool *pool, unsigned id);
+
+/* The pool of an element's handle, its index there in *id; NULL: it is gone. */
+struct sxe__lua_pool *sxe__lua_pool_find_element(uint32_t index, uint32_t generation, unsigned *id);
+
+/* The state that it is in. Raises if that is none. */
+unsigned sxe__lua_pool_state_of(lua_State *L, const struct sxe__lua_pool *pool, unsigned id);
+int sxe__lua_pool_raise_damaged(lua_State *L, const struct sxe__lua_pool *pool);
+
+/* Seconds since a time of the pool's. */
+double sxe__lua_pool_age(const struct sxe__lua_pool *pool, SXE_TIME since);
+
+/* ---- Opening (sxe-lua-pool-open.c) ---- */
+
+/* pool.open(options); its upvalue is what sxe__lua_pool_push_guard pushes. */
+int sxe__lua_pool_open(lua_State *L);
+void sxe__lua_pool_push_guard(lua_State *L);
+
+/* ---- Fields (sxe-lua-pool-field.c) ---- */
+
+/* Of the value on top, and their text:
+ *     "u64 hits, char[24] name", {"u64 hits", "char[24] name"}    as C has them
+ *     {hits = "u64", name = "char[24]"}                           by size, then by name
+ * Raises if it is wrong. */
+void sxe__lua_pool_take_fields(lua_State *L, struct sxe_pool_layout *fields,
+                               char text[SXE_POOL_FIELDS_MAX + 1]);
+
+/* An element in memory of this process's. */
+void sxe__lua_pool_push(lua_State *L, const struct sxe_pool_field *field, const void *element);
+
+/* Set it to the value at an index, or to the sum of both. Raise if it does not fit, and then
+ * nothing changes. */
+void sxe__lua_pool_set(lua_State *L, const struct sxe_pool_field *field, void *element, int index);
+void sxe__lua_pool_add(lua_State *L, const struct sxe_pool_field *field, void *element, int index);
+
+/* ---- Waiting (sxe-lua-pool-wait.c) ---- */
+
+/* A call found a lock held, or an element being written: go on with k, which tries again, in the
+ * task's next turn, later a millisecond later; outside of a task at once. When that was done too
+ * often: nil, "busy", EAGAIN. The context counts: 0 at first. */
+int sxe__lua_again(lua_State *L, lua_KFunction k, lua_KContext tries);
+bool sxe__lua_may_try_again(lua_State *L, lua_KContext tries);
+
+/* Of k: whether the task was cancelled meanwhile; return sxe__lua_fail_woken(L). */
+bool sxe__lua_was_cancelled(lua_State *L, int status);
+
+/* Wait until something may be in a state, then go on with k; nil, "timeout" from deadline_ns on (0:
+ * never). */
+int sxe__lua_pool_wait(lua_State *L, struct sxe__lua_pool *pool, unsigned state,
+                       uint64_t deadline_ns, lua_KFunction k);
+
+/* A task does not wait for that state any more: others may. */
+void sxe__lua_pool_waited(struct sxe__lua_pool *pool, unsigned state);
+
+/* An element came into a state. */
+void sxe__lua_pool_came(struct sxe__lua_pool *pool, unsigned state);
+
+/* Before it is deleted. */
+void sxe__lua_pool_unwatch(struct sxe__lua_pool *pool);
+
+/* ---- Options: of the table at 1 (sxe-lua-option.c) ---- */
+
+/* Raises unless all are among the names, which end with NULL. */
+void sxe__lua_option_names(lua_State *L, const char *const *names, const char *what);
+bool sxe__lua_option_is_nil(lua_State *L, const char *name);
+bool sxe__lua_option_flag(lua_State *L, const char *name);
+
+/* Raises if one of the names is there, as what is without is said by a file. */
+void sxe__lua_option_unsaid(lua_State *L, const char *const *names, const char *without);
+
+/* From 1 to most; 0 if there is none and least is 0. Raises; what being "elements". */
+unsigned sxe__lua_option_count(lua_State *L, const char *name, unsigned least, unsigned most,
+                               const char *what);
+
+/* Push the path, which is borrowed; NULL: there is none. Raises. */
+const char *sxe__lua_option_file(lua_State *L);
 
 /* The value on top as a name; raises if it is none, what being "a state". */
-void sxe__lua_pool_take_name(lua_State *L, char name[SXE__LUA_POOL_NAME_SIZE], const char *what);
+void sxe__lua_option_name(lua_State *L, char name[SXE__LUA_POOL_NAME_SIZE], const char *what);
 
-/* Of the table, or nil, on top: {user = "char[32]", hits = "u64"}. Raises if it is wrong. */
-void sxe__lua_pool_take_fields(lua_State *L, struct sxe__lua_pool_fields *fields);
-
-/* NULL: there is none. */
-const struct sxe__lua_pool_field *
-sxe__lua_pool_find_field(const struct sxe__lua_pool_fields *fields, const char *name);
-
-void sxe__lua_pool_push(lua_State *L, const struct sxe__lua_pool_field *field, const void *element);
-
-/* Set it to the value at an index, or push the sum of both after setting it to that. Raise if it
- * does not fit, and then nothing changes. */
-void sxe__lua_pool_set(lua_State *L, const struct sxe__lua_pool_field *field, void *element,
-                       int index);
-void sxe__lua_pool_add(lua_State *L, const struct sxe__lua_pool_field *field, void *element,
-                       int index);
+/* It cannot be opened: raises for what the script said, EINVAL; otherwise nil, why, error. */
+int sxe__lua_option_refused(lua_State *L, const char *why, int error);
 
 #endif

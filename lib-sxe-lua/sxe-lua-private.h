@@ -29,6 +29,7 @@
  *     sxe-lua-file.c      require "sxe.file": the jobs; sxe-lua-file-run.c does them, in threads;
  *                         sxe-lua-file-open.c has files that stay open
  *     sxe-lua-pool*.c     require "sxe.pool", see sxe-lua-pool-private.h
+ *     sxe-lua-dict*.c     require "sxe.dict", see sxe-lua-dict-private.h
  *     sxe-lua-option.c    the tables of options of pool.open and dict.open
  *     sxe-lua-spawn.c     require "sxe.spawn"; sxe-lua-spawn-process.c has a child that is watched
  *     sxe-lua-split.c     sxe.split
@@ -228,7 +229,8 @@ void sxe__lua_relieve(void);
 /* require "sxe.x" calls sxe__lua_open_x once a state: it returns the module. A new one is added
  * here (and taken off the list of those to come, in sxe-lua-require.c). */
 #define SXE__LUA_MODULES(X) \
-    X(task) X(timer) X(tcp) X(udp) X(http) X(file) X(pool) X(spawn) X(json) X(log) X(stats) X(tap)
+    X(task)                 \
+    X(timer) X(tcp) X(udp) X(http) X(file) X(pool) X(dict) X(spawn) X(json) X(log) X(stats) X(tap)
 
 #define SXE__LUA_DECLARE_OPEN(name) int sxe__lua_open_##name(lua_State *L);
 SXE__LUA_MODULES(SXE__LUA_DECLARE_OPEN)

@@ -3,8 +3,8 @@
  * What: the change of one element's place under its shard's lock, in such a way that whoever is
  * killed at any instruction of it leaves either nothing done or an intent that says all.
  *
- * Place: included by sxe-pool-shared.c, and by the model checker (test/model), which runs these very
- * lines with every interleaving and a death at every access (SXE__POOL_STEP).
+ * Place: included by sxe-pool-shared.c, and by the model checker (test/model), which runs these
+ * very lines with every interleaving and a death at every access (SXE__POOL_STEP).
  *
  * Shape:  check the links -> write the intent -> valid = 1 -> do it -> valid = 0
  *                                                   ^ from here on it will be done, by us or by

@@ -3,9 +3,9 @@
  * Whether a pool is whole, and new lists where it is not.
  *
  * A shard is read in the order of its ids, not along its lists: then no list can lead round for
- * ever, and the elements' neighbours are fetched side by side, not one after the other. It is enough
- * that each element agrees with its next: the stamps grow, so that the way ends at the list itself,
- * and as it has one youngest there is one way, on which all elements of the state are.
+ * ever, and the elements' neighbours are fetched side by side, not one after the other. It is
+ * enough that each element agrees with its next: the stamps grow, so that the way ends at the list
+ * itself, and as that has one youngest there is one way, on which all elements of the state are.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -252,11 +252,12 @@ sxe_pool_check(void *array, char *why)
 
 /* ---- New lists ---- */
 
-/* What elements are sorted by: state, then stamp. */
+/* What elements are sorted by, state, then stamp; and which comes after it in its chain. */
 struct key {
     uint32_t id;
     uint32_t state;
     uint64_t stamp;
+    uint32_t next;
 };
 
 /* Elements in order, chained by `next`. Their number is kept beside, so that the end is found
@@ -266,20 +267,19 @@ struct chain {
     uint32_t length; /* 0: none */
 };
 
+/* If its link was written over, what comes next is any element, but never none. */
 static inline struct key
 key_of(const struct view *view, uint32_t id)
 {
-    return (struct key){id, SXE__POOL_GET(view->nodes[id].state),
-                        SXE__POOL_GET(view->nodes[id].stamp)};
-}
+    const struct sxe__pool_node *node = &view->nodes[id];
+    const uint32_t next = SXE__POOL_GET(node->next);
 
-/* The element after one in a chain: any, but never none, if the link was written over. */
-static inline uint32_t
-after(const struct view *view, uint32_t id)
-{
-    const uint32_t next = SXE__POOL_GET(view->nodes[id].next);
-
-    return next < view->pool->number ? next : id;
+    return (struct key){
+        .id = id,
+        .state = SXE__POOL_GET(node->state),
+        .stamp = SXE__POOL_GET(node->stamp),
+        .next = next < view->pool->number ? next : id,
+    };
 }
 
 static inline bool
@@ -306,7 +306,7 @@ merge(const struct view *view, struct chain a, struct chain b)
             SXE__POOL_PUT(view->nodes[last].next, from->id);
         last = from->id;
         if (--chain->length != 0)
-            *from = key_of(view, after(view, last));
+            *from = key_of(view, from->next);
     }
     SXE__POOL_PUT(view->nodes[last].next, a.length != 0 ? from_a.id : from_b.id);
     return merged;
@@ -406,7 +406,7 @@ rebuild_shard(const struct sxe__pool_header *pool, uint32_t number, uint64_t now
     for (uint32_t i = 0; i < sorted.length; i++) {
         const struct key key = key_of(&view, id);
 
-        id = after(&view, id);
+        id = key.next;
         const uint64_t stamp = append(&view, &key, now);
         youngest = stamp > youngest ? stamp : youngest;
     }

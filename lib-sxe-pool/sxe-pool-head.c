@@ -133,6 +133,16 @@ count_words(const char *text)
     return number;
 }
 
+/* What would do something to the terminal on which it is shown. */
+static bool
+has_controls(const char *text)
+{
+    for (; *text != '\0'; text++)
+        if ((unsigned char)*text < ' ' || *text == '\177')
+            return true;
+    return false;
+}
+
 /* The numbers and names of a head; it is `error` if they are impossible. */
 static int
 check(const struct sxe__pool_opening *opening, struct sxe__pool_head *head, int error)
@@ -147,12 +157,15 @@ check(const struct sxe__pool_opening *opening, struct sxe__pool_head *head, int 
                                 "%u shards: must be a power of 2, at most %u, and no more than "
                                 "elements, of which there are %u",
                                 head->shards, SXE_POOL_SHARDS_MAX, head->number);
+    if (has_controls(head->name) || has_controls(head->state_names) || has_controls(head->fields))
+        return sxe__pool_refuse(opening, error,
+                                "a control character is in its name, or in those of its states or "
+                                "fields: leave it out");
     if (head->state_names[0] != '\0' && count_words(head->state_names) != head->states)
-        return sxe__pool_refuse(
-            opening, error,
-            "the names of its states are '%s': must be as many words as states, "
-            "%u, with one space between them",
-            head->state_names, head->states);
+        return sxe__pool_refuse(opening, error,
+                                "its states are named '%.100s': must be as many words as states, "
+                                "%u, with one space between them",
+                                head->state_names, head->states);
     if (!place(head))
         return sxe__pool_refuse(opening, error,
                                 "%u elements of %zu bytes in %u states and %u shards, with %zu "

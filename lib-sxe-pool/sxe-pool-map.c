@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * The memory of a pool is one piece from this process's own page to the last extra byte: reserved
+ * as a whole, then the file is mapped over all of it but that page.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -239,8 +243,8 @@ no_memory:
     return -1;
 }
 
-/* By another description than that with the locks: a child of fork inherits what is mapped, and with
- * it the description, whose locks would outlive this process. */
+/* By another description than that with the locks: a child of fork inherits what is mapped, with it
+ * the description, and its locks would outlive this process. */
 int
 sxe__pool_map(struct sxe__pool_opening *opening)
 {

@@ -116,15 +116,21 @@ read_boot(const struct sxe__pool_opening *opening, uint8_t boot[16])
 
 /* ---- Alone with a pool that others have left ---- */
 
-/* Let go what the dead held. False: an intent is there that nobody of ours can have written. */
+/* False: an intent is there that nobody of ours can have written; it stays. */
 static bool
-bury(const struct sxe__pool_header *pool)
+complete_all(const struct sxe__pool_header *pool)
 {
-    const struct sxe__pool_sharing *sharing = pool->sharing;
-    bool possible = true;
+    for (uint32_t shard = 0; shard <= pool->sharing->shard_mask; shard++)
+        if (!sxe__pool_complete(pool, pool->sharing, shard))
+            return false;
+    return true;
+}
 
+/* Let go what the dead held. */
+static void
+bury(const struct sxe__pool_sharing *sharing)
+{
     for (uint32_t shard = 0; shard <= sharing->shard_mask; shard++) {
-        possible = sxe__pool_complete(pool, sharing, shard) && possible;
         sharing->shards[shard].intent.valid = 0;
         sharing->shards[shard].lock = 0;
     }
@@ -134,7 +140,6 @@ bury(const struct sxe__pool_header *pool)
         sharing->head->slots[slot].process = 0;
         sharing->head->slots[slot].watched = 0;
     }
-    return possible;
 }
 
 static int
@@ -162,7 +167,8 @@ inspect(struct sxe__pool_opening *opening, bool same_boot)
             why, sizeof(why),
             "the machine stopped while it was in use, so parts of it may be older than others");
     sharing->found = sharing->head->closed == 1 ? SXE_POOL_CLOSED : SXE_POOL_COMPLETED;
-    if (!stale && bury(pool) && check_all(pool, why) == 0) {
+    if (!stale && complete_all(pool) && check_all(pool, why) == 0) {
+        bury(sharing);
         if (!same_boot)
             sharing->time_offset_ns = carry_time_over(sharing, sxe__pool_last_stamp(sharing));
         return 0;
@@ -172,7 +178,7 @@ inspect(struct sxe__pool_opening *opening, bool same_boot)
                                 "%.300s: remove the file, or have it repaired "
                                 "(SXE_POOL_OPTION_REPAIR; sxe-pool repair)",
                                 why);
-    bury(pool);
+    bury(sharing);
     if (!same_boot)
         sharing->time_offset_ns = carry_time_over(sharing, 0);
     const uint32_t freed = sxe__pool_rebuild(pool);

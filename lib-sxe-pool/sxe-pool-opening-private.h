@@ -40,7 +40,7 @@ struct sxe__pool_opening {
     struct sxe__pool_header *pool; /* mapped */
 };
 
-/* The sentence, which begins with what is opened; -error. Error 0: nothing is refused, only said. */
+/* The sentence, which begins with what is opened; -error. Error 0: not refused, only said. */
 int sxe__pool_refuse(const struct sxe__pool_opening *opening, int error, const char *format, ...)
     SXE_PRINTF(3, 4);
 
@@ -94,13 +94,11 @@ void sxe__pool_unmap(struct sxe__pool_header *pool);
 
 /* ---- This process among the users (sxe-pool-slot.c) ---- */
 
-/* Wait up to a second for the byte that who opens or closes holds. 0; -EAGAIN, or what fcntl says.
- */
+/* Wait up to a second for the byte of who opens or closes. 0; -EAGAIN, or what fcntl says. */
 int sxe__pool_opening_lock(int fd);
 void sxe__pool_opening_unlock(int fd);
 
-/* Whether another user is there; -errno. Only who holds the opening lock gets an answer that lasts.
- */
+/* Whether another user is there; -errno. The answer lasts for who holds the opening lock. */
 int sxe__pool_others(int fd);
 
 /* Become a user: sets sharing->token. -EUSERS, or what fcntl says. */

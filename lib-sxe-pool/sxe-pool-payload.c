@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT
  *
  * What is in the elements. A writer makes the element's sequence number odd, writes, and makes it
- * even again; a reader that met an odd number, or another one afterwards, reads again. All copies go
- * by atomic words, so that what is torn is thrown away and yet nobody races.
+ * even again; a reader that met an odd number, or another one afterwards, reads again. All copies
+ * go by atomic words, so that what is torn is thrown away and yet nobody races.
  *
- * The number has 32 bits: a reader would have to be stopped within one copy for exactly a multiple of
- * 2^31 writes to be deceived.
+ * The number has 32 bits: a reader would have to be stopped within one copy for exactly a multiple
+ * of 2^31 writes to be deceived.
  */
 #include <errno.h>
 #include <string.h>
 
 #include "sxe-pool-sharing.h"
 
-/* What a reader waits for at most, in pauses of the processor, some 20 to 40 ns each: about 50 us. */
+/* What a reader waits for at most, in pauses of the processor, some 20 to 40 ns each: about 50
+ * us. */
 #define SPINS          1500u
 #define BYTES_PER_SPIN 64u /* a copy that was in vain counts, too */
 
@@ -30,7 +31,7 @@ bytes_of(const void *array, unsigned id, size_t offset, size_t size)
     return (char *)(uintptr_t)array + id * pool->element_size + offset;
 }
 
-/* ---- Copies: the words between two boundaries of 8 bytes, and single bytes before and after ---- */
+/* ---- Copies: words where 8 bytes are aligned, single bytes before and after ---- */
 
 static size_t
 bytes_before_words(const char *shared, size_t size)

@@ -153,7 +153,7 @@ sxe__pool_shared_move(const struct sxe__pool_header *pool, uint32_t id, uint32_t
 unsigned
 sxe__pool_shared_touch(const struct sxe__pool_header *pool, uint32_t id)
 {
-    uint32_t state;
+    uint32_t state = 0;
     const unsigned result = change(pool, id, SXE__POOL_ANY_STATE, &state);
 
     return result == id ? SXE_POOL_LOCK_TAKEN : result;
@@ -191,8 +191,8 @@ take_from(const struct sxe__pool_header *pool, uint32_t shard, uint32_t old_stat
     return result;
 }
 
-/* What the count of a shard's list says while nobody changes the shard. While somebody does, who may
- * be dead, an element can be on its way from list to list and counted in neither. */
+/* What the count of a shard's list says while nobody changes the shard. While somebody does, who
+ * may be dead, an element can be on its way from list to list and counted in neither. */
 enum look { EMPTY, FILLED, LOCKED };
 
 static inline enum look
@@ -327,47 +327,54 @@ is_still_oldest(const struct sxe__pool_header *pool, uint32_t state, const struc
 {
     const uint32_t mine = sxe__pool_shard_of(pool->sharing, oldest->id);
     struct end end = read_end(pool, state, mine);
+    bool still = end.id == oldest->id && end.stamp == oldest->stamp;
 
-    if (end.id != oldest->id || end.stamp != oldest->stamp)
-        return false;
-    for (uint32_t shard = 0; shard <= pool->sharing->shard_mask; shard++) {
-        if (shard != mine &&
-            (!read_settled_end(pool, state, shard, &end) || end.stamp < oldest->stamp))
-            return false;
-    }
-    return true;
+    for (uint32_t shard = 0; still && shard <= pool->sharing->shard_mask; shard++)
+        still = shard == mine ||
+                (read_settled_end(pool, state, shard, &end) && end.stamp >= oldest->stamp);
+    return still;
+}
+
+/* One attempt; false: others changed what was found before it could be taken. */
+static bool
+take_oldest(const struct sxe__pool_header *pool, uint32_t old_state, uint32_t new_state,
+            unsigned *result)
+{
+    struct end oldest;
+
+    *result = find_oldest(pool, old_state, &oldest);
+    if (*result == SXE_POOL_LOCK_TAKEN && oldest.id == SXE_POOL_NO_INDEX)
+        *result = SXE_POOL_NO_INDEX;
+    if (*result != SXE_POOL_LOCK_TAKEN)
+        return true;
+    const struct sxe__pool_site site =
+        sxe__pool_site(pool, sxe__pool_shard_of(pool->sharing, oldest.id));
+    *result = lock(pool, site.shard);
+    const bool locked = *result == SXE_POOL_LOCK_TAKEN;
+    const bool still = locked && is_still_oldest(pool, old_state, &oldest);
+    if (still)
+        *result = take_locked(&site, old_state, new_state);
+    if (locked)
+        unlock(&site);
+    if (still && *result < pool->number)
+        tell(pool, new_state);
+    return still || !locked;
 }
 
 unsigned
 sxe_pool_set_exact_oldest_element_state(void *array, unsigned old_state, unsigned new_state)
 {
     const struct sxe__pool_header *pool = sxe__pool_header(array);
+    unsigned result = SXE_POOL_NO_INDEX;
+    bool done = false;
 
     if (pool->sharing == NULL || pool->sharing->shard_mask == 0)
         return sxe_pool_set_oldest_element_state(array, old_state, new_state);
     sxe__pool_check_state(pool, old_state);
     sxe__pool_check_state(pool, new_state);
-    for (unsigned attempt = 0; attempt < SXE_POOL_SHARDS_MAX; attempt++) {
-        struct end oldest;
-        unsigned result = find_oldest(pool, old_state, &oldest);
-
-        if (result != SXE_POOL_LOCK_TAKEN || oldest.id == SXE_POOL_NO_INDEX)
-            return result == SXE_POOL_LOCK_TAKEN ? SXE_POOL_NO_INDEX : result;
-        const struct sxe__pool_site site =
-            sxe__pool_site(pool, sxe__pool_shard_of(pool->sharing, oldest.id));
-        result = lock(pool, site.shard);
-        if (result != SXE_POOL_LOCK_TAKEN)
-            return result;
-        const bool still = is_still_oldest(pool, old_state, &oldest);
-        if (still)
-            result = take_locked(&site, old_state, new_state);
-        unlock(&site);
-        if (result < pool->number && still)
-            tell(pool, new_state);
-        if (still)
-            return result;
-    }
-    return SXE_POOL_LOCK_NOT_TAKEN;
+    for (unsigned attempt = 0; attempt < SXE_POOL_SHARDS_MAX && !done; attempt++)
+        done = take_oldest(pool, old_state, new_state, &result);
+    return done ? result : SXE_POOL_LOCK_NOT_TAKEN;
 }
 
 /* ---- Reading ---- */
@@ -434,7 +441,7 @@ step_locked(const struct sxe__pool_header *pool, SXE_POOL_WALKER *walker)
     uint32_t id;
 
     /* Clocks, and so stamps, of shards stand apart: a limit is good for one. */
-    if (walker->stamp == 0)
+    if (walker->stamp == 0 && pool->sharing->shard_mask != 0)
         walker->limit = SXE__POOL_GET(pool->sharing->shards[walker->shard].last_stamp);
     if (walker->id < pool->number && SXE__POOL_GET(nodes[walker->id].stamp) == walker->stamp)
         id = SXE__POOL_GET(nodes[walker->id].next);

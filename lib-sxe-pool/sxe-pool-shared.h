@@ -5,8 +5,8 @@
  *
  * Place: part of lib-sxe-pool. Who has one thread and no file needs nothing of this.
  *
- * Shape: what is shared has no pointer in it. What a process trusts, it keeps to itself, in front of
- * the array where sxe-pool.h expects it:
+ * Shape: what is shared has no pointer in it. What a process trusts, it keeps to itself, in front
+ * of the array where sxe-pool.h expects it:
  *
  *     the process's own page          the file, memfd or anonymous memory that is shared
  *     [ where things are | header ]   [ T array[number] | node[...] | extra ]
@@ -34,7 +34,9 @@
  *
  * Limits: 128 processes, 64 shards, states and shards multiplied below 2^32 - 2 - number. A process
  * that is stopped (SIGSTOP) in a change holds its shard until it goes on. A child made by fork is a
- * process of its own; one made by a bare clone() is not, and must not use the pool.
+ * process of its own; one made by a bare clone() is not: it must not use the pool, nor outlive its
+ * parent without exec. To others, a process that closes descriptors it has not opened (a daemon's
+ * closefrom) is dead.
  *
  * Example:
  *     char why[SXE_POOL_WHY_SIZE];
@@ -97,12 +99,13 @@ typedef enum sxe_pool_found {
 /* Open a pool that is shared, and make it if it is not there. The file must be this user's, mode
  * 0600 when made; symbolic links are not followed. With LOCKED there is no file, and no process but
  * this one. Returns the array, aligned to a page; NULL with errno and a sentence in why, which may
- * be NULL: what is wrong, where, and what to do. When it went well, why is "", or says what was found
- * damaged and was repaired.
+ * be NULL: what is wrong, where, and what to do. When it went well, why is "", or says what was
+ * found damaged and was repaired.
  *   EINVAL   the numbers, names, fields or options are impossible
  *   EMEDIUMTYPE  no pool, or one of another version or byte order; truncated; checksum wrong
  *   EEXIST   a pool of another shape: why says which part differs
  *   EUCLEAN  damaged, or in use when the machine stopped: see SXE_POOL_OPTION_REPAIR
+ *   EPERM    the file is another user's, or others may write to it
  *   EAGAIN   another process has been opening it for a second
  *   EUSERS   128 processes use it
  *   ENOENT   number is 0 and there is no file
@@ -139,7 +142,8 @@ SXE_PUBLIC unsigned sxe_pool_set_exact_oldest_element_state(void *array, unsigne
  * nothing. A writer that is killed in between leaves the element torn: reads say -EBUSY until
  * someone has written it whole. */
 
-/* Copy the whole element out; 0, or -EBUSY if it is being written for the whole of a bounded spin. */
+/* Copy the whole element out; 0, or -EBUSY if it is being written for the whole of a bounded
+ * spin. */
 SXE_PUBLIC SXE_MUST_USE int sxe_pool_read_element(const void *array, unsigned id, void *copy);
 SXE_PUBLIC void sxe_pool_write_element(void *array, unsigned id, const void *value);
 
@@ -164,16 +168,16 @@ SXE_PUBLIC bool sxe_pool_is_torn(const void *array, unsigned id);
  * woken for each element. What is watched is forgotten when it wakes.
  *
  * A process that is killed after it was woken and before it took the element, or between putting an
- * element there and waking another, tells nobody: so look once a second, too, or however long such an
- * element may wait. Processes wake each other within one network namespace. From state 63 on, states
- * are watched together. */
+ * element there and waking another, tells nobody: so look once a second, too, or however long such
+ * an element may wait. Processes wake each other within one network namespace. From state 63 on,
+ * states are watched together. */
 
 /* The descriptor, the same for all states; or -errno: EINVAL for a pool of one thread, EAGAIN, and
  * what socket and bind say. It stays the pool's. */
 SXE_PUBLIC int sxe_pool_get_watch_fd(void *array);
 
-/* Watch a state. 1: something is in it now, it is not watched; 0: watching; or -errno, and it is not
- * watched: EAGAIN (a lock is taken: try again later), EUCLEAN (damaged), or as above. */
+/* Watch a state. 1: something is in it now, it is not watched; 0: watching; or -errno, and it is
+ * not watched: EAGAIN (a lock is taken: try again later), EUCLEAN (damaged), or as above. */
 SXE_PUBLIC int sxe_pool_watch(void *array, unsigned state);
 
 /* Do not wait for it any more; if this process was woken for it, another is woken instead. */
@@ -184,9 +188,9 @@ SXE_PUBLIC void sxe_pool_watch_read(void *array);
 
 /* ---- Timeouts ---- */
 
-/* Timeouts for a pool that is there (see sxe_pool_new_with_timeouts), in this thread. One process at
- * a time runs on_timeout for it, whichever comes first to sxe_pool_check_timeouts; each may have its
- * own timeouts. Another process may move the element first, or hold the lock: then on_timeout
+/* Timeouts for a pool that is there (see sxe_pool_new_with_timeouts), in this thread. One process
+ * at a time runs on_timeout for it, whichever comes first to sxe_pool_check_timeouts; each may have
+ * its own timeouts. Another process may move the element first, or hold the lock: then on_timeout
  * changes nothing, and the element is looked at again in a later check, 1 ms on. Because others may
  * put elements there, sxe_pool_get_next_timeout is at most a second ahead: so late may come what a
  * process left behind that died. 0, -EINVAL or -ENOMEM. */
@@ -195,9 +199,9 @@ SXE_PUBLIC SXE_MUST_USE int sxe_pool_set_timeouts(void *array, const double *tim
 
 /* ---- Looking in ---- */
 
-/* Whether every element is on exactly the list of its state, in time order, the counts are right and
- * no lock is held by the dead. Locks one shard after the other. 0; -EUCLEAN with a sentence in why;
- * -EAGAIN. */
+/* Whether every element is on exactly the list of its state, in time order, the counts are right
+ * and no lock is held by the dead. Locks one shard after the other. 0; -EUCLEAN with a sentence in
+ * why; -EAGAIN. */
 SXE_PUBLIC SXE_MUST_USE int sxe_pool_check(void *array, char *why);
 
 /* A process that uses the pool: its process id in its own namespace. 0: no such slot is in use. */

@@ -30,9 +30,9 @@
 #include "sxe-pool-private.h"
 #include "sxe-pool-shared.h"
 
-/* Every access to what is shared is one of these, so that the model checker (test/model) may put its
- * own in their place, which change processes there or end one. STEP stands right before a locked
- * instruction. */
+/* Every access to what is shared is one of these, so that the model checker (test/model) may put
+ * its own in their place, which change processes there or end one. STEP stands right before a
+ * locked instruction. */
 #ifndef SXE__POOL_GET
 #    define SXE__POOL_STEP()            ((void)0)
 #    define SXE__POOL_GET(place)        __atomic_load_n(&(place), __ATOMIC_RELAXED)
@@ -71,7 +71,8 @@ struct sxe__pool_shard {
 };
 _Static_assert(sizeof(struct sxe__pool_shard) == 128, "the layout is that of file version 1");
 
-/* A process that uses the pool. It holds byte SXE__POOL_SLOT_BYTE + its index of the file locked. */
+/* A process that uses the pool. It holds byte SXE__POOL_SLOT_BYTE + its index of the file
+ * locked. */
 struct sxe__pool_slot {
     uint32_t generation; /* of the users of this slot: never 0 once used */
     uint32_t process;    /* for people; 0: closed */
@@ -183,8 +184,8 @@ sxe__pool_pause(void)
 #endif
 }
 
-/* When the first attempt failed: spin, then take the lock over from an owner that is dead. 0, 1 when
- * taken over, -EAGAIN. */
+/* When the first attempt failed: spin, then take the lock over from an owner that is dead. 0, 1
+ * when taken over, -EAGAIN. */
 int sxe__pool_lock_slowly(struct sxe__pool_sharing *sharing, uint32_t *lock);
 
 /* Whether the process of a token is alive; true where that cannot be found out. */
@@ -197,7 +198,7 @@ bool sxe__pool_attach_again(struct sxe__pool_sharing *sharing);
 static inline bool
 sxe__pool_lock_at_once(const struct sxe__pool_sharing *sharing, uint32_t *lock)
 {
-    const uint32_t token = sharing->token;
+    const uint32_t token = __atomic_load_n(&sharing->token, __ATOMIC_RELAXED);
     uint32_t free_lock = 0;
 
     SXE__POOL_STEP();
@@ -231,8 +232,8 @@ bool sxe__pool_move_locked(const struct sxe__pool_header *pool, uint32_t id, uin
 /* Note that impossible values were found, log it the first time; SXE_POOL_DAMAGED. */
 unsigned sxe__pool_damaged(const struct sxe__pool_header *pool);
 
-/* sxe_pool_check for one shard, whose lock is held (sxe-pool-check.c). 0, or -EUCLEAN and why, which
- * may be NULL. */
+/* sxe_pool_check for one shard, whose lock is held (sxe-pool-check.c). 0, or -EUCLEAN and why,
+ * which may be NULL. */
 int sxe__pool_check_shard(const struct sxe__pool_header *pool, uint32_t shard, char *why);
 
 /* Make new lists of what each element says of its state and stamp, while no other process uses the

@@ -148,21 +148,27 @@ sxe_pool_get_user(const void *array, unsigned slot)
 
 /* ---- Forks ---- */
 
-/* The opening lock, because who opens and finds no user takes the pool for its own. */
+/* The opening lock, because who opens and finds no user takes the pool for its own. It is said once
+ * that this fails: it may be tried thousands of times a second. */
 bool
 sxe__pool_attach_again(struct sxe__pool_sharing *sharing)
 {
+    static bool is_said;
+
     pthread_mutex_lock(&mutex);
-    if (sharing->token == 0 && sharing->fd != -1 &&
+    bool is_user = sharing->token != 0;
+    if (!is_user && sharing->fd != -1 &&
         lock_byte(sharing->fd, SXE__POOL_OPEN_BYTE, F_WRLCK) == 0) {
         const int result = sxe__pool_slot_claim(sharing);
 
-        if (result < 0)
+        if (result < 0 && !is_said)
             SXE_WARN("a child of fork cannot be a user of the pool: %s", strerror(-result));
+        is_said = result < 0;
+        is_user = result == 0;
         sxe__pool_opening_unlock(sharing->fd);
     }
     pthread_mutex_unlock(&mutex);
-    return sharing->token != 0;
+    return is_user;
 }
 
 /* In the child, the only thread. Without a description of its own it has no way to the pool: the

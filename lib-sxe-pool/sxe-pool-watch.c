@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Waking another process. Each that watches has a datagram socket with an abstract name, made of the
- * pool's identity and its token, so that whoever uses the pool reaches it without having met it.
+ * Waking another process. Each that watches has a datagram socket with an abstract name, made of
+ * the pool's identity and its token, so that whoever uses the pool reaches it without having met
+ * it.
  *
  * No wake is lost, and a change pays for that with one load and no fence, because the lock of the
  * element's shard orders the two sides:
@@ -13,9 +14,9 @@
  * unlock, so who changes reads them after it. If it is who changes, the element is on its list when
  * the other looks.
  *
- * A bit of head->watching is set by who watches, after its slot's. It is cleared by who found no slot
- * with that bit; who then looks again and wakes all there are, because a change that met the cleared
- * bit woke nobody.
+ * A bit of head->watching is set by who watches, after its slot's. It is cleared by who found no
+ * slot with that bit; who then looks again and wakes all there are, because a change that met the
+ * cleared bit woke nobody.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -145,7 +146,8 @@ wake_users(struct sxe__pool_sharing *sharing, int fd, uint64_t bit, bool all)
     return woken;
 }
 
-/* Where states share a bit, all who have it are woken: who of them waits for this one is not known. */
+/* Where states share a bit, all who have it are woken: who of them waits for this one is not
+ * known. */
 void
 sxe__pool_wake(const struct sxe__pool_header *pool, uint32_t state)
 {

@@ -183,8 +183,8 @@ typedef struct sxe_pool_walker {
 
 SXE_PUBLIC void sxe_pool_walker_construct(SXE_POOL_WALKER *walker, void *array, unsigned state);
 
-/* The next element's id, or SXE_POOL_NO_INDEX at the end (and again after it); of a shared pool also
- * SXE_POOL_LOCK_NOT_TAKEN: step again later. */
+/* The next element's id, or SXE_POOL_NO_INDEX at the end (and again after it); of a shared pool
+ * also SXE_POOL_LOCK_NOT_TAKEN: step again later. */
 SXE_PUBLIC unsigned sxe_pool_walker_step(SXE_POOL_WALKER *walker);
 
 #ifdef __cplusplus

@@ -47,6 +47,7 @@ check "only sxe_ names are exported" exports_only_sxe "$root$prefix/lib/libsxe.s
 check "the installed sxe-httpd says its version" "$root$prefix/bin/sxe-httpd" --version
 check "the installed sxe-http says its version" "$root$prefix/bin/sxe-http" --version
 check "the installed sxe-lua runs a script" "$root$prefix/bin/sxe-lua" -e "require 'sxe.task'.sleep(0)"
+check "the installed sxe-pool lists pools" "$root$prefix/bin/sxe-pool" list
 
 # The programs of 2010, unchanged, in release and debug form, against shared and static libraries.
 old="-std=gnu11 -Wall -Wextra -Wno-format -Werror"

@@ -61,7 +61,7 @@ doc_programs() {
     done
 }
 undocumented_options() {
-    for program in http httpd lua; do
+    for program in http httpd lua pool; do
         build/release/sxe-$program --help | grep -oE -- '--[a-z-]+' | sort -u | while read -r option; do
             mandoc -T ascii docs/$program.1 | sed "s/.$(printf '\b')//g" | grep -q -- "$option" || echo "docs/$program.1 lacks $option"
         done
@@ -130,8 +130,13 @@ done
 check "the man pages name every option" empty undocumented_options
 check "the man pages are as the programs say" empty stale_man_pages
 check "what the load generator claims has a test" empty untested_claims
+shown() { cat "$2"; return "$1"; } # shown STATUS FILE: what a check that is done came to
+tools/instructions.sh check >"$work/instructions" 2>&1
+check "nothing takes 3 % more instructions than bench/instructions.tsv says" shown $? "$work/instructions"
+grep '^skipped' "$work/instructions"
 if command -v luacheck >/dev/null; then
     check "luacheck accepts the examples" luacheck -q --no-color --config library/luacheckrc examples/lua
+    check "luacheck accepts the benchmarks" luacheck -q --no-color --std lua54 --read-globals wire --no-max-line-length bench/*.lua bench/lib
 else
     echo "skipped: the examples in Lua, because luacheck is not installed"
 fi

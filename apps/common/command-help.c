@@ -194,7 +194,10 @@ print_bash(const struct command_line *line)
         if (is_shown(&line->options[i]))
             printf("--%s ", line->options[i].option.name);
     }
-    printf("' -- \"$word\")) ;;\n    *) COMPREPLY=($(compgen -f -- \"$word\")) ;;\n    esac\n}\n"
+    printf("' -- \"$word\")) ;;\n    *) COMPREPLY=($(compgen -f ");
+    if (line->first != NULL)
+        printf("-W '%s' ", line->first);
+    printf("-- \"$word\")) ;;\n    esac\n}\n"
            "complete -F _");
     print_identifier(line->program);
     printf(" %s\n", line->program);
@@ -245,12 +248,16 @@ print_zsh(const struct command_line *line)
         if (command_option_has_letter(row))
             print_zsh_option(row, name);
     }
+    if (line->first != NULL)
+        printf(" \\\n    '1:word:(%s)'", line->first);
     printf("%s\n", line->words == NULL ? "" : " \\\n    '*::word:_files'");
 }
 
 static void
 print_fish(const struct command_line *line)
 {
+    if (line->first != NULL)
+        printf("complete -c %s -n __fish_use_subcommand -a '%s'\n", line->program, line->first);
     for (unsigned i = 0; i < line->number; i++) {
         const struct command_option *row = &line->options[i];
 

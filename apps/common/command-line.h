@@ -75,6 +75,7 @@ struct command_example {
 struct command_line {
     const char *program;
     const char *words;   /* what may stand there beside options: "[URL...]"; NULL: nothing */
+    const char *first;   /* what the first of them may be, for completions: "list show"; NULL */
     const char *summary; /* one sentence */
     const char *closing; /* the last line of --help; NULL */
     struct command_example examples[COMMAND_EXAMPLES];

@@ -6,32 +6,40 @@
 local pool = {}
 
 ---@class sxe.pool.opening
----@field name string
----@field count integer elements
----@field states string[] the first is that of free ones
----@field fields? table<string, string> types: u8 to u64, i8 to i64, f32, f64, bool, char[n]
+---@field name? string may be left out with count, states and fields, for a file that is there
+---@field count? integer elements
+---@field states? string[] the first is that of free ones
+---@field fields? table<string, string>|string|string[] u8 to u64, i8 to i64, f32, f64, bool, char[n]
 ---@field timeouts? table<string, sxe.seconds> of states
 ---@field on_timeout? fun(element: sxe.Element) otherwise back to the first state
+---@field file? string a path; without a '/', a name in /dev/shm
+---@field shared? boolean in memory, with those that this process forks
+---@field shards? integer 1, 2, 4 ... 64
+---@field exact? boolean take the oldest of all shards
+---@field repair? boolean make lists anew that are damaged
 
 ---@class sxe.Pool
 ---@field name string
+---@field found "created"|"joined"|"closed"|"completed"|"rebuilt"
 ---@operator len: integer
 local Pool = {}
 
 ---The oldest in a state, which goes to another; nil: there is none.
 ---@param from string
 ---@param to string
----@return sxe.Element?
-function Pool:take(from, to) end
+---@param timeout? sxe.seconds wait for one
+---@return sxe.Element? element, sxe.error? why, integer? code
+function Pool:take(from, to, timeout) end
 
 ---@param element sxe.Element|integer
 ---@param to string
----@return sxe.Element? element, sxe.error? why
-function Pool:move(element, to) end
+---@param from? string only if it is there
+---@return sxe.Element? element, sxe.error? why, integer? code
+function Pool:move(element, to, from) end
 
 ---Make it the youngest.
 ---@param element sxe.Element|integer
----@return sxe.Element? element, sxe.error? why
+---@return sxe.Element? element, sxe.error? why, integer? code
 function Pool:touch(element) end
 
 ---@param state string
@@ -63,6 +71,17 @@ function Pool:each(state) end
 ---@return number? sum, sxe.error? why
 function Pool:add(element, field, n) end
 
+---All its fields, at one moment.
+---@param element sxe.Element|integer
+---@return table<string, any>? fields, sxe.error? why, integer? code
+function Pool:read(element) end
+
+---Write all of them at once; what is not there becomes 0.
+---@param element sxe.Element|integer
+---@param fields table<string, any>
+---@return sxe.Element? element, sxe.error? why
+function Pool:write(element, fields) end
+
 ---Its other fields are those of the pool; nil when it is gone.
 ---@class sxe.Element
 ---@field index integer 0 to count - 1
@@ -71,7 +90,7 @@ function Pool:add(element, field, n) end
 ---@field [string] any
 
 ---@param options sxe.pool.opening
----@return sxe.Pool
+---@return sxe.Pool? pool, sxe.error? why, integer? code of a file
 function pool.open(options) end
 
 return pool

@@ -126,6 +126,7 @@
     X(SCHED_SETAFFINITY, sched_setaffinity) \
     X(GETRANDOM, getrandom)                 \
     X(PRCTL, prctl)                         \
+    X(GETEUID, geteuid)                     \
     X(SETUID, setuid)                       \
     X(SETGID, setgid)                       \
     X(SETGROUPS, setgroups)                 \

@@ -214,6 +214,13 @@ model_array(unsigned process)
     return model_world.pages[model_world.model->threads ? 0 : process].array;
 }
 
+/* Whether all that a process did in a call can be seen by others. */
+static bool
+model_has_arrived(const struct model_process *process, unsigned call)
+{
+    return process->stored == 0 || process->stores[0].call > call;
+}
+
 static void
 model_begin_call(struct model_process *process)
 {
@@ -221,8 +228,12 @@ model_begin_call(struct model_process *process)
     struct model_call *call = &calls[model_index(process) * MODEL_CALLS + process->call];
 
     call->begun = 1;
-    for (unsigned i = 0; i < MODEL_PROCESSES * MODEL_CALLS; i++)
-        call->before |= (uint32_t)calls[i].ended << i;
+    for (unsigned i = 0; i < MODEL_PROCESSES * MODEL_CALLS; i++) {
+        const struct model_process *other = &model_run.processes[i / MODEL_CALLS];
+
+        if (calls[i].ended && (other == process || model_has_arrived(other, i % MODEL_CALLS)))
+            call->before |= 1u << i;
+    }
 }
 
 static void

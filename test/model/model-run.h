@@ -20,9 +20,10 @@
  * in which only its own later reads may overtake them; a locked instruction empties the queue
  * first. That is TSO, above. Whoever holds a shard's lock entered by a locked instruction, and all
  * others stay out until its last store, the unlock, has arrived, so inside of it the order makes no
- * difference; for what is read without the lock, cases run under TSO as well. SIGKILL arrives
- * between two instructions, with all stores before it on their way to memory. That the compiler
- * keeps the order of the stores is the part of the release stores and of the fence in
+ * difference; for what is read without the lock, cases run under TSO as well. There a call is over,
+ * for others, when its last store has arrived: before that, nothing they see can tell them. SIGKILL
+ * arrives between two instructions, with all stores before it on their way to memory. That the
+ * compiler keeps the order of the stores is the part of the release stores and of the fence in
  * sxe-pool-change.h; test-pool-crash.c steps through what it made of them.
  *
  * Limits: x86-64 (other processors: see MODEL_POSSIBLE); 3 processes, one thread.
@@ -59,7 +60,8 @@ struct model_site {
 
 struct model_store {
     void *place;
-    size_t size;
+    uint32_t size;
+    uint32_t call;
     uint64_t value;
 };
 
@@ -252,8 +254,8 @@ model_put_now(struct model_process *process, void *place, size_t size, uint64_t 
     }
     if (process->stored == MODEL_STORES)
         abort();
-    process->stores[process->stored++] =
-        (struct model_store){.place = place, .size = size, .value = value};
+    process->stores[process->stored++] = (struct model_store){
+        .place = place, .size = (uint32_t)size, .call = process->call, .value = value};
 }
 
 /* ---- What the library's accesses become ---- */
@@ -351,7 +353,7 @@ model_step(void)
 #define SXE__POOL_STEP() model_step()
 #define SXE__POOL_GET(place) \
     ((__typeof__(0 + (place)))model_get(MODEL_SITE(place), &(place), sizeof(place)))
-#define SXE__POOL_PUT(place, value)      model_put(MODEL_SITE(place), &(place), sizeof(place), (value))
+#define SXE__POOL_PUT(place, value)      model_put(MODEL_SITE(place), &(place), sizeof(place), value)
 #define SXE__POOL_PUT_LAST(place, value) SXE__POOL_PUT(place, value)
 
 #endif

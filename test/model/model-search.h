@@ -4,10 +4,11 @@
  *
  * Place: model.c and test-pool-model.c call model_search.
  *
- * Shape: a depth-first search. To try the second choice of a state, all is begun anew and brought
- * there by the same choices. States met before are not searched again (model-run.h says what makes
- * two the same); how many schedules lead from each to an end is kept, so that the number of all
- * schedules is known although most are never run.
+ * Shape: a depth-first search. To try the second choice of a state, all is put back as it was
+ * there, stacks included; under AddressSanitizer, which must not see stacks change, all is begun
+ * anew and brought there by the same choices. States met before are not searched again
+ * (model-run.h says what makes two the same); how many schedules lead from each to an end is kept,
+ * so that the number of all schedules is known although most are never run.
  *
  * Limits: two states are taken for the same if 128 bits of hash agree.
  */
@@ -16,7 +17,8 @@
 
 #include "model-history.h"
 
-#define MODEL_DEPTH 4096u
+#define MODEL_DEPTH 2048u
+#define MODEL_SAVED ((size_t)64 << 20) /* bytes for the states on the way to where the search is */
 
 enum model_act { MODEL_RUN, MODEL_ARRIVE, MODEL_KILL };
 
@@ -39,6 +41,7 @@ struct model_search {
     uint64_t limit; /* of states; 0: none */
     unsigned deaths;
     const char *wrong; /* what was found; `path` leads there */
+    char *saved;
     struct model_choice path[MODEL_DEPTH];
 };
 
@@ -65,7 +68,8 @@ model_hash_process(uint64_t hash[2], const struct model_process *process)
 
     model_hash_bytes(hash, words, sizeof(words));
     for (unsigned i = 0; i < process->stored; i++) {
-        const uint64_t store[] = {(uintptr_t)process->stores[i].place, process->stores[i].value};
+        const uint64_t store[] = {(uintptr_t)process->stores[i].place, process->stores[i].value,
+                                  process->stores[i].call};
         model_hash_bytes(hash, store, sizeof(store));
     }
 }
@@ -169,11 +173,66 @@ model_choose(struct model_choice choice)
 }
 
 static void
-model_go_back_to(const struct model_search *search, unsigned depth)
+model_copy(char **saved, void *place, size_t size, bool save)
+{
+    memcpy(save ? *saved : place, save ? place : *saved, size);
+    *saved += size;
+}
+
+/* All that makes a state, to or from `saved`; returns the end of it. */
+static char *
+model_keep(char *saved, bool save)
+{
+    model_copy(&saved, &model_world.memory, sizeof(model_world.memory), save);
+    model_copy(&saved, model_world.calls, sizeof(model_world.calls), save);
+    model_copy(&saved, model_world.locals, sizeof(model_world.locals), save);
+    model_copy(&saved, &model_world.ticks, sizeof(model_world.ticks), save);
+    for (unsigned i = 0; i < MODEL_PROCESSES; i++) {
+        struct model_process *process = &model_run.processes[i];
+
+        model_copy(&saved, process, offsetof(struct model_process, stores), save);
+        model_copy(&saved, process->stores, process->stored * sizeof(process->stores[0]), save);
+        if (process->status == MODEL_READY)
+            model_copy(
+                &saved, process->stack_pointer,
+                (size_t)(process->stack + MODEL_STACK_SIZE - (const char *)process->stack_pointer),
+                save);
+    }
+    return saved;
+}
+
+static void
+model_begin_again(const struct model_search *search, unsigned depth)
 {
     model_reset_world();
     for (unsigned i = 0; i < depth; i++)
         model_choose(search->path[i]);
+}
+
+#ifdef __SANITIZE_ADDRESS__
+#    define MODEL_REPLAY true
+#else
+#    define MODEL_REPLAY false
+#endif
+
+/* What model_go_back needs. */
+static char *
+model_remember_way(struct model_search *search)
+{
+    char *saved = search->saved;
+
+    if (!MODEL_REPLAY)
+        search->saved = model_keep(saved, true);
+    return saved;
+}
+
+static void
+model_go_back(const struct model_search *search, unsigned depth, char *saved)
+{
+    if (MODEL_REPLAY)
+        model_begin_again(search, depth);
+    else
+        model_keep(saved, false);
 }
 
 /* ---- The search ---- */
@@ -212,9 +271,10 @@ model_explore(struct model_search *search, unsigned depth)
         search->wrong = "a schedule without end";
     if (search->wrong != NULL)
         search->path[depth].process = UINT8_MAX;
+    char *saved = model_remember_way(search);
     for (unsigned i = 0; i < count; i++) {
         if (i > 0)
-            model_go_back_to(search, depth);
+            model_go_back(search, depth, saved);
         search->path[depth] = choices[i];
         search->steps++;
         model_choose(choices[i]);
@@ -222,6 +282,7 @@ model_explore(struct model_search *search, unsigned depth)
         if (search->wrong != NULL || (search->limit != 0 && search->count >= search->limit))
             return 0;
     }
+    search->saved = saved;
     if (search->wrong == NULL)
         model_remember(search, hash, schedules);
     return schedules;
@@ -236,7 +297,7 @@ model_tell_path(struct model_search *search)
         depth++;
     printf("  %s; the schedule:\n", search->wrong);
     model_run.tell = true;
-    model_go_back_to(search, depth);
+    model_begin_again(search, depth);
     model_run.tell = false;
 }
 
@@ -254,7 +315,11 @@ model_search(const struct model_case *model, const struct model_mutant *mutant, 
         mutant != NULL && mutant->fault == MODEL_HOIST && strcmp(mutant->site, "valid") == 0
             ? &model_world.memory.shards[0].intent.valid
             : &model_world.memory.shards[0].lock;
-    model_go_back_to(&search, 0);
+    char *saved = malloc(MODEL_SAVED);
+    if (saved == NULL)
+        abort();
+    search.saved = saved;
+    model_begin_again(&search, 0);
     schedules = model_explore(&search, 0);
     const bool complete = limit == 0 || search.count < limit;
     const bool good = search.wrong == NULL && complete;
@@ -271,6 +336,7 @@ model_search(const struct model_case *model, const struct model_mutant *mutant, 
     }
     model_run.mutant = NULL;
     free(search.states);
+    free(saved);
     return good;
 }
 

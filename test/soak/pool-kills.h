@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * What: processes that hammer on one pool in a file, of which one after the other is killed at
- * random and replaced. After each kill the pool is checked; now and then all are killed, and it must
- * be found complete.
+ * random and replaced. After each kill the pool is checked; now and then all are killed, and it
+ * must be found complete.
  *
  * Place: some hundred kills in test-pool-crash.c, tens of thousands in soak.c (`make soak`).
  *

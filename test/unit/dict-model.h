@@ -196,8 +196,8 @@ dict_model_put(struct dict_model *model, const struct dict_model_step *step)
     uint8_t value[DICT_MODEL_VALUE_MAX];
 
     dict_model_fill(value, step->size, step->a);
-    const int result = dict_model_store(model, step->key, value, step->size,
-                                        dict_model_expiry(model, ttl_s));
+    const int result =
+        dict_model_store(model, step->key, value, step->size, dict_model_expiry(model, ttl_s));
     return sxe_dict_put(model->dict, key.bytes, key.size, value, step->size, ttl_s) == result;
 }
 
@@ -329,8 +329,7 @@ dict_model_look_at_ttl(struct dict_model *model, const struct dict_model_step *s
         return ttl_s == -ENOENT;
     if (expires_ns == 0)
         return ttl_s == HUGE_VAL;
-    return ttl_s ==
-           (double)(expires_ns - sxe_pool_get_now(sxe_dict_get_pool(model->dict))) / 1e9;
+    return ttl_s == (double)(expires_ns - sxe_pool_get_now(sxe_dict_get_pool(model->dict))) / 1e9;
 }
 
 static inline bool
@@ -463,8 +462,8 @@ dict_model_walk(SXE_DICT_WALKER *walker, const struct dict_model_entry *wanted, 
         met[number] = true;
     }
     for (unsigned i = 0; i < DICT_MODEL_KEYS; i++) {
-        const bool is_there = wanted[i].is_there &&
-                              (wanted[i].expires_ns == 0 || wanted[i].expires_ns > now_ns);
+        const bool is_there =
+            wanted[i].is_there && (wanted[i].expires_ns == 0 || wanted[i].expires_ns > now_ns);
         if (met[i] != is_there)
             return false;
     }
@@ -486,8 +485,8 @@ dict_model_check(struct dict_model *model)
         count += model->entry[i].is_there;
     sxe_dict_walker_construct(&walker, model->dict);
     good = good && sxe_dict_get_count(model->dict) == count &&
-           dict_model_walk(&walker, model->entry,
-                           sxe_pool_get_now(sxe_dict_get_pool(model->dict)), true);
+           dict_model_walk(&walker, model->entry, sxe_pool_get_now(sxe_dict_get_pool(model->dict)),
+                           true);
     for (unsigned i = 0; i < DICT_MODEL_SNAPSHOTS && good; i++) {
         if (model->past[i].snapshot == NULL)
             continue;
@@ -538,8 +537,8 @@ dict_model_open_again(struct dict_model *model, const struct dict_model_step *st
     dict_model_release_all(model);
     sxe_dict_close(model->dict);
     model->dict = sxe_dict_open(&model->spec, NULL);
-    return model->dict != NULL && sxe_pool_get_found(sxe_dict_get_pool(model->dict)) ==
-                                      SXE_POOL_CLOSED;
+    return model->dict != NULL &&
+           sxe_pool_get_found(sxe_dict_get_pool(model->dict)) == SXE_POOL_CLOSED;
 }
 
 /* NULL, or the name of the operation that went another way in the dict. */
@@ -587,7 +586,8 @@ dict_model_step(struct dict_model *model, const uint8_t bytes[DICT_MODEL_STEP_SI
 
     if (bytes[0] == 255)
         return dict_model_open_again(model, &step) ? NULL : "open again";
-    return operations[bytes[0] % number].run(model, &step) ? NULL : operations[bytes[0] % number].name;
+    return operations[bytes[0] % number].run(model, &step) ? NULL
+                                                           : operations[bytes[0] % number].name;
 }
 
 #endif

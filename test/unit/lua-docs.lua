@@ -8,7 +8,8 @@
 local PAGE = "docs/lua-handlers.md"
 local task, tcp, udp, http = require "sxe.task", require "sxe.tcp", require "sxe.udp", require "sxe.http"
 local spawn, pool, stats, timer = require "sxe.spawn", require "sxe.pool", require "sxe.stats", require "sxe.timer"
-local modules = { "task", "timer", "tcp", "udp", "http", "file", "pool", "spawn", "json", "log", "stats", "tap" }
+local modules = {
+  "task", "timer", "tcp", "udp", "http", "file", "pool", "dict", "spawn", "json", "log", "stats", "tap" }
 
 -- What the page calls them, by the module of the section; "" is what all have.
 local receivers = {
@@ -22,6 +23,7 @@ local receivers = {
   },
   file = { f = "File" },
   pool = { p = "Pool", element = "Element" },
+  dict = { d = "Dict", snapshot = "DictSnapshot", batch = "DictBatch" },
   spawn = { child = "Child" },
   stats = { counters = "Counters" },
   [""] = { s = "Socket", buf = "Buffer", sxe = "" },
@@ -86,6 +88,8 @@ local router, files = http.router(), http.static("examples")
 local planned = http.serve{ ip = "127.0.0.1", port = 0, handler = router }
 local p = pool.open{ name = "names", count = 1, states = { "free", "used" } }
 local counters = stats{ "counter" }
+local d = require "sxe.dict".open{ name = "names", cells = 1 }
+local batch
 local child, conn, server, socket, event_stream, old
 
 local function nothing() end
@@ -97,6 +101,7 @@ local function make()
   socket:sendto("x", "127.0.0.1", socket.local_port)
   socket:recvfrom()
   child = assert(spawn{ "true", stderr = "pipe" })
+  d:batch(function(b) batch = b end)
   old = assert(sxe_new_tcp("127.0.0.1", 0, nothing, nothing, nothing))
   sxe_connect(old, "127.0.0.1", server.port)
   task.sleep(0.1)
@@ -108,7 +113,8 @@ local function objects(req, res)
     Timer = timer.after(0, nothing), Connection = conn, TcpServer = server, UdpSocket = socket,
     Request = req, Response = res, Events = event_stream, HttpServer = planned, Router = router, Files = files,
     File = require "sxe.file".open("/dev/null"),
-    Pool = p, Element = p:at(0), Child = child, Counters = counters, Socket = old, Buffer = old.buf,
+    Pool = p, Element = p:at(0), Dict = d, DictSnapshot = d:snapshot(), DictBatch = batch,
+    Child = child, Counters = counters, Socket = old, Buffer = old.buf,
   }
 end
 

@@ -118,6 +118,18 @@ make_image(void)
     load_image();
 }
 
+/* Where many open it, on a busy machine, one may have to wait for longer than opening does. */
+static inline char *
+open_patiently(const SXE_POOL_SPEC *spec)
+{
+    char *array = sxe_pool_open(spec, why);
+
+    for (unsigned tries = 0; array == NULL && errno == EAGAIN && tries < 20; tries++)
+        array = sxe_pool_open(spec, why);
+    ck_assert_msg(array != NULL, "%s", why);
+    return array;
+}
+
 static inline void
 expect_why(const char *words)
 {
@@ -145,6 +157,37 @@ expect_found(const SXE_POOL_SPEC *spec, SXE_POOL_FOUND found)
     ck_assert_int_eq(sxe_pool_get_found(array), found);
     ck_assert_int_eq(sxe_pool_check(array, why), 0);
     sxe_pool_delete(array);
+}
+
+static inline void
+walk_all(char *array, unsigned state)
+{
+    SXE_POOL_WALKER walker;
+    unsigned steps = 0;
+
+    sxe_pool_walker_construct(&walker, array, state);
+    while (sxe_pool_walker_step(&walker) < 64)
+        ck_assert_uint_le(++steps, 64);
+}
+
+/* Whatever is in it, all calls come back. */
+static inline void
+use_all(char *array)
+{
+    size_t size;
+
+    for (unsigned id = 0; id < 64; id++)
+        sxe_pool_touch_indexed_element(array, id);
+    for (unsigned state = 0; state < STATES; state++) {
+        walk_all(array, state);
+        for (unsigned i = 0; i < 10; i++)
+            sxe_pool_set_oldest_element_state(array, state, (state + 1) % STATES);
+        sxe_pool_get_number_in_state(array, state);
+        sxe_pool_get_youngest_element_index(array, state);
+    }
+    memset(array, 1, 64 * 8);
+    memset(sxe_pool_get_extra(array, &size), 1, 40);
+    (void)!sxe_pool_check(array, why);
 }
 
 static inline bool

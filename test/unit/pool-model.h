@@ -4,12 +4,15 @@
  * where order is the number of the last move. Each step does the same to both and compares what it
  * can see; pool_model_check compares all.
  *
- * Place: driven by random numbers in test-pool-oracle.c, by a fuzzer in fuzz-pool.c.
+ * Place: driven by random numbers in test-pool-oracle.c, by a fuzzer in fuzz-pool.c, and on pools
+ * of each other kind in test-pool-differential.c.
  *
  * Shape: a step is 4 bytes: operation, id (2 bytes), states (old in the low half, new in the high),
  * each taken modulo what there is.
  *
- * Limits: one walk at a time; "the oldest" is found by looking at all.
+ * Limits: one walk at a time; "the oldest" is found by looking at all. With several shards the
+ * oldest is that of some shard, by moves, or exactly that of all, by stamps; and a walk is made at
+ * once.
  */
 #ifndef POOL_MODEL_H
 #define POOL_MODEL_H
@@ -18,7 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sxe-pool.h"
+#include "sxe-pool-sharing.h"
 #include "sxe-time.h"
 
 #define POOL_MODEL_STEP_SIZE 4
@@ -39,6 +42,8 @@ struct pool_model {
     unsigned walk_state;
     uint64_t walk_last;  /* order of the element last met */
     uint64_t walk_limit; /* moves when the walk began */
+    SXE_POOL_SPEC spec;  /* how it was opened; without a name: a block of one thread */
+    unsigned shards;
 };
 
 struct pool_model_step {
@@ -56,9 +61,18 @@ pool_model_move(struct pool_model *model, unsigned id, unsigned new_state)
     model->elements[id].order = ++model->moves;
 }
 
+static inline unsigned
+pool_model_shard_of(const struct pool_model *model, unsigned id)
+{
+    const struct sxe__pool_sharing *sharing = sxe__pool_header(model->pool)->sharing;
+
+    return sharing == NULL ? 0 : sxe__pool_shard_of(sharing, id);
+}
+
 /* The oldest of a state among those that moved after `after`, but not after `limit`. */
 static inline unsigned
-pool_model_oldest(const struct pool_model *model, unsigned state, uint64_t after, uint64_t limit)
+pool_model_oldest_of(const struct pool_model *model, unsigned shard, unsigned state, uint64_t after,
+                     uint64_t limit)
 {
     uint64_t oldest = UINT64_MAX;
     unsigned found = SXE_POOL_NO_INDEX;
@@ -67,12 +81,47 @@ pool_model_oldest(const struct pool_model *model, unsigned state, uint64_t after
         const uint64_t order = model->elements[id].order;
 
         if (model->elements[id].state == state && order > after && order <= limit &&
-            order < oldest) {
+            order < oldest &&
+            (shard == SXE_POOL_NO_INDEX || pool_model_shard_of(model, id) == shard)) {
             oldest = order;
             found = id;
         }
     }
     return found;
+}
+
+static inline unsigned
+pool_model_oldest(const struct pool_model *model, unsigned state, uint64_t after, uint64_t limit)
+{
+    return pool_model_oldest_of(model, SXE_POOL_NO_INDEX, state, after, limit);
+}
+
+/* Whether an element, or none, is the oldest of its shard. */
+static inline bool
+pool_model_is_oldest(const struct pool_model *model, unsigned state, unsigned id)
+{
+    for (unsigned shard = 0; shard < model->shards; shard++) {
+        const unsigned oldest = pool_model_oldest_of(model, shard, state, 0, UINT64_MAX);
+
+        if (id == SXE_POOL_NO_INDEX ? oldest != id : oldest == id && id < model->number)
+            return id != SXE_POOL_NO_INDEX;
+    }
+    return id == SXE_POOL_NO_INDEX;
+}
+
+/* The same, and has no older one in any shard. */
+static inline bool
+pool_model_is_oldest_of_all(const struct pool_model *model, unsigned state, unsigned id)
+{
+    if (!pool_model_is_oldest(model, state, id))
+        return false;
+    for (unsigned other = 0; other < model->number && id != SXE_POOL_NO_INDEX; other++) {
+        if (model->elements[other].state == state &&
+            sxe_pool_get_element_time_by_index(model->pool, other) <
+                sxe_pool_get_element_time_by_index(model->pool, id))
+            return false;
+    }
+    return true;
 }
 
 /* ---- Operations: whether pool and model agree ---- */
@@ -105,11 +154,27 @@ pool_model_try(struct pool_model *model, const struct pool_model_step *step)
 static inline bool
 pool_model_take_oldest(struct pool_model *model, const struct pool_model_step *step)
 {
-    const unsigned id = pool_model_oldest(model, step->old_state, 0, UINT64_MAX);
+    const unsigned id =
+        sxe_pool_set_oldest_element_state(model->pool, step->old_state, step->new_state);
+    const bool agrees = pool_model_is_oldest(model, step->old_state, id);
 
-    if (id != SXE_POOL_NO_INDEX)
+    if (agrees && id != SXE_POOL_NO_INDEX)
         pool_model_move(model, id, step->new_state);
-    return sxe_pool_set_oldest_element_state(model->pool, step->old_state, step->new_state) == id;
+    return agrees;
+}
+
+/* Which one it must be has to be known before its stamp is another. */
+static inline bool
+pool_model_take_exactly(struct pool_model *model, const struct pool_model_step *step)
+{
+    const unsigned oldest = sxe_pool_get_oldest_element_index(model->pool, step->old_state);
+    const bool agrees = pool_model_is_oldest_of_all(model, step->old_state, oldest);
+    const unsigned id =
+        sxe_pool_set_exact_oldest_element_state(model->pool, step->old_state, step->new_state);
+
+    if (agrees && id == oldest && id != SXE_POOL_NO_INDEX)
+        pool_model_move(model, id, step->new_state);
+    return agrees && id == oldest;
 }
 
 static inline bool
@@ -122,11 +187,11 @@ pool_model_touch(struct pool_model *model, const struct pool_model_step *step)
 static inline bool
 pool_model_look(struct pool_model *model, const struct pool_model_step *step)
 {
-    const unsigned id = pool_model_oldest(model, step->old_state, 0, UINT64_MAX);
+    const unsigned id = sxe_pool_get_oldest_element_index(model->pool, step->old_state);
     const SXE_TIME time =
         id == SXE_POOL_NO_INDEX ? 0 : sxe_pool_get_element_time_by_index(model->pool, id);
 
-    return sxe_pool_get_oldest_element_index(model->pool, step->old_state) == id &&
+    return pool_model_is_oldest_of_all(model, step->old_state, id) &&
            sxe_pool_get_oldest_element_time(model->pool, step->old_state) == time;
 }
 
@@ -162,6 +227,8 @@ pool_model_walk_on(struct pool_model *model, const struct pool_model_step *step)
         pool_model_oldest(model, model->walk_state, model->walk_last, model->walk_limit);
 
     (void)step;
+    if (model->shards > 1)
+        return true;
     if (id != SXE_POOL_NO_INDEX)
         model->walk_last = model->elements[id].order;
     return sxe_pool_walker_step(&model->walker) == id;
@@ -177,36 +244,43 @@ pool_model_turn(struct pool_model *model, const struct pool_model_step *step)
     return true;
 }
 
+/* To another address: as a copy, or closed and opened again; what has no other stays. */
 static inline bool
 pool_model_hop(struct pool_model *model, const struct pool_model_step *step)
 {
-    const size_t size = sxe_pool_size(model->number, 1, model->states);
-    void *old = sxe_pool_to_base(model->pool);
-    void *block = aligned_alloc(64, size);
+    void *old = model->pool;
 
-    if (block == NULL)
-        abort();
-    memcpy(block, old, size);
-    memset(old, 0xf0, size);
-    free(old);
-    model->pool = sxe_pool_from_base(block);
-    return pool_model_walk(model, step);
+    if (model->spec.name == NULL) {
+        const size_t size = sxe_pool_size(model->number, 1, model->states);
+        void *base = sxe_pool_to_base(old);
+        void *block = aligned_alloc(64, size);
+
+        if (block == NULL)
+            abort();
+        memcpy(block, base, size);
+        memset(base, 0xf0, size);
+        free(base);
+        model->pool = sxe_pool_from_base(block);
+    } else if (model->spec.file != NULL) {
+        sxe_pool_delete(old);
+        model->pool = sxe_pool_open(&model->spec, NULL);
+    } else if (sxe_pool_get_fd(old) != -1) {
+        model->pool = sxe_pool_open_fd(sxe_pool_get_fd(old), &model->spec, NULL);
+        sxe_pool_delete(old);
+    }
+    return model->pool != NULL && pool_model_walk(model, step);
 }
 
 /* ---- The whole ---- */
 
+/* The plain array, when the pool is made. */
 static inline void
-pool_model_open(struct pool_model *model, unsigned number, unsigned states)
+pool_model_begin(struct pool_model *model)
 {
-    void *block = aligned_alloc(64, sxe_pool_size(number, 1, states));
-
-    *model = (struct pool_model){.number = number, .states = states, .now_ns = 1000};
-    model->elements = calloc(number, sizeof(model->elements[0]));
-    sxe_time_set_turn_ns(model->now_ns);
-    model->pool = sxe_pool_construct(block, "model", number, 1, states, SXE_POOL_OPTION_UNLOCKED);
+    model->elements = calloc(model->number, sizeof(model->elements[0]));
     if (model->pool == NULL || model->elements == NULL)
         abort();
-    for (unsigned id = 0; id < number; id++) {
+    for (unsigned id = 0; id < model->number; id++) {
         pool_model_move(model, id, 0);
         model->pool[id] = (char)id;
     }
@@ -214,9 +288,37 @@ pool_model_open(struct pool_model *model, unsigned number, unsigned states)
 }
 
 static inline void
+pool_model_open(struct pool_model *model, unsigned number, unsigned states)
+{
+    void *block = aligned_alloc(64, sxe_pool_size(number, 1, states));
+
+    *model = (struct pool_model){.number = number, .states = states, .now_ns = 1000, .shards = 1};
+    sxe_time_set_turn_ns(model->now_ns);
+    model->pool = sxe_pool_construct(block, "model", number, 1, states, SXE_POOL_OPTION_UNLOCKED);
+    pool_model_begin(model);
+}
+
+/* With a pool that is shared, one byte an element; the spec stays. */
+static inline void
+pool_model_open_shared(struct pool_model *model, const SXE_POOL_SPEC *spec)
+{
+    *model = (struct pool_model){.number = spec->number,
+                                 .states = spec->states,
+                                 .now_ns = 1000,
+                                 .shards = spec->shards,
+                                 .spec = *spec};
+    sxe_time_set_turn_ns(model->now_ns);
+    model->pool = sxe_pool_open(spec, NULL);
+    pool_model_begin(model);
+}
+
+static inline void
 pool_model_close(struct pool_model *model)
 {
-    free(sxe_pool_to_base(model->pool));
+    if (model->spec.name != NULL)
+        sxe_pool_delete(model->pool);
+    else
+        free(sxe_pool_to_base(model->pool));
     free(model->elements);
     sxe_time_set_turn_ns(0);
 }
@@ -234,7 +336,7 @@ pool_model_step(struct pool_model *model, const uint8_t bytes[POOL_MODEL_STEP_SI
         {"set", pool_model_set},
         {"try", pool_model_try},
         {"take oldest", pool_model_take_oldest},
-        {"take oldest", pool_model_take_oldest},
+        {"take exactly", pool_model_take_exactly},
         {"touch", pool_model_touch},
         {"touch", pool_model_touch},
         {"look", pool_model_look},
@@ -259,11 +361,12 @@ pool_model_step(struct pool_model *model, const uint8_t bytes[POOL_MODEL_STEP_SI
     return operations[operation].run(model, &step) ? NULL : operations[operation].name;
 }
 
-/* Walk one state: the length and the order of its list, and whether all on it belong there. */
+/* Walk one state: the length and the order of its lists, and whether all on them belong there. */
 static inline bool
 pool_model_check_state(struct pool_model *model, unsigned state, unsigned *total)
 {
     unsigned number = 0;
+    unsigned shard = 0;
     uint64_t order = 0;
     SXE_TIME stamp = 0;
     SXE_POOL_WALKER walker;
@@ -273,6 +376,12 @@ pool_model_check_state(struct pool_model *model, unsigned state, unsigned *total
          id = sxe_pool_walker_step(&walker)) {
         const SXE_TIME time = sxe_pool_get_element_time_by_index(model->pool, id);
 
+        /* Shards come one after the other. */
+        if (pool_model_shard_of(model, id) != shard) {
+            shard = pool_model_shard_of(model, id);
+            order = 0;
+            stamp = 0;
+        }
         if (model->elements[id].state != state || model->elements[id].order <= order ||
             time <= stamp || sxe_pool_index_to_state(model->pool, id) != state ||
             model->pool[id] != (char)id)

@@ -18,10 +18,12 @@ live_or_die(void)
         kill(getpid(), SIGKILL);
 }
 
-#define SXE__POOL_STEP()                 live_or_die()
-#define SXE__POOL_GET(place)             __atomic_load_n(&(place), __ATOMIC_RELAXED)
-#define SXE__POOL_PUT(place, value)      (live_or_die(), __atomic_store_n(&(place), (value), __ATOMIC_RELAXED))
-#define SXE__POOL_PUT_LAST(place, value) (live_or_die(), __atomic_store_n(&(place), (value), __ATOMIC_RELEASE))
+#define SXE__POOL_STEP()     live_or_die()
+#define SXE__POOL_GET(place) __atomic_load_n(&(place), __ATOMIC_RELAXED)
+#define SXE__POOL_PUT(place, value) \
+    (live_or_die(), __atomic_store_n(&(place), (value), __ATOMIC_RELAXED))
+#define SXE__POOL_PUT_LAST(place, value) \
+    (live_or_die(), __atomic_store_n(&(place), (value), __ATOMIC_RELEASE))
 
 #include "../../lib-sxe-dict/sxe-dict-batch.c"
 #include "../../lib-sxe-dict/sxe-dict-cell.c"
@@ -169,8 +171,8 @@ put_one_cell_over_several(SXE_DICT *dict)
 static void
 compare_and_put(SXE_DICT *dict)
 {
-    ck_assert_int_eq(
-        sxe_dict_compare_and_put(dict, key_of(1), 6, "bbbbbbbbbb", 10, "new", 3, 100), 0);
+    ck_assert_int_eq(sxe_dict_compare_and_put(dict, key_of(1), 6, "bbbbbbbbbb", 10, "new", 3, 100),
+                     0);
 }
 
 static void
@@ -312,12 +314,11 @@ static const struct scenario {
     {"expire", put_some, give_time, 60, 1, false, false, BEFORE_OR_AFTER},
     {"get what has expired", put_all_that_expire, get_expired, KEYS, 1, false, false,
      BEFORE_OR_AFTER},
-    {"put into the room of what has expired", put_all_that_expire, put_into_expired, KEYS, 1,
-     false, false, BEFORE_OR_AFTER},
+    {"put into the room of what has expired", put_all_that_expire, put_into_expired, KEYS, 1, false,
+     false, BEFORE_OR_AFTER},
     {"put that evicts", put_all, put_new_of_several_cells, KEYS, 1, true, false,
      EACH_BEFORE_OR_AFTER},
-    {"put that evicts what is seen", put_all, put_over, KEYS, 1, true, true,
-     EACH_BEFORE_OR_AFTER},
+    {"put that evicts what is seen", put_all, put_over, KEYS, 1, true, true, EACH_BEFORE_OR_AFTER},
     {"put that ends a snapshot", put_all, put_over, KEYS + 1, 1, false, true, BEFORE_OR_AFTER},
     {"batch", put_some, commit_batch, 60, 1, false, false, BEFORE_OR_AFTER},
     {"batch, several shards", put_some, commit_batch, 240, 4, false, false, BEFORE_OR_AFTER},

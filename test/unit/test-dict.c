@@ -7,10 +7,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "sxe-dict-private.h"
 #include "sxe-time.h"
 #include "test-main.h"
+
+#define main example_main
+#include "../../examples/dict.c"
+#undef main
 
 #define START_NS UINT64_C(5000000000)
 
@@ -556,6 +561,40 @@ START_TEST(shard_that_is_locked_is_eagain_in_every_call)
 }
 END_TEST
 
+/* ---- The example ---- */
+
+/* What the example says of those words. */
+static const char *
+run_example(char **words, int number)
+{
+    static char said[200];
+    FILE *out = tmpfile();
+    const int before = dup(STDOUT_FILENO);
+
+    fflush(stdout);
+    ck_assert_int_ge(dup2(fileno(out), STDOUT_FILENO), 0);
+    ck_assert_int_eq(example_main(number, words), 0);
+    fflush(stdout);
+    dup2(before, STDOUT_FILENO);
+    close(before);
+    rewind(out);
+    said[fread(said, 1, sizeof(said) - 1, out)] = '\0';
+    fclose(out);
+    return said;
+}
+
+START_TEST(example_counts_over_all_its_runs)
+{
+    static char *words[] = {"dict", "ann", "bob", "ann"};
+
+    sxe_time_set_turn_ns(0);
+    unlink("/dev/shm/sxe-example-limits");
+    ck_assert_str_eq(run_example(words, 4), "ann: allowed\nbob: allowed\nann: allowed\n");
+    ck_assert_str_eq(run_example(words, 4), "ann: allowed\nbob: allowed\nann: too many\n");
+    unlink("/dev/shm/sxe-example-limits");
+}
+END_TEST
+
 int
 main(void)
 {
@@ -591,6 +630,7 @@ main(void)
     tcase_add_test(tcase, entry_is_not_evicted_for_its_own_new_value);
     tcase_add_test(tcase, shards_share_the_cells);
     tcase_add_test(tcase, shard_that_is_locked_is_eagain_in_every_call);
+    tcase_add_test(tcase, example_counts_over_all_its_runs);
     suite_add_tcase(suite, tcase);
     return sxe_test_main(suite);
 }

@@ -180,16 +180,29 @@ static const struct {
      "states: a list of 1 to 32 names expected"},
     {"name = 'q', count = 1, states = {1}", "the name of a state expected, got number"},
     {"name = 'q', count = 1, states = {'a', 'a'}", "states: 'a' is there twice"},
-    {"name = 'q', count = 1, states = {'a'}, fields = 1", "fields: a table of names and types"},
+    {"name = 'q', count = 1, states = {'a'}, fields = 1",
+     "fields: a text, or a table of names and types expected, got number"},
     {"name = 'q', count = 1, states = {'a'}, fields = {'u8'}",
-     "the name of a field expected, got number"},
+     "fields: a name expected behind the type, not the end"},
+    {"name = 'q', count = 1, states = {'a'}, fields = {1}",
+     "fields: text expected, as in 'u64 hits', got number"},
+    {"name = 'q', count = 1, states = {'a'}, fields = {[true] = 'u8'}",
+     "the name of a field expected, got boolean"},
+    {"name = 'q', count = 1, states = {'a'}, fields = 'u8 x, u9 y'",
+     "fields: a type expected (u8 to u64"},
+    {"name = 'q', count = 1, states = {'a'}, fields = {y = 'u8 x, u8'}",
+     "field y: one type expected, got u8 x, u8"},
     {"name = 'q', count = 1, states = {'a'}, fields = {x = 'u9'}",
-     "field x: u8 to u64, i8 to i64, f32, f64, bool or char[1] to char[65535] expected, got u9"},
-    {"name = 'q', count = 1, states = {'a'}, fields = {x = 8}", "char[65535] expected, got 8"},
-    {"name = 'q', count = 1, states = {'a'}, fields = {x = 'char[0]'}", "got char[0]"},
-    {"name = 'q', count = 1, states = {'a'}, fields = {x = 'char[65536]'}", "got char[65536]"},
-    {"name = 'q', count = 1, states = {'a'}, fields = {x = 'char[3'}", "got char[3"},
-    {"name = 'q', count = 1, states = {'a'}, fields = many", "more than 64 fields"},
+     "field x: a type expected (u8 to u64, i8 to i64, f32, f64, bool or char[1] to char[65535]), "
+     "not 'u9 x'"},
+    {"name = 'q', count = 1, states = {'a'}, fields = {x = 8}", "not '8 x'"},
+    {"name = 'q', count = 1, states = {'a'}, fields = {x = 'char[0]'}",
+     "the length of char[] is 1 to 65535"},
+    {"name = 'q', count = 1, states = {'a'}, fields = {x = 'char[65536]'}",
+     "the length of char[] is 1 to 65535"},
+    {"name = 'q', count = 1, states = {'a'}, fields = {x = 'char[3'}",
+     "']' expected behind the length"},
+    {"name = 'q', count = 1, states = {'a'}, fields = many", "more than 102 fields"},
     {"name = 'q', count = 1, states = {'a'}, fields = {age = 'u8'}",
      "fields: 'age' is a name of ours"},
     {"name = 'q', count = 1, states = {'a'}, timeouts = 1", "timeouts: a table of states"},
@@ -202,8 +215,7 @@ static const struct {
      "timeouts: 'a' is where elements go, so it needs on_timeout"},
     {"name = 'q', count = 1, states = {'a'}, on_timeout = 1",
      "on_timeout: a function expected, got number"},
-    {"file = '/dev/shm/q'", "file: pools that processes share come with a later version"},
-    {"shared = true", "shared: pools that processes share come with a later version"},
+    {"name = 'q', number = 1", "pool.open has no option 'number'"},
 };
 
 START_TEST(what_is_wrong_is_told)
@@ -211,7 +223,7 @@ START_TEST(what_is_wrong_is_told)
     char text[400];
 
     state_start();
-    run_script(OPEN "many = {} for i = 1, 65 do many['f' .. i] = 'u8' end");
+    run_script(OPEN "many = {} for i = 1, 103 do many['f' .. i] = 'u8' end");
     snprintf(text, sizeof(text), "require 'sxe.pool'.open{%s}", wrong[_i].options);
     fails_with(text, wrong[_i].message);
     fails_with("require 'sxe.pool'.open()", "table expected");

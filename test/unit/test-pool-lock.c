@@ -80,6 +80,7 @@ await(int ends[2])
 _Noreturn static void
 leave_well(void)
 {
+    fake_os_reset();
     __gcov_dump();
     _exit(0);
 }
@@ -249,6 +250,45 @@ START_TEST(a_child_of_fork_becomes_a_user_with_its_first_lock)
 }
 END_TEST
 
+enum { FORKED_THREADS = 4 };
+
+static unsigned started;
+
+static void *
+touch_with_the_others(void *user)
+{
+    const unsigned id = *(const unsigned *)user;
+
+    __atomic_add_fetch(&started, 1, __ATOMIC_RELAXED);
+    while (__atomic_load_n(&started, __ATOMIC_RELAXED) < FORKED_THREADS)
+        continue;
+    while (sxe_pool_touch_indexed_element(array, id) != SXE_POOL_LOCK_TAKEN)
+        continue;
+    return NULL;
+}
+
+START_TEST(all_threads_of_a_child_are_one_user)
+{
+    static unsigned ids[FORKED_THREADS] = {0, 1, 2, 3};
+    pthread_t threads[FORKED_THREADS];
+
+    for (unsigned round = 0; round < 50; round++) {
+        const pid_t child = fork();
+        if (child == 0) {
+            for (unsigned i = 0; i < FORKED_THREADS; i++)
+                pthread_create(&threads[i], NULL, touch_with_the_others, &ids[i]);
+            for (unsigned i = 0; i < FORKED_THREADS; i++)
+                pthread_join(threads[i], NULL);
+            ck_assert_int_eq(sxe_pool_get_user(array, 1), getpid());
+            ck_assert_int_eq(sxe_pool_get_user(array, 2), 0);
+            ck_assert_int_eq(sxe_pool_check(array, why), 0);
+            leave_well();
+        }
+        end_child(child, 0);
+    }
+}
+END_TEST
+
 START_TEST(a_lock_that_the_parent_holds_is_the_parents)
 {
     ck_assert_int_eq(sxe__pool_lock(mine, lock), 0);
@@ -355,6 +395,23 @@ START_TEST(a_child_becomes_no_user_where_there_are_128)
 }
 END_TEST
 
+/* Each lock of a byte that the child asks for fails in turn. */
+START_TEST(a_child_that_cannot_become_a_user_tries_again_later)
+{
+    const pid_t child = fork();
+
+    if (child == 0) {
+        sxe_log_set_level(SXE_LOG_NONE);
+        fake_os_fail(FAKE_FCNTL, (unsigned)_i, 1, ENOLCK);
+        ck_assert_uint_eq(sxe_pool_touch_indexed_element(array, 1), SXE_POOL_LOCK_NOT_TAKEN);
+        ck_assert_uint_eq(fake_os_injected(), 1);
+        ck_assert_uint_eq(sxe_pool_touch_indexed_element(array, 1), SXE_POOL_LOCK_TAKEN);
+        leave_well();
+    }
+    end_child(child, 0);
+}
+END_TEST
+
 START_TEST(a_child_that_closes_it_leaves_its_parent_a_user)
 {
     const pid_t child = fork();
@@ -414,7 +471,7 @@ open_and_close(void *user)
 
     (void)user;
     for (unsigned i = 0; i < 200; i++)
-        sxe_pool_delete(open_pool(&spec));
+        sxe_pool_delete(open_patiently(&spec));
     return NULL;
 }
 
@@ -470,11 +527,13 @@ suite(void)
 
     tcase_add_checked_fixture(children, begin, end);
     tcase_add_test(children, a_child_of_fork_becomes_a_user_with_its_first_lock);
+    tcase_add_test(children, all_threads_of_a_child_are_one_user);
     tcase_add_test(children, a_lock_that_the_parent_holds_is_the_parents);
     tcase_add_test(children, a_child_that_does_nothing_does_not_keep_its_parents_lock);
     tcase_add_loop_test(children, a_child_that_cannot_open_the_file_has_no_way_to_it, 0, 2);
     tcase_add_test(children, a_child_becomes_no_user_while_another_opens);
     tcase_add_test(children, a_child_becomes_no_user_where_there_are_128);
+    tcase_add_loop_test(children, a_child_that_cannot_become_a_user_tries_again_later, 1, 3);
     tcase_add_test(children, a_child_that_closes_it_leaves_its_parent_a_user);
     tcase_add_test(children, a_child_that_goes_on_alone_is_in_it);
     tcase_add_test(children, a_child_does_not_take_over_what_is_sent_to_its_parent);

@@ -131,6 +131,18 @@ long_names(SXE_POOL_SPEC *spec)
 }
 
 static void
+name_that_clears_the_screen(SXE_POOL_SPEC *spec)
+{
+    spec->name = "\033[2J";
+}
+
+static void
+names_on_two_lines(SXE_POOL_SPEC *spec)
+{
+    spec->state_names = "FREE READY\n BUSY";
+}
+
+static void
 impossible_fields(SXE_POOL_SPEC *spec)
 {
     spec->fields = "u65 hits";
@@ -198,6 +210,8 @@ static const struct {
     {names_two_spaces_apart, "one space between them"},
     {names_after_a_space, "one space between them"},
     {names_before_a_space, "one space between them"},
+    {name_that_clears_the_screen, "a control character is in its name"},
+    {names_on_two_lines, "a control character is in its name, or in those of its states"},
     {long_names, "256 bytes long: at most 255"},
     {impossible_fields, "its fields: "},
     {more_fields_than_bytes, "its fields take 16 bytes, its elements have 8"},

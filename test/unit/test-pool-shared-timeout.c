@@ -320,7 +320,7 @@ static const struct {
     SXE_POOL_EVENT_TIMEOUT on_timeout;
 } refused[] = {
     {{0.0, -1.0, 0.0}, true, free_it},
-    {{0.0, 1.0, NAN}, true, free_it},
+    {{0.0, 1.0, (double)NAN}, true, free_it},
     {{0.0}, false, free_it},
     {{0.0}, true, NULL},
 };

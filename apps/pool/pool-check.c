@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "pool-text.h"
+#include "pool-tool.h"
+#include "sxe-time.h"
+
+enum { TRIES = 1000, TEXT_SIZE = 256 };
+
+/* The pool, then the table of a dict; again while a lock is held, for a second. */
+static int
+check(const struct pool_opened *opened, char *why)
+{
+    for (unsigned tries = 0;; tries++) {
+        int result = sxe_pool_check(opened->array, why);
+
+        if (result == 0 && opened->dict != NULL)
+            result = sxe_dict_check(opened->dict, why);
+        if (result != -EAGAIN || tries == TRIES || pool_wait(SXE_NS_PER_MS))
+            return result;
+    }
+}
+
+/* Whether nobody is writing it and yet it is half written: a live writer is done soon. */
+static bool
+is_torn(const void *array, unsigned id)
+{
+    char byte;
+
+    return sxe_pool_is_torn(array, id) && sxe_pool_read_part(array, id, 0, 1, &byte) != 0;
+}
+
+/* Say which elements' contents are not whole: how many. */
+static unsigned
+tell_torn(const void *array)
+{
+    unsigned torn = 0;
+
+    for (unsigned id = 0; id < sxe_pool_get_number(array); id++) {
+        if (!is_torn(array, id))
+            continue;
+        if (torn++ == 0)
+            printf("half written, by who was killed (until they are written again):");
+        if (torn <= 20)
+            printf(" %u", id);
+    }
+    if (torn > 20)
+        printf(" and %u more", torn - 20);
+    if (torn > 0)
+        printf("\n");
+    return torn;
+}
+
+static int
+check_and_tell(const struct pool_opened *opened)
+{
+    const void *array = opened->array;
+    char why[SXE_POOL_WHY_SIZE] = "";
+    const int result = check(opened, why);
+
+    if (result == -EAGAIN)
+        return pool_fail("pool %s: a process that is alive has held a lock for a second: try "
+                         "again; is it stopped?",
+                         pool_plain_text(sxe_pool_get_name(array)));
+    if (result != 0)
+        return pool_fail("pool %s is damaged: %s; close it in every program, then: sxe-pool repair",
+                         pool_plain_text(sxe_pool_get_name(array)),
+                         result == -EUCLEAN ? pool_plain_text(why) : strerror(-result));
+    printf("pool %s is whole: %s in %s and %s, all on the list of their state, in order\n",
+           pool_plain_text(sxe_pool_get_name(array)),
+           pool_count_text(sxe_pool_get_number(array), "element"),
+           pool_count_text(sxe_pool_get_states(array), "state"),
+           pool_count_text(sxe_pool_get_shards(array), "shard"));
+    if (opened->dict != NULL)
+        printf("so is its table: %zu entries, each in its one place\n",
+               sxe_dict_get_count(opened->dict));
+    return tell_torn(array) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+int
+pool_check(const struct pool_options *options)
+{
+    struct pool_opened opened;
+
+    if (!pool_open(options, 0, &opened))
+        return EXIT_FAILURE;
+    const int result = check_and_tell(&opened);
+    pool_close(&opened);
+    return result;
+}
+
+/* ---- Repairing ---- */
+
+static int
+refuse_users(const void *array)
+{
+    char text[TEXT_SIZE] = "";
+    int used = 0;
+
+    for (unsigned slot = 0; slot < SXE_POOL_SLOTS && used < TEXT_SIZE - 16; slot++) {
+        const int process = sxe_pool_get_user(array, slot);
+
+        if (process != 0 && process != getpid())
+            used += snprintf(text + used, sizeof(text) - (size_t)used, " %d", process);
+    }
+    return pool_fail("pool %s is in use, by the processes%s: end them first; sxe-pool check looks "
+                     "at it meanwhile",
+                     pool_plain_text(sxe_pool_get_name(array)), text);
+}
+
+static void
+tell_repaired(const void *array)
+{
+    const char *name = pool_plain_text(sxe_pool_get_name(array));
+
+    if (sxe_pool_get_found(array) == SXE_POOL_CLOSED)
+        printf("pool %s was closed in good order: nothing to repair\n", name);
+    else if (sxe_pool_get_found(array) == SXE_POOL_COMPLETED)
+        printf("pool %s: all that used it were killed; what they had begun is complete now\n",
+               name);
+    else
+        printf("pool %s: each element is on the list of the state that it says it is in, in the "
+               "order of its time:\n",
+               name);
+    for (unsigned state = 0; state < sxe_pool_get_states(array); state++)
+        printf("  %-20s %10u\n", pool_plain_text(sxe_pool_state_to_string(array, state)),
+               sxe_pool_get_number_in_state(array, state));
+}
+
+int
+pool_repair(const struct pool_options *options)
+{
+    struct pool_opened opened;
+    int result;
+
+    if (!pool_open(options, SXE_POOL_OPTION_REPAIR, &opened))
+        return EXIT_FAILURE;
+    if (sxe_pool_get_found(opened.array) == SXE_POOL_JOINED) {
+        result = refuse_users(opened.array);
+    } else {
+        tell_repaired(opened.array);
+        result = check_and_tell(&opened);
+    }
+    pool_close(&opened);
+    return result;
+}

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The entries of a dict, in no order, while others go on: see sxe_dict_walker_step.
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pool-text.h"
+#include "pool-tool.h"
+#include "sxe-time.h"
+#include "sxe-utf8.h"
+
+enum { KEY_ROOM = 65536, VALUE_ROOM = 1 << 20, TRIES = 1000, SIGNALS_EACH = 256 };
+
+static bool
+is_utf8(const char *bytes, size_t size)
+{
+    size_t length = 1;
+    uint32_t character;
+
+    for (size_t i = 0; i < size && length > 0; i += length)
+        length = sxe_utf8_decode(&character, (const unsigned char *)bytes + i, size - i);
+    return length > 0;
+}
+
+/* Text as a string; what is none as its bytes. */
+static void
+print_bytes(const char *name, const char *bytes, size_t size, size_t room, bool is_json)
+{
+    const size_t there = size < room ? size : room;
+    const bool is_text = is_utf8(bytes, there);
+
+    printf(is_json ? "\"%s%s\": " : "%s%s=", name, is_text ? "" : "_hex");
+    if (is_text) {
+        pool_print_json(bytes, there);
+        return;
+    }
+    fputs(is_json ? "\"" : "", stdout);
+    for (size_t i = 0; i < there; i++)
+        printf("%02x", (unsigned char)bytes[i]);
+    fputs(is_json ? "\"" : "", stdout);
+}
+
+static void
+print_entry(const SXE_DICT_ENTRY *entry, const char *state, bool is_json)
+{
+    fputs(is_json ? "{" : "", stdout);
+    print_bytes("key", entry->key, entry->key_size, entry->key_room, is_json);
+    printf(is_json ? ", \"state\": \"%s\", \"size\": %zu, \"ttl_s\": " : " %s %zu bytes ", state,
+           entry->value_size);
+    if (isfinite(entry->ttl_s))
+        printf(is_json ? "%.3f, " : "%.3f s ", entry->ttl_s);
+    else
+        fputs(is_json ? "null, " : "- ", stdout);
+    print_bytes("value", entry->value, entry->value_size, entry->value_room, is_json);
+    fputs(is_json ? "}\n" : "\n", stdout);
+}
+
+/* The walker's next step, waited for while a lock is held, for a second. */
+static int
+step(SXE_DICT_WALKER *walker, SXE_DICT_ENTRY *entry)
+{
+    int result = sxe_dict_walker_step(walker, entry);
+
+    for (unsigned tries = 0; result == -EAGAIN && tries < TRIES; tries++) {
+        if (pool_wait(SXE_NS_PER_MS))
+            return 0;
+        result = sxe_dict_walker_step(walker, entry);
+    }
+    return result;
+}
+
+static int
+dump(SXE_DICT *dict, const struct pool_options *options, SXE_DICT_ENTRY *entry)
+{
+    SXE_DICT_WALKER walker;
+    unsigned long shown = 0;
+    int result;
+
+    sxe_dict_walker_construct(&walker, dict);
+    while ((result = step(&walker, entry)) == 1) {
+        const char *state = sxe_pool_state_to_string(sxe_dict_get_pool(dict), entry->state);
+
+        if (options->state != NULL && strcmp(options->state, state) != 0)
+            continue;
+        print_entry(entry, state, options->is_json);
+        if (++shown % SIGNALS_EACH == 0 && pool_wait(0))
+            break;
+    }
+    return result >= 0
+               ? EXIT_SUCCESS
+               : pool_fail("the dict cannot be read on: %s; see sxe-pool check", strerror(-result));
+}
+
+int
+pool_dump_dict(SXE_DICT *dict, const struct pool_options *options)
+{
+    SXE_DICT_ENTRY entry = {.key_room = KEY_ROOM, .value_room = VALUE_ROOM};
+    char *room = malloc(KEY_ROOM + VALUE_ROOM);
+
+    if (room == NULL)
+        return pool_fail("no memory for an entry: %s", strerror(errno));
+    entry.key = room;
+    entry.value = room + KEY_ROOM;
+    const int result = dump(dict, options, &entry);
+    free(room);
+    return result;
+}

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Every pool once: as a file if it is found as one, otherwise as what a process has open.
+ */
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "pool-peek.h"
+#include "pool-text.h"
+#include "pool-tool.h"
+
+enum { SEEN_MAX = 4096 };
+
+struct listing {
+    bool is_json;
+    bool has_header;
+    unsigned seen_number;
+    struct {
+        dev_t device;
+        ino_t inode;
+    } seen[SEEN_MAX]; /* what is beyond may be listed twice */
+};
+
+static bool
+is_new(struct listing *listing, const struct pool_peek *peek)
+{
+    for (unsigned i = 0; i < listing->seen_number; i++) {
+        if (listing->seen[i].inode == peek->inode && listing->seen[i].device == peek->device)
+            return false;
+    }
+    if (listing->seen_number < SEEN_MAX) {
+        listing->seen[listing->seen_number].device = peek->device;
+        listing->seen[listing->seen_number].inode = peek->inode;
+        listing->seen_number++;
+    }
+    return true;
+}
+
+/* How many use it, or how the last of them left it. */
+static const char *
+users_text(const struct pool_peek *peek)
+{
+    if (peek->users == 0)
+        return peek->is_closed ? "closed" : "killed";
+    return pool_count_text(peek->users, "user");
+}
+
+static void
+print_text(struct listing *listing, const struct pool_peek *peek)
+{
+    if (!listing->has_header)
+        printf("%10s %10s %6s %6s  %-9s %-15s %s\n", "ELEMENTS", "BYTES EACH", "STATES", "SHARDS",
+               "USED BY", "NAME", "POOL");
+    listing->has_header = true;
+    if (peek->why[0] != '\0')
+        printf("cannot be used: %s\n", pool_plain_text(peek->why));
+    else
+        printf("%10u %10zu %6u %6u  %-9s %-15s %s\n", peek->number, peek->element_size,
+               peek->states, peek->shards, users_text(peek), pool_plain_text(peek->name),
+               pool_plain_text(peek->which));
+}
+
+static void
+print_json(const struct pool_peek *peek)
+{
+    printf("{\"pool\": ");
+    pool_print_json(peek->which, strlen(peek->which));
+    if (peek->why[0] != '\0') {
+        printf(", \"error\": ");
+        pool_print_json(peek->why, strlen(peek->why));
+    } else {
+        printf(", \"name\": ");
+        pool_print_json(peek->name, strlen(peek->name));
+        printf(", \"elements\": %u, \"element_size\": %zu, \"states\": %u, \"shards\": %u, "
+               "\"users\": %u, \"closed\": %s",
+               peek->number, peek->element_size, peek->states, peek->shards, peek->users,
+               peek->is_closed ? "true" : "false");
+    }
+    printf("}\n");
+}
+
+static void
+print(void *user, const struct pool_peek *peek)
+{
+    struct listing *listing = user;
+
+    if (!is_new(listing, peek))
+        return;
+    if (listing->is_json)
+        print_json(peek);
+    else
+        print_text(listing, peek);
+}
+
+/* Processes come and go, and others' are nobody's business. */
+static int
+list_processes(struct listing *listing)
+{
+    DIR *entries = opendir("/proc");
+    const struct dirent *entry;
+
+    if (entries == NULL)
+        return pool_fail("cannot read /proc: %s", strerror(errno));
+    while ((entry = readdir(entries)) != NULL) {
+        if (isdigit((unsigned char)entry->d_name[0]))
+            pool_peek_process((int)strtol(entry->d_name, NULL, 10), print, listing);
+    }
+    closedir(entries);
+    return EXIT_SUCCESS;
+}
+
+static int
+list_directory(struct listing *listing, const char *directory)
+{
+    const int error = pool_peek_directory(directory, print, listing);
+
+    return error == 0 ? EXIT_SUCCESS
+                      : pool_fail("cannot read the directory %s: %s", directory, strerror(error));
+}
+
+int
+pool_list(const struct pool_options *options)
+{
+    static struct listing listing;
+    int result;
+
+    listing = (struct listing){.is_json = options->is_json};
+    result = list_directory(&listing, "/dev/shm");
+    for (unsigned i = 1; i < options->words_number; i++)
+        result |= list_directory(&listing, options->words[i]);
+    result |= list_processes(&listing);
+    if (listing.seen_number == 0 && result == EXIT_SUCCESS && !listing.is_json)
+        printf("no pools: none in /dev/shm%s, and none that a process of yours has open\n",
+               options->words_number > 1 ? " and the directories" : "");
+    return result;
+}

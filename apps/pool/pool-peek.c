@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT */
+#include "pool-peek.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "sxe-dict-private.h"
+#include "sxe-pool-opening-private.h"
+
+#define SHM "/dev/shm"
+
+/* ---- A head ---- */
+
+static unsigned
+count_users(int fd)
+{
+    unsigned users = 0;
+
+    for (unsigned slot = 0; slot < SXE_POOL_SLOTS; slot++) {
+        struct flock lock = {
+            .l_type = F_WRLCK,
+            .l_whence = SEEK_SET,
+            .l_start = SXE__POOL_SLOT_BYTE + slot,
+            .l_len = 1,
+        };
+        users += fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+    }
+    return users;
+}
+
+/* False: no pool is in the file. */
+static bool
+read_head(int fd, struct pool_peek *peek)
+{
+    struct sxe__pool_head head = {0};
+    struct sxe__pool_opening opening = {.why = peek->why, .what = peek->which, .fd = fd};
+
+    if (pread(fd, &head, sizeof(head), 0) != sizeof(head) ||
+        memcmp(head.magic, SXE__POOL_FILE_MAGIC, sizeof(head.magic)) != 0)
+        return false;
+    if (sxe__pool_head_read(&opening) != 0)
+        return true;
+    memcpy(peek->name, opening.head.name, sizeof(peek->name));
+    memcpy(peek->state_names, opening.head.state_names, sizeof(peek->state_names));
+    peek->number = opening.head.number;
+    peek->states = opening.head.states;
+    peek->shards = opening.head.shards;
+    peek->element_size = opening.head.element_size;
+    peek->users = count_users(fd);
+    peek->is_closed = head.closed == 1;
+    return true;
+}
+
+/* Only regular files are opened: opening others may do something. */
+static bool
+peek_at(int directory, const char *name, int flags, struct pool_peek *peek)
+{
+    struct stat status;
+
+    if (fstatat(directory, name, &status, flags == O_NOFOLLOW ? AT_SYMLINK_NOFOLLOW : 0) != 0 ||
+        !S_ISREG(status.st_mode))
+        return false;
+    const int fd = openat(directory, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | flags);
+    if (fd == -1)
+        return false;
+    const bool is_pool = fstat(fd, &status) == 0 && read_head(fd, peek);
+    close(fd);
+    peek->device = status.st_dev;
+    peek->inode = status.st_ino;
+    return is_pool;
+}
+
+bool
+pool_peek_file(const char *path, struct pool_peek *peek)
+{
+    *peek = (struct pool_peek){0};
+    return peek_at(AT_FDCWD, path, 0, peek);
+}
+
+bool
+pool_peek_is_dict(const struct pool_peek *peek)
+{
+    return strcmp(peek->state_names, SXE__DICT_STATE_NAMES) == 0;
+}
+
+/* ---- Directories ---- */
+
+int
+pool_peek_directory(const char *directory, POOL_PEEK_FOUND found, void *user)
+{
+    const bool is_shm = strcmp(directory, SHM) == 0;
+    DIR *entries = opendir(directory);
+    const struct dirent *entry;
+
+    if (entries == NULL)
+        return errno;
+    while ((entry = readdir(entries)) != NULL) {
+        struct pool_peek peek = {0};
+
+        snprintf(peek.which, sizeof(peek.which), "%s%s%s", is_shm ? "" : directory,
+                 is_shm ? "" : "/", entry->d_name);
+        if (peek_at(dirfd(entries), entry->d_name, O_NOFOLLOW, &peek))
+            found(user, &peek);
+    }
+    closedir(entries);
+    return 0;
+}
+
+/* ---- Processes ---- */
+
+/* The path of what a process has open, if that still leads there. */
+static void
+name_open_file(int directory, const char *descriptor, struct pool_peek *peek)
+{
+    char path[PATH_MAX];
+    struct stat status;
+    const ssize_t length = readlinkat(directory, descriptor, path, sizeof(path) - 1);
+
+    path[length < 0 ? 0 : length] = '\0';
+    if (stat(path, &status) == 0 && status.st_dev == peek->device && status.st_ino == peek->inode)
+        snprintf(peek->which, sizeof(peek->which), "%s", path);
+}
+
+int
+pool_peek_process(int process, POOL_PEEK_FOUND found, void *user)
+{
+    char path[32];
+    const struct dirent *entry;
+
+    snprintf(path, sizeof(path), "/proc/%d/fd", process);
+    DIR *entries = opendir(path);
+    if (entries == NULL)
+        return errno;
+    while ((entry = readdir(entries)) != NULL) {
+        struct pool_peek peek = {
+            .process = process,
+            .descriptor = (int)strtol(entry->d_name, NULL, 10),
+        };
+
+        snprintf(peek.which, sizeof(peek.which), "%d:%d", process, peek.descriptor);
+        if (!peek_at(dirfd(entries), entry->d_name, 0, &peek))
+            continue;
+        name_open_file(dirfd(entries), entry->d_name, &peek);
+        found(user, &peek);
+    }
+    closedir(entries);
+    return 0;
+}

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "pool-text.h"
+#include "pool-tool.h"
+
+static const char *const found_texts[] = {
+    [SXE_POOL_CREATED] = "new",
+    [SXE_POOL_JOINED] = "in use",
+    [SXE_POOL_CLOSED] = "closed by all that used it",
+    [SXE_POOL_COMPLETED] = "all that used it were killed; what they had begun is complete now",
+    [SXE_POOL_REBUILT] = "it was damaged, and has new lists now",
+};
+
+/* ---- Text ---- */
+
+static void
+print_states(const void *array, uint64_t now)
+{
+    printf("\n%-20s %10s %10s %10s\n", "STATE", "ELEMENTS", "OLDEST", "YOUNGEST");
+    for (unsigned state = 0; state < sxe_pool_get_states(array); state++) {
+        const unsigned youngest = sxe_pool_get_youngest_element_index(array, state);
+        const uint64_t stamp =
+            youngest == SXE_POOL_NO_INDEX ? 0 : sxe_pool_get_element_time_by_index(array, youngest);
+
+        printf("%-20s %10u %10s %10s\n", pool_plain_text(sxe_pool_state_to_string(array, state)),
+               sxe_pool_get_number_in_state(array, state),
+               pool_age_text(now, sxe_pool_get_oldest_element_time(array, state)),
+               pool_age_text(now, stamp));
+    }
+}
+
+static void
+print_users(const void *array)
+{
+    const char *header = "\nPROCESS  COMMAND\n";
+
+    for (unsigned slot = 0; slot < SXE_POOL_SLOTS; slot++) {
+        const int process = sxe_pool_get_user(array, slot);
+
+        if (process == 0 || process == getpid())
+            continue;
+        printf("%s%7d  %s\n", header, process, pool_command_text(process));
+        header = "";
+    }
+}
+
+static void
+print_text(const void *array, const SXE_DICT *dict)
+{
+    const char *fields = sxe_pool_get_fields(array);
+    size_t extra;
+
+    sxe_pool_get_extra(array, &extra);
+    printf("pool %s: %s\n", pool_plain_text(sxe_pool_get_name(array)),
+           found_texts[sxe_pool_get_found(array)]);
+    printf("%s of %zu bytes, %s, %s, %zu bytes extra\n",
+           pool_count_text(sxe_pool_get_number(array), "element"), sxe_pool_get_element_size(array),
+           pool_count_text(sxe_pool_get_states(array), "state"),
+           pool_count_text(sxe_pool_get_shards(array), "shard"), extra);
+    if (dict != NULL)
+        printf("a dict of %zu entries\n", sxe_dict_get_count(dict));
+    else if (*fields != '\0')
+        printf("fields: %s\n", pool_plain_text(fields));
+    print_states(array, sxe_pool_get_now(array));
+    print_users(array);
+}
+
+/* ---- JSON ---- */
+
+static void
+print_json_states(const void *array, uint64_t now)
+{
+    for (unsigned state = 0; state < sxe_pool_get_states(array); state++) {
+        const char *name = sxe_pool_state_to_string(array, state);
+        const uint64_t oldest = sxe_pool_get_oldest_element_time(array, state);
+
+        printf("%s{\"state\": ", state == 0 ? "" : ", ");
+        pool_print_json(name, strlen(name));
+        printf(", \"elements\": %u", sxe_pool_get_number_in_state(array, state));
+        if (oldest != 0 && oldest <= now)
+            printf(", \"oldest_s\": %.9f", (double)(now - oldest) / 1e9);
+        printf("}");
+    }
+}
+
+static void
+print_json(const void *array, const SXE_DICT *dict)
+{
+    const char *name = sxe_pool_get_name(array);
+    const char *fields = sxe_pool_get_fields(array);
+    size_t extra;
+    bool is_first = true;
+
+    sxe_pool_get_extra(array, &extra);
+    printf("{\"name\": ");
+    pool_print_json(name, strlen(name));
+    printf(", \"elements\": %u, \"element_size\": %zu, \"shards\": %u, \"extra_size\": %zu, "
+           "\"fields\": ",
+           sxe_pool_get_number(array), sxe_pool_get_element_size(array), sxe_pool_get_shards(array),
+           extra);
+    pool_print_json(fields, strlen(fields));
+    if (dict != NULL)
+        printf(", \"entries\": %zu", sxe_dict_get_count(dict));
+    printf(", \"states\": [");
+    print_json_states(array, sxe_pool_get_now(array));
+    printf("], \"users\": [");
+    for (unsigned slot = 0; slot < SXE_POOL_SLOTS; slot++) {
+        const int process = sxe_pool_get_user(array, slot);
+
+        if (process == 0 || process == getpid())
+            continue;
+        printf("%s%d", is_first ? "" : ", ", process);
+        is_first = false;
+    }
+    printf("]}\n");
+}
+
+int
+pool_show(const struct pool_options *options)
+{
+    struct pool_opened opened;
+
+    if (!pool_open(options, 0, &opened))
+        return EXIT_FAILURE;
+    if (options->is_json)
+        print_json(opened.array, opened.dict);
+    else
+        print_text(opened.array, opened.dict);
+    pool_close(&opened);
+    return EXIT_SUCCESS;
+}

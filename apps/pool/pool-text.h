@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: numbers and texts as people and JSON read them. What is returned belongs to this thread and
+ * is good until the eighth call from now.
+ */
+#ifndef POOL_TEXT_H
+#define POOL_TEXT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* "12 ms", "3.2 s", "5m 07s", "2h 05m", "3d 04h"; "-": there is none (stamp 0). */
+const char *pool_age_text(uint64_t now_ns, uint64_t stamp_ns);
+
+/* The text as one line that a terminal cannot take for anything else: what does not belong there is
+ * '?'. At most 4095 bytes of it. */
+const char *pool_plain_text(const char *text);
+
+/* "1 element", "2 elements". */
+const char *pool_count_text(unsigned long number, const char *what);
+
+/* A string of JSON on standard output, quotes included; what is no UTF-8 becomes U+FFFD. */
+void pool_print_json(const char *text, size_t length);
+
+/* What a process calls itself, cut to 60 bytes; "?": nobody may know. */
+const char *pool_command_text(int process);
+
+#endif

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: the program sxe-pool, which looks at pools that processes share. Place: read pool.c first.
+ *
+ * Shape: one file a command, each of which opens its pool as one more user, prints, and lets it go:
+ *
+ *     pool.c         the command line
+ *     pool-which.c   POOL -> the pool, opened         a file, a name, a process
+ *     pool-list.c    list                             directories and /proc, without opening
+ *     pool-show.c    show                             states, ages, users
+ *     pool-check.c   check, repair
+ *     pool-dump.c    dump                             elements, as text or JSON
+ *     pool-dict.c    dump of a dict                   entries
+ *     pool-watch.c   watch                            until a signal
+ *     pool-peek.c    what a file's head says          for list, and for a process
+ *     pool-text.c    numbers and texts                what a hostile file says harms no terminal
+ */
+#ifndef POOL_TOOL_H
+#define POOL_TOOL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sxe-dict.h"
+
+#define POOL_WORDS_MAX 16
+
+struct pool_options {
+    const char *words[POOL_WORDS_MAX]; /* the command, and what it is to look at */
+    unsigned words_number;
+    const char *state; /* NULL: all */
+    bool is_json;
+    unsigned long interval_ns;
+    unsigned long looks; /* 0: until a signal */
+};
+
+/* The commands: an exit status, after saying what is wrong. */
+int pool_list(const struct pool_options *options);
+int pool_show(const struct pool_options *options);
+int pool_check(const struct pool_options *options);
+int pool_repair(const struct pool_options *options);
+int pool_dump(const struct pool_options *options);
+int pool_watch(const struct pool_options *options);
+
+/* ---- What they share: pool-which.c ---- */
+
+struct pool_opened {
+    void *array;
+    SXE_DICT *dict; /* whose cells it has; NULL: it is no dict */
+};
+
+/* Open what the second word says, with SXE_POOL_OPTION_REPAIR or 0; false after saying why. */
+bool pool_open(const struct pool_options *options, unsigned pool_options,
+               struct pool_opened *opened);
+void pool_close(const struct pool_opened *opened);
+
+/* Wait, or do not if it is 0. True: a signal asks to end. So a pool is let go in good order. */
+bool pool_wait(uint64_t ns);
+
+/* pool_dump of a dict, which has entries. */
+int pool_dump_dict(SXE_DICT *dict, const struct pool_options *options);
+
+/* Say what is wrong, "sxe-pool: ..."; EXIT_FAILURE. */
+int pool_fail(const char *format, ...) SXE_PRINTF(1, 2);
+
+#endif

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: MIT */
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "pool-peek.h"
+#include "pool-text.h"
+#include "pool-tool.h"
+#include "sxe-time.h"
+
+enum { CHOICES_SIZE = 256 };
+
+int
+pool_fail(const char *format, ...)
+{
+    va_list arguments;
+
+    fflush(stdout);
+    fprintf(stderr, "sxe-pool: ");
+    va_start(arguments, format);
+    vfprintf(stderr, format, arguments);
+    va_end(arguments);
+    fprintf(stderr, "\n");
+    return EXIT_FAILURE;
+}
+
+bool
+pool_wait(uint64_t ns)
+{
+    const struct timespec time = {.tv_sec = (time_t)(ns / SXE_NS_PER_SECOND),
+                                  .tv_nsec = (long)(ns % SXE_NS_PER_SECOND)};
+    sigset_t signals;
+
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGINT);
+    sigaddset(&signals, SIGTERM);
+    sigaddset(&signals, SIGHUP);
+    return sigtimedwait(&signals, NULL, &time) > 0;
+}
+
+/* ---- Pools of processes ---- */
+
+/* "12" or "12:5". The descriptor is -1 if it is not said. */
+static bool
+is_process(const char *which, int *process, int *descriptor)
+{
+    char *end;
+    const long number = isdigit((unsigned char)*which) ? strtol(which, &end, 10) : 0;
+
+    if (number <= 0 || number > INT_MAX)
+        return false;
+    *process = (int)number;
+    *descriptor = -1;
+    if (*end == ':' && isdigit((unsigned char)end[1])) {
+        const long open = strtol(end + 1, &end, 10);
+        *descriptor = open > INT_MAX ? INT_MAX : (int)open;
+    }
+    return *end == '\0';
+}
+
+/* What a process has open: the first, and whether there is another. */
+struct choice {
+    struct pool_peek first;
+    unsigned pools;
+    char text[CHOICES_SIZE]; /* "12:5 (jobs), 12:7 (cache)" */
+};
+
+static void
+choose(void *user, const struct pool_peek *peek)
+{
+    struct choice *choice = user;
+    const size_t used = strlen(choice->text);
+
+    if (choice->pools == 0)
+        choice->first = *peek;
+    else if (peek->inode == choice->first.inode && peek->device == choice->first.device)
+        return;
+    snprintf(choice->text + used, sizeof(choice->text) - used, "%s%d:%d (%s)",
+             choice->pools == 0 ? "" : ", ", peek->process, peek->descriptor,
+             pool_plain_text(peek->name));
+    choice->pools++;
+}
+
+/* The one pool that a process has open: its descriptor, or -1 after saying why. */
+static int
+choose_descriptor(int process)
+{
+    struct choice choice = {0};
+    const int error = pool_peek_process(process, choose, &choice);
+
+    if (error != 0)
+        pool_fail("process %d: %s", process, error == ENOENT ? "there is none" : strerror(error));
+    else if (choice.pools == 0)
+        pool_fail("process %d has no pool open that others could see; sxe-pool list has all",
+                  process);
+    else if (choice.pools > 1)
+        pool_fail("process %d has several pools open: %s; say which", process, choice.text);
+    else
+        return choice.first.descriptor;
+    return -1;
+}
+
+/* Open a file, or what fd has open if that is not -1, as what its head says that it is. */
+static bool
+open_as(const char *path, int fd, unsigned pool_options, struct pool_opened *opened)
+{
+    const SXE_DICT_SPEC dict = {.file = path, .options = pool_options};
+    const SXE_POOL_SPEC pool = {.file = path, .options = pool_options};
+    char why[SXE_POOL_WHY_SIZE] = "";
+    struct pool_peek peek;
+
+    *opened = (struct pool_opened){0};
+    if (pool_peek_file(path, &peek) && pool_peek_is_dict(&peek)) {
+        opened->dict = fd == -1 ? sxe_dict_open(&dict, why) : sxe_dict_open_fd(fd, &dict, why);
+        opened->array = opened->dict == NULL ? NULL : sxe_dict_get_pool(opened->dict);
+    } else {
+        opened->array = fd == -1 ? sxe_pool_open(&pool, why) : sxe_pool_open_fd(fd, &pool, why);
+    }
+    if (opened->array == NULL)
+        pool_fail("%s", pool_plain_text(why));
+    else if (why[0] != '\0') /* what was found wrong, and is not any more */
+        printf("%s\n", pool_plain_text(why));
+    return opened->array != NULL;
+}
+
+static bool
+open_of_process(int process, int descriptor, unsigned pool_options, struct pool_opened *opened)
+{
+    char path[64];
+    struct stat status;
+
+    if (descriptor == -1 && (descriptor = choose_descriptor(process)) == -1)
+        return false;
+    snprintf(path, sizeof(path), "/proc/%d/fd/%d", process, descriptor);
+    if (stat(path, &status) != 0) {
+        pool_fail("process %d has no descriptor %d that can be seen: %s", process, descriptor,
+                  strerror(errno));
+        return false;
+    }
+    const int fd = S_ISREG(status.st_mode) ? open(path, O_RDWR | O_CLOEXEC) : -1;
+    if (fd == -1) {
+        pool_fail("%d:%d cannot be opened: %s", process, descriptor,
+                  S_ISREG(status.st_mode) ? strerror(errno) : "it is neither file nor memory");
+        return false;
+    }
+    const bool is_open = open_as(path, fd, pool_options, opened);
+    close(fd);
+    return is_open;
+}
+
+/* ---- Which ---- */
+
+bool
+pool_open(const struct pool_options *options, unsigned pool_options, struct pool_opened *opened)
+{
+    const char *which = options->words[1];
+    char path[PATH_MAX];
+    int process;
+    int descriptor;
+
+    snprintf(path, sizeof(path), "%s%s", strchr(which, '/') == NULL ? "/dev/shm/" : "", which);
+    if (is_process(which, &process, &descriptor) && access(path, F_OK) != 0)
+        return open_of_process(process, descriptor, pool_options, opened);
+    return open_as(path, -1, pool_options, opened);
+}
+
+void
+pool_close(const struct pool_opened *opened)
+{
+    if (opened->dict != NULL)
+        sxe_dict_close(opened->dict);
+    else
+        sxe_pool_delete(opened->array);
+}

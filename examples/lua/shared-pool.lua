@@ -1,0 +1,29 @@
+-- SPDX-License-Identifier: MIT
+-- Does the jobs of ../shared-pool.c:   sxe-lua examples/lua/shared-pool.lua FILE
+-- Any number of these may run. What one that is killed had begun is done again by another, 1 s later.
+
+local pool, task = require "sxe.pool", require "sxe.task"
+local jobs
+
+jobs = assert(pool.open{
+  name = "jobs", count = 8, file = arg[1], fields = "u64 tries, char[24] word",
+  states = { "FREE", "WRITING", "READY", "BUSY" }, timeouts = { WRITING = 1, BUSY = 1 },
+  on_timeout = function(job)
+    local state = job.state
+
+    jobs:move(job, state == "BUSY" and "READY" or "FREE", state)
+  end,
+})
+
+local function work(job)
+  local try = jobs:add(job, "tries")
+
+  print(try == 1 and "begin" or "again", job.word)
+  task.sleep(0.05)
+  print("end", job.word)
+  jobs:move(job, "FREE", "BUSY")
+end
+
+io.stdout:setvbuf("line")
+print("pool", jobs.found)
+while true do work(jobs:take("READY", "BUSY", math.huge)) end

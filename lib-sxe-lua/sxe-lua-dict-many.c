@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Of require "sxe.dict": all entries, in a loop; batches; snapshots.
+ */
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include "sxe-lua-dict-private.h"
+
+#define SNAPSHOT "sxe.dict snapshot"
+#define BATCH    "sxe.dict batch"
+
+/* ---- Snapshots ---- */
+
+struct snapshot {
+    SXE_DICT_SNAPSHOT *snapshot; /* NULL: closed */
+};
+
+static SXE_DICT_SNAPSHOT *
+check_snapshot(lua_State *L, int argument)
+{
+    const struct snapshot *snapshot = luaL_checkudata(L, argument, SNAPSHOT);
+
+    luaL_argcheck(L, snapshot->snapshot != NULL, argument, "the snapshot is closed");
+    return snapshot->snapshot;
+}
+
+static int
+close_snapshot(lua_State *L)
+{
+    struct snapshot *snapshot = luaL_checkudata(L, 1, SNAPSHOT);
+
+    sxe_dict_snapshot_release(snapshot->snapshot);
+    snapshot->snapshot = NULL;
+    return 0;
+}
+
+static int
+take_snapshot(lua_State *L, int status, lua_KContext tries)
+{
+    SXE_DICT *dict = sxe__lua_dict_check(L, 1);
+    struct snapshot *snapshot;
+
+    if (sxe__lua_was_cancelled(L, status))
+        return sxe__lua_fail_woken(L);
+    lua_settop(L, 1);
+    snapshot = lua_newuserdatauv(L, sizeof(*snapshot), 1);
+    snapshot->snapshot = NULL;
+    luaL_setmetatable(L, SNAPSHOT);
+    lua_pushvalue(L, 1);
+    lua_setiuservalue(L, 2, 1);
+    snapshot->snapshot = sxe_dict_snapshot_take(dict);
+    return snapshot->snapshot != NULL ? 1 : sxe__lua_dict_failed(L, errno, take_snapshot, tries);
+}
+
+/* dict:snapshot() */
+int
+sxe__lua_dict_snapshot(lua_State *L)
+{
+    return take_snapshot(L, LUA_OK, 0);
+}
+
+static ssize_t
+read_snapshot(const void *from, const void *key, size_t key_size, void *value, size_t size)
+{
+    return sxe_dict_snapshot_get(from, key, key_size, value, size);
+}
+
+static int
+get_of_snapshot(lua_State *L, int status, lua_KContext tries)
+{
+    const SXE_DICT_SNAPSHOT *snapshot = check_snapshot(L, 1);
+    int result;
+
+    if (sxe__lua_was_cancelled(L, status))
+        return sxe__lua_fail_woken(L);
+    lua_settop(L, 2);
+    result = sxe__lua_dict_push_value(L, read_snapshot, snapshot);
+    if (result == -ENOENT) {
+        lua_pushnil(L);
+        return 1;
+    }
+    return result >= 0 ? result : sxe__lua_dict_failed(L, -result, get_of_snapshot, tries);
+}
+
+static int
+l_get_of_snapshot(lua_State *L)
+{
+    return get_of_snapshot(L, LUA_OK, 0);
+}
+
+/* ---- All entries ---- */
+
+enum { FIRST_KEY_ROOM = 256, FIRST_VALUE_ROOM = 1024 };
+
+/* Upvalues of the iterator: this; memory for a key and a value; the dict or the snapshot. */
+enum { WALK = 1, MEMORY, SOURCE };
+
+struct walk {
+    SXE_DICT_WALKER walker;
+    size_t key_room;
+    size_t value_room;
+};
+
+static void
+grow(lua_State *L, struct walk *walk, const SXE_DICT_ENTRY *entry)
+{
+    if (entry->key_size > walk->key_room)
+        walk->key_room = entry->key_size;
+    if (entry->value_size > walk->value_room)
+        walk->value_room = entry->value_size;
+    lua_newuserdatauv(L, walk->key_room + walk->value_room, 0);
+    lua_replace(L, lua_upvalueindex(MEMORY));
+}
+
+/* One entry, which is read again where there was no room for it. As of sxe_dict_walker_step. */
+static int
+read_next(lua_State *L, struct walk *walk, SXE_DICT_ENTRY *entry)
+{
+    for (;;) {
+        const SXE_DICT_WALKER before = walk->walker;
+        char *memory = lua_touserdata(L, lua_upvalueindex(MEMORY));
+        int result;
+
+        *entry = (SXE_DICT_ENTRY){.key = memory,
+                                  .key_room = walk->key_room,
+                                  .value = memory + walk->key_room,
+                                  .value_room = walk->value_room};
+        result = sxe_dict_walker_step(&walk->walker, entry);
+        if (result != 1 ||
+            (entry->key_size <= walk->key_room && entry->value_size <= walk->value_room))
+            return result;
+        walk->walker = before;
+        grow(L, walk, entry);
+    }
+}
+
+static void
+check_source(lua_State *L)
+{
+    lua_settop(L, 0);
+    lua_pushvalue(L, lua_upvalueindex(SOURCE));
+    if (luaL_testudata(L, 1, SNAPSHOT) != NULL)
+        check_snapshot(L, 1);
+    else
+        sxe__lua_dict_check(L, 1);
+}
+
+/* key, value, seconds to live, state. nil would look like the end: so what goes wrong raises. */
+static int
+step(lua_State *L, int status, lua_KContext tries)
+{
+    static const char *const states[] = {"live", "pinned", "dirty"};
+    struct walk *walk = lua_touserdata(L, lua_upvalueindex(WALK));
+    SXE_DICT_ENTRY entry;
+    int result;
+
+    check_source(L);
+    if (sxe__lua_was_cancelled(L, status))
+        return luaL_error(L, "cancelled");
+    result = read_next(L, walk, &entry);
+    if (result == -EAGAIN && sxe__lua_may_try_again(L, tries))
+        return sxe__lua_again(L, step, tries);
+    if (result < 0)
+        return luaL_error(L, "%s", sxe__lua_dict_text(-result));
+    if (result == 0)
+        return 0;
+    lua_pushlstring(L, entry.key, entry.key_size);
+    lua_pushlstring(L, entry.value, entry.value_size);
+    lua_pushnumber(L, entry.ttl_s);
+    lua_pushstring(L, states[entry.state - SXE_DICT_LIVE]);
+    return 4;
+}
+
+static int
+next_of_each(lua_State *L)
+{
+    return step(L, LUA_OK, 0);
+}
+
+/* The walk that is constructed is at 2. */
+static int
+push_iterator(lua_State *L, struct walk *walk)
+{
+    walk->key_room = FIRST_KEY_ROOM;
+    walk->value_room = FIRST_VALUE_ROOM;
+    lua_newuserdatauv(L, FIRST_KEY_ROOM + FIRST_VALUE_ROOM, 0);
+    lua_pushvalue(L, 1);
+    lua_pushcclosure(L, next_of_each, SOURCE);
+    return 1;
+}
+
+/* dict:each() */
+int
+sxe__lua_dict_each(lua_State *L)
+{
+    SXE_DICT *dict = sxe__lua_dict_check(L, 1);
+    struct walk *walk;
+
+    lua_settop(L, 1);
+    walk = lua_newuserdatauv(L, sizeof(*walk), 0);
+    sxe_dict_walker_construct(&walk->walker, dict);
+    return push_iterator(L, walk);
+}
+
+static int
+l_each_of_snapshot(lua_State *L)
+{
+    SXE_DICT_SNAPSHOT *snapshot = check_snapshot(L, 1);
+    struct walk *walk;
+
+    lua_settop(L, 1);
+    walk = lua_newuserdatauv(L, sizeof(*walk), 0);
+    sxe_dict_snapshot_walk(&walk->walker, snapshot);
+    return push_iterator(L, walk);
+}
+
+/* ---- Batches ---- */
+
+/* Places in the stack of batch. */
+enum { WHAT = 2, TTL, NOTES };
+
+struct notes {
+    SXE_DICT_BATCH *batch; /* NULL: over */
+};
+
+static int
+close_notes(lua_State *L)
+{
+    struct notes *notes = luaL_checkudata(L, 1, BATCH);
+
+    sxe_dict_batch_delete(notes->batch);
+    notes->batch = NULL;
+    return 0;
+}
+
+static SXE_DICT_BATCH *
+check_batch(lua_State *L)
+{
+    const struct notes *notes = luaL_checkudata(L, 1, BATCH);
+
+    luaL_argcheck(L, notes->batch != NULL, 1, "the batch is over");
+    return notes->batch;
+}
+
+/* What is not noted would be missing: so it raises, and nothing is done. */
+static int
+noted(lua_State *L, int result)
+{
+    return result < 0 ? luaL_error(L, "%s", sxe__lua_dict_text(-result)) : 0;
+}
+
+/* batch:put(key, value [, ttl]) */
+static int
+l_put(lua_State *L)
+{
+    SXE_DICT_BATCH *batch = check_batch(L);
+    size_t key_size, size;
+    const char *key = sxe__lua_dict_key(L, &key_size);
+    const char *value = luaL_checklstring(L, 3, &size);
+
+    return noted(L, sxe_dict_batch_put(batch, key, key_size, value, size, sxe__lua_dict_ttl(L, 4)));
+}
+
+/* batch:remove(key) */
+static int
+l_remove(lua_State *L)
+{
+    SXE_DICT_BATCH *batch = check_batch(L);
+    size_t key_size;
+    const char *key = sxe__lua_dict_key(L, &key_size);
+
+    return noted(L, sxe_dict_batch_remove(batch, key, key_size));
+}
+
+/* Of the table at WHAT: false removes. */
+static void
+note_table(lua_State *L, SXE_DICT_BATCH *batch, double ttl)
+{
+    for (lua_pushnil(L); lua_next(L, WHAT) != 0; lua_pop(L, 1)) {
+        size_t key_size, size;
+        const char *key, *value;
+
+        luaL_argcheck(L, lua_type(L, -2) == LUA_TSTRING, WHAT, "keys are strings");
+        key = lua_tolstring(L, -2, &key_size);
+        value = lua_tolstring(L, -1, &size);
+        if (value != NULL)
+            noted(L, sxe_dict_batch_put(batch, key, key_size, value, size, ttl));
+        else if (lua_isboolean(L, -1) && !lua_toboolean(L, -1))
+            noted(L, sxe_dict_batch_remove(batch, key, key_size));
+        else
+            luaL_argerror(L, WHAT, "values are strings, or false");
+    }
+}
+
+static int
+commit(lua_State *L, int status, lua_KContext tries)
+{
+    const struct notes *notes = lua_touserdata(L, NOTES);
+    int result;
+
+    sxe__lua_dict_check(L, 1);
+    if (sxe__lua_was_cancelled(L, status))
+        return sxe__lua_fail_woken(L);
+    lua_settop(L, NOTES);
+    result = sxe_dict_batch_commit(notes->batch);
+    if (result < 0)
+        return sxe__lua_dict_failed(L, -result, commit, tries);
+    lua_pushboolean(L, 1);
+    return 1;
+}
+
+/* The function that notes has returned; it may have waited. */
+static int
+called(lua_State *L, int status, lua_KContext context)
+{
+    SXE_UNUSED_PARAMETER(status);
+    SXE_UNUSED_PARAMETER(context);
+    return commit(L, LUA_OK, 0);
+}
+
+/* dict:batch(function(batch) ... end), dict:batch({key = value, other = false} [, ttl]) */
+int
+sxe__lua_dict_batch(lua_State *L)
+{
+    SXE_DICT *dict = sxe__lua_dict_check(L, 1);
+    double ttl = sxe__lua_dict_ttl(L, TTL);
+    struct notes *notes;
+
+    luaL_argcheck(L, lua_istable(L, WHAT) || lua_isfunction(L, WHAT), WHAT,
+                  "a table or a function expected");
+    lua_settop(L, TTL);
+    notes = lua_newuserdatauv(L, sizeof(*notes), 0);
+    notes->batch = NULL;
+    luaL_setmetatable(L, BATCH);
+    lua_toclose(L, NOTES);
+    notes->batch = sxe_dict_batch_new(dict);
+    if (notes->batch == NULL)
+        return luaL_error(L, "not enough memory for a batch");
+    if (lua_istable(L, WHAT)) {
+        note_table(L, notes->batch, ttl);
+        return commit(L, LUA_OK, 0);
+    }
+    lua_pushvalue(L, WHAT);
+    lua_pushvalue(L, NOTES);
+    lua_callk(L, 1, 0, 0, called);
+    return called(L, LUA_OK, 0);
+}
+
+/* ---- The module ---- */
+
+void
+sxe__lua_dict_open_many(lua_State *L)
+{
+    static const luaL_Reg snapshot_ends[] = {
+        {"__gc", close_snapshot}, {"__close", close_snapshot}, {NULL, NULL}};
+    static const luaL_Reg of_snapshot[] = {{"get", l_get_of_snapshot},
+                                           {"each", l_each_of_snapshot},
+                                           {"close", close_snapshot},
+                                           {NULL, NULL}};
+    static const luaL_Reg batch_ends[] = {
+        {"__gc", close_notes}, {"__close", close_notes}, {NULL, NULL}};
+    static const luaL_Reg of_batch[] = {{"put", l_put}, {"remove", l_remove}, {NULL, NULL}};
+
+    sxe__lua_dict_class(L, SNAPSHOT, snapshot_ends, of_snapshot);
+    sxe__lua_dict_class(L, BATCH, batch_ends, of_batch);
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: what the files of require "sxe.dict" share.
+ *
+ *     sxe-lua-dict.c       dict.open, and the calls about one entry
+ *     sxe-lua-dict-many.c  all entries, batches, snapshots
+ *
+ * Dicts, snapshots and batches are userdata. A snapshot has its dict as a user value, so that it is
+ * not closed before it.
+ */
+#ifndef SXE_LUA_DICT_PRIVATE_H
+#define SXE_LUA_DICT_PRIVATE_H
+
+#include "sxe-dict.h"
+#include "sxe-lua-pool-private.h"
+
+#define SXE__LUA_DICT "sxe.dict"
+
+struct sxe__lua_dict {
+    SXE_DICT *dict; /* NULL: closed, with the state */
+};
+
+/* Raises unless a dict that is open is at an argument. */
+SXE_DICT *sxe__lua_dict_check(lua_State *L, int argument);
+
+/* The key at argument 2. */
+const char *sxe__lua_dict_key(lua_State *L, size_t *size);
+
+/* Seconds to live at an argument, SXE_DICT_FOREVER if there are none. */
+double sxe__lua_dict_ttl(lua_State *L, int argument);
+
+/* Push the value of the key at 2, which read copies from where it is: 1, or -errno. */
+typedef ssize_t (*sxe__lua_dict_read)(const void *from, const void *key, size_t key_size,
+                                      void *value, size_t size);
+int sxe__lua_dict_push_value(lua_State *L, sxe__lua_dict_read read, const void *from);
+
+/* What an error of a dict's is called. */
+const char *sxe__lua_dict_text(int error);
+
+/* A call failed: it is tried again by k, or the results are nil, why, error. */
+int sxe__lua_dict_failed(lua_State *L, int error, lua_KFunction k, lua_KContext tries);
+
+/* Make a metatable, with those metamethods and methods; nothing is left on the stack. */
+void sxe__lua_dict_class(lua_State *L, const char *name, const luaL_Reg *metamethods,
+                         const luaL_Reg *methods);
+
+/* ---- Methods (sxe-lua-dict-many.c) ---- */
+
+int sxe__lua_dict_each(lua_State *L);
+int sxe__lua_dict_batch(lua_State *L);
+int sxe__lua_dict_snapshot(lua_State *L);
+void sxe__lua_dict_open_many(lua_State *L);
+
+#endif

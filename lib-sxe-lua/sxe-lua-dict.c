@@ -1,0 +1,432 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: require "sxe.dict": tables of lib-sxe-dict, which processes share, and which may be files.
+ *
+ * A call may find its shard locked, and then goes on as a continuation. So each is an operation,
+ * which begins anew with the arguments; run() calls it, and is the continuation of all.
+ */
+#include "sxe-lua-dict-private.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+enum { FIRST_ROOM = 1000, ARGUMENTS = 5, CELLS_MAX = 1 << 30 };
+
+/* ---- For both files ---- */
+
+SXE_DICT *
+sxe__lua_dict_check(lua_State *L, int argument)
+{
+    const struct sxe__lua_dict *dict = luaL_checkudata(L, argument, SXE__LUA_DICT);
+
+    luaL_argcheck(L, dict->dict != NULL, argument, "the dict is closed");
+    return dict->dict;
+}
+
+const char *
+sxe__lua_dict_key(lua_State *L, size_t *size)
+{
+    return luaL_checklstring(L, 2, size);
+}
+
+double
+sxe__lua_dict_ttl(lua_State *L, int argument)
+{
+    double seconds = luaL_optnumber(L, argument, HUGE_VAL);
+
+    luaL_argcheck(L, seconds > 0, argument, "seconds to live expected");
+    return isinf(seconds) ? SXE_DICT_FOREVER : seconds;
+}
+
+int
+sxe__lua_dict_push_value(lua_State *L, sxe__lua_dict_read read, const void *from)
+{
+    const int top = lua_gettop(L);
+    size_t room = FIRST_ROOM;
+
+    for (;;) {
+        luaL_Buffer value;
+        char *copy = luaL_buffinitsize(L, &value, room);
+        size_t key_size;
+        const char *key = sxe__lua_dict_key(L, &key_size);
+        const ssize_t size = read(from, key, key_size, copy, room);
+
+        if (size >= 0 && (size_t)size <= room) {
+            luaL_pushresultsize(&value, (size_t)size);
+            return 1;
+        }
+        lua_settop(L, top);
+        if (size < 0)
+            return (int)size;
+        room = (size_t)size;
+    }
+}
+
+const char *
+sxe__lua_dict_text(int error)
+{
+    static const struct {
+        int error;
+        const char *text;
+    } texts[] = {
+        {ENOSPC, "there is no room"},
+        {EFBIG, "more than the dict has room for"},
+        {EINVAL, "the key is too long"},
+        {EDOM, "the value is no counter"},
+        {EUCLEAN, "the dict is damaged"},
+        {ESTALE, "the snapshot is over, its room was needed"},
+        {E2BIG, "a batch has at most 1024 entries"},
+        {EUSERS, "16 snapshots are in use already"},
+        {EAGAIN, "busy"},
+    };
+
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        if (texts[i].error == error)
+            return texts[i].text;
+    }
+    return strerrordesc_np(error);
+}
+
+int
+sxe__lua_dict_failed(lua_State *L, int error, lua_KFunction k, lua_KContext tries)
+{
+    if (error == EAGAIN)
+        return sxe__lua_again(L, k, tries);
+    (void)sxe__lua_fail(L, sxe__lua_dict_text(error));
+    lua_pushinteger(L, error);
+    return 3;
+}
+
+void
+sxe__lua_dict_class(lua_State *L, const char *name, const luaL_Reg *metamethods,
+                    const luaL_Reg *methods)
+{
+    sxe__lua_new_class(L, name);
+    luaL_setfuncs(L, metamethods, 0);
+    lua_newtable(L);
+    luaL_setfuncs(L, methods, 0);
+    lua_setfield(L, -2, "__index");
+    lua_pop(L, 1);
+}
+
+/* ---- Operations: the number of results, or -errno ---- */
+
+struct operation {
+    const char *name;
+    int (*run)(lua_State *L, SXE_DICT *dict);
+};
+
+/* True; false where there is no such entry, or no such value. */
+static int
+push_done(lua_State *L, int result)
+{
+    if (result < 0 && result != -ENOENT && result != -EEXIST)
+        return result;
+    lua_pushboolean(L, result == 0);
+    return 1;
+}
+
+static ssize_t
+get_value(const void *from, const void *key, size_t key_size, void *value, size_t size)
+{
+    return sxe_dict_get(((const struct sxe__lua_dict *)from)->dict, key, key_size, value, size);
+}
+
+static ssize_t
+peek_value(const void *from, const void *key, size_t key_size, void *value, size_t size)
+{
+    return sxe_dict_peek(((const struct sxe__lua_dict *)from)->dict, key, key_size, value, size);
+}
+
+/* nil is what is not there. */
+static int
+or_nil(lua_State *L, int result)
+{
+    if (result != -ENOENT)
+        return result;
+    lua_pushnil(L);
+    return 1;
+}
+
+static int
+get(lua_State *L, SXE_DICT *dict)
+{
+    SXE_UNUSED_PARAMETER(dict);
+    return or_nil(L, sxe__lua_dict_push_value(L, get_value, lua_touserdata(L, 1)));
+}
+
+static int
+peek(lua_State *L, SXE_DICT *dict)
+{
+    SXE_UNUSED_PARAMETER(dict);
+    return or_nil(L, sxe__lua_dict_push_value(L, peek_value, lua_touserdata(L, 1)));
+}
+
+static int
+put(lua_State *L, SXE_DICT *dict)
+{
+    size_t key_size, size;
+    const char *key = sxe__lua_dict_key(L, &key_size);
+    const char *value = luaL_checklstring(L, 3, &size);
+
+    return push_done(L, sxe_dict_put(dict, key, key_size, value, size, sxe__lua_dict_ttl(L, 4)));
+}
+
+static int
+compare_and_put(lua_State *L, SXE_DICT *dict)
+{
+    size_t key_size, size, expected_size = 0;
+    const char *key = sxe__lua_dict_key(L, &key_size);
+    const char *expected = luaL_optlstring(L, 3, NULL, &expected_size);
+    const char *value = luaL_checklstring(L, 4, &size);
+
+    return push_done(L, sxe_dict_compare_and_put(dict, key, key_size, expected, expected_size,
+                                                 value, size, sxe__lua_dict_ttl(L, 5)));
+}
+
+static int
+add(lua_State *L, SXE_DICT *dict)
+{
+    size_t key_size;
+    const char *key = sxe__lua_dict_key(L, &key_size);
+    int64_t addend = luaL_optinteger(L, 3, 1);
+    int64_t sum;
+    int result = sxe_dict_add(dict, key, key_size, addend, sxe__lua_dict_ttl(L, 4), &sum);
+
+    if (result < 0)
+        return result;
+    lua_pushinteger(L, sum);
+    return 1;
+}
+
+/* The counter, which is not made. */
+static int
+counter(lua_State *L, SXE_DICT *dict)
+{
+    size_t key_size;
+    const char *key = sxe__lua_dict_key(L, &key_size);
+    int64_t value;
+    ssize_t size = sxe_dict_peek(dict, key, key_size, &value, sizeof(value));
+
+    if (size < 0)
+        return or_nil(L, (int)size);
+    if (size != sizeof(value))
+        return -EDOM;
+    lua_pushinteger(L, value);
+    return 1;
+}
+
+static int
+remove_entry(lua_State *L, SXE_DICT *dict)
+{
+    size_t key_size;
+    const char *key = sxe__lua_dict_key(L, &key_size);
+
+    return push_done(L, sxe_dict_remove(dict, key, key_size));
+}
+
+static int
+touch(lua_State *L, SXE_DICT *dict)
+{
+    size_t key_size;
+    const char *key = sxe__lua_dict_key(L, &key_size);
+
+    return push_done(L, sxe_dict_touch(dict, key, key_size));
+}
+
+static int
+expire(lua_State *L, SXE_DICT *dict)
+{
+    size_t key_size;
+    const char *key = sxe__lua_dict_key(L, &key_size);
+
+    return push_done(L, sxe_dict_expire(dict, key, key_size, sxe__lua_dict_ttl(L, 3)));
+}
+
+static int
+ttl(lua_State *L, SXE_DICT *dict)
+{
+    size_t key_size;
+    const char *key = sxe__lua_dict_key(L, &key_size);
+    double seconds = sxe_dict_get_ttl(dict, key, key_size);
+
+    if (seconds < 0)
+        return or_nil(L, (int)seconds);
+    lua_pushnumber(L, seconds);
+    return 1;
+}
+
+static int
+mark(lua_State *L, SXE_DICT *dict)
+{
+    static const char *const states[] = {"live", "pinned", "dirty", NULL};
+    size_t key_size;
+    const char *key = sxe__lua_dict_key(L, &key_size);
+    int state = SXE_DICT_LIVE + luaL_checkoption(L, 3, NULL, states);
+
+    return push_done(L, sxe_dict_set_state(dict, key, key_size, (SXE_DICT_STATE)state));
+}
+
+static const struct operation operations[] = {
+    {"get", get},
+    {"peek", peek},
+    {"put", put},
+    {"cas", compare_and_put},
+    {"add", add},
+    {"counter", counter},
+    {"remove", remove_entry},
+    {"touch", touch},
+    {"expire", expire},
+    {"ttl", ttl},
+    {"mark", mark},
+};
+
+static int
+run(lua_State *L, int status, lua_KContext tries)
+{
+    const struct operation *operation = lua_touserdata(L, lua_upvalueindex(1));
+    SXE_DICT *dict = sxe__lua_dict_check(L, 1);
+    int result;
+
+    if (sxe__lua_was_cancelled(L, status))
+        return sxe__lua_fail_woken(L);
+    lua_settop(L, ARGUMENTS);
+    result = operation->run(L, dict);
+    return result >= 0 ? result : sxe__lua_dict_failed(L, -result, run, tries);
+}
+
+static int
+call(lua_State *L)
+{
+    return run(L, LUA_OK, 0);
+}
+
+/* ---- The dict ---- */
+
+static int
+l_count(lua_State *L)
+{
+    lua_pushinteger(L, (lua_Integer)sxe_dict_get_count(sxe__lua_dict_check(L, 1)));
+    return 1;
+}
+
+/* A method, which is in the upvalue, or a property. */
+static int
+index_dict(lua_State *L)
+{
+    const char *name = luaL_checkstring(L, 2);
+
+    lua_pushvalue(L, 2);
+    if (lua_rawget(L, lua_upvalueindex(1)) != LUA_TNIL)
+        return 1;
+    if (strcmp(name, "name") == 0)
+        lua_pushstring(L, sxe_pool_get_name(sxe_dict_get_pool(sxe__lua_dict_check(L, 1))));
+    else if (strcmp(name, "found") == 0)
+        sxe__lua_pool_push_found(L, sxe_dict_get_pool(sxe__lua_dict_check(L, 1)));
+    return 1;
+}
+
+static int
+l_check(lua_State *L)
+{
+    char why[SXE_POOL_WHY_SIZE];
+    int result = sxe_dict_check(sxe__lua_dict_check(L, 1), why);
+
+    if (result < 0)
+        return sxe__lua_option_refused(L, result == -EUCLEAN ? why : sxe__lua_dict_text(-result),
+                                       -result);
+    lua_pushboolean(L, 1);
+    return 1;
+}
+
+static int
+collect(lua_State *L)
+{
+    struct sxe__lua_dict *dict = luaL_checkudata(L, 1, SXE__LUA_DICT);
+
+    sxe_dict_close(dict->dict);
+    dict->dict = NULL;
+    return 0;
+}
+
+static void
+take_spec(lua_State *L, SXE_DICT_SPEC *spec, char name[SXE__LUA_POOL_NAME_SIZE])
+{
+    static const char *const said[] = {"cell_size", "shards", "evicts", NULL};
+    bool is_shared = sxe__lua_option_flag(L, "shared");
+
+    spec->file = sxe__lua_option_file(L);
+    /* Of threads, which are none here: so it is this state's own. */
+    spec->options =
+        is_shared || spec->file != NULL ? SXE_POOL_OPTION_SHARED : SXE_POOL_OPTION_LOCKED;
+    spec->options |= sxe__lua_option_flag(L, "repair") ? SXE_POOL_OPTION_REPAIR : 0;
+    if (spec->file != NULL && sxe__lua_option_is_nil(L, "cells")) {
+        sxe__lua_option_unsaid(L, said, "cells");
+        return;
+    }
+    spec->cells = sxe__lua_option_count(L, "cells", 1, CELLS_MAX, "cells");
+    lua_getfield(L, 1, "name");
+    sxe__lua_option_name(L, name, "the dict");
+    lua_pop(L, 1);
+    spec->cell_size = sxe__lua_option_count(L, "cell_size", 0, 65536, "bytes");
+    spec->shards = sxe__lua_option_count(L, "shards", 0, SXE_POOL_SHARDS_MAX, "shards");
+    spec->evicts = sxe__lua_option_flag(L, "evicts");
+}
+
+/* dict.open{...} */
+static int
+l_open(lua_State *L)
+{
+    static const char *const names[] = {"name",   "cells", "cell_size", "shards", "evicts",
+                                        "shared", "file",  "repair",    NULL};
+    char name[SXE__LUA_POOL_NAME_SIZE] = "";
+    char why[SXE_POOL_WHY_SIZE];
+    SXE_DICT_SPEC spec = {.name = name};
+    struct sxe__lua_dict *dict;
+
+    sxe__lua_option_names(L, names, "dict.open");
+    take_spec(L, &spec, name);
+    dict = lua_newuserdatauv(L, sizeof(*dict), 0);
+    dict->dict = NULL;
+    luaL_setmetatable(L, SXE__LUA_DICT);
+    dict->dict = sxe_dict_open(&spec, why);
+    return dict->dict != NULL ? 1 : sxe__lua_option_refused(L, why, errno);
+}
+
+/* ---- The module ---- */
+
+/* Each is a closure of its operation. */
+static void
+add_operations(lua_State *L)
+{
+    luaL_getmetatable(L, SXE__LUA_DICT);
+    lua_getfield(L, -1, "__index");
+    for (size_t i = 0; i < sizeof(operations) / sizeof(operations[0]); i++) {
+        lua_pushlightuserdata(L, (void *)(uintptr_t)&operations[i]);
+        lua_pushcclosure(L, call, 1);
+        lua_setfield(L, -2, operations[i].name);
+    }
+    lua_pushcclosure(L, index_dict, 1);
+    lua_setfield(L, -2, "__index");
+    lua_pop(L, 1);
+}
+
+int
+sxe__lua_open_dict(lua_State *L)
+{
+    static const luaL_Reg functions[] = {{"open", l_open}, {NULL, NULL}};
+    static const luaL_Reg metamethods[] = {{"__len", l_count}, {"__gc", collect}, {NULL, NULL}};
+    static const luaL_Reg methods[] = {{"count", l_count},
+                                       {"check", l_check},
+                                       {"each", sxe__lua_dict_each},
+                                       {"batch", sxe__lua_dict_batch},
+                                       {"snapshot", sxe__lua_dict_snapshot},
+                                       {NULL, NULL}};
+
+    sxe__lua_dict_class(L, SXE__LUA_DICT, metamethods, methods);
+    add_operations(L);
+    sxe__lua_dict_open_many(L);
+    luaL_newlib(L, functions);
+    return 1;
+}

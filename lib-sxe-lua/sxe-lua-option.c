@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The tables of options of pool.open and dict.open.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "sxe-lua-pool-private.h"
+
+void
+sxe__lua_option_names(lua_State *L, const char *const *names, const char *what)
+{
+    luaL_checktype(L, 1, LUA_TTABLE);
+    for (lua_pushnil(L); lua_next(L, 1) != 0; lua_pop(L, 1)) {
+        size_t i = 0;
+
+        while (names[i] != NULL &&
+               (lua_type(L, -2) != LUA_TSTRING || strcmp(lua_tostring(L, -2), names[i]) != 0))
+            i++;
+        if (names[i] == NULL)
+            luaL_error(L, "%s has no option '%s'", what, luaL_tolstring(L, -2, NULL));
+    }
+}
+
+bool
+sxe__lua_option_is_nil(lua_State *L, const char *name)
+{
+    bool is_nil = lua_getfield(L, 1, name) == LUA_TNIL;
+
+    lua_pop(L, 1);
+    return is_nil;
+}
+
+void
+sxe__lua_option_unsaid(lua_State *L, const char *const *names, const char *without)
+{
+    for (size_t i = 0; names[i] != NULL; i++) {
+        if (!sxe__lua_option_is_nil(L, names[i]))
+            luaL_error(L, "%s: without '%s', what is in the file is taken as it is", names[i],
+                       without);
+    }
+}
+
+bool
+sxe__lua_option_flag(lua_State *L, const char *name)
+{
+    bool is_set;
+
+    lua_getfield(L, 1, name);
+    is_set = lua_toboolean(L, -1);
+    lua_pop(L, 1);
+    return is_set;
+}
+
+unsigned
+sxe__lua_option_count(lua_State *L, const char *name, unsigned least, unsigned most,
+                      const char *what)
+{
+    int is_integer;
+    lua_Integer count;
+
+    if (lua_getfield(L, 1, name) == LUA_TNIL && least == 0) {
+        lua_pop(L, 1);
+        return 0;
+    }
+    count = lua_tointegerx(L, -1, &is_integer);
+    if (!is_integer || count < 1 || count > most)
+        luaL_error(L, "%s: 1 to %d %s expected", name, (int)most, what);
+    lua_pop(L, 1);
+    return (unsigned)count;
+}
+
+const char *
+sxe__lua_option_file(lua_State *L)
+{
+    const char *file = lua_getfield(L, 1, "file") == LUA_TSTRING ? lua_tostring(L, -1) : NULL;
+
+    luaL_argcheck(L, lua_isnil(L, -1) || (file != NULL && strlen(file) == lua_rawlen(L, -1)), 1,
+                  "file: a path, or a name expected");
+    return file;
+}
+
+void
+sxe__lua_option_name(lua_State *L, char name[SXE__LUA_POOL_NAME_SIZE], const char *what)
+{
+    size_t length;
+    const char *text;
+
+    if (lua_type(L, -1) != LUA_TSTRING)
+        luaL_error(L, "the name of %s expected, got %s", what, luaL_typename(L, -1));
+    text = lua_tolstring(L, -1, &length);
+    if (length == 0 || length >= SXE__LUA_POOL_NAME_SIZE || strlen(text) != length)
+        luaL_error(L, "the name of %s has 1 to %d bytes, not '%s'", what,
+                   SXE__LUA_POOL_NAME_SIZE - 1, text);
+    memcpy(name, text, length + 1);
+}
+
+int
+sxe__lua_option_refused(lua_State *L, const char *why, int error)
+{
+    if (error == EINVAL)
+        return luaL_error(L, "%s", why);
+    (void)sxe__lua_fail(L, why);
+    lua_pushinteger(L, error);
+    return 3;
+}

@@ -1,0 +1,135 @@
+---@meta sxe.dict
+-- SPDX-License-Identifier: MIT
+
+---Keys and values that processes share, and that outlive them.
+---@class sxe.dict
+local dict = {}
+
+---@class sxe.dict.opening
+---@field name? string may be left out with cells, for a file that is there
+---@field cells? integer an entry takes one, or more
+---@field cell_size? integer bytes, a multiple of 64: 256
+---@field shards? integer 1, 2, 4 ... 64
+---@field evicts? boolean without room, what was not used for longest is forgotten
+---@field file? string a path; without a '/', a name in /dev/shm
+---@field shared? boolean in memory, with those that this process forks
+---@field repair? boolean make it anew of what is whole
+
+---@alias sxe.dict.state "live"|"pinned"|"dirty"
+
+---@class sxe.Dict
+---@field name string
+---@field found "created"|"joined"|"closed"|"completed"|"rebuilt"
+---@operator len: integer
+local Dict = {}
+
+---Entries, also those that expired and were not met since.
+---@return integer
+function Dict:count() end
+
+---The value, which is now the one that was used last.
+---@param key string
+---@return string? value, sxe.error? why, integer? code
+function Dict:get(key) end
+
+---The value, which stays as old as it is.
+---@param key string
+---@return string? value, sxe.error? why, integer? code
+function Dict:peek(key) end
+
+---@param key string
+---@param value string
+---@param ttl? sxe.seconds for ever
+---@return true? done, sxe.error? why, integer? code
+function Dict:put(key, value, ttl) end
+
+---Put new if the value is old; nil: if there is none.
+---@param key string
+---@param old string?
+---@param new string
+---@param ttl? sxe.seconds for ever
+---@return boolean? done, sxe.error? why, integer? code
+function Dict:cas(key, old, new, ttl) end
+
+---The sum; a counter that is not there begins at 0, and lives ttl.
+---@param key string
+---@param n? integer 1
+---@param ttl? sxe.seconds for ever
+---@return integer? sum, sxe.error? why, integer? code
+function Dict:add(key, n, ttl) end
+
+---@param key string
+---@return integer? value, sxe.error? why, integer? code
+function Dict:counter(key) end
+
+---@param key string
+---@return boolean? done, sxe.error? why, integer? code
+function Dict:remove(key) end
+
+---Make it the one that was used last.
+---@param key string
+---@return boolean? done, sxe.error? why, integer? code
+function Dict:touch(key) end
+
+---@param key string
+---@param ttl? sxe.seconds for ever
+---@return boolean? done, sxe.error? why, integer? code
+function Dict:expire(key, ttl) end
+
+---Seconds that are left; math.huge: for ever.
+---@param key string
+---@return number? seconds, sxe.error? why, integer? code
+function Dict:ttl(key) end
+
+---What is pinned or dirty is not evicted.
+---@param key string
+---@param state sxe.dict.state
+---@return boolean? done, sxe.error? why, integer? code
+function Dict:mark(key, state) end
+
+---for key, value, ttl, state in d:each() do
+---@return fun(): string?, string?, number?, sxe.dict.state?
+function Dict:each() end
+
+---Change several entries at once, or none. In a table, false removes.
+---@param entries table<string, string|false>|fun(batch: sxe.DictBatch)
+---@param ttl? sxe.seconds of those in a table
+---@return true? done, sxe.error? why, integer? code
+function Dict:batch(entries, ttl) end
+
+---The dict as it is now.
+---@return sxe.DictSnapshot? snapshot, sxe.error? why, integer? code
+function Dict:snapshot() end
+
+---@return true? good, sxe.error? why, integer? code
+function Dict:check() end
+
+---@class sxe.DictBatch
+local DictBatch = {}
+
+---@param key string
+---@param value string
+---@param ttl? sxe.seconds for ever
+function DictBatch:put(key, value, ttl) end
+
+---@param key string
+function DictBatch:remove(key) end
+
+---@class sxe.DictSnapshot
+local DictSnapshot = {}
+
+---@param key string
+---@return string? value, sxe.error? why, integer? code
+function DictSnapshot:get(key) end
+
+---for key, value, ttl, state in snapshot:each() do
+---@return fun(): string?, string?, number?, sxe.dict.state?
+function DictSnapshot:each() end
+
+function DictSnapshot:close() end
+
+---@param options sxe.dict.opening
+---@return sxe.Dict? dict, sxe.error? why, integer? code
+function dict.open(options) end
+
+return dict

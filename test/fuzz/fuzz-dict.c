@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The first byte says what kind of dict, the others are operations on it and on a plain array of
+ * entries; after each, the two must agree, and now and then in everything.
+ */
+#include "../unit/dict-model.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static const unsigned roomy = DICT_MODEL_KEYS * (DICT_MODEL_SNAPSHOTS + 2) * 12;
+    struct dict_model model;
+
+    if (size == 0)
+        return 0;
+    const bool is_tight = (data[0] & 1) != 0;
+    const SXE_DICT_SPEC spec = {
+        .name = "fuzz",
+        .cells = is_tight ? data[0] / 4 + 1u : roomy * 2,
+        .shards = is_tight ? 1 : 2,
+        .evicts = is_tight && (data[0] & 2) != 0,
+        .options = SXE_POOL_OPTION_LOCKED,
+    };
+
+    dict_model_open(&model, &spec, is_tight);
+    for (size_t i = 1; i + DICT_MODEL_STEP_SIZE <= size; i += DICT_MODEL_STEP_SIZE) {
+        const char *wrong = dict_model_step(&model, data + i);
+
+        /* The check looks at every cell. */
+        if (wrong == NULL && i / DICT_MODEL_STEP_SIZE % 16 == 15 && !dict_model_check(&model))
+            wrong = "check";
+        if (wrong != NULL) {
+            fprintf(stderr, "%s: at byte %zu\n", wrong, i);
+            abort();
+        }
+    }
+    if (!dict_model_check(&model))
+        abort();
+    dict_model_close(&model);
+    return 0;
+}

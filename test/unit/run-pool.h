@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: runs sxe-pool: RUN_POOL("show", path) in a child, to its end, and fills `ran`. And pools to
+ * run it on: what this process has open (jobs), has closed, or a child that was killed has left.
+ *
+ * Limits: 64 KiB of output. What is to go wrong in the child is set by ran.prepare.
+ */
+#ifndef RUN_POOL_H
+#define RUN_POOL_H
+
+#include <check.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "captured.h"
+#include "fake-os.h"
+#include "sxe-dict-private.h"
+#include "test-main.h"
+
+int sxe_pool_main(int argc, char **argv);
+
+enum { FREE, READY, STATES };
+
+struct job {
+    uint64_t hits;
+    char name[6];
+    bool on;
+};
+
+static struct {
+    int status;
+    char output[65536];
+    size_t output_size;
+    char errors[8192];
+    void (*prepare)(void); /* called in the child before the program */
+} ran;
+
+static char directory[64];
+static char path[96];
+static char why[SXE_POOL_WHY_SIZE];
+static struct job *jobs; /* what this process has open */
+
+/* ---- The program ---- */
+
+static inline int
+main_of(const char **argv)
+{
+    int argc = 0;
+
+    while (argv[argc] != NULL)
+        argc++;
+    return sxe_pool_main(argc, (char **)(uintptr_t)argv);
+}
+
+static inline void
+run_pool(const char **argv)
+{
+    FILE *output = tmpfile();
+    FILE *errors = tmpfile();
+    int status;
+
+    fflush(NULL);
+    const pid_t pid = fork();
+    if (pid == 0) {
+        dup2(fileno(output), STDOUT_FILENO);
+        dup2(fileno(errors), STDERR_FILENO);
+        fake_os_reset();
+        if (ran.prepare != NULL)
+            ran.prepare();
+        exit(main_of(argv));
+    }
+    ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+    ran.status = WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+    fseek(output, 0, SEEK_END);
+    ran.output_size = (size_t)ftell(output);
+    read_back(output, ran.output, sizeof(ran.output));
+    read_back(errors, ran.errors, sizeof(ran.errors));
+}
+#define RUN_POOL(...) run_pool((const char *[]){"sxe-pool", __VA_ARGS__, NULL})
+
+static inline void
+check_has(const char *text, const char *part)
+{
+    ck_assert_msg(strstr(text, part) != NULL, "no \"%s\" in \"%s\"", part, text);
+}
+
+/* How the last run ended; "" is nothing at all. */
+static inline void
+ended(int status, const char *output, const char *errors)
+{
+    ck_assert_msg(ran.status == status, "status %d, %s%s", ran.status, ran.output, ran.errors);
+    if (*output == '\0')
+        ck_assert_str_eq(ran.output, "");
+    if (*errors == '\0')
+        ck_assert_str_eq(ran.errors, "");
+    check_has(ran.output, output);
+    check_has(ran.errors, errors);
+}
+
+/* ---- Pools ---- */
+
+static inline void
+set_up(void)
+{
+    unsetenv("SXE_LOG_LEVEL");
+    snprintf(directory, sizeof(directory), "/tmp/sxe-pool-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(directory));
+    snprintf(path, sizeof(path), "%s/jobs.pool", directory);
+    ran.prepare = NULL;
+    jobs = NULL;
+}
+
+static inline void
+tear_down(void)
+{
+    char command[128];
+
+    sxe_pool_delete(jobs);
+    snprintf(command, sizeof(command), "rm -r %s", directory);
+    ck_assert_int_eq(system(command), 0);
+}
+
+static inline SXE_POOL_SPEC
+spec_of(const char *file)
+{
+    return (SXE_POOL_SPEC){
+        .name = "jobs",
+        .number = 4,
+        .element_size = sizeof(struct job),
+        .states = STATES,
+        .state_names = "FREE READY",
+        .fields = "u64 hits, char[6] name, bool on",
+        .file = file,
+    };
+}
+
+/* Four elements, of which 0 and then 1 became READY. */
+static inline void
+open_jobs(const char *file)
+{
+    const SXE_POOL_SPEC spec = spec_of(file);
+
+    jobs = sxe_pool_open(&spec, why);
+    ck_assert_msg(jobs != NULL, "%s", why);
+    for (unsigned id = 0; id < 2; id++) {
+        const struct job job = {.hits = id + 5, .name = {'a', '"', 0, 'x'}, .on = id == 1};
+
+        ck_assert_uint_eq(sxe_pool_set_oldest_element_state(jobs, FREE, READY), id);
+        sxe_pool_write_element(jobs, id, &job);
+    }
+}
+
+static inline void
+close_jobs(void)
+{
+    sxe_pool_delete(jobs);
+    jobs = NULL;
+}
+
+static inline struct sxe__pool_sharing *
+sharing(void)
+{
+    return sxe__pool_header(jobs)->sharing;
+}
+
+/* A file that a child had open when it was killed. */
+static inline void
+leave_jobs(void (*finally)(void))
+{
+    const pid_t pid = fork();
+
+    if (pid == 0) {
+        open_jobs(path);
+        if (finally != NULL)
+            finally();
+        kill(getpid(), SIGKILL);
+    }
+    ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+}
+
+static inline void
+break_list(void)
+{
+    sharing()->nodes[1].next = 77;
+}
+
+static inline const char *SXE_PRINTF(1, 2) text_of(const char *format, ...)
+{
+    static char text[128];
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(text, sizeof(text), format, arguments);
+    va_end(arguments);
+    return text;
+}
+#define PID            text_of("%d", (int)getpid())
+#define DESCRIPTOR(fd) text_of("%d:%d", (int)getpid(), fd)
+
+/* For ran.prepare: SIGINT waits for the program. */
+static inline void
+interrupted(void)
+{
+    sigset_t signals;
+
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGINT);
+    sigprocmask(SIG_BLOCK, &signals, NULL);
+    raise(SIGINT);
+}
+
+#endif
