@@ -172,7 +172,7 @@ static int
 make_room(const SXE_DICT_BATCH *batch, uint32_t shard)
 {
     const SXE_DICT *dict = batch->dict;
-    struct sxe__dict_search search = sxe__dict_search(dict);
+    uint32_t budget = SXE__DICT_BUDGET;
     uint64_t cells = 1;
 
     for (unsigned i = 0; i < batch->number; i++) {
@@ -184,7 +184,7 @@ make_room(const SXE_DICT_BATCH *batch, uint32_t shard)
     if (cells > sxe__dict_capacity(dict, shard))
         return -EFBIG;
     while (sxe__dict_free_cells(dict, shard) < cells) {
-        const int room = sxe__dict_make_room(dict, shard, SXE_NONE, &search);
+        const int room = sxe__dict_make_room(dict, shard, SXE_NONE, &budget);
 
         if (room <= 0)
             return room < 0 ? room : -ENOSPC;

@@ -257,7 +257,7 @@ sxe__dict_put(const SXE_DICT *dict, struct sxe__dict_put *put)
 {
     const uint32_t shard = put->key->shard;
     const uint32_t cells = sxe__dict_cells_for(dict, put->key->size, put->size);
-    struct sxe__dict_search search = sxe__dict_search(dict);
+    uint32_t budget = SXE__DICT_BUDGET;
     uint32_t cursor = SXE__POOL_GET(sxe__dict_list(dict, shard, SXE__DICT_FREE)->next);
     struct sxe__dict_view old;
     int found;
@@ -273,7 +273,7 @@ sxe__dict_put(const SXE_DICT *dict, struct sxe__dict_put *put)
             return found;
         if (sxe__dict_free_cells(dict, shard) >= cells_wanted(dict, cells, found, &old))
             break;
-        const int room = sxe__dict_make_room(dict, shard, found == 1 ? old.id : SXE_NONE, &search);
+        const int room = sxe__dict_make_room(dict, shard, found == 1 ? old.id : SXE_NONE, &budget);
         if (room <= 0)
             return room < 0 ? room : -ENOSPC;
     }

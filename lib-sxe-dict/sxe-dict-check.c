@@ -198,10 +198,9 @@ free_the_rest(const SXE_DICT *dict, uint32_t shard, struct met *met)
              link = sxe__dict_cell(dict, link - 1)->chain) {
             struct sxe__dict_view view;
 
-            if (sxe__dict_read(dict, shard, link - 1, &view) < 0)
-                return false;
-            meet(met, view.id, 0);
-            check_more(dict, shard, &view, met);
+            meet(met, link - 1, 0);
+            if (sxe__dict_read(dict, shard, link - 1, &view) == 0)
+                check_more(dict, shard, &view, met);
         }
     }
     for (uint32_t nth = 0; nth < capacity; nth++) {

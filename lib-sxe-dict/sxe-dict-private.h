@@ -175,12 +175,6 @@ struct sxe__dict_put {
 
 #define SXE__DICT_BUDGET 1024u /* cells that one call looks at in search of room */
 
-/* What a call may still do for room. */
-struct sxe__dict_search {
-    uint32_t budget;
-    uint32_t turns; /* more than that can only be damage */
-};
-
 /* ---- Where things are ---- */
 
 static inline struct sxe__dict_cell *
@@ -249,12 +243,6 @@ sxe__dict_damaged(const SXE_DICT *dict)
     sxe__pool_damaged(dict->pool);
     SXE__POOL_PUT(dict->control->doubtful, 1);
     return -EUCLEAN;
-}
-
-static inline struct sxe__dict_search
-sxe__dict_search(const SXE_DICT *dict)
-{
-    return (struct sxe__dict_search){SXE__DICT_BUDGET, dict->number + SXE_DICT_SNAPSHOTS};
 }
 
 static inline bool
@@ -344,8 +332,7 @@ uint32_t sxe__dict_free_cells(const SXE_DICT *dict, uint32_t shard);
 
 /* Free some cells of a shard, but not of `keep`. 1: some are; 0: there are none to be had; -EAGAIN:
  * the budget is used up, look on with the next call. */
-int sxe__dict_make_room(const SXE_DICT *dict, uint32_t shard, uint32_t keep,
-                        struct sxe__dict_search *search);
+int sxe__dict_make_room(const SXE_DICT *dict, uint32_t shard, uint32_t keep, uint32_t *budget);
 
 /* Before an entry is given that expiry: note it in its shard. */
 void sxe__dict_note_expiry(const SXE_DICT *dict, uint32_t shard, uint64_t expires_ns);

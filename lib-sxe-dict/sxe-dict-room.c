@@ -210,20 +210,17 @@ evict(const SXE_DICT *dict, uint32_t shard, uint32_t keep)
 }
 
 int
-sxe__dict_make_room(const SXE_DICT *dict, uint32_t shard, uint32_t keep,
-                    struct sxe__dict_search *search)
+sxe__dict_make_room(const SXE_DICT *dict, uint32_t shard, uint32_t keep, uint32_t *budget)
 {
     const struct sxe__pool_node *old = sxe__dict_list(dict, shard, SXE__DICT_OLD);
-    const int64_t swept = sxe__dict_sweep(dict, shard, &search->budget);
+    const int64_t swept = sxe__dict_sweep(dict, shard, budget);
 
-    if (search->turns-- == 0)
-        return sxe__dict_damaged(dict);
     if (swept != 0)
         return swept < 0 ? (int)swept : 1;
-    const int expired = search->budget == 0 ? -EAGAIN : expire(dict, shard, &search->budget);
+    const int expired = *budget == 0 ? -EAGAIN : expire(dict, shard, budget);
     if (expired > 0 || (expired < 0 && (expired != -EAGAIN || !dict->evicts)))
         return expired;
-    if (search->budget != 0 && SXE__POOL_GET(old->count) != 0 && end_oldest(dict))
+    if (*budget != 0 && SXE__POOL_GET(old->count) != 0 && end_oldest(dict))
         return 1;
     return dict->evicts ? evict(dict, shard, keep) : 0;
 }

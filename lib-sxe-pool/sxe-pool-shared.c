@@ -208,7 +208,9 @@ look_at(const struct sxe__pool_header *pool, uint32_t state, uint32_t shard)
     return count == 0 ? EMPTY : FILLED;
 }
 
-/* Which shard this thread begins with: its own, but for each SXE_POOL_TAKES-th take another. */
+/* Which shard this thread begins with: its own, but for each SXE_POOL_TAKES-th take another.
+ * Multiplying by the golden ratio puts neighbours far apart: lists of shards that are next to each
+ * other share a line of cache. */
 static uint32_t
 first_shard(const struct sxe__pool_sharing *sharing)
 {
@@ -219,7 +221,8 @@ first_shard(const struct sxe__pool_sharing *sharing)
     if (mine == 0)
         mine = __atomic_add_fetch(&threads, 1, __ATOMIC_RELAXED);
     takes++;
-    const uint32_t home = mine + (sharing->token & (SXE_POOL_SLOTS - 1));
+    const uint32_t user = mine + (sharing->token & (SXE_POOL_SLOTS - 1));
+    const uint32_t home = user * UINT32_C(2654435769) >> __builtin_clz(sharing->shard_mask);
     return takes % SXE_POOL_TAKES == 0 ? home + takes / SXE_POOL_TAKES : home;
 }
 

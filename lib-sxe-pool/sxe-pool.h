@@ -162,7 +162,7 @@ SXE_PUBLIC void sxe_pool_check_timeouts(void);
 SXE_PUBLIC SXE_TIME sxe_pool_get_next_timeout(void);
 
 /* Change the timeout of one state, also for the elements that are in it; 0 means none. The pool
- * must come from new_with_timeouts, in this thread. */
+ * must have been given timeouts in this thread. */
 SXE_PUBLIC void sxe_pool_set_state_timeout(void *array, unsigned state, double timeout_seconds);
 
 /* ---- Walking one state, oldest first ----

@@ -6,13 +6,35 @@ set -u
 . test/lib.sh
 ${MAKE:-make} --no-print-directory MODE=release bench-bin >/dev/null
 bench=build/release/bench
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+harness() { # harness WORDS...: the harness, with these
+    build/release/test/wire bench/bench.lua "$@"
+}
 refuses() { # refuses PROGRAM OPTIONS...: with usage, before anything is opened
     "$@" 2>&1 | grep -q usage
 }
-check "the harness measures requests, pipelined ones, files, scripts and memory" \
-    build/release/test/wire bench/bench.lua pipeline files lua memory --smoke
-check "the harness compares the examples in Lua with their twins" \
-    build/release/test/wire bench/bench.lua lua-examples --smoke
+fails() { # fails 'what it says' command...
+    said=$1
+    shift
+    "$@" >"$work/out" 2>&1 && return 1
+    cat "$work/out"
+    grep -qe "$said" "$work/out"
+}
+check "the harness measures every row, and all peers do the same work" \
+    harness --smoke --json "$work/result.json" --markdown "$work/table.md"
+check "the table has a line a row" grep -q '^| row | work |' "$work/table.md"
+check "page and table can be made of a result again" harness --from "$work/result.json"
+check "it says what rows there are" harness --list
+unnamed() { # rows that the docs do not name; of the examples all at once
+    harness --list | sed -n 's/^\([a-zA-Z][a-zA-Z0-9-]*\) .*(.*/\1/p' | sed 's/^example-.*/example-/' | while read -r row; do
+        grep -qe "[^a-z-]$row[^a-z-]" -e "$row\.\.\." docs/benchmarks.md || echo "$row"
+    done
+}
+check "the docs name every row" test -z "$(unnamed)"
+check "a row that there is not is refused" fails 'no such row or option: S99' harness S99
+check "an option needs its value" fails '--rounds needs' harness --rounds
+check "a profile is made of a row, or the reason said" harness --profile hello-64 --seconds 1
 check "queries must be whole batches" refuses $bench/limit-client -n 100 -P 16
 check "a request length must be possible" refuses $bench/limit-server -r 3
 check "a wait before replies must be a number" refuses $bench/limit-server -w long

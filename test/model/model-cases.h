@@ -26,6 +26,10 @@
     {                         \
         MODEL_TOUCH, id, 0, 0 \
     }
+#define WAIT(state)             \
+    {                           \
+        MODEL_WAIT, 0, state, 0 \
+    }
 #define WALK(state)             \
     {                           \
         MODEL_WALK, 0, state, 0 \
@@ -76,6 +80,11 @@ static const struct model_case model_small[] = {
      .shards = 2,
      .deaths = 1,
      .orders = {{TAKE(0, 1)}, {TAKE(0, 1)}}},
+    {.name = "one waits for what the other sets",
+     .elements = 1,
+     .states = 2,
+     .shards = 1,
+     .orders = {{WAIT(1), TAKE(1, 0)}, {SET(0, 0, 1)}}},
 };
 
 /* Some 100,000 each: where the compiler optimizes and nothing else slows it down. */
@@ -130,6 +139,18 @@ static const struct model_case model_medium[] = {
      .shards = 1,
      .deaths = 2,
      .orders = {{SET(0, 0, 1)}, {SET(0, 0, 1)}, {SET(0, 1, 0)}}},
+    {.name = "one waits for what the other sets; one may die",
+     .elements = 1,
+     .states = 2,
+     .shards = 1,
+     .deaths = 1,
+     .orders = {{WAIT(1), TAKE(1, 0)}, {SET(0, 0, 1), SET(0, 1, 0)}}},
+    {.name = "stores arrive late (TSO): one waits for what the other sets",
+     .elements = 1,
+     .states = 2,
+     .shards = 1,
+     .tso = true,
+     .orders = {{WAIT(1), TAKE(1, 0)}, {SET(0, 0, 1)}}},
 };
 
 /* Minutes. */
@@ -241,6 +262,22 @@ static const struct model_case model_large[] = {
      .tso = true,
      .begin = {0, 1},
      .orders = {{SET(0, 0, 1), TAKE(0, 1)}, {SET(1, 1, 0), TAKE(1, 0)}}},
+    {.name = "two wait, one of them may die",
+     .elements = 1,
+     .states = 2,
+     .shards = 1,
+     .deaths = 1,
+     .orders = {{WAIT(1)}, {WAIT(1)}, {SET(0, 0, 1)}}},
+    {.name = "one waits, two set",
+     .elements = 2,
+     .states = 2,
+     .shards = 1,
+     .orders = {{WAIT(1)}, {SET(0, 0, 1)}, {SET(1, 0, 1)}}},
+    {.name = "one waits for two shards",
+     .elements = 2,
+     .states = 2,
+     .shards = 2,
+     .orders = {{WAIT(1), TAKE(1, 0), WAIT(1)}, {SET(0, 0, 1), SET(1, 0, 1)}}},
     {.name = "stores arrive late (TSO): three threads",
      .elements = 2,
      .states = 2,
@@ -258,6 +295,11 @@ static const struct model_case model_for_mutants[] = {
      .shards = 1,
      .deaths = 1,
      .orders = {{TAKE(0, 1)}, {TAKE(1, 0), TAKE(0, 1)}}},
+    {.name = "one waits",
+     .elements = 1,
+     .states = 2,
+     .shards = 1,
+     .orders = {{WAIT(1), TAKE(1, 0)}, {SET(0, 0, 1)}}},
     {.name = "two shards, a touch",
      .elements = 2,
      .states = 2,
@@ -309,6 +351,7 @@ static const struct model_mutant model_mutants[] = {
     {"what the dead had begun is left", MODEL_READ, "shard->intent.valid", NULL, 0},
     {"the old state is not looked at", MODEL_READ, "nodes[id].state", NULL, 0},
     {"a count is believed under the lock", MODEL_READ, "sharing->shards[shard].lock", NULL, 0},
+    {"nobody is woken", MODEL_READ, "pool->sharing->head->watching", NULL, 0},
     {"ends are read during changes", MODEL_READ, "place->lock", NULL, 0},
     DROPPED("shard->intent.id"),
     DROPPED("shard->intent.prev"),

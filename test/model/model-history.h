@@ -64,7 +64,7 @@ model_add_events(struct model_history *history, unsigned call)
     const struct model_call *made = &model_world.calls[call];
     const enum model_verb verb = model_order_of(call)->verb;
 
-    if (!made->begun || made->result == SXE_POOL_LOCK_NOT_TAKEN)
+    if (!made->begun || made->result == SXE_POOL_LOCK_NOT_TAKEN || verb == MODEL_WAIT)
         return;
     if (!made->ended) {
         if (verb != MODEL_WALK && made->timed)
@@ -201,6 +201,7 @@ model_happen(struct model_plain *plain, const struct model_event *event)
 {
     switch (model_order_of(event->call)->verb) {
     case MODEL_NOTHING:
+    case MODEL_WAIT:
         break;
     case MODEL_SET:
     case MODEL_TOUCH:

@@ -2,9 +2,9 @@
  *
  * What: a small shared pool, the calls that processes make on it, and what must hold at the end.
  *
- * Place: compiles the library's own lines (sxe-pool-change.h, -shared.c, -lock.c, -walker.c) with
- * the accesses of model-run.h, and stands in for what is the kernel's: who is alive, what time it
- * is. model-history.h judges the results of the calls.
+ * Place: compiles the library's own lines (sxe-pool-change.h, -shared.c, -lock.c, -walker.c,
+ * -watch.c) with the accesses of model-run.h, and stands in for what is the kernel's: who is alive,
+ * what time it is, datagrams. model-history.h judges the results of the calls.
  *
  * Limits: 4 elements, 3 states, 2 shards; 3 calls a process.
  */
@@ -13,8 +13,7 @@
 
 #include "model-run.h"
 
-#define SXE__POOL_SPINS   2
-#define SXE__POOL_PAUSE() ((void)0)
+#define SXE__POOL_SPINS 3 /* with pauses of 1 and 2: it looks at a lock twice */
 
 #include "sxe-pool-sharing.h"
 #include "sxe-time.h"
@@ -33,6 +32,29 @@ static uint64_t model_now(void);
 #undef _Thread_local
 #undef sxe_time_turn_ns
 
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+/* A locked instruction on a word that others watch, after a step. */
+#define __atomic_fetch_and(place, value, order) (model_step(), __sync_fetch_and_and(place, value))
+#define __atomic_fetch_or(place, value, order)  (model_step(), __sync_fetch_and_or(place, value))
+#define socket(domain, type, protocol)          MODEL_SOCKET
+#define bind(fd, address, length)               ((void)(address), (void)(length), 0)
+#define recv(fd, bytes, size, flags)            ((void)(bytes), model_recv())
+#define sendto(fd, bytes, size, flags, address, length) \
+    ((void)(fd), (void)(length), model_send(address))
+#define MODEL_SOCKET 100
+static ssize_t model_recv(void);
+static ssize_t model_send(const struct sockaddr *address);
+#include "sxe-pool-watch.c"
+#undef __atomic_fetch_and
+#undef __atomic_fetch_or
+#undef socket
+#undef bind
+#undef recv
+#undef sendto
+
 extern char __start_model_locals[];
 extern char __stop_model_locals[];
 
@@ -43,7 +65,15 @@ extern char __stop_model_locals[];
 #define MODEL_LOCALS   64u
 #define MODEL_TIME     1000000u
 
-enum model_verb { MODEL_NOTHING, MODEL_SET, MODEL_TAKE, MODEL_EXACT, MODEL_TOUCH, MODEL_WALK };
+enum model_verb {
+    MODEL_NOTHING,
+    MODEL_SET,
+    MODEL_TAKE,
+    MODEL_EXACT,
+    MODEL_TOUCH,
+    MODEL_WALK,
+    MODEL_WAIT
+};
 
 /* How the processes' clocks stand to each other. */
 enum model_clock { MODEL_FROZEN, MODEL_SKEWED, MODEL_TICKING };
@@ -88,6 +118,16 @@ struct model_memory {
     struct sxe__pool_node nodes[MODEL_ELEMENTS + MODEL_STATES * MODEL_SHARDS];
 };
 
+/* Who waits, and who was woken: parts of the head and of processes' own pages, and sockets. */
+struct model_waits {
+    uint64_t watching;
+    uint64_t watched[MODEL_PROCESSES];
+    uint32_t last[MODEL_PROCESSES];      /* whom each woke last */
+    uint32_t datagrams[MODEL_PROCESSES]; /* that have not been received */
+    uint32_t woken[MODEL_PROCESSES];     /* how often, so far */
+    uint32_t unused;
+};
+
 /* A process's own page. */
 struct model_page {
     struct sxe__pool_sharing sharing;
@@ -102,6 +142,7 @@ static struct model_world {
     struct model_call calls[MODEL_PROCESSES * MODEL_CALLS];
     uint64_t ticks;
     uint8_t locals[MODEL_PROCESSES + 1][MODEL_LOCALS];
+    struct model_waits waits;
     uint8_t first_locals[MODEL_PROCESSES + 1][MODEL_LOCALS];
     struct model_page pages[MODEL_PROCESSES + 1]; /* the last: of who survives all */
     struct sxe__pool_head head;
@@ -157,13 +198,6 @@ sxe__pool_attach_again(struct sxe__pool_sharing *sharing)
     abort();
 }
 
-void
-sxe__pool_wake(const struct sxe__pool_header *pool, uint32_t state)
-{
-    (void)pool;
-    (void)state;
-}
-
 void *
 sxe_pool_open(const SXE_POOL_SPEC *spec, char *why)
 {
@@ -178,10 +212,100 @@ sxe__pool_close(struct sxe__pool_header *pool)
     (void)pool;
 }
 
+static void
+model_get_waits(struct model_waits *waits)
+{
+    *waits = model_world.waits;
+    waits->watching = model_world.head.watching;
+    for (unsigned i = 0; i < MODEL_PROCESSES; i++) {
+        waits->watched[i] = model_world.head.slots[i].watched;
+        waits->last[i] = model_world.pages[i].sharing.woken;
+    }
+}
+
+static void
+model_set_waits(const struct model_waits *waits)
+{
+    model_world.waits = *waits;
+    model_world.head.watching = waits->watching;
+    for (unsigned i = 0; i < MODEL_PROCESSES; i++) {
+        model_world.head.slots[i].watched = waits->watched[i];
+        model_world.pages[i].sharing.woken = waits->last[i];
+    }
+}
+
+/* Of the head, slots that nobody has never change. */
+static bool
+model_is_fixed(const void *place)
+{
+    const struct sxe__pool_slot *slots = model_world.head.slots;
+
+    return (uintptr_t)place >= (uintptr_t)&slots[MODEL_PROCESSES] &&
+           (uintptr_t)place < (uintptr_t)&slots[SXE_POOL_SLOTS];
+}
+
+/* What a locked instruction may meet: locks, and bits of who watches. */
 static uint64_t
 model_locks(void)
 {
-    return (uint64_t)model_world.memory.shards[0].lock << 32 | model_world.memory.shards[1].lock;
+    const struct sxe__pool_head *head = &model_world.head;
+    uint64_t hash =
+        (uint64_t)model_world.memory.shards[0].lock << 32 | model_world.memory.shards[1].lock;
+
+    for (unsigned i = 0; i < MODEL_PROCESSES; i++)
+        hash += (head->slots[i].watched + 3 * head->watching) << (8 * i + 12);
+    return hash;
+}
+
+/* ---- Sockets: datagrams arrive at once, or find nobody ---- */
+
+static ssize_t
+model_recv(void)
+{
+    struct model_process *process = model_next_access(NULL);
+    uint32_t *datagrams = &model_world.waits.datagrams[process == NULL ? 0 : model_index(process)];
+
+    if (process == NULL || *datagrams == 0)
+        return -1;
+    process->seen = model_mix(process->seen, 5);
+    --*datagrams;
+    return 1;
+}
+
+/* The name ends in a token, which ends in a slot. */
+static ssize_t
+model_send(const struct sockaddr *address)
+{
+    struct model_process *process = model_next_access(NULL);
+    const char *path = ((const struct sockaddr_un *)(const void *)address)->sun_path + 1;
+    const unsigned slot = (unsigned)strtoul(strrchr(path, '-') + 1, NULL, 16) % SXE_POOL_SLOTS;
+
+    errno = ECONNREFUSED;
+    if (process == NULL || slot >= MODEL_PROCESSES ||
+        model_run.processes[slot].status == MODEL_DEAD)
+        return -1;
+    process->seen = model_mix(process->seen, 6);
+    model_world.waits.datagrams[slot]++;
+    model_world.waits.woken[slot]++;
+    if (model_run.tell)
+        printf("    %u: wakes %u\n", model_index(process), slot);
+    return 1;
+}
+
+/* Until there is a datagram: the search does not choose it before. */
+static void
+model_sleep(void)
+{
+    model_run.current->asleep = true;
+    model_stop();
+    model_run.current->asleep = false;
+}
+
+static bool
+model_can_run(const struct model_process *process)
+{
+    return process->status == MODEL_READY &&
+           (!process->asleep || model_world.waits.datagrams[model_index(process)] != 0);
 }
 
 static void
@@ -258,6 +382,16 @@ model_walk(struct model_call *call, void *array, unsigned state)
     }
 }
 
+/* Until something may be in a state. */
+static void
+model_wait(void *array, unsigned state)
+{
+    if (sxe_pool_watch(array, state) != 0)
+        return;
+    model_sleep();
+    sxe_pool_watch_read(array);
+}
+
 static void
 model_make_call(struct model_call *call, const struct model_order *order, void *array)
 {
@@ -281,6 +415,9 @@ model_make_call(struct model_call *call, const struct model_order *order, void *
         break;
     case MODEL_WALK:
         model_walk(call, array, order->from);
+        break;
+    case MODEL_WAIT:
+        model_wait(array, order->from);
         break;
     }
 }
@@ -321,7 +458,8 @@ model_make_page(struct model_page *page, unsigned slot, const struct model_case 
                     .token = 1u << 7 | slot,
                     .survives = !model->threads,
                     .fd = -1,
-                    .watch_fd = -1},
+                    .watch_fd = MODEL_SOCKET,
+                    .watch_token = 1u << 7 | slot},
         .header = {.magic = SXE__POOL_MAGIC,
                    .version = SXE__POOL_VERSION,
                    .header_size = sizeof(page->header),
@@ -382,6 +520,8 @@ static void
 model_make_world(const struct model_case *model)
 {
     model_world.model = model;
+    for (unsigned i = 0; i < MODEL_PROCESSES; i++)
+        model_world.head.slots[i].generation = 1;
     for (unsigned i = 0; i <= MODEL_PROCESSES; i++)
         model_make_page(&model_world.pages[i], i, model);
     for (unsigned i = 0; i <= MODEL_PROCESSES; i++) {
@@ -397,6 +537,7 @@ static void
 model_reset_world(void)
 {
     model_world.memory = model_world.first;
+    model_set_waits(&(struct model_waits){0});
     model_world.ticks = 0;
     memset(model_world.calls, 0, sizeof(model_world.calls));
     memcpy(model_world.locals, model_world.first_locals, sizeof(model_world.locals));
@@ -488,6 +629,39 @@ model_check_lists(void)
         }
     }
     return total == model->elements ? NULL : MODEL_SAY("%u elements are on lists", total);
+}
+
+/* Whether a process that was killed may have taken a wake with it: one that was for it, or one that
+ * it was about to give. */
+static bool
+model_wake_died(void)
+{
+    for (unsigned i = 0; i < MODEL_PROCESSES; i++) {
+        const struct model_process *process = &model_run.processes[i];
+        const struct model_order *order = &model_world.model->orders[i][process->call];
+
+        if (process->status == MODEL_DEAD &&
+            (model_world.waits.woken[i] != 0 || order->verb != MODEL_WAIT))
+            return true;
+    }
+    return false;
+}
+
+/* Nobody sleeps while there is what it waits for. NULL, or what is wrong. */
+static const char *
+model_check_sleepers(void)
+{
+    const struct sxe__pool_header *pool = &model_world.pages[MODEL_PROCESSES].header;
+
+    for (unsigned i = 0; i < MODEL_PROCESSES; i++) {
+        const struct model_process *process = &model_run.processes[i];
+        const unsigned state = model_world.model->orders[i][process->call].from;
+
+        if (process->status == MODEL_READY && process->asleep &&
+            sxe__pool_shared_count(pool, state) != 0 && !model_wake_died())
+            return MODEL_SAY("process %u sleeps, and state %u is not empty", i, state);
+    }
+    return NULL;
 }
 
 #endif

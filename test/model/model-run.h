@@ -72,6 +72,7 @@ struct model_process {
     char *stack;
     enum model_status status;
     bool in_call; /* it has made the first access of its call */
+    bool asleep;  /* until there is a datagram for it */
     unsigned call;
     uint64_t seen;
     unsigned stored;
@@ -115,6 +116,7 @@ static void model_process_main(struct model_process *process);
 static uint64_t model_locks(void);
 static void model_unlock_for(struct model_process *process);
 static void model_swap_locals(struct model_process *process);
+static bool model_is_fixed(const void *place);
 
 static unsigned
 model_index(const struct model_process *process)
@@ -287,7 +289,7 @@ model_next_access(struct model_site *site)
 static uint64_t
 model_get(struct model_site *site, const void *place, size_t size)
 {
-    struct model_process *process = model_next_access(site);
+    struct model_process *process = model_is_fixed(place) ? NULL : model_next_access(site);
     uint64_t value = model_load(place, size);
 
     for (unsigned i = 0; process != NULL && i < process->stored; i++) {

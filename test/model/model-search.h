@@ -63,7 +63,8 @@ static void
 model_hash_process(uint64_t hash[2], const struct model_process *process)
 {
     const uint64_t words[] = {process->status | (uint64_t)process->in_call << 2 |
-                                  (uint64_t)process->call << 3 | (uint64_t)process->stored << 8,
+                                  (uint64_t)process->asleep << 7 | (uint64_t)process->call << 3 |
+                                  (uint64_t)process->stored << 8,
                               process->status == MODEL_DEAD ? 0 : process->seen};
 
     model_hash_bytes(hash, words, sizeof(words));
@@ -77,12 +78,16 @@ model_hash_process(uint64_t hash[2], const struct model_process *process)
 static void
 model_hash_world(uint64_t hash[2])
 {
+    struct model_waits waits;
+
     hash[0] = 1;
     hash[1] = 2;
     model_hash_bytes(hash, &model_world.memory, sizeof(model_world.memory));
     model_hash_bytes(hash, model_world.calls, sizeof(model_world.calls));
     model_hash_bytes(hash, model_world.locals, sizeof(model_world.locals));
     model_hash_bytes(hash, &model_world.ticks, sizeof(model_world.ticks));
+    model_get_waits(&waits);
+    model_hash_bytes(hash, &waits, sizeof(waits));
     for (unsigned i = 0; i < MODEL_PROCESSES; i++)
         model_hash_process(hash, &model_run.processes[i]);
     hash[0] |= 1;
@@ -141,7 +146,7 @@ model_choices(const struct model_search *search, struct model_choice *choices)
     for (uint8_t i = 0; i < MODEL_PROCESSES; i++) {
         const struct model_process *process = &model_run.processes[i];
 
-        if (process->status == MODEL_READY)
+        if (model_can_run(process))
             choices[count++] = (struct model_choice){MODEL_RUN, i};
         if (process->stored > 0)
             choices[count++] = (struct model_choice){MODEL_ARRIVE, i};
@@ -179,6 +184,17 @@ model_copy(char **saved, void *place, size_t size, bool save)
     *saved += size;
 }
 
+static void
+model_copy_waits(char **saved, bool save)
+{
+    struct model_waits waits;
+
+    model_get_waits(&waits);
+    model_copy(saved, &waits, sizeof(waits), save);
+    if (!save)
+        model_set_waits(&waits);
+}
+
 /* All that makes a state, to or from `saved`; returns the end of it. */
 static char *
 model_keep(char *saved, bool save)
@@ -187,6 +203,7 @@ model_keep(char *saved, bool save)
     model_copy(&saved, model_world.calls, sizeof(model_world.calls), save);
     model_copy(&saved, model_world.locals, sizeof(model_world.locals), save);
     model_copy(&saved, &model_world.ticks, sizeof(model_world.ticks), save);
+    model_copy_waits(&saved, save);
     for (unsigned i = 0; i < MODEL_PROCESSES; i++) {
         struct model_process *process = &model_run.processes[i];
 
@@ -242,7 +259,10 @@ static const char *
 model_judge(void)
 {
     const struct model_memory memory = model_world.memory;
-    const char *wrong = model_check_takes();
+    const char *wrong = model_check_sleepers();
+
+    if (wrong == NULL)
+        wrong = model_check_takes();
 
     model_world.memory = memory;
     if (wrong == NULL)

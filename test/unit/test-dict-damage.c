@@ -359,6 +359,7 @@ END_TEST
 
 /* ---- Room ---- */
 
+/* Met by the release, it is left where it is; otherwise by the put that finds no room. */
 START_TEST(old_version_that_is_damaged_stops_who_needs_room)
 {
     SXE_DICT_SNAPSHOT *snapshot;
@@ -367,10 +368,13 @@ START_TEST(old_version_that_is_damaged_stops_who_needs_room)
     snapshot = sxe_dict_snapshot_take(dict);
     ck_assert_int_eq(put(0, 1), 0);
     sxe__dict_cell(dict, 0)->key_size = 65535;
+    ck_assert_int_eq(_i == 0 ? 0 : sxe__dict_lock(dict, 0), 0);
     sxe_dict_snapshot_release(snapshot);
+    if (_i == 1)
+        sxe__dict_unlock(dict, 0);
     for (unsigned i = 30; i < 39; i++)
         ck_assert_int_eq(put(i, 1), 0);
-    ck_assert_int_eq(put(39, 1), -EUCLEAN);
+    ck_assert_int_eq(put(39, 1), _i == 0 ? -ENOSPC : -EUCLEAN);
 }
 END_TEST
 
@@ -479,7 +483,7 @@ main(void)
     tcase_add_test(tcase, counter_that_goes_on_nowhere_is_not_added_to);
     tcase_add_test(tcase, two_values_in_one_cell_are_found);
     tcase_add_loop_test(tcase, what_cannot_be_completed_is_damage, 0, (int)SXE_COUNT(pending));
-    tcase_add_test(tcase, old_version_that_is_damaged_stops_who_needs_room);
+    tcase_add_loop_test(tcase, old_version_that_is_damaged_stops_who_needs_room, 0, 2);
     tcase_add_test(tcase, old_version_that_cannot_be_moved_stops_who_needs_room);
     tcase_add_test(tcase, expired_entry_that_cannot_be_moved_stops_who_needs_room);
     tcase_add_loop_test(tcase, victim_that_is_damaged_stops_who_needs_room, 0, 4);

@@ -5,6 +5,7 @@
 #include "pool-file.h"
 
 #include <pthread.h>
+#include <sched.h>
 
 #include "capture-log.h"
 #include "fake-os.h"
@@ -154,6 +155,30 @@ START_TEST(a_lock_of_a_slot_that_has_another_user_is_taken_over)
 }
 END_TEST
 
+START_TEST(who_gets_the_slot_of_the_dead_watches_nothing_of_theirs)
+{
+    const pid_t child = fork();
+
+    if (child == 0) {
+        char *other = join(array);
+
+        mine->head->slots[sharing_of(other)->token % SXE_POOL_SLOTS].watched = 7;
+        ck_assert_uint_eq(sharing_of(other)->token % SXE_POOL_SLOTS, 1);
+        die();
+    }
+    end_child(child, SIGKILL);
+    ck_assert_uint_eq(mine->head->slots[1].watched, 7);
+    ck_assert_uint_ne(mine->head->slots[1].process, 0);
+    char *other = join(array);
+    ck_assert_uint_eq(mine->head->slots[1].watched, 0);
+    ck_assert_uint_eq(mine->head->slots[1].process, (uint32_t)getpid());
+    mine->head->slots[1].watched = 7;
+    sxe_pool_delete(other);
+    ck_assert_uint_eq(mine->head->slots[1].watched, 0);
+    ck_assert_uint_eq(mine->head->slots[1].process, 0);
+}
+END_TEST
+
 START_TEST(a_lock_of_nobody_that_ever_was_is_taken_over)
 {
     *lock = 0xdeadbeef;
@@ -261,7 +286,7 @@ touch_with_the_others(void *user)
 
     __atomic_add_fetch(&started, 1, __ATOMIC_RELAXED);
     while (__atomic_load_n(&started, __ATOMIC_RELAXED) < FORKED_THREADS)
-        continue;
+        sched_yield();
     while (sxe_pool_touch_indexed_element(array, id) != SXE_POOL_LOCK_TAKEN)
         continue;
     return NULL;
@@ -272,7 +297,7 @@ START_TEST(all_threads_of_a_child_are_one_user)
     static unsigned ids[FORKED_THREADS] = {0, 1, 2, 3};
     pthread_t threads[FORKED_THREADS];
 
-    for (unsigned round = 0; round < 50; round++) {
+    for (unsigned round = 0; round < 10; round++) {
         const pid_t child = fork();
         if (child == 0) {
             for (unsigned i = 0; i < FORKED_THREADS; i++)
@@ -518,6 +543,7 @@ suite(void)
     tcase_add_test(owners, calls_do_not_wait_for_a_process_that_stands_still);
     tcase_add_test(owners, the_lock_of_a_dead_process_is_taken_over);
     tcase_add_test(owners, a_lock_of_a_slot_that_has_another_user_is_taken_over);
+    tcase_add_test(owners, who_gets_the_slot_of_the_dead_watches_nothing_of_theirs);
     tcase_add_test(owners, a_lock_of_nobody_that_ever_was_is_taken_over);
     tcase_add_test(owners, who_cannot_be_asked_about_lives);
     tcase_add_test(owners, among_threads_all_owners_live);

@@ -2,72 +2,23 @@
 -- The page of --html in a real browser: it is drawn without an error, shows the numbers of --json,
 -- fits a phone, and can be used without a mouse.
 
+local browser = require "browser"
 local cli = require "cli"
 local httpd = require "httpd"
 
-local browser = wire.has("chromium")
-if not browser then
-    print("skipped: the page in a browser, because chromium is not installed")
+if browser.missing then
+    print("skipped: the page in a browser, because " .. browser.missing)
     return
 end
 
-local scratch = os.tmpname()
-os.remove(scratch)
-
-local function sh(command, seconds)
-    local proc <close> = wire.spawn{"sh", "-c", command, "sh", scratch, browser}
-    local output = proc:output(seconds or 20)
-    return proc:wait(20), output, proc:errors()
-end
-
-local function path(name)
-    return scratch .. "/" .. name
-end
-
-local function read(name)
-    local file <close> = assert(io.open(path(name), "rb"))
-    return file:read("a")
-end
-
-local function write(name, bytes)
-    local file <close> = assert(io.open(path(name), "wb"))
-    file:write(bytes)
-end
+local path, read, write = browser.path, browser.read, browser.write
+local open, found = browser.open, browser.found
 
 -- A run of the real program, as NAME.json and NAME.html.
 local function run(name, ...)
     local ran = cli.run("sxe-http", "-q", "--json", path(name .. ".json"), "--html",
                         path(name .. ".html"), ...)
     check(ran.status == 0 or ran.status == 4, ran.output .. ran.errors)
-end
-
--- The document of a file after its scripts ran. That nothing was logged is checked.
-local function browse(name)
-    local status, document, errors = sh(
-        '"$2" --headless=new --no-sandbox --disable-gpu --disable-dev-shm-usage --no-first-run '
-        .. '--user-data-dir="$1/browser" --enable-logging=stderr --virtual-time-budget=5000 '
-        .. '--allow-file-access-from-files --window-size=1200,900 '
-        .. '--dump-dom "file://$1/' .. name .. '"', 120)
-    equal(status, 0, "exit status of the browser: " .. errors)
-    for line in errors:gmatch("[^\n]*CONSOLE[^\n]*") do
-        error("logged by the page: " .. line, 2)
-    end
-    return document
-end
-
--- The document of a run's page. `then_do` is JavaScript that runs at its end; it may leave what it
--- finds in `found`.
-local function open(name, then_do)
-    write("opened.html", (read(name):gsub("</body>", function()
-        return "<script>(found => { " .. (then_do or "") ..
-               " })(document.body.dataset)</script>\n</body>"
-    end)))
-    return browse("opened.html")
-end
-
-local function found(document, name)
-    local body = document:match("<body[^>]*>")
-    return body and body:match("data%-" .. name .. '="([^"]*)"')
 end
 
 -- The value behind the figures table's cell.
@@ -96,7 +47,7 @@ local function hostile()
         '"what": "</script><script>document.body.dataset.owned = 1</script><b id=owned>"'))
 end
 
-assert(sh('mkdir "$1"') == 0)
+browser.start()
 do
     local server <close> = httpd.start()
     run("a", "-c", "4", "-n", "500", server.url)
@@ -138,19 +89,10 @@ test("every chart has lines in it and a text for those who do not see it", funct
     equal(charts, 4)
 end)
 
--- A browser's window has at least 500 pixels; a frame in it may have fewer.
 test("it fits a phone: nothing but tables is wider than the screen", function()
     for _, name in ipairs{"a.html", "b.html", "both.html"} do
-        write("phone.html", ([[<!DOCTYPE html><body>
-            <iframe src="%s" style="width: 360px; height: 800px; border: 0"></iframe>
-            <script>document.querySelector("iframe").addEventListener("load", event => {
-                const page = event.target.contentDocument;
-                document.body.dataset.drawn = page.body.dataset.drawn;
-                document.body.dataset.wide = page.documentElement.scrollWidth;
-            });</script>]]):format(name))
-        local document = browse("phone.html")
-        check(found(document, "drawn"), "not drawn: " .. name)
-        check(tonumber(found(document, "wide")) <= 360, found(document, "wide") .. " pixels")
+        local wide = browser.width(name, 360)
+        check(wide <= 360, ("%s: %d pixels"):format(name, wide))
     end
 end)
 
@@ -253,4 +195,4 @@ test("it asks the network for nothing", function()
     end
 end)
 
-sh('rm -rf "$1"')
+browser.finish()

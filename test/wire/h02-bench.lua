@@ -1,0 +1,247 @@
+-- SPDX-License-Identifier: MIT
+-- What the benchmarks make of samples: rounds, what voids them, medians, ratios, targets; and the
+-- tables, the file and the flame graph. Nothing is measured here: rows bring their samples along.
+
+package.path = package.path .. ";bench/lib/?.lua"
+
+local cjson = require "cjson"
+local flame = require "flame"
+local json = require "json"
+local method = require "method"
+local report = require "report"
+local result = require "result"
+local tables = require "tables"
+
+local directory = os.tmpname()
+os.remove(directory)
+assert(os.execute("mkdir " .. directory))
+wire.steal = function() return 0 end -- other guests of the host are no matter of this test
+
+local function house(rounds)
+    return {options = {rounds = rounds}, smoke = false, scratch = directory, root = directory,
+            files = directory .. "/", server_cpu = 0, client_cpu = 0}
+end
+
+-- A row of peers with these samples, one after the other, the last for ever.
+local function row_of(samples, more)
+    local row, at = {name = "r", title = "A row", unit = "replies/s", reference = "limit",
+                     ours = "us"}, {}
+    row.run = function(_, peer)
+        local list = samples[peer.name]
+        at[peer.name] = math.min((at[peer.name] or 0) + 1, #list)
+        local sample = list[at[peer.name]]
+        if type(sample) == "string" then
+            error(sample, 0)
+        end
+        return type(sample) == "table" and sample or {value = sample}
+    end
+    for name, value in pairs(more or {}) do
+        row[name] = value
+    end
+    return row
+end
+
+local function peers_of(...)
+    local list = {}
+    for i, name in ipairs{...} do
+        list[i] = {name = name, title = name:upper()}
+    end
+    return list
+end
+
+-- What comes of some rounds of this row, without what is said about void ones.
+local function measure(row, rounds, ...)
+    local stderr = io.stderr
+    io.stderr = {write = function() end}
+    local state = method.run(house(rounds), row, peers_of(...))
+    io.stderr = stderr
+    return result.summarize(row, state, 1, {})
+end
+
+test("values are medians with their range, and ratios are taken within a round", function()
+    local got = measure(row_of{limit = {100, 200, 400}, us = {90, 190, 300}}, 3, "limit", "us")
+    local us = got.peers[2]
+    equal(us.median, 190)
+    equal(us.min, 90)
+    equal(us.max, 300)
+    equal(us.ratio, 0.9) -- of 0.9, 0.95 and 0.75; the medians' would be 0.95
+    equal(us.ratio_min, 0.75)
+    equal(us.ratio_max, 0.95)
+    equal(got.rounds, 3)
+    equal(got.is_void, false)
+end)
+
+test("a round that others disturbed is repeated", function()
+    local disturbed = {value = 1, lost = 0.5}
+    local got = measure(row_of{limit = {100}, us = {disturbed, 90}}, 2, "limit", "us")
+    equal(got.is_void, false)
+    equal(#got.void_rounds, 1)
+    equal(got.void_rounds[1].why, "0.50 CPU taken by others")
+    equal(got.peers[2].median, 90)
+end)
+
+test("what can only be estimated disturbs as a mean", function()
+    local function about(lost)
+        return {value = 1, lost = lost, is_estimate = true}
+    end
+    local got = measure(row_of{limit = {about(0.12)}, us = {about(-0.02)}}, 1, "limit", "us")
+    equal(got.is_void, false)
+    equal(("%.2f"):format(got.lost), "0.05")
+    got = measure(row_of{limit = {about(0.12)}, us = {about(0.06)}}, 1, "limit", "us")
+    equal(got.why_void, "0.09 CPU taken by others")
+end)
+
+test("a row that stays disturbed is void, says why, and shows what it has", function()
+    local got = measure(row_of{limit = {100}, us = {{value = 7, lost = 0.2}}}, 2, "limit", "us")
+    equal(got.is_void, true)
+    equal(got.why_void, "0.20 CPU taken by others")
+    equal(#got.void_rounds, 6)
+    equal(got.peers[2].median, 7)
+end)
+
+test("a peer that fails is left out; the row is void only without ours or the reference", function()
+    local samples = {limit = {100}, us = {90}, other = {"it did not start"}}
+    local got = measure(row_of(samples), 2, "limit", "us", "other")
+    equal(#got.peers, 2)
+    equal(got.is_void, false)
+    equal(got.has_failed, true)
+    equal(got.skipped[1].why, "failed: other: it did not start")
+    samples.us = {{errors = "a reset"}}
+    equal(measure(row_of(samples), 2, "limit", "us").why_void, "us: a reset")
+end)
+
+test("an error of a later round voids the row", function()
+    local got = measure(row_of{limit = {100}, us = {90, "gone"}}, 2, "limit", "us")
+    equal(got.is_void, true)
+    equal(got.why_void, "us: gone")
+    equal(got.rounds, 1)
+end)
+
+test("targets are ratios to a peer, or values, and more or less is better", function()
+    local more = {target = {{peer = "limit", ratio = 0.9, of = "issue 3"}, {value = 91}}}
+    local got = measure(row_of({limit = {100}, us = {90}}, more), 1, "limit", "us")
+    equal(got.targets[1].is_met, true)
+    equal(got.targets[1].got, 0.9)
+    equal(got.targets[2].is_met, false)
+    more = {better = "less", target = {peer = "limit", ratio = 3}}
+    got = measure(row_of({limit = {100}, us = {301}}, more), 1, "limit", "us")
+    equal(got.targets[1].is_met, false)
+    equal(report.target(got, got.targets[1]),
+          "target (ours): at most 3.00 of LIMIT: 3.01, MISSED by 0.010")
+    got = measure(row_of({limit = {100}}, more), 1, "limit")
+    equal(got.targets[1].is_met, nil)
+end)
+
+test("who has all of a CPU is what limits", function()
+    local samples = {limit = {{value = 1, cpu_server = 0.95, cpu_client = 0.5}},
+                     us = {{value = 1, cpu_server = 0.5, cpu_client = 0.97}}}
+    local got = measure(row_of(samples), 1, "limit", "us")
+    equal(got.peers[1].bottleneck, "server")
+    equal(got.peers[2].bottleneck, "client")
+    local two = {context = {cpu = {0, 1}}}
+    samples = {limit = {{value = 1, cpu_server = 1.9, cpu_client = 0.1}}}
+    got = measure(row_of(samples, two), 1, "limit")
+    equal(got.peers[1].bottleneck, "server")
+end)
+
+test("points of several rounds become one line of medians", function()
+    local function points(a, b)
+        return {points = {{x = 10, value = a, memory = 5}, {x = 20, value = b, memory = 6}}}
+    end
+    local row = row_of{us = {points(1, 4), points(3, 6), points(2, 5)}}
+    local line = measure(row, 3, "us").peers[1].points
+    equal(#line, 2)
+    equal(line[1].value, 2)
+    equal(line[2].max, 6)
+    equal(line[2].memory, 6)
+end)
+
+test("the budget divides into samples, within bounds", function()
+    local row = {budget = 70, rounds = 7}
+    equal(method.seconds_of(row, 5, {}), (70 / 35 - 0.45) / 1.3)
+    equal(method.seconds_of(row, 500, {}), 0.3)
+    equal(method.seconds_of(row, 5, {seconds = 4}), 4)
+    equal(method.rounds_of({rounds = 1}, {rounds = 9}), 1)
+end)
+
+test("the file can be read again, and has names in order", function()
+    local got = result.new({text = "a \"machine\"\n"}, {})
+    got.rows[1] = measure(row_of{limit = {100}, us = {0.1234567891}}, 1, "limit", "us")
+    local path = directory .. "/result.json"
+    result.save(got, path)
+    local again = result.load(path)
+    equal(again.machine.text, "a \"machine\"\n")
+    equal(again.rows[1].peers[2].median, 0.1234568)
+    equal(again.rows[1].is_void, false)
+    equal(json.encode{b = {1, 2, "x"}, a = {}}, '{\n  "a": [],\n  "b": [1, 2, "x"]\n}\n')
+    equal(cjson.decode(json.encode{"\1\"\\\t"})[1], "\1\"\\\t")
+    result.save(again, path .. "2")
+    equal(json.encode(result.load(path .. "2")), json.encode(again))
+end)
+
+test("the README's table stands between the marks, a line a row", function()
+    local path = directory .. "/page.md"
+    local file = assert(io.open(path, "w"))
+    file:write("before\n<!-- bench: by make -->\nold\n<!-- /bench -->\nafter\n")
+    file:close()
+    local got = result.new({text = "a machine"}, {})
+    got.rows[1] = measure(row_of{limit = {2000, 2200}, us = {1900, 2000}, other = {10, 11}}, 2,
+                          "limit", "us", "other")
+    report.write_markdown(got, path)
+    local text = assert(io.open(path)):read("a")
+    check(text:find("^before\n<!%-%- bench: by make %-%->\n| row |"), text)
+    check(text:find("<!%-%- /bench %-%->\nafter\n$"), text)
+    check(not text:find("old"), text)
+    local line = "| r | A row | replies/s | US: 1,950 (1,900-2,000) | 0.93 of LIMIT | OTHER 0.01 |"
+    check(text:find(line, 1, true), text)
+    check(text:find("a machine", 1, true), text)
+end)
+
+test("numbers are short", function()
+    equal(tables.number(1234567.8), "1,234,568")
+    equal(tables.number(99.94), "99.9")
+    equal(tables.number(0.5), "0.500")
+    equal(tables.number(-1234.5, 1), "-1,234.5")
+    equal(tables.number(0), "0")
+    equal(tables.number(12.3456, 2.0), "12.35")
+end)
+
+test("candles become lines of CSV", function()
+    local candle = {servers = 2, clients = 3, kind = "read", min = 1, mean = 10, p = 10.1, max = 99}
+    local got = measure(row_of{us = {{candles = {candle}}}}, 1, "us")
+    equal(report.csv(got), "peer,servers,clients,kind,min_us,mean_us,mean_101_us,max_us\n"
+          .. "us,2,3,read,1.0,10.0,10.1,99.0\n")
+    equal(report.csv(measure(row_of{us = {1}}, 1, "us")), nil)
+end)
+
+-- As perf script prints them, the innermost frame first.
+local STACKS = [[
+sxe-httpd
+        55d0 parse<head>+0x1f (/home/x/build/release/sxe-httpd)
+        55aa main (/home/x/build/release/sxe-httpd)
+
+sxe-httpd
+    ffffffff8100 tcp_sendmsg ([kernel.kallsyms])
+        7f00 write (/usr/lib/x86_64-linux-gnu/libc.so.6)
+        55aa main (/home/x/build/release/sxe-httpd)
+
+sxe-httpd
+    ffffffff8100 tcp_sendmsg ([kernel.kallsyms])
+        7f00 write (/usr/lib/x86_64-linux-gnu/libc.so.6)
+        55aa main (/home/x/build/release/sxe-httpd)
+]]
+
+test("a flame graph counts stacks, and says whose time it was", function()
+    local root = flame.parse(STACKS:gmatch("([^\n]*)\n"))
+    equal(root.count, 3)
+    equal(root.children.main.children.write.count, 2)
+    local kinds, leaves = flame.leaves(root, 5)
+    equal(("%.2f %.2f"):format(kinds.kernel, kinds.ours), "0.67 0.33")
+    equal(leaves[1].name, "tcp_sendmsg")
+    local svg = flame.svg(root, "a & b", "c")
+    check(svg:find("<title>parse&lt;head&gt;, 33.33 %</title>", 1, true), svg)
+    check(svg:find(">a &amp; b</text>", 1, true), svg)
+    check(svg:find('class="kernel"', 1, true), svg)
+end)
+
+os.execute("rm -rf " .. directory)
