@@ -221,6 +221,90 @@ both_by_pool(struct board *board, void *subject)
     return done;
 }
 
+/* The same, a handful at a time. */
+
+enum { HANDFUL = 32 };
+
+static unsigned
+take_many(const struct pool *pool, unsigned old_state, unsigned new_state, unsigned ids[HANDFUL])
+{
+    unsigned number = 0;
+
+    for (unsigned tries = 0; tries < 1000 && (number == 0 || number > HANDFUL);
+         wait_for_other(&tries))
+        number =
+            sxe_pool_set_oldest_elements_state(pool->array, old_state, new_state, ids, HANDFUL);
+    return number > HANDFUL ? 0 : number;
+}
+
+static void
+move_many(const struct pool *pool, const unsigned *ids, unsigned number, unsigned old_state,
+          unsigned new_state)
+{
+    for (unsigned moved = 0; moved < number;) {
+        const unsigned more = sxe_pool_set_indexed_elements_state(
+            pool->array, ids + moved, number - moved, old_state, new_state);
+
+        moved += more <= number ? more : 0;
+    }
+}
+
+static unsigned
+put_many(const struct pool *pool)
+{
+    unsigned ids[HANDFUL];
+    const unsigned number = take_many(pool, FREE, FILLING, ids);
+
+    for (unsigned i = 0; i < number; i++)
+        memcpy(pool->array + ids[i] * MESSAGE_SIZE, message, MESSAGE_SIZE);
+    move_many(pool, ids, number, FILLING, READY);
+    return number;
+}
+
+static unsigned
+get_many(const struct pool *pool)
+{
+    unsigned ids[HANDFUL];
+    const unsigned number = take_many(pool, READY, BUSY, ids);
+
+    for (unsigned i = 0; i < number; i++)
+        memcpy(message, pool->array + ids[i] * MESSAGE_SIZE, MESSAGE_SIZE);
+    move_many(pool, ids, number, BUSY, FREE);
+    return number;
+}
+
+static uint64_t
+send_many(struct board *board, void *subject)
+{
+    sxe_time_set_turn_ns(sxe_time_ns());
+    while (goes_on(board))
+        put_many(subject);
+    return 0;
+}
+
+static uint64_t
+receive_many(struct board *board, void *subject)
+{
+    uint64_t done = 0;
+
+    sxe_time_set_turn_ns(sxe_time_ns());
+    while (goes_on(board))
+        done += get_many(subject);
+    return done;
+}
+
+static uint64_t
+both_many(struct board *board, void *subject)
+{
+    uint64_t done = 0;
+
+    sxe_time_set_turn_ns(sxe_time_ns());
+    while (goes_on(board))
+        if (put_many(subject) != 0)
+            done += get_many(subject);
+    return done;
+}
+
 #if HAS_CK_RING
 static inline bool
 put_into_ring(struct rings *rings)
@@ -411,6 +495,11 @@ print_pool_queues(unsigned shards)
     snprintf(what, sizeof(what), "pool, %u shard%s, asleep when empty", shards,
              shards == 1 ? "" : "s");
     print_queue(what, NULL, sleeping, &pool);
+    sxe_pool_delete(pool.array);
+    pool = make_pool(PEER_ELEMENTS, SXE_POOL_OPTION_SHARED, shards);
+    snprintf(what, sizeof(what), "pool, %u shard%s, %d at a time", shards, shards == 1 ? "" : "s",
+             HANDFUL);
+    print_queue(what, both_many, (const worker[]){send_many, receive_many}, &pool);
     sxe_pool_delete(pool.array);
 }
 

@@ -138,8 +138,9 @@ sxe__pool_file_allocate(const struct sxe__pool_opening *opening)
 }
 
 int
-sxe__pool_file_fill(const struct sxe__pool_opening *opening)
+sxe__pool_file_fill(struct sxe__pool_opening *opening)
 {
+    opening->begun = true;
     /* First to 0: what a maker that died has left in it. */
     if (ftruncate(opening->fd, 0) != 0 ||
         ftruncate(opening->fd, (off_t)opening->head.file_size) != 0)
@@ -155,7 +156,7 @@ sxe__pool_file_undo(const struct sxe__pool_opening *opening)
 {
     if (opening->made)
         unlink(opening->path);
-    else if (opening->empty && opening->spec.file != NULL && ftruncate(opening->fd, 0) != 0)
+    else if (opening->begun && opening->spec.file != NULL && ftruncate(opening->fd, 0) != 0)
         SXE_WARN("pool %s: cannot empty the file again", opening->what);
 }
 

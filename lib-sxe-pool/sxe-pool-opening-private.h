@@ -35,7 +35,8 @@ struct sxe__pool_opening {
     char path[PATH_MAX];           /* "": it has none */
     int fd;                        /* of this opening alone; -1: threads */
     bool made;                     /* the file is there because of this call */
-    bool empty;                    /* and holds no pool as yet */
+    bool empty;                    /* it holds no pool as yet */
+    bool begun;                    /* and nothing else any more: its bytes are ours */
     struct sxe__pool_head head;    /* the fixed part: what is there, checked, or what is to be */
     struct sxe__pool_header *pool; /* mapped */
 };
@@ -80,7 +81,7 @@ int sxe__pool_file_check(const struct sxe__pool_opening *opening);
 int sxe__pool_file_is_gone(const struct sxe__pool_opening *opening);
 
 /* Give an empty file its size. */
-int sxe__pool_file_fill(const struct sxe__pool_opening *opening);
+int sxe__pool_file_fill(struct sxe__pool_opening *opening);
 
 /* Have all of it on the disk, so that no store can fail: that would be a signal. */
 int sxe__pool_file_allocate(const struct sxe__pool_opening *opening);

@@ -137,6 +137,24 @@ SXE_PUBLIC SXE_TIME sxe_pool_get_now(const void *array);
 SXE_PUBLIC unsigned sxe_pool_set_exact_oldest_element_state(void *array, unsigned old_state,
                                                             unsigned new_state);
 
+/* Many at a time, under one lock: what two processes hand to each other in dozens costs each a
+ * fraction. On pools of one thread, too. At most SXE_POOL_MANY are moved by a call.
+ *
+ * Move the oldest elements of a state, up to max of them, their ids to ids, the oldest first.
+ * Returns how many; 0: there are none; SXE_POOL_LOCK_NOT_TAKEN or SXE_POOL_DAMAGED: none was moved.
+ * With several shards all of a call are of one. */
+#define SXE_POOL_MANY 64u
+SXE_PUBLIC unsigned sxe_pool_set_oldest_elements_state(void *array, unsigned old_state,
+                                                       unsigned new_state, unsigned *ids,
+                                                       unsigned max);
+
+/* Move those elements out of old_state, in their order; those of one shard that follow each other
+ * are under one lock. Returns how many were moved, up to the first that could not be; if that is the
+ * first of all, SXE_POOL_LOCK_NOT_TAKEN, SXE_POOL_INCORRECT_STATE or SXE_POOL_DAMAGED. */
+SXE_PUBLIC unsigned sxe_pool_set_indexed_elements_state(void *array, const unsigned *ids,
+                                                        unsigned number, unsigned old_state,
+                                                        unsigned new_state);
+
 /* ---- Contents: no reader sees half of what is being written ----
  * Who writes must be the only one, which the element's state says; readers may be many and lock
  * nothing. A writer that is killed in between leaves the element torn: reads say -EBUSY until

@@ -350,8 +350,14 @@ sxe_pool_get_youngest_element_index(const void *array, unsigned state)
 SXE_TIME
 sxe_pool_get_oldest_element_time(const void *array, unsigned state)
 {
-    const unsigned id = sxe_pool_get_oldest_element_index(array, state);
+    const struct sxe__pool_header *pool = sxe__pool_header(array);
+    const struct sxe__pool_node *nodes = sxe__pool_nodes(pool);
 
+    sxe__pool_check_state(pool, state);
+    /* Of an empty list this is the list's own node, whose stamp is 0. */
+    if (pool->sharing == NULL)
+        return nodes[nodes[sxe__pool_list(pool, state)].next].stamp;
+    const unsigned id = sxe__pool_shared_end(pool, state, false);
     return id == SXE_POOL_NO_INDEX ? 0 : sxe_pool_get_element_time_by_index(array, id);
 }
 

@@ -38,8 +38,8 @@ enum { KILLS_FREE, KILLS_READY, KILLS_BUSY, KILLS_STATES };
 
 struct kills_plan {
     uint64_t seed;
-    unsigned kills;   /* at least */
-    unsigned seconds; /* at least */
+    unsigned kills;   /* so many, unless */
+    unsigned seconds; /* so much time is over before */
     unsigned processes;
 };
 
@@ -73,6 +73,7 @@ struct kills {
     struct kills_notes *notes;
     char path[64];
     pid_t workers[KILLS_PROCESSES];
+    uint64_t end_ns;
     uint32_t started;
     uint64_t random;
 };
@@ -285,13 +286,20 @@ kills_begin_round(struct kills *kills)
     sxe_pool_delete(pool);
 }
 
+static bool
+kills_go_on(const struct kills *kills)
+{
+    return kills->notes->is_wrong == 0 && kills->result->kills < kills->plan.kills &&
+           sxe_time_ns() < kills->end_ns;
+}
+
 static void
 kills_round(struct kills *kills)
 {
     kills_begin_round(kills);
     for (unsigned i = 0; i < kills->plan.processes; i++)
         kills_start(kills, i);
-    for (unsigned i = 0; i < KILLS_ROUND && kills->notes->is_wrong == 0; i++) {
+    for (unsigned i = 0; i < KILLS_ROUND && kills_go_on(kills); i++) {
         const struct timespec pause = {.tv_nsec = kills_random(&kills->random) % 4000000};
         const unsigned place = kills_random(&kills->random) % kills->plan.processes;
 
@@ -308,8 +316,10 @@ kills_round(struct kills *kills)
 static inline void
 kills_run(const struct kills_plan *plan, struct kills_result *result)
 {
-    struct kills kills = {.plan = *plan, .result = result, .random = plan->seed};
-    const uint64_t begin = sxe_time_ns();
+    struct kills kills = {.plan = *plan,
+                          .result = result,
+                          .end_ns = sxe_time_ns() + plan->seconds * SXE_NS_PER_SECOND,
+                          .random = plan->seed};
 
     *result = (struct kills_result){.kills = 0};
     snprintf(kills.path, sizeof(kills.path), "/dev/shm/sxe-kills-%d", (int)getpid());
@@ -319,10 +329,10 @@ kills_run(const struct kills_plan *plan, struct kills_result *result)
         snprintf(result->wrong, sizeof(result->wrong), "mmap: %s", strerror(errno));
         return;
     }
-    while (
-        kills.notes->is_wrong == 0 &&
-        (result->kills < plan->kills || sxe_time_ns() - begin < plan->seconds * SXE_NS_PER_SECOND))
+    while (kills_go_on(&kills))
         kills_round(&kills);
+    if (kills.notes->is_wrong == 0 && result->rounds > 0)
+        kills_begin_round(&kills);
     result->calls = kills.notes->calls;
     result->busy = kills.notes->busy;
     snprintf(result->wrong, sizeof(result->wrong), "%s", kills.notes->wrong);

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Many elements under one lock: the lock and the lines of cache that it brings are paid once.
+ */
+#include "sxe-pool-change.h"
+
+/* Those who wait are woken one for each element. */
+static void
+tell_all(const struct sxe__pool_header *pool, uint32_t state, unsigned number)
+{
+    for (; number > 0 && SXE__POOL_GET(pool->sharing->head->watching) != 0; number--)
+        sxe__pool_wake(pool, state);
+}
+
+/* ---- The oldest ---- */
+
+/* The oldest of a shard, under its lock: how many. */
+static unsigned
+take_locked(const struct sxe__pool_site *site, uint32_t old_state, uint32_t new_state,
+            unsigned *ids, unsigned max)
+{
+    const struct sxe__pool_node *nodes = site->sharing->nodes;
+    const uint32_t list = sxe__pool_shard_list(site->pool, site->sharing, old_state, site->shard);
+    struct sxe__pool_place place;
+
+    for (unsigned number = 0; number < max; number++) {
+        const uint32_t id = SXE__POOL_GET(nodes[list].next);
+
+        if (id == list)
+            return number;
+        if (id >= site->pool->number || sxe__pool_shard_of(site->sharing, id) != site->shard ||
+            !sxe__pool_read_place(site, id, &place) || place.state != old_state ||
+            !sxe__pool_change(site, id, &place, new_state)) {
+            sxe__pool_damaged(site->pool);
+            return number;
+        }
+        ids[number] = id;
+    }
+    return max;
+}
+
+/* The first is taken as by itself, which finds the shard; then more of that one. */
+static unsigned
+take_shared(const struct sxe__pool_header *pool, uint32_t old_state, uint32_t new_state,
+            unsigned *ids, unsigned max)
+{
+    const unsigned first = sxe__pool_shared_take(pool, old_state, new_state);
+
+    if (first >= pool->number)
+        return first == SXE_POOL_NO_INDEX ? 0 : first;
+    ids[0] = first;
+    const struct sxe__pool_site site =
+        sxe__pool_site(pool, sxe__pool_shard_of(pool->sharing, first));
+    if (max == 1 || sxe__pool_lock_shard(pool, site.shard) != SXE_POOL_LOCK_TAKEN)
+        return 1;
+    const unsigned number = take_locked(&site, old_state, new_state, ids + 1, max - 1);
+    sxe__pool_unlock_shard(pool, site.shard);
+    tell_all(pool, new_state, number);
+    return 1 + number;
+}
+
+unsigned
+sxe_pool_set_oldest_elements_state(void *array, unsigned old_state, unsigned new_state,
+                                   unsigned *ids, unsigned max)
+{
+    const struct sxe__pool_header *pool = sxe__pool_header(array);
+    const unsigned limit = max < SXE_POOL_MANY ? max : SXE_POOL_MANY;
+    unsigned number = 0;
+
+    sxe__pool_check_state(pool, old_state);
+    sxe__pool_check_state(pool, new_state);
+    /* A state that elements stay in would give the same again and again. */
+    SXE_ASSERT(old_state != new_state, "pool %s: many elements of state %s to the same state",
+               pool->name, sxe_pool_state_to_string(array, old_state));
+    if (limit == 0)
+        return 0;
+    if (pool->sharing != NULL)
+        return take_shared(pool, old_state, new_state, ids, limit);
+    while (number < limit) {
+        const unsigned id = sxe_pool_set_oldest_element_state(array, old_state, new_state);
+
+        if (id == SXE_POOL_NO_INDEX)
+            break;
+        ids[number++] = id;
+    }
+    return number;
+}
+
+/* ---- Those that are named ---- */
+
+/* Those of one shard that follow each other, under its lock: how many were moved; *why is why the
+ * next was not, if it is of that shard. */
+static unsigned
+move_locked(const struct sxe__pool_site *site, const unsigned *ids, unsigned number,
+            const uint32_t states[2], unsigned *why)
+{
+    struct sxe__pool_place place;
+    unsigned moved = 0;
+
+    for (; moved < number; moved++) {
+        if (sxe__pool_shard_of(site->sharing, ids[moved]) != site->shard)
+            break;
+        const bool possible = sxe__pool_read_place(site, ids[moved], &place);
+        if (possible && place.state != states[0]) {
+            *why = SXE_POOL_INCORRECT_STATE;
+            break;
+        }
+        if (!possible || !sxe__pool_change(site, ids[moved], &place, states[1])) {
+            *why = sxe__pool_damaged(site->pool);
+            break;
+        }
+    }
+    return moved;
+}
+
+static unsigned
+move_shared(const struct sxe__pool_header *pool, const unsigned *ids, unsigned number,
+            const uint32_t states[2])
+{
+    unsigned moved = 0;
+    unsigned why = SXE_POOL_LOCK_TAKEN;
+
+    while (moved < number && why == SXE_POOL_LOCK_TAKEN) {
+        const struct sxe__pool_site site =
+            sxe__pool_site(pool, sxe__pool_shard_of(pool->sharing, ids[moved]));
+
+        why = sxe__pool_lock_shard(pool, site.shard);
+        if (why != SXE_POOL_LOCK_TAKEN)
+            break;
+        moved += move_locked(&site, ids + moved, number - moved, states, &why);
+        sxe__pool_unlock_shard(pool, site.shard);
+    }
+    tell_all(pool, states[1], moved);
+    return moved == 0 ? why : moved;
+}
+
+unsigned
+sxe_pool_set_indexed_elements_state(void *array, const unsigned *ids, unsigned number,
+                                    unsigned old_state, unsigned new_state)
+{
+    const struct sxe__pool_header *pool = sxe__pool_header(array);
+    const unsigned limit = number < SXE_POOL_MANY ? number : SXE_POOL_MANY;
+
+    sxe__pool_check_state(pool, old_state);
+    sxe__pool_check_state(pool, new_state);
+    for (unsigned i = 0; i < limit; i++)
+        sxe__pool_check_id(pool, ids[i]);
+    if (pool->sharing != NULL)
+        return move_shared(pool, ids, limit, (const uint32_t[]){old_state, new_state});
+    for (unsigned i = 0; i < limit; i++) {
+        unsigned state = new_state;
+
+        if (sxe_pool_try_to_set_indexed_element_state(array, ids[i], old_state, &state) != ids[i])
+            return i == 0 ? SXE_POOL_INCORRECT_STATE : i;
+    }
+    return limit;
+}
