@@ -27,8 +27,9 @@
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "latency.h"
 
 enum {
     RAMP = 16,
@@ -38,9 +39,7 @@ enum {
     DEPTH_MAX = 1024,
     SOCKETS_MAX = 1000000,
     TICK_MS = 100,
-    STALL_MS = 10000,
-    BUCKETS_SUB = 64, /* a bucket is at most 1/64 of its value wide */
-    BUCKETS = 28 * BUCKETS_SUB
+    STALL_MS = 10000
 };
 
 struct options {
@@ -83,7 +82,7 @@ struct client {
     double seconds;
     double cpu_user;
     double cpu_sys;
-    uint32_t latencies[BUCKETS];
+    struct latencies latencies;
 };
 
 static char reply[REPLY_MAX];
@@ -236,48 +235,10 @@ raise_descriptor_limit(void)
     }
 }
 
-static uint64_t
-clock_ns(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 static double
 seconds_of(struct timeval time)
 {
     return (double)time.tv_sec + (double)time.tv_usec / 1e6;
-}
-
-/* Of as many replies as came together. */
-static void
-record_latency(struct client *client, uint64_t ns)
-{
-    uint64_t us = ns / 1000 < UINT32_MAX ? ns / 1000 : UINT32_MAX;
-    unsigned shift = us < 2 * BUCKETS_SUB ? 0 : 57u - (unsigned)__builtin_clzll(us);
-
-    client->latencies[shift * BUCKETS_SUB + (us >> shift)] += client->options.depth;
-}
-
-static uint64_t
-latency_us(const struct client *client, double quantile)
-{
-    uint64_t rank = (uint64_t)((double)client->replies * quantile);
-    uint64_t seen = 0;
-
-    for (unsigned i = 0; i < BUCKETS; i++) {
-        unsigned shift = i < 2 * BUCKETS_SUB ? 0 : i / BUCKETS_SUB - 1;
-
-        seen += client->latencies[i];
-
-        if (seen > rank) {
-            return (uint64_t)(i - shift * BUCKETS_SUB) << shift;
-        }
-    }
-
-    return 0;
 }
 
 /* True when nothing has happened for so long that waiting on is pointless. */
@@ -368,7 +329,7 @@ wait_events(struct client *client, struct epoll_event *events)
         die("epoll_wait", strerror(errno));
     }
 
-    client->now_ns = clock_ns();
+    client->now_ns = latency_clock_ns();
 
     if (count > 0) {
         client->progress_ns = client->now_ns;
@@ -381,7 +342,7 @@ static void
 ramp(struct client *client)
 {
     struct epoll_event events[EVENTS_MAX];
-    uint64_t start_ns = clock_ns();
+    uint64_t start_ns = latency_clock_ns();
 
     client->now_ns = client->progress_ns = start_ns;
 
@@ -407,7 +368,7 @@ ramp(struct client *client)
         }
     }
 
-    client->connect_seconds = (double)(clock_ns() - start_ns) / 1e9;
+    client->connect_seconds = (double)(latency_clock_ns() - start_ns) / 1e9;
 
     if (client->connects == 0) {
         die("no connection", stalled(client) ? "10 seconds without progress" : "all refused");
@@ -515,11 +476,12 @@ send_requests(struct client *client, struct connection *connection)
 static void
 count_replies(struct client *client, struct connection *connection)
 {
-    client->now_ns = clock_ns();
+    client->now_ns = latency_clock_ns();
 
     if (client->measuring) {
         client->replies += client->options.depth;
-        record_latency(client, client->now_ns - connection->sent_ns);
+        latency_record(&client->latencies, client->now_ns - connection->sent_ns,
+                       client->options.depth);
 
         if (client->options.queries > 0) {
             connection->left -= client->options.depth;
@@ -598,14 +560,14 @@ load(struct client *client, uint64_t end_ns)
 static void
 start_load(struct client *client)
 {
-    client->now_ns = client->progress_ns = clock_ns();
+    client->now_ns = client->progress_ns = latency_clock_ns();
 
     for (uint32_t i = 0; i < client->opened; i++) {
         struct connection *connection = &client->connections[i];
 
         if (connection->connected) {
             connection->left = client->options.queries > 0 ? client->options.queries : 1;
-            client->now_ns = clock_ns();
+            client->now_ns = latency_clock_ns();
             client->busy++;
             send_requests(client, connection);
         }
@@ -624,14 +586,14 @@ measure(struct client *client)
 
     client->measuring = warm_ns == 0;
     getrusage(RUSAGE_SELF, &before);
-    start_ns = clock_ns();
+    start_ns = latency_clock_ns();
     start_load(client);
 
     if (warm_ns > 0) {
         moving = load(client, start_ns + warm_ns);
         client->measuring = true;
         getrusage(RUSAGE_SELF, &before);
-        start_ns = clock_ns();
+        start_ns = latency_clock_ns();
     }
 
     if (client->options.queries == 0) {
@@ -640,7 +602,7 @@ measure(struct client *client)
 
     moving = moving && load(client, end_ns);
     getrusage(RUSAGE_SELF, &after);
-    client->seconds = (double)(clock_ns() - start_ns) / 1e9;
+    client->seconds = (double)(latency_clock_ns() - start_ns) / 1e9;
     client->cpu_user = seconds_of(after.ru_utime) - seconds_of(before.ru_utime);
     client->cpu_sys = seconds_of(after.ru_stime) - seconds_of(before.ru_stime);
     return moving;
@@ -654,8 +616,9 @@ print_results(const struct client *client)
            "\"errors\":%llu,\"p50_us\":%llu,\"p99_us\":%llu,\"cpu_user\":%.6f,\"cpu_sys\":%.6f}\n",
            client->connects, client->connect_seconds, (unsigned long long)client->replies,
            (unsigned long long)client->bytes, client->seconds, (unsigned long long)client->errors,
-           (unsigned long long)latency_us(client, 0.50),
-           (unsigned long long)latency_us(client, 0.99), client->cpu_user, client->cpu_sys);
+           (unsigned long long)latency_us(&client->latencies, 0.50),
+           (unsigned long long)latency_us(&client->latencies, 0.99), client->cpu_user,
+           client->cpu_sys);
 }
 
 /* -P copies of the request. */

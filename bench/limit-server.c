@@ -4,6 +4,8 @@
  * one read and one write, and nothing else. It does not parse: whatever one read brings counts as
  * one request, so a client must keep at most one outstanding on a connection.
  *
+ * Its reply has as many bytes as that of sxe-httpd, with a Date that stands still.
+ *
  * Pipelined requests are counted by their length, which -r tells it: a read of k times as many
  * bytes is answered by k replies in one write. A client must send them whole, all of the same
  * length.
@@ -40,6 +42,7 @@ enum {
 
 struct options {
     struct sockaddr_in address;
+    const char *text; /* again and again, it is the body */
     size_t body_len;
     size_t request_len; /* 0: a read is one request */
     double wait;        /* seconds before each reply */
@@ -71,19 +74,20 @@ static char requests[REQUEST_MAX];
 static _Noreturn void
 usage(const char *complaint, const char *value)
 {
-    fprintf(stderr,
-            "limit-server: %s%s%s\n"
-            "usage: limit-server [-i ip] [-p port] [-l reply-bytes] [-r request-bytes] [-w "
-            "seconds] [-k] "
-            "[-s]\n"
-            "  -i ip             IPv4 address to listen on (127.0.0.1)\n"
-            "  -p port           0 to 65535, 0 lets the kernel choose (8080)\n"
-            "  -l reply-bytes    length of the reply's body, 0 to %d (13)\n"
-            "  -r request-bytes  requests are pipelined and so long, %d to %d\n"
-            "  -w seconds        before each reply, 0 to 60 (0)\n"
-            "  -k                say Connection: keep-alive, for clients of HTTP/1.0\n"
-            "  -s                share the port with others that do so\n",
-            complaint, value[0] == '\0' ? "" : ": ", value, BODY_MAX, REQUEST_MIN, REQUEST_MAX);
+    fprintf(
+        stderr,
+        "limit-server: %s%s%s\n"
+        "usage: limit-server [-i ip] [-p port] [-l reply-bytes] [-b text] [-r request-bytes]\n"
+        "                    [-w seconds] [-k] [-s]\n"
+        "  -i ip             IPv4 address to listen on (127.0.0.1)\n"
+        "  -p port           0 to 65535, 0 lets the kernel choose (8080)\n"
+        "  -l reply-bytes    length of the reply's body, 0 to %d (14)\n"
+        "  -b text           what it consists of, again and again (Hello, World! and a newline)\n"
+        "  -r request-bytes  requests are pipelined and so long, %d to %d\n"
+        "  -w seconds        before each reply, 0 to 60 (0)\n"
+        "  -k                say Connection: keep-alive, for clients of HTTP/1.0\n"
+        "  -s                share the port with others that do so\n",
+        complaint, value[0] == '\0' ? "" : ": ", value, BODY_MAX, REQUEST_MIN, REQUEST_MAX);
     exit(2);
 }
 
@@ -114,13 +118,14 @@ number(const char *text, unsigned long min, unsigned long max, const char *compl
 static struct options
 parse_options(int argc, char **argv)
 {
-    struct options options = {.address = {.sin_family = AF_INET}, .body_len = 13};
+    struct options options = {
+        .address = {.sin_family = AF_INET}, .text = "Hello, World!\n", .body_len = 14};
     int letter;
 
     options.address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     options.address.sin_port = htons(8080);
 
-    while ((letter = getopt(argc, argv, "i:p:l:r:w:ks")) != -1) {
+    while ((letter = getopt(argc, argv, "i:p:l:b:r:w:ks")) != -1) {
         switch (letter) {
         case 'i':
             if (inet_pton(AF_INET, optarg, &options.address.sin_addr) != 1) {
@@ -132,6 +137,9 @@ parse_options(int argc, char **argv)
             break;
         case 'l':
             options.body_len = number(optarg, 0, BODY_MAX, "not a reply length");
+            break;
+        case 'b':
+            options.text = optarg[0] == '\0' ? " " : optarg;
             break;
         case 'r':
             options.request_len = number(optarg, REQUEST_MIN, REQUEST_MAX, "not a request length");
@@ -176,10 +184,11 @@ raise_descriptor_limit(void)
 static void
 build_replies(struct server *server, const struct options *options)
 {
-    static const char hello[] = "Hello, World!";
-    char head[128];
+    size_t text_len = strlen(options->text);
+    char head[256];
     size_t head_len = (size_t)snprintf(head, sizeof(head),
-                                       "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n"
+                                       "HTTP/1.1 200 OK\r\nDate: Thu, 01 Jan 1970 00:00:00 GMT\r\n"
+                                       "Content-Type: text/plain; charset=utf-8\r\n"
                                        "%sContent-Length: %zu\r\n\r\n",
                                        options->keep_alive ? "Connection: keep-alive\r\n" : "",
                                        options->body_len);
@@ -202,7 +211,7 @@ build_replies(struct server *server, const struct options *options)
     memcpy(server->replies, head, head_len);
 
     for (size_t i = 0; i < options->body_len; i++) {
-        server->replies[head_len + i] = hello[i % (sizeof(hello) - 1)];
+        server->replies[head_len + i] = options->text[i % text_len];
     }
 
     for (size_t i = 1; i < reply_count; i++) {

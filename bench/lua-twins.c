@@ -25,7 +25,7 @@ static enum sxe_http_verdict
 hello(struct sxe_http_request *request, struct sxe_http_response *response)
 {
     SXE_UNUSED_PARAMETER(request);
-    return sxe_http_reply_text(response, 200, "Hello");
+    return sxe_http_reply_text(response, 200, "Hello, World!\n");
 }
 
 /* ---- router: bench/lua/router.lua ---- */

@@ -16,6 +16,34 @@
 
 #include "pool-peers.h"
 
+/* ---- A handful at a time ---- */
+
+enum { HANDFUL = 32 };
+
+static unsigned
+take_many(const struct pool *pool, unsigned old_state, unsigned new_state, unsigned ids[HANDFUL])
+{
+    unsigned number = 0;
+
+    for (unsigned tries = 0; tries < 1000 && (number == 0 || number > HANDFUL);
+         wait_for_other(&tries))
+        number =
+            sxe_pool_set_oldest_elements_state(pool->array, old_state, new_state, ids, HANDFUL);
+    return number > HANDFUL ? 0 : number;
+}
+
+static void
+move_many(const struct pool *pool, const unsigned *ids, unsigned number, unsigned old_state,
+          unsigned new_state)
+{
+    for (unsigned moved = 0; moved < number;) {
+        const unsigned more = sxe_pool_set_indexed_elements_state(
+            pool->array, ids + moved, number - moved, old_state, new_state);
+
+        moved += more <= number ? more : 0;
+    }
+}
+
 /* ---- Free lists: allocate an element, use it, free it ---- */
 
 static uint64_t
@@ -35,6 +63,25 @@ use_pool(struct board *board, void *subject)
                SXE_POOL_LOCK_TAKEN)
             ;
         done++;
+    }
+    return done;
+}
+
+static uint64_t
+use_many(struct board *board, void *subject)
+{
+    const struct pool *pool = subject;
+    unsigned ids[HANDFUL];
+    uint64_t done = 0;
+
+    sxe_time_set_turn_ns(sxe_time_ns());
+    while (goes_on(board)) {
+        const unsigned number = take_many(pool, FREE, BUSY, ids);
+
+        for (unsigned i = 0; i < number; i++)
+            pool->array[ids[i] * MESSAGE_SIZE]++;
+        move_many(pool, ids, number, BUSY, FREE);
+        done += number;
     }
     return done;
 }
@@ -74,10 +121,13 @@ static void
 print_pool_list(unsigned shards)
 {
     struct pool pool = make_pool(PEER_ELEMENTS, SXE_POOL_OPTION_SHARED, shards);
-    char what[32];
+    char what[48];
 
     snprintf(what, sizeof(what), "pool, %u shard%s", shards, shards == 1 ? "" : "s");
     print_list(what, use_pool, &pool);
+    snprintf(what, sizeof(what), "pool, %u shard%s, %d at a time", shards, shards == 1 ? "" : "s",
+             HANDFUL);
+    print_list(what, use_many, &pool);
     sxe_pool_delete(pool.array);
 }
 
@@ -219,34 +269,6 @@ both_by_pool(struct board *board, void *subject)
     while (goes_on(board))
         done += put_message(subject, take_and_spin) && get_message(subject, take_and_spin);
     return done;
-}
-
-/* The same, a handful at a time. */
-
-enum { HANDFUL = 32 };
-
-static unsigned
-take_many(const struct pool *pool, unsigned old_state, unsigned new_state, unsigned ids[HANDFUL])
-{
-    unsigned number = 0;
-
-    for (unsigned tries = 0; tries < 1000 && (number == 0 || number > HANDFUL);
-         wait_for_other(&tries))
-        number =
-            sxe_pool_set_oldest_elements_state(pool->array, old_state, new_state, ids, HANDFUL);
-    return number > HANDFUL ? 0 : number;
-}
-
-static void
-move_many(const struct pool *pool, const unsigned *ids, unsigned number, unsigned old_state,
-          unsigned new_state)
-{
-    for (unsigned moved = 0; moved < number;) {
-        const unsigned more = sxe_pool_set_indexed_elements_state(
-            pool->array, ids + moved, number - moved, old_state, new_state);
-
-        moved += more <= number ? more : 0;
-    }
 }
 
 static unsigned

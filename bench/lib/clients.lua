@@ -1,149 +1,305 @@
 -- SPDX-License-Identifier: MIT
 --
--- What: load generators, ours and others, each as one that puts closed-loop load with keep-alive on
--- a server. Place: bench.lua's client row. Those that are not installed are named, not measured.
+-- What: load generators, ours and others', each as one that puts the same load on a server.
+-- Place: load.lua runs what command() says and gives what came to read().
 --
--- run(server, row, seconds, cpu) gives {rate = replies a second} or {failed = why}. row.last_rate is
--- about what to expect, for those that want a number of requests instead of a time.
+-- A client  {name, can(load) -> true | nil, why; command(load, server, seconds, files) -> words;
+--            read(output, files, load) -> result | nil, why; warms_up}
+-- result    {rate = good replies a second, seconds, count, bytes, connects = a second, p50, p99 in
+--            µs, curve = {{percentile, µs}, ...}}, what of it the client knows
+-- load      rows.lua says what is in one
+
+local cjson = require "cjson"
 
 local clients = {}
 
-local queries_rate = "time for all queries%s*: [%d.]+ seconds or ([%d.]+)" -- of sxe-http
+local WARM_UP = 0.3 -- of the time that is measured
+local EXACT_BODY = 4096 -- longer bodies are known by their length
+local SHOWN = {0, 1, 5, 10, 25, 50, 75, 90, 95, 98, 99, 99.5, 99.8, 99.9, 99.95, 99.98, 99.99}
+local BEYOND = 10 -- samples that a percentile must have beyond it
 
--- The rate that one line of its output names; every reply must have been a good one. other_status is
--- as good as 0.
-local function run(command, pattern, is_good, other_status)
-    local client <close> = wire.spawn(command)
-    local output = client:output(60)
-    local rate = tonumber((output:match(pattern)))
-    local status = client:wait(60)
-    if (status ~= 0 and status ~= other_status) or not rate or (is_good and not is_good(output)) then
-        return {failed = client:errors() .. output}
+local function text_of(number)
+    return ("%.3f"):format(number)
+end
+
+local function url_of(load, server)
+    return ("http://127.0.0.1:%d%s"):format(server.port, load.target or "/")
+end
+
+local function append(words, ...)
+    for _, word in ipairs{...} do
+        words[#words + 1] = word
     end
-    return {rate = rate}
 end
 
-local function url_of(server)
-    return ("http://127.0.0.1:%d/"):format(server.port)
+local function append_headers(words, load)
+    for _, header in ipairs(load.headers or {}) do
+        append(words, "-H", header)
+    end
+    if load.fresh then
+        append(words, "-H", "Connection: close")
+    end
 end
 
-local function requests_of(row, seconds)
-    return tostring(math.max(row.connections, math.ceil(row.last_rate * seconds)))
+-- ---- sxe-http ----
+
+-- Points of the latency curve from [low, high, count] in order.
+local function curve_of(histogram, total)
+    local curve, seen, i = {}, 0, 0
+    for _, percentile in ipairs(SHOWN) do
+        if total * (1 - percentile / 100) < BEYOND then
+            break
+        end
+        while i < #histogram and (i == 0 or seen < total * percentile / 100) do
+            i = i + 1
+            seen = seen + histogram[i][3]
+        end
+        curve[#curve + 1] = {percentile, histogram[i][2]}
+    end
+    return curve
 end
 
--- Status 4 is its warning that it may be the client that is measured; here it should be.
-local function run_sxe_http(server, row, seconds, cpu)
-    return run({wire.program("sxe-http"), "-q", "-c", tostring(row.connections), "-d",
-                tostring(seconds), url_of(server), cpu = cpu},
-               queries_rate, nil, 4)
+local function known(value)
+    return type(value) == "number" and value or nil
 end
 
-local function run_wrk(server, row, seconds, cpu)
-    return run({wire.has("wrk"), "-t", "1", "-c", tostring(row.connections), "-d",
-                ("%ds"):format(math.max(1, math.floor(seconds + 0.5))), url_of(server), cpu = cpu},
-               "Requests/sec:%s+([%d.]+)", function(output)
-        return not output:find("Non-2xx", 1, true) and not output:find("Socket errors", 1, true)
-    end)
+-- Which ends but good ones there were, by their names.
+local function bad_ends(ends)
+    local list = {}
+    for name, count in pairs(ends) do
+        if name ~= "ok" and count > 0 then
+            list[#list + 1] = ("%d %s"):format(count, (name:gsub("_", " ")))
+        end
+    end
+    table.sort(list)
+    return #list > 0 and table.concat(list, ", ") or nil
 end
 
-local function run_ab(server, row, seconds, cpu)
-    return run({wire.has("ab"), "-q", "-k", "-c", tostring(row.connections), "-n",
-                requests_of(row, seconds), url_of(server), cpu = cpu},
-               "Requests per second:%s+([%d.]+)", function(output)
-        return output:find("Failed requests:%s+0%f[^%d]") ~= nil
-    end)
+local function read_sxe_http(_, files, load)
+    local file = io.open(files .. "sxe-http.json")
+    if not file then
+        return nil, "no result"
+    end
+    local total = cjson.decode(file:read("a")).total
+    file:close()
+    os.remove(files .. "sxe-http.json")
+    local bad = bad_ends(total.accounts.ends)
+    if bad or total.sockets.opened < total.sockets.wanted then
+        return nil, bad or ("%d of %d sockets open"):format(total.sockets.opened,
+                                                            total.sockets.wanted)
+    end
+    local times = load.fresh and total.connect.count > 0 and total.response or total.service
+    return {rate = total.rate, seconds = total.seconds, count = total.rate * total.seconds,
+            bytes = total.accounts.bytes_received, p50 = known(times.p50), p99 = known(times.p99),
+            connects = load.fresh and total.rate or total.sockets.opened / total.sockets.seconds,
+            curve = curve_of(times.histogram, times.count)}
 end
 
-local function run_h2load(server, row, seconds, cpu)
-    return run({wire.has("h2load"), "--h1", "-t", "1", "-c", tostring(row.connections), "-n",
-                requests_of(row, seconds), url_of(server), cpu = cpu},
-               "finished in [%d.]+m?s, ([%d.]+) req/s", function(output)
-        return output:find(" 0 failed, 0 errored, 0 timeout", 1, true)
-    end)
+local function command_sxe_http(load, server, seconds, files)
+    local words = {wire.program("sxe-http"), "-q", "-c", load.connections, "--json",
+                   files .. "sxe-http.json", "--expect-status", load.status or "200"}
+    if load.queries then
+        append(words, "-n", load.queries)
+    else
+        append(words, "-d", text_of(seconds), "--warmup",
+               text_of(load.warmup or WARM_UP * seconds))
+    end
+    if (load.depth or 1) > 1 then
+        append(words, "--pipeline", load.depth)
+    end
+    if load.workers then
+        append(words, "-t", load.workers)
+    end
+    if load.sources then
+        append(words, "--source", load.sources)
+    end
+    if type(load.body) == "string" and #load.body <= EXACT_BODY then
+        local file <close> = assert(io.open(files .. "body", "wb"))
+        file:write(load.body)
+        append(words, "--expect-body", "@" .. files .. "body")
+    end
+    append_headers(words, load)
+    append(words, url_of(load, server))
+    return words
 end
 
-local function run_weighttp(server, row, seconds, cpu)
-    return run({wire.has("weighttp"), "-k", "-t", "1", "-c", tostring(row.connections), "-n",
-                requests_of(row, seconds), url_of(server), cpu = cpu},
-               '"reqs_per_sec": ([%d.]+)', function(output)
-        return output:find('"fail": 0,', 1, true) and output:find('"errs": 0', 1, true)
-    end)
+-- ---- limit-client, and connect-client, which makes a connection for each request ----
+
+local function command_limit(program, load, server, seconds)
+    local words = {wire.program(program), "-p", server.port, "-c", load.connections, "-u",
+                   load.target or "/"}
+    if load.queries then
+        append(words, "-n", load.queries, "-w", 0)
+    else
+        append(words, "-d", text_of(seconds), "-w", text_of(load.warmup or WARM_UP * seconds))
+    end
+    return words
 end
 
-local others = {
-    {name = "wrk", run = run_wrk},
-    {name = "weighttp", run = run_weighttp},
-    {name = "ab", run = run_ab},
-    {name = "h2load", run = run_h2load},
+local function command_limit_client(load, server, seconds)
+    local words = command_limit("bench/limit-client", load, server, seconds)
+    append(words, "-P", load.depth or 1)
+    return words
+end
+
+local function command_connect_client(load, server, seconds)
+    return command_limit("bench/connect-client", load, server, seconds)
+end
+
+-- Its bytes are more exact than its replies where these are few.
+local function read_limit_client(output, _, load)
+    local line = output:match("(%b{})%s*$")
+    local result = line and cjson.decode(line)
+    if not result or result.requests == 0 then
+        return nil, "no result"
+    end
+    local count = load.length and result.bytes / load.length or result.requests
+    return {rate = count / result.seconds, seconds = result.seconds, count = count,
+            bytes = result.bytes, connects = load.fresh and result.requests / result.seconds
+            or result.connects / result.connect_seconds,
+            p50 = result.p50_us, p99 = result.p99_us}
+end
+
+-- ---- Others' ----
+
+local function command_wrk(load, server, seconds)
+    local words = {wire.has("wrk"), "-t", 1, "-c", load.connections, "--latency", "-d",
+                   ("%ds"):format(math.max(1, math.floor(seconds + 0.5)))}
+    append_headers(words, load)
+    append(words, url_of(load, server))
+    return words
+end
+
+-- 35.00us, 1.20ms, 2.10s
+local function us_of(text)
+    local number, unit = (text or ""):match("^([%d.]+)(%a+)$")
+    return number and tonumber(number) * (({us = 1, ms = 1e3, s = 1e6})[unit] or 1)
+end
+
+local function read_wrk(output)
+    local rate = tonumber(output:match("Requests/sec:%s+([%d.]+)"))
+    local bad = output:match("(Non%-2xx[^\n]*)") or output:match("(Socket errors[^\n]*)")
+    local count, time = output:match("(%d+) requests in ([%d.]+%a+)")
+    if not rate or bad or tonumber(count) == 0 then
+        return nil, bad or "no result"
+    end
+    return {rate = rate, count = tonumber(count), seconds = us_of(time) / 1e6,
+            p50 = us_of(output:match("50%%%s+(%S+)")), p99 = us_of(output:match("99%%%s+(%S+)"))}
+end
+
+local function requests_of(load, seconds)
+    return math.max(load.connections * 2, math.ceil((load.last_rate or 50000) * seconds))
+end
+
+local function command_ab(load, server, seconds)
+    return {wire.has("ab"), "-q", "-k", "-c", load.connections, "-n", requests_of(load, seconds),
+            url_of(load, server)}
+end
+
+local function read_ab(output)
+    local rate = tonumber(output:match("Requests per second:%s+([%d.]+)"))
+    if not rate or not output:find("Failed requests:%s+0%f[^%d]") then
+        return nil, output:match("(Failed requests[^\n]*)") or "no result"
+    end
+    return {rate = rate, seconds = tonumber(output:match("Time taken for tests:%s+([%d.]+)"))}
+end
+
+local function command_h2load(load, server, seconds)
+    return {wire.has("h2load"), "--h1", "-t", 1, "-c", load.connections, "-n",
+            requests_of(load, seconds), url_of(load, server)}
+end
+
+local function read_h2load(output)
+    local time, rate = output:match("finished in ([%d.]+m?s), ([%d.]+) req/s")
+    if not rate or not output:find(" 0 failed, 0 errored, 0 timeout", 1, true) then
+        return nil, output:match("(requests: [^\n]*)") or "no result"
+    end
+    return {rate = tonumber(rate), seconds = us_of(time) / 1e6}
+end
+
+local function command_weighttp(load, server, seconds)
+    return {wire.has("weighttp"), "-k", "-t", 1, "-c", load.connections, "-n",
+            requests_of(load, seconds), url_of(load, server)}
+end
+
+local function read_weighttp(output)
+    local rate = tonumber(output:match('"reqs_per_sec": ([%d.]+)'))
+    if not rate or not output:find('"fail": 0,', 1, true)
+       or not output:find('"errs": 0', 1, true) then
+        return nil, "no result, or failures"
+    end
+    return {rate = rate, seconds = tonumber(output:match('"secs": ([%d.]+)'))}
+end
+
+-- ---- All ----
+
+local function only_plain(load)
+    if (load.depth or 1) > 1 or load.fresh or load.queries or load.sources or load.status
+       or load.headers then
+        return nil, "no such load"
+    end
+    return true
+end
+
+local function can_wrk(load)
+    if (load.depth or 1) > 1 or load.queries or load.sources or (load.workers or 1) > 1
+       or (load.status or "200") ~= "200" then
+        return nil, "wrk has no such load"
+    end
+    return true
+end
+
+local function can_limit_client(load)
+    if load.fresh or load.sources or load.headers or (load.workers or 1) > 1 then
+        return nil, "limit-client has no such load"
+    end
+    return true
+end
+
+local function can_connect_client(load)
+    return load.fresh and not load.queries or nil, "connect-client has no such load"
+end
+
+local function can_all()
+    return true
+end
+
+-- good: exit statuses of a run that is as good as any. sxe-http's 4 is its warning that it may be
+-- the client that is measured; who was, stands beside the result.
+local list = {
+    {name = "sxe-http", command = command_sxe_http, read = read_sxe_http, can = can_all,
+     warms_up = true, good = {[0] = true, [4] = true}},
+    {name = "limit-client", command = command_limit_client, read = read_limit_client,
+     can = can_limit_client, warms_up = true},
+    {name = "connect-client", command = command_connect_client, read = read_limit_client,
+     can = can_connect_client, warms_up = true},
+    {name = "wrk", command = command_wrk, read = read_wrk, can = can_wrk, program = "wrk"},
+    {name = "weighttp", command = command_weighttp, read = read_weighttp, can = only_plain,
+     program = "weighttp"},
+    {name = "ab", command = command_ab, read = read_ab, can = only_plain, program = "ab"},
+    {name = "h2load", command = command_h2load, read = read_h2load, can = only_plain,
+     program = "h2load"},
 }
 
-function clients.present()
-    local list = {{name = "sxe-http", run = run_sxe_http}}
-    for _, client in ipairs(others) do
-        if wire.has(client.name) then
-            list[#list + 1] = client
+function clients.find(name)
+    for _, client in ipairs(list) do
+        if client.name == name then
+            return client
         end
     end
-    return list
+    error("no such client: " .. name)
 end
 
--- Names of those that are not there.
-function clients.missing()
-    local list = {}
-    for _, client in ipairs(others) do
-        if not wire.has(client.name) then
-            list[#list + 1] = client.name
-        end
-    end
-    return list
+function clients.is_installed(client)
+    return client.program == nil or wire.has(client.program) ~= nil
 end
 
-local function children(pid)
-    local file <close> = io.open(("/proc/%d/task/%d/children"):format(pid, pid))
-    local list = {}
-    for child in (file and file:read("a") or ""):gmatch("%d+") do
-        list[#list + 1] = tonumber(child)
+function clients.names()
+    local names = {}
+    for i, client in ipairs(list) do
+        names[i] = client.name
     end
-    return list
-end
-
--- sxe-http with many sockets, {sockets, workers, queries, sources}, against as many servers on one
--- port as it has workers. pss is that of its workers together, without their parent, which has no
--- sockets; it is looked at while all of theirs are open.
-function clients.many(server_path, port, case)
-    local sockets, workers, queries, sources = table.unpack(case)
-    local servers <close> = setmetatable({}, {__close = function(list)
-        for _, server in ipairs(list) do
-            server:signal("TERM")
-            server:wait(20)
-        end
-    end})
-    for i = 1, workers do
-        servers[i] = wire.spawn{server_path, "-s", "-p", tostring(port), "-l", "13"}
-        servers[i]:line(20)
-    end
-    local client <close> = wire.spawn{wire.program("sxe-http"), "-q", "-p", tostring(port), "-c",
-                                      tostring(sockets), "-n", tostring(queries), "-t",
-                                      tostring(workers), "--source", sources}
-    local line
-    repeat
-        line = client:line(300)
-    until not line or line:find("^sockets")
-    line = line or ""
-    local pss = 0
-    for _, pid in ipairs(children(client:pid())) do
-        pss = pss + wire.pss(pid)
-    end
-    local output = client:output(300)
-    local status = client:wait(60)
-    local result = {
-        pss = pss, open = tonumber(line:match("(%d+)/%d+ open")) or 0,
-        connects = tonumber(output:match("time for all connections: [%d.]+ seconds or ([%d.]+)")) or 0,
-        rate = tonumber(output:match(queries_rate)) or 0}
-    if status ~= 0 and status ~= 4 then
-        result.failed = client:errors() .. line .. output
-    end
-    return result
+    return names
 end
 
 return clients

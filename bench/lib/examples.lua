@@ -1,88 +1,15 @@
 -- SPDX-License-Identifier: MIT
 --
 -- What: the examples in Lua, each beside its twin in Node (bench/peers/node), which does the same
--- and answers with the same bytes.
--- Place: bench.lua's row "lua-examples". Its client is limit-client where replies have one length,
--- sxe-http where they do not, and the driver itself where it is no HTTP that is spoken.
+-- and answers with the same bytes; a row each.
+-- Place: rows-lua.lua. Its client is limit-client where replies have one length, sxe-http where
+-- they do not, and the driver itself where it is no HTTP that is spoken.
 --
 -- A load is a function(server, bench) -> {count =, seconds =} that puts load on a server for as
--- long as the options say, and raises if something is wrong. What one of these costs the server is
--- taken from the clocks of all its threads; what else ran meanwhile is what was lost.
-
-local tables = require "tables"
-
-local BUSY_MIN = 0.9 -- of a CPU: a server that has less to do is not what limits the rate
+-- long as bench.seconds says, and raises if something is wrong. What one of these costs the server
+-- is taken from the clocks of all its threads.
 
 local examples = {}
-
--- ---- Clocks ----
-
-local TICKS = 100 -- a second, in /proc/stat, whatever the kernel's own
-
-local function read_line(path)
-    local file <close> = assert(io.open(path))
-    return file:read("l") or ""
-end
-
--- Seconds that a process and those which it started were on a CPU, with all their threads.
-local function cpu_of(pid)
-    local sum, pids = 0, {pid}
-    for child in read_line(("/proc/%d/task/%d/children"):format(pid, pid)):gmatch("%d+") do
-        pids[#pids + 1] = tonumber(child)
-    end
-    for _, each in ipairs(pids) do
-        local pipe <close> = io.popen(("cat /proc/%d/task/*/schedstat"):format(each))
-        for line in pipe:lines() do
-            sum = sum + line:match("%d+") / 1e9
-        end
-    end
-    return sum
-end
-
--- Of the driver and its clients, when these have ended.
-local function cpu_of_us()
-    local sum, numbers = 0, {}
-    for word in read_line("/proc/self/stat"):match("%) (.*)"):gmatch("%S+") do
-        numbers[#numbers + 1] = tonumber(word) or 0
-    end
-    for i = 12, 15 do -- user and system time, and that of children
-        sum = sum + numbers[i]
-    end
-    return sum / TICKS
-end
-
--- Of the whole machine.
-local function cpu_of_all()
-    local user, nice, system = read_line("/proc/stat"):match("(%d+) (%d+) (%d+)")
-    return (user + nice + system) / TICKS
-end
-
--- ---- Servers ----
-
-local function is_listening(port)
-    local good, sock = pcall(wire.connect, "127.0.0.1", port)
-    if good then
-        sock:close()
-    end
-    return good
-end
-
--- Starts a server, "@" among the words being the port.
-local function launch(words, bench)
-    local port = bench.port()
-    local command = {cpu = bench.server_cpu}
-    for i, word in ipairs(words) do
-        command[i] = word == "@" and tostring(port) or word
-    end
-    local proc = wire.spawn(command)
-    for _ = 1, 1000 do
-        if is_listening(port) then
-            return {proc = proc, pid = proc:pid(), port = port}
-        end
-        wire.sleep(0.01)
-    end
-    error(words[1] .. " did not start: " .. proc:errors())
-end
 
 -- ---- Clients ----
 
@@ -100,9 +27,9 @@ local function look(server, target, expected)
 end
 
 local function run_limit_client(server, target, connections, options, bench)
-    local client <close> = wire.spawn{
-        wire.program("bench/limit-client"), "-p", tostring(server.port), "-u", target, "-c",
-        tostring(connections), "-w", "0", cpu = bench.client_cpu, table.unpack(options)}
+    local client <close> = bench.spawn{
+        wire.program("bench/limit-client"), "-p", server.port, "-u", target, "-c", connections,
+        "-w", 0, table.unpack(options)}
     local line = client:line(60) or ""
     if client:wait(60) ~= 0 then
         error(client:errors() .. line)
@@ -115,17 +42,16 @@ end
 local function gets(target, connections)
     return function(server, bench)
         return run_limit_client(server, target, connections or 64,
-                                {"-d", tostring(bench.options.seconds)}, bench)
+                                {"-d", bench.seconds}, bench)
     end
 end
 
 -- Replies of any length with one of these statuses.
 local function gets_of_all_lengths(statuses)
     return function(server, bench)
-        local client <close> = wire.spawn{
-            wire.program("sxe-http"), "-q", "-c", "64", "-d", tostring(bench.options.seconds),
-            "--expect-status", statuses, ("http://127.0.0.1:%d/"):format(server.port),
-            cpu = bench.client_cpu}
+        local client <close> = bench.spawn{
+            wire.program("sxe-http"), "-q", "-c", 64, "-d", bench.seconds, "--expect-status",
+            statuses, ("http://127.0.0.1:%d/"):format(server.port)}
         local output = client:output(60)
         local seconds, rate =
             output:match("time for all queries%s*: ([%d.]+) seconds or ([%d.]+)")
@@ -139,7 +65,7 @@ end
 
 -- Each connection asks twice for a reply that takes a second; of one digit.
 local function sleeps(server, bench)
-    local connections = bench.options.smoke and 50 or 5000
+    local connections = bench.smoke and 50 or 5000
     return run_limit_client(server, "/?number=8", connections, {"-n", "2"}, bench)
 end
 
@@ -162,7 +88,7 @@ local function say_again_and_again(socks, text, expected, bench)
             sock:send(text)
         end
         count = count + #socks
-    until wire.time() - start >= bench.options.seconds
+    until wire.time() - start >= bench.seconds
     local seconds = wire.time() - start
     for _, sock in ipairs(socks) do
         hear(sock, expected)
@@ -213,7 +139,7 @@ local function ticks(server)
         sock:send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
     end
     local start, count = wire.time(), 0
-    for _ = 1, 3 do
+    for _ = 1, 2 do
         for _, sock in ipairs(socks) do
             sock:recv_until("event: tick\ndata: ")
             count = count + 1
@@ -232,7 +158,7 @@ local function uploads(server, bench)
             error(reply.raw)
         end
         count = count + #body / 1e6
-    until wire.time() - start >= bench.options.seconds
+    until wire.time() - start >= bench.seconds
     return {count = count, seconds = wire.time() - start}
 end
 
@@ -240,48 +166,87 @@ end
 
 local FRUIT = ("pear,apple,fig,cherry,"):rep(45) .. "plum"
 
--- name: of the script; program, arguments: how it is run; load, unit: what counts; post: what is
--- posted before, into a new file; target, expected: of a reply that is looked at before.
+-- name: of the script; program, arguments: how it is run; load, unit, one: what counts; post: what
+-- is posted before, into a new file; target, expected: of a reply that is looked at before.
 local cases = {
-    {name = "hello", program = "sxe-httpd", load = gets("/"), target = "/",
+    {name = "hello", work = "a text is answered",
+     program = "sxe-httpd", load = gets("/"), target = "/",
      expected = "^Hello, World!\n$"},
-    {name = "router", program = "sxe-lua", load = gets("/users/1"),
+    {name = "router", work = "a user is found by the number in the path, and sent as JSON",
+     program = "sxe-lua", load = gets("/users/1"),
      post = {"/users", '{"name":"Ann"}'}, target = "/users/1", expected = '"id":1'},
-    {name = "random", program = "sxe-httpd", load = sleeps, target = "/?number=8",
+    {name = "random", work = "5,000 connections ask twice each for a reply that takes a second",
+     program = "sxe-httpd", load = sleeps, target = "/?number=8",
      expected = "^%d$"},
-    {name = "read-sort", program = "sxe-lua", arguments = {"DIRECTORY"}, load = gets("/fruit"),
+    {name = "read-sort", work = "a file's parts are sorted and sent",
+     program = "sxe-lua", arguments = {"DIRECTORY"}, load = gets("/fruit"),
      post = {"/fruit", FRUIT}, target = "/fruit", expected = "^apple,apple,"},
-    {name = "static", program = "sxe-lua", arguments = {"DIRECTORY"}, load = gets("/hello"),
+    {name = "static", work = "a file of 13 bytes is sent",
+     program = "sxe-lua", arguments = {"DIRECTORY"}, load = gets("/hello"),
      target = "/hello", expected = "^Hello, World!$"},
-    {name = "counter", program = "sxe-httpd", load = gets_of_all_lengths("200"), target = "/",
+    {name = "counter", work = "requests are counted by path",
+     program = "sxe-httpd", load = gets_of_all_lengths("200"), target = "/",
      expected = "^/: 1\n$"},
-    {name = "rate-limit", program = "sxe-httpd", load = gets_of_all_lengths("200,429"),
+    {name = "rate-limit", work = "requests of an address are counted, and most are refused",
+     program = "sxe-httpd", load = gets_of_all_lengths("200,429"),
      target = "/", expected = "^9 left\n$"},
-    {name = "sse", program = "sxe-httpd", load = ticks, unit = "events"},
-    {name = "upload", program = "sxe-lua", arguments = {"DIRECTORY"}, load = uploads, unit = "MB"},
-    {name = "echo", program = "sxe-lua", load = echoes, unit = "echoes"},
-    {name = "chat", program = "sxe-lua", load = chats, unit = "lines heard"},
-    {name = "proxy", program = "sxe-lua", arguments = {"127.0.0.1", "BEHIND", "0.001"},
+    {name = "sse", work = "400 streams have an event a second",
+     program = "sxe-httpd", load = ticks, unit = "events", one = "event"},
+    {name = "upload", work = "a body of 16 MB is written to a file",
+     program = "sxe-lua", arguments = {"DIRECTORY"}, load = uploads, unit = "MB", one = "MB"},
+    {name = "echo", work = "64 connections hear what they say",
+     program = "sxe-lua", load = echoes, unit = "echoes", one = "echo"},
+    {name = "chat", work = "32 members hear what each of them says",
+     program = "sxe-lua", load = chats, unit = "lines", one = "line"},
+    {name = "proxy",
+     work = "256 connections ask a server through a proxy that adds a millisecond each way",
+     program = "sxe-lua", arguments = {"127.0.0.1", "BEHIND", "0.001"},
      load = gets("/", 256), target = "/", expected = ""},
 }
 
-local function command_of(language, case, bench)
+-- DIRECTORY and BEHIND among the arguments are the server's own directory, and the port of another
+-- server.
+local function command_of(language, case, words)
     local script = ("examples/lua/%s.lua"):format(case.name)
-    local command = {wire.program("sxe-lua"), script, "@"}
+    local command = {wire.program("sxe-lua"), script, words.PORT}
     if language == "Node" then
-        command = {wire.has("node"), ("bench/peers/node/%s.js"):format(case.name), "@"}
+        command = {wire.has("node"), ("bench/peers/node/%s.js"):format(case.name), words.PORT}
     elseif case.program == "sxe-httpd" then
-        command = {wire.program("sxe-httpd"), "-c", "6000", "-p", "@", "--lua", script}
+        command = {wire.program("sxe-httpd"), "-c", 6000, "-p", words.PORT, "--lua", script}
     end
     for _, word in ipairs(case.arguments or {}) do
-        command[#command + 1] = bench.words[word] or word
+        command[#command + 1] = words[word] or word
     end
     return command
 end
 
+local function write_file(path, text)
+    local file <close> = assert(io.open(path, "w"))
+    file:write(text)
+end
+
+-- Behind the proxy.
+local function start_behind(bench)
+    local port = bench.port()
+    local proc = bench.spawn{wire.program("bench/limit-server"), "-p", port}
+    assert(proc:line(20), "the server behind the proxy did not start")
+    return proc, port
+end
+
+local function contender(language, case)
+    return {name = language, title = language, needs = {language == "Node" and "node" or nil},
+            package = "nodejs", version = language == "Node" and "node --version" or nil,
+            start = function(context)
+                write_file(context.scratch .. "/hello", "Hello, World!")
+                local proc = context.spawn(command_of(language, case, {
+                    PORT = context.port, DIRECTORY = context.scratch, BEHIND = context.behind}))
+                context.wait_ready(proc)
+                return context.server(proc)
+            end}
+end
+
 local function prepare(case, server, bench)
     if case.post then
-        os.remove(bench.words.DIRECTORY .. case.post[1])
         ask(server, "POST " .. case.post[1], case.post[2])
     end
     if case.target then
@@ -292,80 +257,44 @@ local function prepare(case, server, bench)
     end
 end
 
-local function measure(case, server, bench)
-    prepare(case, server, bench)
-    local start, all, us, behind, cpu = wire.time(), cpu_of_all(), cpu_of_us(),
-                                        cpu_of(bench.behind), cpu_of(server.pid)
-    local result = case.load(server, bench)
-    cpu, behind, us, all = cpu_of(server.pid) - cpu, cpu_of(bench.behind) - behind,
-                           cpu_of_us() - us, cpu_of_all() - all
-    return {rate = result.count / result.seconds, server_us = cpu / result.count * 1e6,
-            busy = cpu / result.seconds,
-            lost = (all - us - behind - cpu) / (wire.time() - start)}
-end
-
--- ---- The table ----
-
--- As bench.lua's run_rounds wants it.
-local function contender_of(language, case, bench)
-    return {
-        name = language,
-        start = function() return launch(command_of(language, case, bench), bench) end,
-        client = function(server)
-            local good, result = pcall(measure, case, server, bench)
-            return good and result or {failed = case.name .. ": " .. result}
-        end}
-end
-
--- Adds its line; false when it failed. The second result: the share of a CPU that Lua had.
-local function add_example(case, block, bench)
-    local row, cells = {looks_itself = true}, {case.name, case.unit or "requests"}
-    local contenders = {contender_of("Lua", case, bench),
-                        wire.has("node") and contender_of("Node", case, bench)}
-    local rounds = bench.run_rounds(contenders, row)
-    block.rows[#block.rows + 1] = cells
-    if row.noisy then
-        block.notes[#block.notes + 1] = ("%s: %s"):format(case.name, row.noisy)
-    end
-    if #rounds == 0 then
-        return false, 1
-    end
-    for _, contender in ipairs(contenders) do
-        cells[#cells + 1] = tables.with_range(bench.column(rounds, contender.name, "rate"))
-        cells[#cells + 1] = tables.median(bench.column(rounds, contender.name, "server_us"), "%.1f")
-    end
-    for _, field in ipairs(contenders[2] and {"rate", "server_us"} or {}) do
-        cells[#cells + 1] = ("%.2f"):format(bench.ratio(rounds, "Lua", "Node", field))
-    end
-    return true, tables.spread(bench.column(rounds, "Lua", "busy"))
-end
-
--- bench has bench.lua's options and functions run_rounds, column, ratio, port; server_cpu,
--- client_cpu; the process behind the proxy, and what words of the arguments stand for.
-function examples.bench(bench)
-    local block = tables.add(
-        ("Examples, one CPU (median of %d rounds of %g s)"):format(bench.options.rounds,
-                                                                    bench.options.seconds),
-        {"example", "what counts", "Lua, a second (min-max)", "µs of CPU each",
-         "Node, a second (min-max)", "µs of CPU each", "Lua ÷ Node", "of CPU"})
-    local good, idle = true, {}
-    for _, case in ipairs(cases) do
-        local is_good, busy = add_example(case, block, bench)
-        good = is_good and good
-        if busy < BUSY_MIN then
-            idle[#idle + 1] = case.name
+local function run(case)
+    return function(bench, peer)
+        local proc, port
+        if case.name == "proxy" then
+            proc, port = start_behind(bench)
         end
+        local _ <close> = proc
+        local server <close> = bench.start(peer, {behind = port, connections = 6000})
+        prepare(case, server, bench)
+        local stop = bench.clocks(server)
+        local result = case.load(server, bench)
+        local times = stop()
+        return {value = result.count / result.seconds, cpu_server = times.cpu_server,
+                cpu_client = times.cpu_client,
+                more = {server_us = times.cpu_server * times.seconds / result.count * 1e6}}
     end
-    if #idle > 0 then
-        block.notes[#block.notes + 1] =
-            "in Lua not at the limit of a CPU, so that the rates say less: "
-            .. table.concat(idle, ", ")
+end
+
+-- A row for each.
+function examples.rows()
+    local list = {}
+    for _, case in ipairs(cases) do
+        local unit = case.unit or "requests"
+        list[#list + 1] = {
+            name = "example-" .. case.name, group = "examples", unit = unit .. "/s",
+            title = ("examples/lua/%s.lua and its twin in Node"):format(case.name),
+            work = case.work, reference = "Node", ours = "Lua", budget = 10, digits = 0,
+            command = ("sxe-lua examples/lua/%s.lua PORT; node bench/peers/node/%s.js PORT")
+                :format(case.name, case.name),
+            checks = case.target and "a reply by hand; then status and length of each"
+                     or "every byte that comes back",
+            void = "a wrong reply. Where the server's CPU is not full (it waits by design, or the "
+                   .. "client is no faster), the rate says little, and µs a reply more",
+            peers = {contender("Lua", case), contender("Node", case)}, run = run(case),
+            columns = {{"server_us", "server µs/" .. (case.one or "request"), 1}},
+            seconds = 0.25, asked_only = case.name == "random"} -- it is S3
     end
-    if not wire.has("node") then
-        block.notes[#block.notes + 1] = "not compared: Node is not installed"
-    end
-    tables.print(block)
-    return good
+    return list
 end
 
 return examples

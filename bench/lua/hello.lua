@@ -1,2 +1,2 @@
 -- SPDX-License-Identifier: MIT
-return function() return "Hello" end
+return function() return "Hello, World!\n" end

@@ -1,0 +1,475 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: a server's rate while more and more connections are open, up to more than one process may
+ * have: several workers share them, each raw epoll. All of it is one run, step by step:
+ *
+ *     open so many -> each asks, again and again: until each has had a reply, then so many seconds
+ *     that count -> wait for the last replies -> a line, and a pause -> open so many more -> ...
+ *
+ *     crowd-client [-p port] [-u target] [-s 10000,100000] [-t workers] [-d seconds] [-q pause]
+ *
+ * A line is {"connections", "connect_seconds", "requests", "seconds", "errors"}; in the pause that
+ * follows, -q seconds, nothing is under way, and others may look at the server's memory.
+ * Connections come from 127.0.0.1 to .8, as one address has ports for 28,000 only. The first reply
+ * of each worker is looked at: status 200. All others must be as long. What is refused, reset,
+ * closed or wrong is an error.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "latency.h"
+
+enum {
+    WORKERS_MAX = 32,
+    STEPS_MAX = 16,
+    CONNECTIONS_MAX = 1000000,
+    ADDRESSES = 8,
+    RAMP = 32,
+    EVENTS_MAX = 512,
+    REPLY_MAX = 65536,
+    REQUEST_MAX = 512,
+    TICK_MS = 100,
+    STALL_MS = 20000
+};
+
+enum phase { OPENING, WARMING, COUNTING, DRAINING, PAUSING, PHASES };
+
+struct options {
+    uint16_t port;
+    const char *target;
+    unsigned workers;
+    unsigned steps[STEPS_MAX];
+    unsigned steps_number;
+    double seconds;
+    double pause;
+};
+
+/* What the workers and their parent see. */
+struct shared {
+    _Atomic unsigned turn;    /* phases that the parent has begun */
+    _Atomic unsigned arrived; /* workers that are done with it */
+    _Atomic uint64_t replies; /* of this step */
+    _Atomic uint64_t errors;
+    _Atomic uint64_t end_ns; /* of what counts */
+};
+
+struct connection {
+    int fd; /* -1: lost */
+    bool connected;
+    bool waiting; /* for a reply */
+    bool warm;    /* has had one in this step */
+    size_t got;
+};
+
+struct worker {
+    const struct options *options;
+    struct shared *shared;
+    unsigned number;
+    struct connection *connections;
+    unsigned opened;
+    unsigned connecting;
+    unsigned waiting;
+    unsigned cold; /* that have not had a reply in this step */
+    int epoll_fd;
+    char request[REQUEST_MAX];
+    size_t request_len;
+    size_t reply_len; /* 0: not known yet */
+    bool asking;
+    uint64_t now_ns;
+    uint64_t progress_ns;
+    uint64_t replies; /* of this step */
+};
+
+static char reply[REPLY_MAX + 1];
+
+static _Noreturn void
+usage(void)
+{
+    fprintf(stderr, "usage: crowd-client [-p port] [-u target] [-s connections,...] [-t workers]\n"
+                    "                    [-d seconds] [-q pause-seconds]\n");
+    exit(2);
+}
+
+static _Noreturn void
+die(const char *what, const char *why)
+{
+    fprintf(stderr, "crowd-client: %s: %s\n", what, why);
+    exit(1);
+}
+
+static double
+number(const char *text, char end_of_it, double min, double max)
+{
+    char *end;
+    double value = strtod(text, &end);
+
+    if (end == text || (*end != '\0' && *end != end_of_it) || !(value >= min && value <= max))
+        usage();
+    return value;
+}
+
+static void
+parse_steps(struct options *options, const char *text)
+{
+    options->steps_number = 0;
+    while (text != NULL && options->steps_number < STEPS_MAX) {
+        options->steps[options->steps_number++] =
+            (unsigned)number(text, ',', options->workers, CONNECTIONS_MAX);
+        text = strchr(text, ',');
+        text += text != NULL;
+    }
+}
+
+static struct options
+parse_options(int argc, char **argv)
+{
+    struct options options = {
+        .port = 8080, .target = "/", .workers = 6, .seconds = 1, .pause = 0.3};
+    const char *steps = "10000,100000";
+    int letter;
+
+    while ((letter = getopt(argc, argv, "p:u:s:t:d:q:")) != -1) {
+        if (letter == 'p')
+            options.port = (uint16_t)number(optarg, '\0', 1, 65535);
+        else if (letter == 'u')
+            options.target = optarg;
+        else if (letter == 's')
+            steps = optarg;
+        else if (letter == 't')
+            options.workers = (unsigned)number(optarg, '\0', 1, WORKERS_MAX);
+        else if (letter == 'd')
+            options.seconds = number(optarg, '\0', 0, 3600);
+        else if (letter == 'q')
+            options.pause = number(optarg, '\0', 0, 3600);
+        else
+            usage();
+    }
+    if (optind < argc)
+        usage();
+    parse_steps(&options, steps);
+    return options;
+}
+
+/* ---- A worker ---- */
+
+static void
+watch(struct worker *worker, struct connection *connection, int operation, uint32_t events)
+{
+    struct epoll_event event = {.events = events, .data = {.ptr = connection}};
+
+    if (epoll_ctl(worker->epoll_fd, operation, connection->fd, &event) != 0)
+        die("epoll_ctl", strerror(errno));
+}
+
+static void
+fail(struct worker *worker, struct connection *connection, const char *why)
+{
+    if (atomic_fetch_add(&worker->shared->errors, 1) == 0)
+        fprintf(stderr, "crowd-client: first error: %s\n", why);
+    if (!connection->connected)
+        worker->connecting--;
+    if (connection->waiting) {
+        worker->waiting--;
+        worker->cold -= !connection->warm;
+    }
+    close(connection->fd);
+    connection->fd = -1;
+    connection->waiting = false;
+}
+
+static void
+start_connect(struct worker *worker, struct connection *connection)
+{
+    static const struct linger reset = {.l_onoff = 1, .l_linger = 0};
+    const uint32_t mine = INADDR_LOOPBACK + (worker->opened + worker->number) % ADDRESSES;
+    const struct sockaddr_in from = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(mine)};
+    const struct sockaddr_in to = {.sin_family = AF_INET,
+                                   .sin_port = htons(worker->options->port),
+                                   .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    int on = 1;
+
+    worker->opened++;
+    worker->connecting++;
+    connection->connected = false;
+    connection->fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    /* A reset leaves no TIME_WAIT; the port is chosen by connect, which knows all four numbers. */
+    if (connection->fd < 0 ||
+        setsockopt(connection->fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset)) != 0 ||
+        setsockopt(connection->fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof(on)) != 0 ||
+        bind(connection->fd, (const struct sockaddr *)&from, sizeof(from)) != 0)
+        die("socket", strerror(errno));
+    if (connect(connection->fd, (const struct sockaddr *)&to, sizeof(to)) != 0 &&
+        errno != EINPROGRESS)
+        fail(worker, connection, strerror(errno));
+    else
+        watch(worker, connection, EPOLL_CTL_ADD, EPOLLOUT);
+}
+
+static void
+finish_connect(struct worker *worker, struct connection *connection, uint32_t events)
+{
+    if (events & (EPOLLERR | EPOLLHUP)) {
+        fail(worker, connection, "a connection was refused or reset");
+        return;
+    }
+    watch(worker, connection, EPOLL_CTL_MOD, EPOLLIN);
+    connection->connected = true;
+    worker->connecting--;
+}
+
+static void
+ask(struct worker *worker, struct connection *connection)
+{
+    if (write(connection->fd, worker->request, worker->request_len) !=
+        (ssize_t)worker->request_len) {
+        fail(worker, connection, "a request was not taken");
+        return;
+    }
+    worker->waiting += !connection->waiting;
+    connection->waiting = true;
+    connection->got = 0;
+}
+
+static size_t
+length_of_first_reply(size_t got)
+{
+    const char *end;
+    const char *field;
+
+    reply[got] = '\0';
+    end = strstr(reply, "\r\n\r\n");
+    field = strcasestr(reply, "\r\nContent-Length:");
+    if (strncmp(reply + 8, " 200", 4) != 0 || end == NULL || field == NULL || field > end)
+        die("the first reply", "no status 200, or no Content-Length");
+    return (size_t)(end - reply) + 4 + strtoul(field + sizeof("\r\nContent-Length:") - 1, NULL, 10);
+}
+
+static void
+take(struct worker *worker, struct connection *connection)
+{
+    ssize_t got = read(connection->fd, reply, REPLY_MAX);
+
+    if (got < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    if (got <= 0 || !connection->waiting) {
+        fail(worker, connection, got == 0 ? "closed by the server" : "reset, or not asked for");
+        return;
+    }
+    if (worker->reply_len == 0)
+        worker->reply_len = length_of_first_reply((size_t)got);
+    connection->got += (size_t)got;
+    if (connection->got > worker->reply_len)
+        fail(worker, connection, "a reply is longer than the first one");
+    if (connection->got != worker->reply_len)
+        return;
+    worker->replies++;
+    worker->cold -= !connection->warm;
+    connection->warm = true;
+    if (worker->asking) {
+        ask(worker, connection);
+    } else {
+        connection->waiting = false;
+        worker->waiting--;
+    }
+}
+
+/* One wait of at most so long, and what came. */
+static void
+turn(struct worker *worker, int wait_ms)
+{
+    struct epoll_event events[EVENTS_MAX];
+    int count = epoll_wait(worker->epoll_fd, events, EVENTS_MAX, wait_ms);
+
+    if (count < 0 && errno != EINTR)
+        die("epoll_wait", strerror(errno));
+    worker->now_ns = latency_clock_ns();
+    if (count > 0)
+        worker->progress_ns = worker->now_ns;
+    if (worker->waiting + worker->connecting == 0)
+        worker->progress_ns = worker->now_ns;
+    if (worker->now_ns - worker->progress_ns > STALL_MS * UINT64_C(1000000))
+        die("stopped", "20 seconds without progress");
+    for (int i = 0; i < count; i++) {
+        struct connection *connection = events[i].data.ptr;
+
+        if (connection->connected)
+            take(worker, connection);
+        else
+            finish_connect(worker, connection, events[i].events);
+    }
+}
+
+/* This worker's share of a step's connections. */
+static unsigned
+share_of(const struct worker *worker, unsigned connections)
+{
+    unsigned workers = worker->options->workers;
+
+    return connections / workers + (worker->number < connections % workers);
+}
+
+static void
+open_connections(struct worker *worker, unsigned wanted)
+{
+    while (worker->opened < wanted || worker->connecting > 0) {
+        while (worker->connecting < RAMP && worker->opened < wanted)
+            start_connect(worker, &worker->connections[worker->opened]);
+        turn(worker, TICK_MS);
+    }
+}
+
+static void
+warm_up(struct worker *worker)
+{
+    worker->asking = true;
+    worker->cold = 0;
+    for (unsigned i = 0; i < worker->opened; i++) {
+        worker->connections[i].warm = false;
+        worker->cold += worker->connections[i].fd >= 0;
+    }
+    for (unsigned i = 0; i < worker->opened; i++) {
+        if (worker->connections[i].fd >= 0)
+            ask(worker, &worker->connections[i]);
+        if (i % EVENTS_MAX == 0) /* the first replies are not left lying until all have asked */
+            turn(worker, 0);
+    }
+    while (worker->cold > 0)
+        turn(worker, TICK_MS);
+}
+
+static void
+count_replies(struct worker *worker)
+{
+    uint64_t end_ns = atomic_load(&worker->shared->end_ns);
+
+    worker->replies = 0;
+    while (latency_clock_ns() < end_ns)
+        turn(worker, 10);
+    atomic_fetch_add(&worker->shared->replies, worker->replies);
+    worker->asking = false;
+}
+
+static void
+do_phase(struct worker *worker, enum phase phase, unsigned connections)
+{
+    worker->progress_ns = latency_clock_ns();
+    if (phase == OPENING) {
+        open_connections(worker, share_of(worker, connections));
+    } else if (phase == WARMING) {
+        warm_up(worker);
+    } else if (phase == COUNTING) {
+        count_replies(worker);
+    } else if (phase == DRAINING) {
+        while (worker->waiting > 0)
+            turn(worker, TICK_MS);
+    }
+}
+
+static _Noreturn void
+work(const struct options *options, struct shared *shared, unsigned me)
+{
+    static struct worker worker;
+    unsigned last = options->steps[options->steps_number - 1];
+
+    worker = (struct worker){.options = options, .shared = shared, .number = me};
+    worker.request_len = (size_t)snprintf(worker.request, sizeof(worker.request),
+                                          "GET %.400s HTTP/1.1\r\nHost: 127.0.0.1:%u\r\n\r\n",
+                                          options->target, options->port);
+    worker.connections = calloc(share_of(&worker, last) + 1, sizeof(*worker.connections));
+    worker.epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    if (worker.connections == NULL || worker.epoll_fd < 0)
+        die("start", strerror(errno));
+    for (unsigned i = 0; i < options->steps_number * PHASES; i++) {
+        while (atomic_load(&shared->turn) <= i)
+            turn(&worker, 1);
+        do_phase(&worker, i % PHASES, options->steps[i / PHASES]);
+        atomic_fetch_add(&shared->arrived, 1);
+    }
+    pause(); /* the connections stay until the parent ends */
+    exit(0);
+}
+
+/* ---- Their parent ---- */
+
+static void
+start_worker(const struct options *options, struct shared *shared, unsigned me)
+{
+    pid_t pid = fork();
+
+    if (pid < 0)
+        die("fork", strerror(errno));
+    if (pid > 0)
+        return;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    work(options, shared, me);
+}
+
+/* Has all workers do the next phase; the seconds that it took. */
+static double
+run_phase(const struct options *options, struct shared *shared)
+{
+    uint64_t start_ns = latency_clock_ns();
+
+    atomic_store(&shared->arrived, 0);
+    atomic_fetch_add(&shared->turn, 1);
+    while (atomic_load(&shared->arrived) < options->workers) {
+        if (waitpid(-1, NULL, WNOHANG) > 0)
+            die("stopped", "a worker has ended");
+        usleep(1000);
+    }
+    return (double)(latency_clock_ns() - start_ns) / 1e9;
+}
+
+static void
+run_step(const struct options *options, struct shared *shared, unsigned connections)
+{
+    double connect_seconds = run_phase(options, shared);
+
+    run_phase(options, shared); /* WARMING */
+    atomic_store(&shared->replies, 0);
+    atomic_store(&shared->end_ns, latency_clock_ns() + (uint64_t)(options->seconds * 1e9));
+    run_phase(options, shared); /* COUNTING */
+    run_phase(options, shared); /* DRAINING */
+    printf("{\"connections\":%u,\"connect_seconds\":%.6f,\"requests\":%llu,\"seconds\":%.6f,"
+           "\"errors\":%llu}\n",
+           connections, connect_seconds, (unsigned long long)atomic_load(&shared->replies),
+           options->seconds, (unsigned long long)atomic_load(&shared->errors));
+    fflush(stdout);
+    usleep((useconds_t)(options->pause * 1e6));
+    run_phase(options, shared); /* PAUSING */
+}
+
+int
+main(int argc, char **argv)
+{
+    struct options options = parse_options(argc, argv);
+    struct rlimit limit;
+    struct shared *shared =
+        mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+    if (shared == MAP_FAILED || getrlimit(RLIMIT_NOFILE, &limit) != 0)
+        die("start", strerror(errno));
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &limit);
+    signal(SIGPIPE, SIG_IGN);
+    for (unsigned i = 0; i < options.workers; i++)
+        start_worker(&options, shared, i);
+    for (unsigned i = 0; i < options.steps_number; i++)
+        run_step(&options, shared, options.steps[i]);
+    return atomic_load(&shared->errors) == 0 ? 0 : 1;
+}

@@ -1,0 +1,114 @@
+-- SPDX-License-Identifier: MIT
+--
+-- What: one sample: a client puts a row's load on a server, while the clocks of both are read.
+-- Place: what a row without a run of its own does; rows with one call bench.load.
+--
+-- sample  {value, errors = why it is void, seconds, cpu_server, cpu_client, lost, rate, p50, p99,
+--          connects, server_us = µs of the server's CPU a request, reply_length, megabytes a
+--          second, client = command line, curve}
+
+local clients = require "clients"
+local clocks = require "clocks"
+local servers = require "servers"
+
+local load = {}
+
+local PATIENCE = 60 -- seconds beyond those that are measured
+
+-- Which client: pipelined replies are counted by the one to which that costs nothing.
+function load.client_of(what)
+    local usual = (what.depth or 1) > 1 and "limit-client" or what.fresh and "connect-client"
+                  or "sxe-http"
+    return clients.find(what.client or usual)
+end
+
+-- Another whose word is asked, or nil.
+function load.second_of(what)
+    local first = load.client_of(what)
+    local name = what.second == nil and (what.fresh and "sxe-http" or "wrk") or what.second
+    local second = name and clients.find(name)
+    if second and second ~= first and clients.is_installed(second) and second.can(what) then
+        return second
+    end
+    return nil
+end
+
+-- Load that does not count, for clients that begin at once.
+local function warm_up(house, server, what, seconds)
+    local short = setmetatable({warmup = 0, queries = false, workers = false, sources = false},
+                               {__index = what})
+    short.connections = math.min(what.connections, 64)
+    local words = clients.find("sxe-http").command(short, server, seconds * 0.3, house.files)
+    local proc <close> = servers.spawn(words, house.client_cpu)
+    proc:output(PATIENCE)
+    pcall(proc.wait, proc, PATIENCE)
+end
+
+local function value_of(unit, result)
+    if unit == "s" then
+        return result.seconds
+    elseif unit == "connects/s" then
+        return result.connects
+    elseif unit == "MB/s" then
+        return result.megabytes
+    elseif unit == "µs/request" then
+        return result.server_us
+    end
+    return result.rate
+end
+
+-- Adds to a client's result what follows from it and from the clocks.
+local function finish(result, times, unit, length)
+    for name, value in pairs(times) do
+        if name ~= "seconds" then
+            result[name] = value
+        end
+    end
+    result.server_us = result.rate > 0 and times.cpu_server / result.rate * 1e6 or 0
+    result.megabytes = result.rate * (length or 0) / 1e6
+    result.reply_length = length
+    result.value = value_of(unit, result)
+    return result
+end
+
+local function run_client(house, client, server, what, seconds)
+    local words = client.command(what, server, seconds, house.files)
+    local proc <close> = servers.spawn(words, what.client_cpu or house.client_cpu)
+    local status, times_of = clocks.watch(proc, server, seconds + PATIENCE)
+    if not status then
+        return nil, client.name .. " did not end"
+    end
+    local output = proc:output(PATIENCE)
+    local result, why = client.read(output, house.files, what)
+    if not result or not (client.good or {[0] = true})[status] then
+        return nil, ("%s: %s (exit status %s) %s %s"):format(
+            client.name, why or "failed", status, output:match("\n(queries[^\n]*)") or "",
+            proc:errors())
+    end
+    result.client = servers.command_line(words):gsub(house.files, "")
+    return result, times_of(result.seconds or seconds)
+end
+
+-- house has client_cpu, seconds, and files, where clients may have theirs; unit is the row's.
+function load.run(house, server, what, unit)
+    local client = what.by or load.client_of(what)
+    local seconds = house.seconds * (what.seconds or 1)
+    local length, wrong = what.length, nil
+    if what.look ~= false then
+        length, wrong = servers.look(server, what)
+    end
+    if wrong then
+        return {errors = wrong}
+    end
+    what = setmetatable({length = length}, {__index = what})
+    if not client.warms_up then
+        warm_up(house, server, what, seconds)
+    end
+    local result, times = run_client(house, client, server, what, seconds)
+    if not result then
+        return {errors = times}
+    end
+    return finish(result, times, unit, length)
+end
+
+return load

@@ -1,0 +1,140 @@
+-- SPDX-License-Identifier: MIT
+--
+-- What: the machine that is measured on: what it is, and who had its CPUs for how long.
+-- Place: method.lua and clocks.lua ask it; the fingerprint stands beside every number.
+--
+-- Seconds of CPU are the scheduler's own: exact where a process has one thread, else in ticks of
+-- 10 ms.
+
+local machine = {}
+
+local SYSTEM = "/sys/devices/system/"
+local TICKS = 100 -- a second, in /proc/stat, whatever the kernel's own
+
+local function read(path)
+    local file <close> = io.open(path)
+    return file and file:read("a") or ""
+end
+
+function machine.first_line(command)
+    local pipe <close> = io.popen("(" .. command .. ") 2>&1")
+    return pipe:read("l") or "?"
+end
+
+-- ---- Clocks ----
+
+-- A process and all that it started, and these.
+function machine.tree(pid)
+    local pids, i = {pid}, 1
+    while pids[i] do
+        for child in read(("/proc/%d/task/%d/children"):format(pids[i], pids[i])):gmatch("%d+") do
+            pids[#pids + 1] = tonumber(child)
+        end
+        i = i + 1
+    end
+    return pids
+end
+
+local function threads_of(pid)
+    return tonumber(read(("/proc/%d/status"):format(pid)):match("\nThreads:%s*(%d+)")) or 0
+end
+
+-- Have all of them one thread?
+function machine.is_single(pids)
+    for _, pid in ipairs(pids) do
+        if threads_of(pid) > 1 then
+            return false
+        end
+    end
+    return true
+end
+
+-- The fields of a stat file, numbered as in proc(5).
+local function stat_of(path)
+    local fields, number = {}, 2
+    for word in read(path):gsub("^.*%) ", ""):gmatch("%S+") do
+        number = number + 1
+        fields[number] = tonumber(word)
+    end
+    return fields
+end
+
+-- Seconds that they were on a CPU, with children that have ended.
+function machine.busy(pids)
+    local sum = 0
+    for _, pid in ipairs(pids) do
+        local stat = stat_of(("/proc/%d/stat"):format(pid))
+        if stat[17] then
+            local main = read(("/proc/%d/schedstat"):format(pid)):match("%d+") or 0
+            sum = sum + math.max((stat[14] + stat[15]) / TICKS, main / 1e9)
+                  + (stat[16] + stat[17]) / TICKS
+        end
+    end
+    return sum
+end
+
+-- Seconds that they were ready to run while another had their CPU; their main threads alone.
+function machine.waited(pids)
+    local sum = 0
+    for _, pid in ipairs(pids) do
+        sum = sum + (read(("/proc/%d/schedstat"):format(pid)):match("%d+ (%d+)") or 0) / 1e9
+    end
+    return sum
+end
+
+-- Of the driver and its children, when these have ended.
+function machine.busy_here()
+    local stat = stat_of("/proc/self/stat")
+    return (stat[14] + stat[15] + stat[16] + stat[17]) / TICKS
+end
+
+-- Does the kernel take interrupts out of the time of the process that they interrupt?
+local function interrupts_are_apart()
+    local config = '{ zcat /proc/config.gz || cat "/boot/config-$(uname -r)"; } 2>/dev/null'
+    return machine.first_line(config .. " | grep -x CONFIG_IRQ_TIME_ACCOUNTING=y") ~= "?"
+end
+
+local apart
+
+-- Seconds of all CPUs that processes had.
+function machine.busy_all()
+    if apart == nil then
+        apart = interrupts_are_apart()
+    end
+    local user, nice, system, irq, soft =
+        read("/proc/stat"):match("^cpu +(%d+) (%d+) (%d+) %d+ %d+ (%d+) (%d+)")
+    return (user + nice + system + (apart and 0 or irq + soft)) / TICKS
+end
+
+-- ---- What it is ----
+
+local function cpu_of_machine()
+    local model, cores = "?", 0
+    for line in io.lines("/proc/cpuinfo") do
+        model = line:match("^model name%s*: (.*)") or model
+        cores = cores + (line:find("^processor") and 1 or 0)
+    end
+    return model, cores
+end
+
+-- {cpu, cpus, memory_mib, kernel, compiler, virtual, ours, date, text}
+function machine.fingerprint()
+    local model, cores = cpu_of_machine()
+    local found = {
+        cpu = model, cpus = cores, kernel = machine.first_line("uname -sr"),
+        compiler = machine.first_line("gcc --version"),
+        memory_mib = read("/proc/meminfo"):match("MemTotal:%s*(%d+)") // 1024,
+        is_virtual = read("/proc/cpuinfo"):find("hypervisor", 1, true) ~= nil,
+        clocksource = read(SYSTEM .. "clocksource/clocksource0/current_clocksource"):match("%S+"),
+        governor = read(SYSTEM .. "cpu/cpu0/cpufreq/scaling_governor"):match("%S+"),
+        descriptors = machine.first_line("ulimit -Hn"),
+        ours = machine.first_line(wire.program("sxe-httpd") .. " --version"),
+        date = os.date("!%Y-%m-%d"),
+    }
+    found.text = ("%s, %d CPUs%s, %d MiB, %s, %s, %s"):format(
+        model, cores, found.is_virtual and " of a virtual machine" or "", found.memory_mib,
+        found.kernel, found.compiler, found.ours)
+    return found
+end
+
+return machine

@@ -1,0 +1,266 @@
+-- SPDX-License-Identifier: MIT
+--
+-- What: the rounds of a row: each peer once, in turns, each with a fresh server.
+-- Place: bench.lua runs it for each row; result.lua makes of the rounds what is shown.
+--
+-- A round in which others took more than LOST_MAX of a CPU, or in which anything was wrong, is void
+-- and repeated, REPEATS_MAX times at most, and no more at all once as many were void as are wanted;
+-- after that the row is void, and says why. What was measured last stands in it nevertheless.
+-- A peer that cannot be measured in the first round is left out; the row is void only if that peer
+-- is ours or the reference.
+
+local clients = require "clients"
+local clocks = require "clocks"
+local load = require "load"
+local servers = require "servers"
+
+local method = {LOST_MAX = 0.08, REPEATS_MAX = 2, ROUNDS = 7, SECOND_ROUNDS = 3}
+
+local OVERHEAD = 0.45 -- seconds to start, look, and stop
+local WARM_UP = 1.3 -- times what is measured
+local SHORTEST, LONGEST = 0.3, 2
+method.BUDGET = 45
+
+local function samples_of(row, number_of_peers, options)
+    local rounds = method.rounds_of(row, options)
+    if row.load and not row.run and load.second_of(row.load) then
+        rounds = rounds + math.min(rounds, method.SECOND_ROUNDS)
+    end
+    return math.max(rounds * number_of_peers, 1)
+end
+
+-- Seconds of a sample, so that the row is done within its budget.
+function method.seconds_of(row, number_of_peers, options)
+    if options.seconds or row.seconds then
+        return options.seconds or row.seconds
+    end
+    local samples = samples_of(row, number_of_peers, options)
+    local seconds = ((row.budget or method.BUDGET) / samples - OVERHEAD) / WARM_UP
+    return math.max(SHORTEST, math.min(LONGEST, seconds))
+end
+
+-- Seconds that the row should take, if no round is void.
+function method.planned(row, number_of_peers, options)
+    if row.run and not options.seconds then
+        return row.budget or method.BUDGET
+    end
+    return samples_of(row, number_of_peers, options)
+           * (method.seconds_of(row, number_of_peers, options) * WARM_UP + OVERHEAD)
+end
+
+function method.rounds_of(row, options)
+    return math.min(options.rounds or row.rounds or method.ROUNDS, row.rounds or math.maxinteger)
+end
+
+-- ---- One sample ----
+
+local function given_of(row, more)
+    local given = {service = row.service, row = row}
+    for _, source in ipairs{row.context or {}, more or {}} do
+        for name, value in pairs(source) do
+            given[name] = value
+        end
+    end
+    given.connections = given.connections or row.load and row.load.connections + 64
+    return given
+end
+
+-- What a row's run finds: house, with functions.
+function method.bench(house, row)
+    local bench = setmetatable({}, {__index = house})
+    function bench.start(peer, more)
+        local server = servers.start(house, peer, given_of(row, more))
+        bench.command = bench.command or server.command
+        if house.on_start then
+            house.on_start(server.pids())
+        end
+        return server
+    end
+    function bench.load(server, what)
+        local sample = load.run(house, server, what or row.load, row.unit)
+        bench.client = bench.client or sample.client
+        return sample
+    end
+    function bench.look(server, what) return servers.look(server, what or row.load) end
+    function bench.spawn(words, options)
+        options = options or {}
+        bench.command = bench.command or servers.command_line(words)
+        local proc = servers.spawn(words, options.cpu or house.client_cpu, options.env)
+        if house.on_start then
+            house.on_start{proc:pid()}
+        end
+        return proc
+    end
+    return bench
+end
+
+local function run_plain(bench, row, peer, client)
+    local server <close> = bench.start(peer)
+    local what = setmetatable({by = client or peer.client and clients.find(peer.client)},
+                              {__index = row.load})
+    return bench.load(server, what)
+end
+
+-- One sample of a peer; client: another than the row's.
+function method.sample(house, row, peer, client)
+    local bench = method.bench(house, row)
+    local stop = clocks.around(house)
+    local good, sample
+    if row.run then
+        good, sample = pcall(row.run, bench, peer)
+    else
+        good, sample = pcall(run_plain, bench, row, peer, client)
+    end
+    if not good then
+        sample = {errors = tostring(sample)}
+    end
+    sample = sample or {errors = "no result"}
+    local others = not sample.lost and stop()
+    if others then
+        sample.lost, sample.is_estimate = others.lost, true
+    end
+    sample.command = sample.command or bench.command
+    sample.client = sample.client or bench.client
+    if not sample.errors and not sample.skipped and not (sample.value or sample.points
+                                                         or sample.candles) then
+        sample.errors = "no value"
+    end
+    return sample
+end
+
+-- ---- Rounds ----
+
+local function first_line(text)
+    return (text:gsub("^%s+", ""):match("^[^\n]*") or text):sub(1, 240)
+end
+
+-- CPUs that others took: the most of any sample, but of those that can only estimate it the mean.
+local function lost_of(samples)
+    local most, sum, number = 0, 0, 0
+    for _, sample in pairs(samples) do
+        if sample.is_estimate then
+            sum, number = sum + (sample.lost or 0), number + 1
+        else
+            most = math.max(most, sample.lost or 0)
+        end
+    end
+    return math.max(most, number > 0 and sum / number or 0)
+end
+
+-- One round: samples by the peers' names; and why it is void, and whose fault that is.
+local function run_round(house, row, peers, client)
+    local steal, start, samples = wire.steal(), wire.time(), {}
+    for _, peer in ipairs(peers) do
+        local sample = method.sample(house, row, peer, client)
+        samples[peer.name] = sample
+        if sample.errors then
+            return samples, peer.name .. ": " .. first_line(sample.errors), peer
+        end
+    end
+    local stolen = (wire.steal() - steal) / math.max(wire.time() - start, 0.01)
+    local lost = stolen + lost_of(samples)
+    if lost > method.LOST_MAX and not house.smoke and not row.is_exact then
+        return samples, ("%.2f CPU taken by others"):format(lost), nil, lost
+    end
+    return samples, nil, nil, lost
+end
+
+local function without(peers, left_out)
+    local list = {}
+    for _, peer in ipairs(peers) do
+        if peer ~= left_out then
+            list[#list + 1] = peer
+        end
+    end
+    return list
+end
+
+-- Runs a round until it is good, or has been tried often enough.
+local function insist(house, row, peers, state, number, client)
+    local is_hopeless = #state.void_rounds >= state.patience
+    for attempt = 1, (house.smoke or is_hopeless) and 1 or method.REPEATS_MAX + 1 do
+        local samples, why, culprit, lost = run_round(house, row, peers, client)
+        if not why then
+            return samples, nil, nil, lost
+        end
+        state.void_rounds[#state.void_rounds + 1] = {round = number, attempt = attempt, why = why}
+        io.stderr:write(("  %s, round %d, attempt %d: %s\n"):format(row.name, number, attempt, why))
+        state.last = {samples = samples, why = why, culprit = culprit, lost = lost}
+    end
+    return state.last.samples, state.last.why, state.last.culprit, state.last.lost
+end
+
+-- Leaves out who spoils the first round; false when nothing is left to compare.
+local function leave_out(row, state, culprit, why)
+    state.peers = without(state.peers, culprit)
+    state.failed[#state.failed + 1] = {name = culprit.name, why = why}
+    if culprit.name == row.reference or culprit.name == (row.ours or "sxe-httpd") then
+        state.void = why
+    end
+    return #state.peers > 0
+end
+
+local function run_all(house, row, state, rounds)
+    local number = 1
+    while number <= rounds do
+        local samples, why, culprit, lost = insist(house, row, state.peers, state, number)
+        if culprit and number == 1 then
+            if not leave_out(row, state, culprit, why) then
+                return
+            end
+        else
+            if why then
+                state.void = why
+            end
+            if not culprit then
+                state.rounds[#state.rounds + 1] = samples
+                state.lost[#state.lost + 1] = lost
+            end
+            number = number + 1
+        end
+    end
+end
+
+-- The same load by another client, fewer times, to see whether it says the same.
+local function run_second(house, row, state)
+    local second = row.load and not row.run and load.second_of(row.load)
+    if not second or #state.rounds == 0 or (house.smoke and house.has_second) then
+        return
+    end
+    house.has_second = true
+    state.second, state.second_rounds = second, {}
+    for number = 1, math.min(#state.rounds, method.SECOND_ROUNDS) do
+        local samples, why, culprit = insist(house, row, state.peers, state, number, second)
+        if culprit then
+            state.second, state.second_why = nil, second.name .. ": " .. why
+            return
+        end
+        state.second_rounds[number] = samples
+        state.second_why = why
+    end
+end
+
+-- What the row's servers serve.
+function method.write_files(house, row)
+    for name, content in pairs(row.files or {}) do
+        local file <close> = assert(io.open(house.root .. "/" .. name, "wb"))
+        file:write(content)
+    end
+end
+
+-- All rounds of a row. state: {rounds = {{[name] = sample}, ...}, peers, lost, void = why or nil,
+-- void_rounds, failed, second, second_rounds, second_why}
+function method.run(house, row, peers)
+    local state = {rounds = {}, lost = {}, void_rounds = {}, failed = {}, peers = peers,
+                   patience = math.max(method.rounds_of(row, house.options), 4)}
+    house.seconds = method.seconds_of(row, #peers, house.options)
+    method.write_files(house, row)
+    run_all(house, row, state, method.rounds_of(row, house.options))
+    if #state.rounds == 0 then
+        state.void = state.void or "no round was good"
+    end
+    run_second(house, row, state)
+    return state
+end
+
+return method

@@ -1,0 +1,27 @@
+-- SPDX-License-Identifier: MIT
+--
+-- What: a result as a page with plots, in one file that loads nothing.
+-- Place: bench.lua's last step. Shape: bench/page.html draws what stands in it as JSON.
+
+local json = require "json"
+
+local page = {}
+
+local function read(path)
+    local file <close> = assert(io.open(path))
+    return file:read("a")
+end
+
+-- No text of the result may end the script element.
+local function embedded(result)
+    return (json.encode(result):gsub("<", "\\u003c"))
+end
+
+function page.write(result, template, path)
+    local before, after = read(template):match('^(.*<script type="application/json" id="result">)'
+                                               .. '.-(</script>.*)$')
+    local file <close> = assert(io.open(path, "w"))
+    file:write(before, "\n", embedded(result), after)
+end
+
+return page

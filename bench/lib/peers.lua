@@ -1,0 +1,404 @@
+-- SPDX-License-Identifier: MIT
+--
+-- What: the servers that are measured, ours and others, and the services that they play.
+-- Place: rows name them; bench.lua starts them. Their configurations and twin programs are in
+-- bench/peers/, each with the reasons for its settings; docs/benchmarks.md says why it is fair.
+--
+-- A peer: name, title; needs: programs; package: of Debian, that brings them; missing(): nil, or
+-- why it cannot be measured here; version: a command whose first line says it; serves: set of
+-- services; start(context) -> server; servers.lua says what is in a context.
+--
+-- A service is what is asked, and what is answered by everybody who plays it: check.lua compares
+-- them, byte by byte where `body` says what they are.
+
+local servers = require "servers"
+
+local peers = {}
+
+local MODULES = "/usr/lib/nginx/modules/"
+local SHARE = "/usr/share/lua/5.1/"
+local DESCRIPTORS_MAX = 20000 -- of a process, where no more are allowed
+
+-- ---- Services ----
+
+local GREETING = "Hello, World!\n"
+
+peers.services = {
+    hello = {target = "/", body = GREETING},
+    -- Of HTTP/1.0; never closed.
+    ["2010"] = {target = "/", body = "Hello World\n\r\n", is_old = true},
+    json = {target = "/users/42", fields = {'"active":true', '"id":42', '"name":"Ann"'}},
+    random = {target = "/random?number=8", pattern = "^%d$", once = true},
+    file = {target = "/page.html"}, -- whatever is below root
+    generate = {target = "/", pattern = "^" .. ("[%w]"):rep(50), length = 108000},
+    redis = {target = "/", pattern = "^%l+$", length = 100000},
+    sort = {target = "/1"},
+}
+
+-- ---- Small things ----
+
+local function exists(path)
+    local file <close> = io.open(path)
+    return file ~= nil
+end
+
+local function is_root()
+    local file <close> = assert(io.open("/proc/self/status"))
+    return file:read("a"):find("\nUid:%s+0%s") ~= nil
+end
+
+local function write_file(path, text)
+    local file <close> = assert(io.open(path, "w"))
+    file:write(text)
+    return path
+end
+
+-- The file that is the greeting, for servers that have none in their configuration.
+local function write_greeting(context)
+    return write_file(context.scratch .. "/greeting", GREETING)
+end
+
+-- Spawned with the port open. Some say so on standard output, when their last worker listens.
+local function launch(context, words, options)
+    local proc = context.spawn(words, options)
+    if options and options.says then
+        local line = proc:line(20)
+        if not line then
+            error(("%s ended: %s"):format(words[1], proc:errors()), 0)
+        end
+    else
+        context.wait_ready(proc)
+    end
+    return context.server(proc)
+end
+
+-- As many processes as there are workers, all on the one port.
+local function launch_each(context, words)
+    local procs = {}
+    for i = 1, context.workers do
+        procs[i] = context.spawn(words)
+        if not procs[i]:line(20) then
+            error(("%s ended: %s"):format(words[1], procs[i]:errors()), 0)
+        end
+    end
+    return context.server(table.unpack(procs))
+end
+
+local SAYS = {says = true}
+
+-- ---- Ours ----
+
+-- A limit program plays a service of one reply. Pipelined requests it counts by their length.
+local function start_limit(context)
+    local words = {wire.program("bench/limit-server"), "-p", tostring(context.port)}
+    local load = context.row and context.row.load or {}
+    local function add(...)
+        table.move({...}, 1, select("#", ...), #words + 1, words)
+    end
+    if context.service == "random" then
+        add("-l", "1", "-b", "4", "-w", "1")
+    elseif context.service == "file" then
+        add("-l", tostring(#load.body))
+    else
+        add("-l", tostring(#GREETING))
+    end
+    if load.depth and load.depth > 1 then
+        local request = ("GET %s HTTP/1.1\r\nHost: 127.0.0.1:%d\r\n\r\n")
+            :format(load.target or "/", context.port)
+        add("-r", tostring(#request))
+    end
+    if context.keep_alive then
+        add("-k")
+    end
+    if context.workers > 1 then
+        add("-s")
+    end
+    return launch_each(context, words)
+end
+
+local function start_httpd(context)
+    local words = {wire.program("sxe-httpd"), "-p", tostring(context.port),
+                   "-c", tostring(context.connections), "--requests", "1000000000",
+                   "--idle-timeout", "3600"}
+    if context.service == "file" then
+        table.move({"-r", context.root}, 1, 2, #words + 1, words)
+    end
+    return launch(context, words)
+end
+
+local httpd_scripts = {hello = "bench/lua/hello.lua", json = "bench/lua/router.lua",
+                       random = "examples/lua/random.lua"}
+
+local function start_httpd_lua(context)
+    return launch(context, {
+        wire.program("sxe-httpd"), "-p", tostring(context.port), "-c",
+        tostring(context.connections), "--requests", "1000000000", "--idle-timeout", "3600",
+        "--lua", httpd_scripts[context.service]})
+end
+
+local twin_handlers = {hello = "hello", json = "router", ["2010"] = "2010"}
+
+local function start_twin(context)
+    return launch(context, {wire.program("bench/lua-twins"), tostring(context.port),
+                            twin_handlers[context.service]})
+end
+
+local function start_twin_lua(context)
+    local script = context.service == "2010" and "bench/lua/2010.lua"
+                   or httpd_scripts[context.service]
+    return launch(context, {wire.program("bench/lua-twins"), tostring(context.port), script})
+end
+
+-- Several processes of ours on one port: in C, or what a script answers.
+local function start_workers(context)
+    local each = math.ceil(context.connections / context.workers * 1.1) + 64
+    local words = {wire.program("bench/workers"), "-w", tostring(context.workers), "-c",
+                   tostring(each), tostring(context.port)}
+    local what = {
+        hello = {"hello"},
+        generate = {"generate", context.scratch},
+    }
+    table.move(what[context.service], 1, 2, #words + 1, words)
+    return launch(context, words, SAYS)
+end
+
+local function start_workers_lua(context)
+    local words = {wire.program("bench/workers"), "-w", tostring(context.workers), "-c",
+                   tostring(context.connections), tostring(context.port)}
+    local what = {
+        hello = {"bench/lua/hello.lua"},
+        generate = {"bench/lua/generate.lua", context.scratch},
+        redis = {"bench/lua/redis.lua", tostring(context.redis_port)},
+        sort = {"bench/lua/sort.lua", context.root},
+    }
+    table.move(what[context.service], 1, 2, #words + 1, words)
+    return launch(context, words, SAYS)
+end
+
+-- ---- nginx ----
+
+-- nginx closes idle connections when fewer than a sixteenth of its places are free.
+local function nginx_places(context)
+    local each = math.ceil(context.connections / context.workers * 1.05)
+    return math.min(each + each // 8 + 64, DESCRIPTORS_MAX - 50)
+end
+
+local function start_nginx(context)
+    local several = context.workers > 1
+    local path = context.fill("bench/peers/nginx/nginx.conf", {
+        PLACES = nginx_places(context), MASTER = several and "on" or "off",
+        REUSEPORT = several and " reuseport" or ""})
+    return launch(context, {wire.has("nginx"), "-c", path})
+end
+
+local function start_nginx_lua(context)
+    local path = context.fill("bench/peers/nginx/lua.conf",
+                              {PLACES = nginx_places(context), MODULES = MODULES, SHARE = SHARE})
+    return launch(context, {wire.has("nginx"), "-c", path})
+end
+
+local function nginx_lua_available()
+    if exists(MODULES .. "ngx_http_lua_module.so") then
+        return true
+    end
+    return nil, "nginx has no Lua module (package libnginx-mod-http-lua); "
+                .. "make bench-deps installs it"
+end
+
+-- ---- Other servers ----
+
+local function start_h2o(context)
+    local root, index = context.root, "page.html"
+    if context.service == "hello" then
+        write_greeting(context)
+        root, index = context.scratch, "greeting"
+    end
+    local path = context.fill("bench/peers/h2o/h2o.conf", {
+        ROOT = root, INDEX = index, USER = is_root() and "user: root" or ""})
+    return launch(context, {wire.has("h2o"), "-m", "worker", "-c", path})
+end
+
+local function start_lighttpd(context)
+    local root, index = context.root, "page.html"
+    if context.service == "hello" then
+        write_greeting(context)
+        root, index = context.scratch, "greeting"
+    end
+    local path = context.fill("bench/peers/lighttpd/lighttpd.conf", {
+        ROOT = root, INDEX = index, CONNECTIONS = context.connections + 16,
+        DESCRIPTORS = math.min(context.connections * 2 + 64, DESCRIPTORS_MAX)})
+    return launch(context, {wire.has("lighttpd"), "-D", "-f", path})
+end
+
+local function start_haproxy(context)
+    return launch(context, {wire.has("haproxy"), "-f",
+                            context.fill("bench/peers/haproxy/haproxy.cfg", {})})
+end
+
+-- ---- Go ----
+
+local go_program -- compiled, or nil
+
+-- Compiles what must be; once, before the first round. The directory stays until the end.
+function peers.prepare(directory)
+    if not wire.has("go") then
+        return
+    end
+    local program = directory .. "/go-server"
+    -- No module, and so nothing from anywhere; the toolchain that is installed, and no other.
+    local proc <close> = wire.spawn{wire.has("go"), "build", "-o", program,
+                                    "bench/peers/go/server.go",
+                                    env = {GOTOOLCHAIN = "local", GOFLAGS = "", CGO_ENABLED = "0"}}
+    if proc:wait(300) == 0 then
+        go_program = program
+    else
+        io.stderr:write("bench: Go's server cannot be compiled: ", proc:errors())
+    end
+end
+
+local function go_available()
+    if go_program then
+        return true
+    end
+    return nil, "its server was not compiled"
+end
+
+local function start_go(context)
+    local service = context.service == "file" and "files" or context.service
+    local words = {go_program}
+    if context.workers > 1 then
+        words[2] = "-shared"
+    end
+    table.move({tostring(context.port), service, context.root}, 1, 3, #words + 1, words)
+    return launch_each(context, words)
+end
+
+-- ---- Node ----
+
+-- How Node reads the files of S8. Its cluster reads them at once, which was published as the
+-- fastest way: a worker has nothing else to do.
+local NODE_SORTS = {["node-callbacks"] = "callbacks", ["node-sync"] = "sync",
+                    ["node-cluster"] = "sync"}
+
+local function start_node(context, name)
+    local port, service = tostring(context.port), context.service
+    if service == "file" then
+        return launch(context, {wire.has("node"), "bench/peers/node/static.js", port,
+                                context.root})
+    end
+    local directory = context.scratch
+    if service == "sort" then
+        service, directory = NODE_SORTS[name], context.root
+    end
+    return launch(context, {wire.has("node"), "bench/peers/node/services.js", port, service,
+                            tostring(context.workers), directory},
+                  {says = true, env = {REDIS_PORT = tostring(context.redis_port or 0)}})
+end
+
+local function start_node_net(context)
+    return launch(context, {wire.has("node"), "bench/peers/node/net.js",
+                            tostring(context.port)}, SAYS)
+end
+
+-- ---- Redis, behind those that ask it ----
+
+-- Without persistence, on the CPU of the clients. {port, stop()}
+function peers.start_redis(house)
+    local server = servers.start(house, {start = function(context)
+        local proc = context.spawn({
+            wire.has("redis-server"), "--port", tostring(context.port), "--bind", "127.0.0.1",
+            "--save", "", "--appendonly", "no", "--dir", context.scratch},
+            {cpu = house.client_cpu})
+        context.wait_ready(proc)
+        return context.server(proc)
+    end}, {})
+    return server
+end
+
+-- ---- The list ----
+
+local function set(...)
+    local result = {}
+    for _, name in ipairs{...} do
+        result[name] = true
+    end
+    return result
+end
+
+-- nil, or why a peer cannot be measured here.
+local function missing(peer)
+    for _, program in ipairs(peer.needs) do
+        if not wire.has(program) then
+            return ("%s is not installed (package %s); make bench-deps installs it")
+                :format(program, peer.package)
+        end
+    end
+    local available, why = true, nil
+    if peer.available then
+        available, why = peer.available()
+    end
+    return not available and why or nil
+end
+
+local ours = wire.program("sxe-httpd") .. " --version"
+local node_version = {needs = {"node"}, package = "nodejs", version = "node --version"}
+
+local function add(peer, defaults)
+    for name, value in pairs(defaults or {}) do
+        peer[name] = value
+    end
+    peer.needs = peer.needs or {}
+    peer.title = peer.title or peer.name
+    local start = peer.start
+    peer.start = function(context) return start(context, peer.name) end
+    peer.missing = function() return missing(peer) end
+    peers[#peers + 1] = peer
+end
+
+add{name = "limit", title = "limit program", serves = set("hello", "random", "file"),
+    start = start_limit, version = "echo ours: raw epoll, no parsing"}
+add{name = "sxe-httpd", serves = set("hello", "file"), start = start_httpd, version = ours}
+add{name = "sxe-httpd-lua", title = "sxe-httpd --lua", serves = set("hello", "json", "random"),
+    start = start_httpd_lua, version = ours}
+add{name = "sxe-c", title = "sxe, C", serves = set("hello", "json", "2010"), start = start_twin,
+    version = ours}
+add{name = "sxe-lua", title = "sxe, Lua", serves = set("hello", "json", "random", "2010"),
+    start = start_twin_lua, version = ours}
+add{name = "sxe-workers", title = "sxe, C, workers", serves = set("hello", "generate"),
+    start = start_workers, version = ours}
+add{name = "sxe-lua-workers", title = "sxe, Lua, workers",
+    serves = set("hello", "generate", "redis", "sort"), start = start_workers_lua, version = ours}
+add{name = "nginx", needs = {"nginx"}, package = "nginx-light", version = "nginx -v 2>&1",
+    serves = set("hello", "file"), start = start_nginx}
+add{name = "nginx-lua", title = "nginx + Lua", needs = {"nginx"}, available = nginx_lua_available,
+    package = "libnginx-mod-http-lua", version = "nginx -v 2>&1",
+    serves = set("hello", "json", "random"), start = start_nginx_lua}
+add{name = "h2o", needs = {"h2o"}, package = "h2o", version = "h2o --version",
+    serves = set("hello", "file"), start = start_h2o}
+add{name = "lighttpd", needs = {"lighttpd"}, package = "lighttpd", version = "lighttpd -v",
+    serves = set("hello", "file"), start = start_lighttpd}
+add{name = "haproxy", title = "HAProxy", needs = {"haproxy"}, package = "haproxy",
+    version = "haproxy -v", serves = set("hello"), start = start_haproxy}
+add{name = "go", title = "Go net/http", needs = {"go"}, package = "golang-go",
+    version = "go version", available = go_available,
+    serves = set("hello", "json", "random", "file"), start = start_go}
+add({name = "node", title = "Node http", start = start_node,
+     serves = set("hello", "json", "random", "file", "generate", "redis")}, node_version)
+add({name = "node-net", title = "Node net", start = start_node_net, serves = set("hello")},
+    node_version)
+add({name = "node-cluster", title = "Node cluster", start = start_node,
+     serves = set("hello", "generate", "redis", "sort")}, node_version)
+add({name = "node-callbacks", title = "Node, callbacks", start = start_node,
+     serves = set("sort")}, node_version)
+add({name = "node-sync", title = "Node, sync", start = start_node, serves = set("sort")},
+    node_version)
+
+function peers.find(name)
+    for _, peer in ipairs(peers) do
+        if peer.name == name then
+            return peer
+        end
+    end
+end
+
+return peers

@@ -1,0 +1,309 @@
+-- SPDX-License-Identifier: MIT
+--
+-- What: what a run came to, as one table that goes into a file and out of it: bench/results.
+-- Place: bench.lua adds a row after the other; report.lua and page.lua show it.
+--
+-- result    {version, date, machine, options, planned_s, took_s, rows}
+-- row       {name, title, group, work, command, checks, void, unit, better, digits, plot, x_title,
+--            reference, ours, seconds, rounds, is_void, why_void, void_rounds, lost, notes,
+--            columns, targets = {{peer, key, ratio or value, of, got, is_met}}, disagreement,
+--            skipped, has_failed, second_why, took_s, peers}
+-- peer      {name, title, version, command, client, values, median, min, max, ratio, ratio_min,
+--            ratio_max, cpu_server, cpu_client, bottleneck, more = {[key] = median}, points,
+--            candles, curve, note, second}
+
+local cjson = require "cjson"
+local json = require "json"
+local tables = require "tables"
+
+local result = {}
+
+local FULL = 0.9 -- of a CPU: who has that much to do limits the rate
+local AGREE = 0.10 -- two clients that differ by more disagree
+
+-- ---- A peer ----
+
+local function field_of(sample, key)
+    local value = sample.more and sample.more[key]
+    if value == nil then
+        value = sample[key]
+    end
+    return value
+end
+
+-- What a key has in all rounds, without those that lack it.
+local function column(rounds, name, key)
+    local values = {}
+    for _, samples in ipairs(rounds) do
+        local value = samples[name] and field_of(samples[name], key)
+        if type(value) == "number" then
+            values[#values + 1] = value
+        end
+    end
+    return values
+end
+
+local function median(values)
+    if #values == 0 then
+        return nil
+    end
+    return (tables.spread(values))
+end
+
+-- Ratios to the reference within each round; of their values, or of what else they have.
+local function ratios_of(rounds, name, reference, key)
+    local values = {}
+    for _, samples in ipairs(rounds) do
+        local one, other = samples[name], samples[reference]
+        local a = one and field_of(one, key or "value")
+        local b = other and field_of(other, key or "value")
+        if a and b and b ~= 0 then
+            values[#values + 1] = a / b
+        end
+    end
+    return values
+end
+
+local function bottleneck_of(server, client, cpus)
+    if not server or not client then
+        return nil
+    end
+    local is_server, is_client = server / cpus >= FULL, client >= FULL
+    return is_server and is_client and "both" or is_server and "server"
+        or is_client and "client" or "neither"
+end
+
+-- Lists of {x, key...} of several rounds as one of medians.
+local function merge_points(rounds, name)
+    local by_x, order = {}, {}
+    for _, samples in ipairs(rounds) do
+        for _, point in ipairs(samples[name] and samples[name].points or {}) do
+            if not by_x[point.x] then
+                by_x[point.x] = {}
+                order[#order + 1] = point.x
+            end
+            table.insert(by_x[point.x], point)
+        end
+    end
+    table.sort(order)
+    local points = {}
+    for i, x in ipairs(order) do
+        local values, memories = {}, {}
+        for _, point in ipairs(by_x[x]) do
+            values[#values + 1], memories[#memories + 1] = point.value, point.memory
+        end
+        local middle, low, high
+        if #values > 0 then
+            middle, low, high = tables.spread(values)
+        end
+        points[i] = {x = x, value = middle, min = low, max = high, memory = median(memories)}
+    end
+    return #points > 0 and points or nil
+end
+
+-- Of the latency curves of all rounds, the median at each percentile that all have.
+local function merge_curves(rounds, name)
+    local by_percentile, order, number = {}, {}, 0
+    for _, samples in ipairs(rounds) do
+        local curve = samples[name] and samples[name].curve
+        number = number + (curve and 1 or 0)
+        for _, point in ipairs(curve or {}) do
+            if not by_percentile[point[1]] then
+                by_percentile[point[1]] = {}
+                order[#order + 1] = point[1]
+            end
+            table.insert(by_percentile[point[1]], point[2])
+        end
+    end
+    table.sort(order)
+    local curve = {}
+    for _, percentile in ipairs(order) do
+        if #by_percentile[percentile] == number then
+            curve[#curve + 1] = {percentile, median(by_percentile[percentile])}
+        end
+    end
+    return #curve > 1 and curve or nil
+end
+
+local function last_with(rounds, name, key)
+    for i = #rounds, 1, -1 do
+        if rounds[i][name] and rounds[i][name][key] then
+            return rounds[i][name][key]
+        end
+    end
+    return nil
+end
+
+local function more_of(rounds, name, row)
+    local more = {}
+    for _, each in ipairs{{"p50"}, {"p99"}, {"server_us"}, {"connects"}, {"megabytes"}, {"memory"},
+                          {"reply_length"}, table.unpack(row.columns or {})} do
+        more[each[1]] = median(column(rounds, name, each[1]))
+    end
+    return more
+end
+
+local function put_spread(target, prefix, values)
+    if #values == 0 then
+        return
+    end
+    local middle, low, high = tables.spread(values)
+    if prefix == "" then
+        target.median, target.min, target.max = middle, low, high
+    else
+        target[prefix], target[prefix .. "_min"], target[prefix .. "_max"] = middle, low, high
+    end
+end
+
+local function cpus_of(row)
+    local cpu = row.context and row.context.cpu
+    return type(cpu) == "table" and #cpu or 1
+end
+
+-- What another client says of this peer.
+local function second_of(state, peer, row, first)
+    if not state.second_rounds or #state.second_rounds == 0 then
+        return nil
+    end
+    local name = peer.name
+    local second = {client = last_with(state.second_rounds, name, "client"),
+                    values = column(state.second_rounds, name, "value"),
+                    cpu_server = median(column(state.second_rounds, name, "cpu_server")),
+                    cpu_client = median(column(state.second_rounds, name, "cpu_client"))}
+    put_spread(second, "", second.values)
+    if row.reference then
+        put_spread(second, "ratio", ratios_of(state.second_rounds, name, row.reference))
+    end
+    second.of_first = second.median and first.median and second.median / first.median
+    second.bottleneck = bottleneck_of(second.cpu_server, second.cpu_client, cpus_of(row))
+    return second
+end
+
+local function summarize_peer(row, state, peer)
+    local rounds, name = state.rounds, peer.name
+    local got = {name = name, title = peer.title or name, version = peer.version_found,
+                 command = last_with(rounds, name, "command"),
+                 client = last_with(rounds, name, "client"),
+                 values = column(rounds, name, "value"),
+                 cpu_server = median(column(rounds, name, "cpu_server")),
+                 cpu_client = median(column(rounds, name, "cpu_client")),
+                 more = more_of(rounds, name, row), points = merge_points(rounds, name),
+                 candles = last_with(rounds, name, "candles"), curve = merge_curves(rounds, name),
+                 skipped = last_with(rounds, name, "skipped"),
+                 note = last_with(rounds, name, "note")}
+    put_spread(got, "", got.values)
+    if row.reference then
+        put_spread(got, "ratio", ratios_of(rounds, name, row.reference))
+    end
+    got.bottleneck = bottleneck_of(got.cpu_server, got.cpu_client, cpus_of(row))
+    got.second = second_of(state, peer, row, got)
+    return got
+end
+
+-- ---- A row ----
+
+local function find(peers, name)
+    for _, peer in ipairs(peers) do
+        if peer.name == name then
+            return peer
+        end
+    end
+    return nil
+end
+
+local function targets_of(row)
+    local targets = row.target or {}
+    return (targets.ratio or targets.value) and {targets} or targets
+end
+
+-- Whether ours is as much better than a peer, or as good, as it should be.
+local function check_target(row, state, peers, target)
+    local ours = find(peers, target.ours or row.ours or "sxe-httpd")
+    local got = {peer = target.peer, ratio = target.ratio, value = target.value, of = target.of,
+                 ours = ours and ours.name, key = target.key}
+    if target.peer then
+        got.got = ours and median(ratios_of(state.rounds, ours.name, target.peer, target.key))
+    elseif target.key then
+        got.got = ours and ours.more[target.key]
+    else
+        got.got = ours and ours.median
+    end
+    local wanted = target.ratio or target.value
+    local is_more = (target.better or row.better or "more") == "more"
+    got.better = is_more and "more" or "less"
+    if got.got and wanted then
+        got.is_met = is_more and got.got >= wanted or not is_more and got.got <= wanted
+    end
+    return got
+end
+
+-- Of each peer of which two clients say something else, what the second says.
+local function disagreement_of(row, peers)
+    local sentences = {}
+    for _, peer in ipairs(peers) do
+        local second = peer.second
+        local name = second and second.client and second.client:match("([^/ ]+) ") or "another"
+        if second and second.of_first and math.abs(second.of_first - 1) > AGREE then
+            sentences[#sentences + 1] = ("%s: %.2f of the rate by %s%s%s"):format(
+                peer.title, second.of_first, name, second.ratio and peer.name ~= row.reference
+                and (", a ratio of %.2f"):format(second.ratio) or "",
+                second.bottleneck == "client" and " at the limit of its CPU" or "")
+        end
+    end
+    return #sentences > 0 and sentences or nil
+end
+
+-- Texts and numbers of the row itself.
+local function head_of(row)
+    local head = {}
+    for _, name in ipairs{"name", "title", "group", "work", "command", "checks", "void", "unit",
+                          "better", "digits", "plot", "x_title", "reference", "columns", "notes"} do
+        head[name] = row[name]
+    end
+    head.better = head.better or "more"
+    head.ours = row.ours or "sxe-httpd"
+    return head
+end
+
+-- skipped: {{name, why}} of peers that were not there.
+function result.summarize(row, state, seconds, skipped)
+    local got = head_of(row)
+    got.seconds, got.rounds = seconds, #state.rounds
+    got.is_void, got.why_void = state.void ~= nil, state.void
+    got.void_rounds = state.void_rounds
+    got.lost = median(state.lost)
+    got.peers, got.targets, got.skipped = {}, {}, skipped
+    for i, peer in ipairs(state.peers) do
+        got.peers[i] = summarize_peer(row, state, peer)
+    end
+    for i, target in ipairs(targets_of(row)) do
+        got.targets[i] = check_target(row, state, got.peers, target)
+    end
+    for _, failed in ipairs(state.failed) do
+        got.skipped[#got.skipped + 1] = {name = failed.name, why = "failed: " .. failed.why}
+        got.has_failed = true
+    end
+    got.disagreement = disagreement_of(row, got.peers)
+    got.second_why = state.second_why
+    return got
+end
+
+-- ---- The file ----
+
+function result.new(machine, options)
+    return {version = 1, date = os.date("!%Y-%m-%dT%H:%M:%SZ"), machine = machine, rows = {},
+            options = {rounds = options.rounds, seconds = options.seconds,
+                       is_smoke = options.smoke or false}}
+end
+
+function result.save(got, path)
+    local file <close> = assert(io.open(path, "w"))
+    file:write(json.encode(got))
+end
+
+function result.load(path)
+    local file <close> = assert(io.open(path))
+    return cjson.decode(file:read("a"))
+end
+
+return result

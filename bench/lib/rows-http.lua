@@ -1,0 +1,310 @@
+-- SPDX-License-Identifier: MIT
+-- Rows about requests and connections: the greeting at several numbers of connections, pipelined,
+-- with a connection for each; memory, system calls, start-up, size; load generators.
+
+local clients = require "clients"
+local machine = require "machine"
+local peers = require "peers"
+
+local GREETING = peers.services.hello.body
+local OPEN = 10000 -- connections of the row on memory
+
+local ALL = {"limit", "sxe-httpd", "sxe-httpd-lua", "nginx", "nginx-lua", "h2o", "lighttpd",
+             "haproxy", "go", "node", "node-net"}
+local SOME = {"limit", "sxe-httpd", "nginx", "h2o", "lighttpd", "haproxy", "go", "node"}
+
+local CHECKS = "status 200, length and the 14 bytes of each body"
+local VOID = "a reply with another status or body; a connection refused, reset or closed; "
+             .. "0.08 of a CPU taken by others"
+
+-- ---- Memory: connections that have each asked something are open and idle ----
+
+-- pause: seconds between two looks
+local function wait_for(seconds, is_so, pause)
+    local give_up = wire.time() + seconds
+    while not is_so() and wire.time() < give_up do
+        wire.sleep(pause or 0.02)
+    end
+end
+
+local function descriptors(server)
+    local sum = 0
+    for _, pid in ipairs(server.pids()) do
+        sum = sum + wire.fds(pid)
+    end
+    return sum
+end
+
+-- The client is stopped by a signal as soon as all of its connections are there.
+local function run_memory(bench, peer)
+    local server <close> = bench.start(peer, {connections = OPEN + 64})
+    bench.look(server, {target = "/", body = GREETING})
+    wire.sleep(0.1)
+    local before, descriptors_before = server:pss(), descriptors(server)
+    local client <close> = bench.spawn{wire.program("bench/limit-client"), "-p", server.port, "-c",
+                                       OPEN, "-d", 30, "-w", 0}
+    local function open() return descriptors(server) - descriptors_before end
+    wait_for(30, function() return open() >= OPEN end)
+    wire.sleep(0.5)
+    client:signal("STOP")
+    wire.sleep(0.3)
+    if open() < OPEN then
+        return {errors = ("only %d of %d connections are open"):format(open(), OPEN)}
+    end
+    local after = server:pss()
+    return {value = (after - before) / OPEN, more = {before = before / 2^20, after = after / 2^20}}
+end
+
+-- ---- System calls a request ----
+
+-- strace's table: counts by name.
+local function count_calls(bench, server, requests)
+    local trace = bench.scratch .. "/strace"
+    local words = {"strace", "-c", "-f", "-o", trace}
+    for _, pid in ipairs(server.pids()) do
+        words[#words + 1] = "-p"
+        words[#words + 1] = tostring(pid)
+    end
+    local strace <close> = wire.spawn(words)
+    wait_for(3, function() return strace:errors():find("attached") end)
+    local client <close> = bench.spawn{wire.program("bench/limit-client"), "-p", server.port, "-c",
+                                       64, "-n", requests // 64}
+    client:output(60)
+    client:wait(20)
+    strace:signal("INT")
+    strace:wait(20)
+    local calls = {}
+    for line in io.lines(trace) do
+        local count, rest = line:match("^%s*[%d.]+%s+[%d.]+%s+%d+%s+(%d+)%s+(.*)$")
+        if count and not rest:find("total$") then
+            calls[rest:match("(%S+)$")] = tonumber(count)
+        end
+    end
+    os.remove(trace)
+    return calls
+end
+
+local function run_syscalls(bench, peer)
+    local requests = 64 * 100
+    local server <close> = bench.start(peer, {connections = 128})
+    local calls = count_calls(bench, server, requests)
+    local names, total, shown = {}, 0, {}
+    for name, count in pairs(calls) do
+        names[#names + 1], total = name, total + count
+    end
+    table.sort(names, function(a, b) return calls[a] > calls[b] end)
+    for _, name in ipairs(names) do
+        if calls[name] / requests >= 0.005 then
+            shown[#shown + 1] = ("%s %.2f"):format(name, calls[name] / requests)
+        end
+    end
+    if total == 0 then
+        return {errors = "strace counted nothing"}
+    end
+    return {value = total / requests, note = table.concat(shown, ", ")}
+end
+
+-- ---- Start-up: from exec to the first reply ----
+
+local function has_answered(port)
+    local good, sock = pcall(wire.connect, "127.0.0.1", port)
+    if not good then
+        return false
+    end
+    local _ <close> = sock
+    sock:send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+    return sock:read_reply().body == GREETING
+end
+
+-- The peer is asked again and again, from before it listens; not waited for by bench.start.
+local function run_start_up(bench, peer)
+    local begun, answered
+    local eager = {start = function(context)
+        local spawn = context.spawn
+        function context.spawn(...)
+            local proc = spawn(...)
+            begun = begun or wire.time()
+            wait_for(20, function() return has_answered(context.port) end, 0.0002)
+            answered = answered or wire.time()
+            return proc
+        end
+        return peer.start(context)
+    end}
+    local server <close> = bench.start(eager, {connections = 1000})
+    return {value = (answered - begun) * 1000, port = server.port}
+end
+
+-- ---- Size of the program ----
+
+local function size_of(path)
+    local file <close> = assert(io.open(path, "rb"))
+    return file:seek("end")
+end
+
+-- Without symbols, as packages have them.
+local function run_size(bench, peer)
+    local copy = bench.scratch .. "/stripped"
+    local proc <close> = wire.spawn{"strip", "-o", copy, peer.path}
+    if proc:wait(30) ~= 0 then
+        return {skipped = "strip cannot read it: " .. proc:errors()}
+    end
+    local bytes = size_of(copy)
+    os.remove(copy)
+    return {value = bytes / 2^20}
+end
+
+local function program(name, title)
+    return {name = name, title = title or name, needs = {name}, package = name,
+            path = wire.has(name)}
+end
+
+local function our_program(name)
+    return {name = name, path = wire.program(name)}
+end
+
+-- ---- Load generators in place of each other, against the limit program ----
+
+local function generators(connections)
+    local list = {}
+    for _, name in ipairs{"limit-client", "sxe-http", "weighttp", "ab", "h2load", "wrk"} do
+        local client = clients.find(name)
+        list[#list + 1] = {
+            name = name, client = name, needs = {client.program}, package = client.program,
+            start = function(context)
+                context.keep_alive = true -- ab asks in HTTP/1.0
+                return peers.find("limit").start(context)
+            end}
+    end
+    return {
+        name = "clients-" .. connections, service = "hello", peers = list, unit = "requests/s",
+        title = ("Load generators, %d connections, against the limit program"):format(connections),
+        work = "closed loop, keep-alive, one core; each counts good replies by its own means",
+        command = ("sxe-http -c %d -d 1 http://127.0.0.1:PORT/"):format(connections),
+        reference = "limit-client", ours = "sxe-http", group = "clients", budget = 30,
+        checks = "each what it checks: limit-client lengths, sxe-http and ab more, wrk statuses",
+        void = "an error that any of them counts", seconds = 0.6,
+        load = {connections = connections, second = false},
+        target = {peer = "limit-client", ratio = 0.95, of = "issue 4"}}
+end
+
+-- ---- The generator with many sockets ----
+
+local function run_sockets(sockets, queries, workers)
+    return function(bench, peer)
+        local server <close> = bench.start(peer, {connections = sockets, workers = workers})
+        local client <close> = bench.spawn{
+            wire.program("sxe-http"), "-q", "-p", server.port, "-c", sockets, "-n", queries, "-t",
+            workers, "--source", "127.0.0.1-127.0.0.8"}
+        local line
+        repeat
+            line = client:line(300)
+        until not line or line:find("^sockets")
+        local pss = 0 -- of its workers, while all sockets are open; their parent has none
+        for _, pid in ipairs(machine.tree(client:pid())) do
+            pss = pss + (pid ~= client:pid() and wire.pss(pid) or 0)
+        end
+        local output = client:output(300)
+        local status = client:wait(60)
+        if (status ~= 0 and status ~= 4) or not line then
+            return {errors = client:errors() .. (line or "") .. output}
+        end
+        return {value = pss / sockets, more = {
+            open = tonumber(line:match("(%d+)/%d+ open")),
+            rate = tonumber(output:match("all queries%s*: [%d.]+ seconds or ([%d.]+)")),
+            connects = tonumber(output:match("all connections: [%d.]+ seconds or ([%d.]+)"))}}
+    end
+end
+
+local function sockets_row(sockets, queries, workers)
+    return {
+        name = "sockets-" .. sockets, group = "clients", service = "hello", peers = {"limit"},
+        title = ("sxe-http with %d sockets and %d workers"):format(sockets, workers),
+        work = ("all sockets are opened, then each asks %d times"):format(queries),
+        command = ("sxe-http -c %d -n %d -t %d --source 127.0.0.1-127.0.0.8")
+            :format(sockets, queries, workers),
+        reference = "limit", ours = "limit", unit = "bytes a socket", better = "less", rounds = 3,
+        checks = "each reply is good; all sockets are open at once",
+        void = "a socket that does not open", budget = 20,
+        target = {value = 1024, of = "issue 4"},
+        columns = {{"open", "open", 0}, {"connects", "connects/s", 0}, {"rate", "requests/s", 0}},
+        run = run_sockets(sockets, queries, workers)}
+end
+
+-- ---- The rows ----
+
+local function hello(name, connections, who, budget, target)
+    return {
+        name = name, service = "hello", peers = who, reference = "limit", unit = "replies/s",
+        title = ("Hello, World!, %d keep-alive connection%s"):format(connections,
+                                                                 connections > 1 and "s" or ""),
+        work = "each connection asks again as soon as it has been answered; one core serves",
+        command = ("sxe-http -c %d -d 1 http://127.0.0.1:PORT/"):format(connections),
+        checks = CHECKS, void = VOID, budget = budget, target = target, plot = "bars",
+        load = {connections = connections, target = "/", body = GREETING}}
+end
+
+return {
+    hello("hello-64", 64, ALL, 60, {peer = "limit", ratio = 0.93, of = "issue 3"}),
+    hello("hello-1024", 1024, SOME, 45, {peer = "limit", ratio = 0.93, of = "issue 3"}),
+    hello("single", 1, SOME, 40),
+    {
+        name = "pipeline", service = "hello", reference = "limit", unit = "replies/s",
+        peers = {"limit", "sxe-httpd", "nginx", "h2o", "haproxy", "go", "node"},
+        title = "Hello, World!, 64 connections, 16 requests at a time on each",
+        work = "16 requests come in one write; the next 16 follow the last reply",
+        command = "limit-client -c 64 -P 16 -d 1 -p PORT", checks = "the length of all 16 replies",
+        void = VOID, budget = 35, load = {connections = 64, depth = 16, body = GREETING,
+                                          second = false},
+        target = {peer = "limit", ratio = 0.85, of = "issue 3"}},
+    {
+        name = "connects", service = "hello", reference = "limit", unit = "connects/s",
+        peers = {"limit", "sxe-httpd", "sxe-httpd-lua", "nginx", "h2o", "lighttpd", "haproxy", "go",
+                 "node"},
+        title = "A connection for each request, 64 at a time",
+        work = "connect, one request with Connection: close, its reply, closed by the client",
+        command = "connect-client -c 64 -d 1 -p PORT",
+        checks = "status 200 and length of each reply",
+        void = VOID .. "; the client is what is measured where its CPU is full: compare the "
+               .. "server's µs", budget = 50,
+        load = {connections = 64, fresh = true, body = GREETING, second = false}},
+    {
+        name = "memory", service = "hello", reference = "nginx", unit = "bytes/connection",
+        peers = {"limit", "sxe-httpd", "sxe-httpd-lua", "nginx", "h2o", "haproxy", "go", "node"},
+        title = "Memory of 10,000 open connections", better = "less", rounds = 1, budget = 25,
+        work = "each connection has asked once or more, and is idle; the server's PSS, less that "
+               .. "before", command = "grep Pss /proc/PID/smaps_rollup",
+        checks = "all 10,000 are open, by the server's descriptors",
+        void = "fewer connections", run = run_memory, is_exact = true,
+        columns = {{"before", "MiB before", 1}, {"after", "MiB after", 1}},
+        target = {key = "after", value = 8, of = "issue 3"}},
+    {
+        name = "syscalls", service = "hello", reference = "limit", unit = "calls/request",
+        peers = {"limit", "sxe-httpd", "sxe-httpd-lua", "nginx", "h2o", "lighttpd", "haproxy", "go",
+                 "node"},
+        title = "System calls a request, 64 connections", better = "less", digits = 2, rounds = 1,
+        work = "6,400 requests, counted by strace; 64 times more accept a connection",
+        command = "strace -c -f -p PID", checks = "strace saw calls", void = "strace is missing",
+        run = run_syscalls, budget = 20, is_exact = true, needs = {"strace"}},
+    {
+        name = "start-up", service = "hello", reference = "nginx", unit = "ms", better = "less",
+        peers = {"limit", "sxe-httpd", "sxe-httpd-lua", "nginx", "h2o", "lighttpd", "haproxy", "go",
+                 "node"},
+        title = "From exec to the first reply", digits = 1,
+        work = "it is asked again and again from the start, until it answers",
+        command = "time until curl is answered",
+        checks = "status 200 and body of the reply", void = "other work on its CPU",
+        budget = 25, run = run_start_up},
+    {
+        name = "size", unit = "MiB", better = "less", digits = 2, reference = "sxe-httpd",
+        peers = {our_program("sxe-httpd"), our_program("sxe-http"), our_program("sxe-lua"),
+                 program("nginx"), program("h2o"), program("lighttpd"), program("haproxy"),
+                 program("node", "Node")},
+        title = "Size of the program", work = "the file without symbols; shared libraries are not "
+                                              .. "counted, nor lighttpd's and nginx's modules",
+        command = "strip -o COPY PROGRAM; ls -l COPY", checks = "-", void = "-", rounds = 1,
+        run = run_size, budget = 5, is_exact = true, ours = "sxe-httpd"},
+    generators(64),
+    generators(1024),
+    sockets_row(10000, 50, 1),
+    sockets_row(100000, 10, 6),
+}

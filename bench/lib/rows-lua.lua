@@ -1,0 +1,54 @@
+-- SPDX-License-Identifier: MIT
+-- Rows about scripts: the same server with a handler in C and in Lua, beside nginx with LuaJIT, Go
+-- and Node; the examples beside their twins in Node.
+
+local examples = require "examples"
+local peers = require "peers"
+
+local VOID = "a reply with another status or body; 0.08 of a CPU taken by others"
+
+local function is_user(reply)
+    local members = peers.services.json.fields
+    for _, member in ipairs(members) do
+        if not reply.body:find(member, 1, true) then
+            return nil, "the body is " .. reply.body
+        end
+    end
+    return true
+end
+
+local function row(name, service, title, who, load, more)
+    local result = {
+        name = "lua-" .. name, service = service, peers = who, unit = "replies/s", title = title,
+        reference = "sxe-c", ours = "sxe-lua", void = VOID, budget = 35,
+        work = "a server of lib-sxe-http asks a handler in C, or the same handler in Lua",
+        command = "lua-twins PORT hello; lua-twins PORT bench/lua/hello.lua",
+        checks = "status and length of each reply, the body once a sample", load = load}
+    load.connections, load.client = 64, "limit-client"
+    for field, value in pairs(more or {}) do
+        result[field] = value
+    end
+    return result
+end
+
+local hello, json = peers.services.hello, peers.services.json
+local WITH_SCRIPTS = {"sxe-c", "sxe-lua", "nginx-lua", "go", "node"}
+
+local list = {
+    row("2010", "2010", "The five lines of 2010, 64 connections", {"sxe-c", "sxe-lua"},
+        {target = "/", body = peers.services["2010"].body},
+        {target = {peer = "sxe-c", ratio = 0.95, of = "issue 5"}, budget = 20}),
+    row("hello", "hello", "A handler that returns a string, 64 connections", WITH_SCRIPTS,
+        {target = "/", body = hello.body},
+        {target = {{peer = "sxe-c", ratio = 0.90, of = "issue 5"},
+                   {peer = "nginx-lua", ratio = 1.4, of = "issue 5"},
+                   {peer = "node", ratio = 4, of = "issue 5"}}}),
+    row("json", "json", "A route with a parameter, three header fields, JSON, 64 connections",
+        WITH_SCRIPTS, {target = json.target, body = is_user},
+        {target = {peer = "sxe-c", ratio = 0.65, of = "issue 5"}}),
+    row("pipeline", "hello", "A handler that returns a string, 16 requests at a time",
+        {"sxe-c", "sxe-lua", "nginx-lua", "node"}, {target = "/", body = hello.body, depth = 16},
+        {target = {peer = "sxe-c", ratio = 0.45, of = "issue 5"}, budget = 25}),
+}
+
+return table.move(examples.rows(), 1, #examples.rows(), #list + 1, list)

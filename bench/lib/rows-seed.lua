@@ -1,0 +1,284 @@
+-- SPDX-License-Identifier: MIT
+-- The tables that were published of 2010's libsxe and of those who came after it, S1 to S10,
+-- measured again beside their peers.
+
+local cjson = require "cjson"
+
+local clocks = require "clocks"
+local peers = require "peers"
+local programs = require "programs"
+local sort = require "sort-load"
+
+local GREETING = peers.services.hello.body
+local VOID = "a reply with another status, length or body; a connection refused, reset or closed; "
+             .. "0.08 of a CPU taken by others"
+
+-- 0, 1, ...: of this machine.
+local function all_cpus()
+    local list = {}
+    for line in io.lines("/proc/cpuinfo") do
+        if line:find("^processor") then
+            list[#list + 1] = #list
+        end
+    end
+    return list
+end
+
+local CPUS = all_cpus()
+
+-- A page of some 4,000 bytes; each line is another.
+local function make_page()
+    local lines = {"<!DOCTYPE html>", "<title>A page</title>"}
+    for i = 1, 100 do
+        lines[#lines + 1] = ("<p>This is paragraph %03d.</p>"):format(i)
+    end
+    return table.concat(lines, "\n") .. "\n"
+end
+
+local PAGE = make_page()
+
+-- ---- S4 ----
+
+local WORKERS = 6 -- a process may have 20,000 descriptors
+
+-- All steps are one run: the client opens more and more connections, and tells when it pauses.
+local function run_crowd(bench, peer)
+    local steps = bench.smoke and {60, 120} or {10000, 30000, 100000}
+    local most = steps[#steps]
+    local server <close> = bench.start(peer, {connections = most, workers = WORKERS})
+    local wrong = select(2, bench.look(server, {target = "/", body = GREETING}))
+    if wrong then
+        return {errors = wrong}
+    end
+    local stop = clocks.start(server)
+    local client <close> = bench.spawn{
+        wire.program("bench/crowd-client"), "-p", server.port, "-s", table.concat(steps, ","), "-t",
+        WORKERS, "-d", bench.smoke and 0.1 or 0.5, "-q", 0.2}
+    local points = {}
+    for line in function() return client:line(120) end do
+        local step = cjson.decode(line)
+        points[#points + 1] = {x = step.connections, value = step.requests / step.seconds,
+                               memory = server:pss()}
+    end
+    local status = client:wait(60)
+    local times = stop()
+    if status ~= 0 or #points ~= #steps then
+        return {errors = client:errors()}
+    end
+    return {value = points[#points].value, points = points, cpu_server = times.cpu_server,
+            more = {memory = points[#points].memory}}
+end
+
+-- given: what of the row is its own
+local function crowd(given)
+    local row = {
+        service = "hello", reference = "nginx", ours = "sxe-workers", unit = "replies/s",
+        title = "Hello, World!, up to 100,000 open connections, six processes on one port",
+        work = "each connection asks again as soon as it has been answered; six servers share one "
+               .. "core, six workers of the client the other",
+        command = "workers -w 6 -c 19000 PORT hello; crowd-client -p PORT -s 10000,30000,100000",
+        checks = "status 200 once a worker, the length of each reply; all connections are open",
+        void = VOID, x_title = "open connections", plot = "lines", run = run_crowd,
+        columns = {{"memory", "bytes of memory", 0}}}
+    for name, value in pairs(given) do
+        row[name] = value
+    end
+    return row
+end
+
+-- ---- S5, S6: as many workers as CPUs, on all of them; the client has what it needs of one ----
+
+local function is_like(name)
+    local service = peers.services[name]
+    return function(reply)
+        local good = reply.body:find(service.pattern) and #reply.body == service.length
+        return good or nil, good or ("%d bytes, %q..."):format(#reply.body, reply.body:sub(1, 40))
+    end
+end
+
+local function cluster_load(name)
+    return {connections = 50, target = "/", body = is_like(name), second = false}
+end
+
+local function run_redis(bench, peer)
+    local redis <close> = peers.start_redis(bench)
+    local server <close> = bench.start(peer, {redis_port = redis.port, workers = #CPUS, cpu = CPUS})
+    return bench.load(server, cluster_load("redis"))
+end
+
+-- ---- S8 ----
+
+local SORTERS = {"sxe-lua-workers", "node-callbacks", "node-sync", "node-cluster"}
+
+local function run_sort(bench, peer)
+    return sort.run(bench, peer, {servers = 2, clients = 4, cpu = CPUS})
+end
+
+-- Every number of servers with every number of clients.
+local function run_sort_sweep(bench, peer)
+    local most = bench.smoke and {servers = 1, clients = 2} or {servers = 4, clients = 8}
+    local candles, last = {}, nil
+    for servers = 1, most.servers do
+        for clients = 1, most.clients do
+            last = sort.run(bench, peer, {servers = servers, clients = clients, cpu = CPUS})
+            if last.errors then
+                return last
+            end
+            table.move(last.candles, 1, #last.candles, #candles + 1, candles)
+        end
+    end
+    last.candles = candles
+    return last
+end
+
+-- ---- S9 ----
+
+local LOOKUPS = 30000000
+
+local function run_lookup(bench, variant)
+    local words = {wire.program("bench/lookup"), "-r", bench.smoke and 100000 or LOOKUPS,
+                   variant.name}
+    local ns = programs.next_value(bench, words, "round ([%d.]+) ns")
+    return {value = ns * LOOKUPS / 1e9, more = {ns = ns}}
+end
+
+-- ---- S10 ----
+
+-- A copy of the sources, without anything that was built, and a repository of its own, because some
+-- tests ask git which files there are.
+local function copy_sources(directory)
+    local command = ("mkdir -p %s && git ls-files -z --cached --others --exclude-standard | "
+        .. "tar -c --null -T - --ignore-failed-read 2>/dev/null | tar -x -C %s && git init -q %s "
+        .. "&& git -C %s add -A"):gsub("%%s", directory)
+    assert(os.execute(command), "the sources cannot be copied")
+end
+
+local function run_from_scratch(bench, peer)
+    local directory = bench.scratch .. "/sources"
+    copy_sources(directory)
+    local start = wire.time()
+    local proc <close> = wire.spawn{"sh", "-c", ("cd %s && unset MAKEFLAGS MAKELEVEL MFLAGS && "
+        .. "make -j%d %s"):format(directory, #CPUS, peer.name)}
+    local output = proc:output(1800)
+    local status = proc:wait(60)
+    local seconds = wire.time() - start
+    os.execute("rm -rf " .. directory)
+    if status ~= 0 then
+        return {errors = output:sub(-400) .. proc:errors():sub(-400)}
+    end
+    local passed = output:match("(%d+) passed, 0 failed%s*$")
+    return {value = seconds, more = {tests = tonumber(passed)}}
+end
+
+-- ---- The rows ----
+
+return {
+    {
+        name = "S1", service = "hello", reference = "limit", unit = "replies/s", budget = 75,
+        peers = {"limit", "sxe-httpd", "nginx", "h2o", "go", "node", "node-net"},
+        title = "Hello, World!, 10,000 keep-alive connections",
+        work = "10,000 sockets are opened, 16 connects under way at a time; then each asks again "
+               .. "as soon as it has been answered",
+        checks = "status 200 and the 14 bytes of each body",
+        command = "sxe-http -p PORT -c 10000 -n 50", void = VOID, plot = "bars",
+        target = {peer = "limit", ratio = 0.93, of = "issue 3"},
+        columns = {{"connects", "connects/s", 0}, {"server_us", "server µs/request", 2},
+                   {"p50", "p50 µs", 0}, {"p99", "p99 µs", 0}},
+        load = {connections = 10000, target = "/", body = GREETING}},
+    {
+        name = "S2", service = "2010", reference = "sxe-c", ours = "sxe-lua", unit = "replies/s",
+        peers = {"sxe-c", "sxe-lua"}, title = "The same through Lua: five lines of 2010",
+        work = "10,000 keep-alive connections to a server in C, and to one in Lua with the same "
+               .. "callbacks", checks = "status 200 and the 14 bytes of each body",
+        command = "lua-twins PORT 2010; lua-twins PORT bench/lua/2010.lua", void = VOID,
+        budget = 30,
+        target = {peer = "sxe-c", ratio = 0.95, of = "issue 5"},
+        load = {connections = 10000, target = "/", body = peers.services["2010"].body}},
+    {
+        name = "S3", service = "random", reference = "limit", ours = "sxe-httpd-lua", unit = "s",
+        peers = {"limit", "sxe-httpd-lua", "nginx-lua", "go", "node"}, better = "less", digits = 3,
+        title = "A random number after a second: 10,000 requests, 5,000 at a time",
+        work = "5,000 connections ask twice each; a second passes before each reply, so 2.0 s is "
+               .. "the floor", command = "limit-client -c 5000 -n 2 -u '/random?number=8' -p PORT",
+        checks = "the length of each reply, a digit once a sample", void = VOID, budget = 85,
+        target = {peer = "limit", ratio = 1.03, of = "issue 5"},
+        columns = {{"p50", "p50 µs", 0}, {"p99", "p99 µs", 0}},
+        load = {connections = 5000, queries = 2, target = "/random?number=8",
+                client = "limit-client", second = false,
+                body = function(reply) return reply.body:find("^%d$") ~= nil, reply.body end}},
+    crowd{name = "S4", peers = {"sxe-workers", "nginx", "go"}, budget = 170,
+          target = {{peer = "go", ratio = 1, of = "seed-api"},
+                    {peer = "nginx", key = "memory", ratio = 1, better = "less",
+                     of = "seed-api"}},
+          notes = {"Node's cluster is in S4-node, when it is asked for: its master deals "
+                   .. "out connections for half a minute a round"}},
+    crowd{name = "S4-node", group = "S4", peers = {"sxe-workers", "nginx", "node-cluster"},
+          budget = 400, asked_only = true},
+    {
+        name = "S5", service = "generate", reference = "node-cluster", ours = "sxe-workers",
+        peers = {"sxe-workers", "sxe-lua-workers", "node-cluster"}, unit = "replies/s",
+        title = "108,000 random characters, written to a new file, read back, sent; 50 at a time",
+        work = "each character is one random number of the language's; the file's name is fresh, "
+               .. "and the file removed; as many workers as CPUs, on all of them",
+        command = "workers -w 2 PORT generate /tmp; sxe-http -c 50 --requests 2000",
+        checks = "status and 108,000 bytes of each reply, letters and digits once a sample",
+        void = VOID, budget = 30, context = {cpu = CPUS, workers = #CPUS},
+        load = cluster_load("generate"),
+        target = {peer = "node-cluster", ratio = 1, of = "issue 7"}},
+    {
+        name = "S6", service = "redis", reference = "node-cluster", ours = "sxe-lua-workers",
+        peers = {"sxe-lua-workers", "node-cluster"}, unit = "replies/s",
+        title = "Redis: del, hmset of 100 texts of 1,000 characters, hgetall; 50 at a time",
+        work = "a hash is set, read back, its texts are sent; ten connections to Redis from each "
+               .. "of as many workers as CPUs",
+        command = "workers -w 2 PORT bench/lua/redis.lua REDIS_PORT; sxe-http -c 50 "
+                  .. "--requests 2000",
+        checks = "status and 100,000 bytes of each reply, letters once a sample",
+        void = VOID, budget = 30, run = run_redis, context = {cpu = CPUS},
+        needs = {"redis-server"}, target = {peer = "node-cluster", ratio = 1, of = "issue 7"}},
+    {
+        name = "S7", service = "file", reference = "nginx", unit = "replies/s", budget = 45,
+        peers = {"sxe-httpd", "nginx", "h2o", "lighttpd", "go", "node"},
+        title = ("A static page of %d bytes, 50 keep-alive connections"):format(#PAGE),
+        work = "the page again and again, from the page cache",
+        command = "sxe-http -c 50 --requests 100k --expect-body @page.html "
+                  .. "http://127.0.0.1:PORT/page.html",
+        checks = "status 200 and every byte of every body", void = VOID,
+        files = {["page.html"] = PAGE}, target = {peer = "nginx", ratio = 1, of = "issue 7"},
+        load = {connections = 50, target = "/page.html", body = PAGE}},
+    {
+        name = "S8", service = "sort", reference = "node-cluster", ours = "sxe-lua-workers",
+        peers = SORTERS, unit = "requests/s", plot = "candles", budget = 35,
+        title = "Ten reads a write of 30 files, sorted: 2 servers, 4 clients",
+        work = "GET reads a file, splits it, sorts and joins the parts; POST appends; each server "
+               .. "is a process, and each client one connection to one of them",
+        command = "sxe-http --scenario examples/read-write.lua --candles - http://127.0.0.1:PORT/",
+        checks = "status of each reply, and that its parts are sorted", void = VOID,
+        run = run_sort, target = {peer = "node-cluster", ratio = 1, of = "issue 7"}},
+    {
+        name = "S8-sweep", group = "S8", service = "sort", reference = "node-cluster",
+        ours = "sxe-lua-workers", peers = SORTERS, unit = "requests/s", plot = "candles",
+        title = "The same with 1 to 4 servers and 1 to 8 clients", rounds = 1, budget = 60,
+        work = "as S8, every combination once; min, mean, 101 % of mean and max go into a CSV",
+        command = "make bench ROW=S8-sweep", checks = "as S8", void = VOID, run = run_sort_sweep,
+        seconds = 0.25},
+    {
+        name = "S9", variants = true, reference = "bsearch", ours = "hash", unit = "s",
+        peers = {{name = "bsearch"}, {name = "hash"},
+                 {name = "hash-16", title = "hash, 16 at a time"}},
+        better = "less", digits = 2, title = "30 million look-ups in 30 million records, 1 GB",
+        work = "records of 32 bytes in a pool are looked up by 64-bit keys in random order; the "
+               .. "seconds are those of all 30 million, from as many rounds",
+        command = "build/release/bench/lookup hash", checks = "the record found is the key's",
+        void = "a record not found; swapping", budget = 30, run = run_lookup,
+        columns = {{"ns", "ns a look-up", 1}}, target = {value = 5, of = "seed-api"}},
+    {
+        name = "S10", variants = true, reference = "test", ours = "test", unit = "s",
+        peers = {{name = "release"}, {name = "test"}}, better = "less",
+        title = "Build and test from scratch: release, debug, coverage", rounds = 1,
+        work = "make release, and make test, which builds and tests all three, of a fresh copy of "
+               .. "the sources", command = "make test", checks = "no test fails",
+        void = "other work on the machine", budget = 600, run = run_from_scratch,
+        columns = {{"tests", "tests", 0}}, target = {value = 180, of = "seed-api"},
+        asked_only = true, notes = {"only when it is asked for: it takes minutes"}},
+}

@@ -1,0 +1,115 @@
+-- SPDX-License-Identifier: MIT
+--
+-- What: S8's load: ten reads a write over 30 files, by n clients, each of which has one connection
+-- to one of m servers; and how long each kind of request took, as candles.
+-- Place: rows-seed.lua. The client is sxe-http with examples/read-write.lua, a process a server.
+
+local cjson = require "cjson"
+
+local sort = {}
+
+local FILES, PARTS = 30, 100
+
+-- The same files before each run, since writes make them longer.
+local function write_files(root)
+    for i = 1, FILES do
+        local parts = {}
+        for j = 1, PARTS do
+            parts[j] = (j * 7919 + i * 104729) % 1000 .. ", "
+        end
+        local file <close> = assert(io.open(("%s/%d"):format(root, i), "w"))
+        file:write(table.concat(parts))
+    end
+end
+
+-- As many servers as wanted, on ports of their own; a cluster has one port for its workers.
+local function start(bench, peer, wanted)
+    local list = setmetatable({}, {__close = function(list)
+        for _, server in ipairs(list) do
+            server.stop()
+        end
+    end})
+    local is_cluster = peer.name == "node-cluster"
+    for i = 1, is_cluster and 1 or wanted.servers do
+        list[i] = bench.start(peer, {cpu = wanted.cpu, connections = 64,
+                                     workers = is_cluster and wanted.servers or 1})
+    end
+    return list
+end
+
+-- Clients are dealt out in turn.
+local function start_clients(bench, servers, wanted)
+    local list = {}
+    for i, server in ipairs(servers) do
+        local number = wanted.clients // #servers + (i <= wanted.clients % #servers and 1 or 0)
+        local json = ("%s/sort-%d.json"):format(bench.scratch, i)
+        if number > 0 then
+            local proc = bench.spawn({
+                wire.program("sxe-http"), "-q", "-c", number, "-d", bench.seconds, "--warmup",
+                bench.seconds * 0.2, "--scenario", "examples/read-write.lua", "--json", json,
+                ("http://127.0.0.1:%d/"):format(server.port)}, {cpu = wanted.cpu})
+            list[#list + 1] = {proc = proc, json = json}
+        end
+    end
+    return list
+end
+
+-- Its result, or nil and why there is none. 4: the client's CPU was used by servers, too.
+local function read(client)
+    local output = client.proc:output(60)
+    local status = client.proc:wait(60)
+    if status ~= 0 and status ~= 4 then
+        return nil, output .. client.proc:errors()
+    end
+    local file <close> = assert(io.open(client.json))
+    return cjson.decode(file:read("a")).total
+end
+
+-- A candle of each kind, of all its clients' together.
+local function add_kinds(candles, total, wanted)
+    for _, kind in ipairs(total.kinds) do
+        local candle = candles[kind.name]
+        if not candle then
+            candle = {servers = wanted.servers, clients = wanted.clients, kind = kind.name,
+                      min = math.huge, max = 0, sum = 0, count = 0}
+            candles[kind.name], candles[#candles + 1] = candle, candle
+        end
+        for _, client in ipairs(kind.clients) do
+            local count, min, mean, max = table.unpack(client)
+            if count > 0 then
+                candle.min, candle.max = math.min(candle.min, min), math.max(candle.max, max)
+                candle.sum, candle.count = candle.sum + count * mean, candle.count + count
+            end
+        end
+    end
+end
+
+local function finish(candles)
+    local list = {}
+    for _, candle in ipairs(candles) do
+        if candle.count > 0 then
+            candle.mean = candle.sum / candle.count
+            candle.p = candle.mean * 1.01
+            list[#list + 1] = candle
+        end
+    end
+    return list
+end
+
+-- wanted: servers, clients, cpu. A sample: requests a second of all clients together.
+function sort.run(bench, peer, wanted)
+    local servers <close> = start(bench, peer, wanted)
+    write_files(bench.root)
+    local clients, candles, rate = start_clients(bench, servers, wanted), {}, 0
+    for _, client in ipairs(clients) do
+        local total, why = read(client)
+        if not total then
+            return {errors = why}
+        end
+        rate = rate + total.rate
+        add_kinds(candles, total, wanted)
+    end
+    return {value = rate, candles = finish(candles)}
+end
+
+return sort
