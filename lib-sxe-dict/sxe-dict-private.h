@@ -44,7 +44,7 @@
 #include <string.h>
 
 #include "sxe-dict.h"
-#include "sxe-pool-sharing.h"
+#include "sxe-pool-sharing-private.h"
 
 #define SXE__DICT_MAGIC       UINT64_C(0x3154434944455853) /* "SXEDICT1" */
 #define SXE__DICT_HEAD_SIZE   64u                          /* of a cell */

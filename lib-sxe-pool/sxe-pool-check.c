@@ -11,7 +11,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "sxe-pool-sharing.h"
+#include "sxe-pool-sharing-private.h"
 #include "sxe-time.h"
 
 enum {

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sxe-pool-sharing.h"
+#include "sxe-pool-sharing-private.h"
 
 _Thread_local struct sxe__pool_local *sxe__pool_locals;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
 
-#include "sxe-pool-sharing.h"
+#include "sxe-pool-sharing-private.h"
 
 /* Some 50 us: 30 where a pause takes 40 cycles, 90 where it takes 140. */
 #ifndef SXE__POOL_SPINS

@@ -2,7 +2,7 @@
  *
  * Many elements under one lock: the lock and the lines of cache that it brings are paid once.
  */
-#include "sxe-pool-change.h"
+#include "sxe-pool-change-private.h"
 
 /* Those who wait are woken one for each element. */
 static void

@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "sxe-pool-change.h"
+#include "sxe-pool-change-private.h"
 #include "sxe-pool-opening-private.h"
 
 #define YEARS_50 (UINT64_C(50) * 365 * 86400 * SXE_NS_PER_SECOND)

@@ -11,7 +11,7 @@
 
 #include <limits.h>
 
-#include "sxe-pool-sharing.h"
+#include "sxe-pool-sharing-private.h"
 
 #define SXE__POOL_FILE_MAGIC      "sxepool" /* with its 0, 8 bytes */
 #define SXE__POOL_FILE_UNFINISHED "sxe-new" /* there while the rest is written */

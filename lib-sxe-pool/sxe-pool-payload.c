@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "sxe-pool-sharing.h"
+#include "sxe-pool-sharing-private.h"
 
 /* What a reader waits for at most, in pauses of the processor, some 20 to 40 ns each: about 50
  * us. */

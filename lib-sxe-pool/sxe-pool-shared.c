@@ -7,7 +7,7 @@
 
 #include <errno.h>
 
-#include "sxe-pool-change.h"
+#include "sxe-pool-change-private.h"
 
 /* ---- Shards ---- */
 

@@ -5,7 +5,7 @@
  */
 #include <errno.h>
 
-#include "sxe-pool-sharing.h"
+#include "sxe-pool-sharing-private.h"
 
 #define LOOK_NS  SXE_NS_PER_SECOND /* between two looks into a pool that others use, too */
 #define AGAIN_NS SXE_NS_PER_MS     /* to what one could not do because of others */

@@ -3,7 +3,7 @@
  * Stamps are unique in a pool, and a node keeps its stamp until its element is moved or touched. So
  * a node with the stamp it had is where it was, and the walk is over where stamps pass the limit.
  */
-#include "sxe-pool-sharing.h"
+#include "sxe-pool-sharing-private.h"
 
 void
 sxe_pool_walker_construct(SXE_POOL_WALKER *walker, void *array, unsigned state)

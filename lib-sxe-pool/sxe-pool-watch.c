@@ -25,7 +25,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "sxe-pool-sharing.h"
+#include "sxe-pool-sharing-private.h"
 
 #define STATES_APART      63u  /* states from here on have one bit together */
 #define DATAGRAMS_AT_ONCE 256u /* strangers may send some, too: the rest in the loop's next turn */

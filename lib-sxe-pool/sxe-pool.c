@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sxe-pool-sharing.h"
+#include "sxe-pool-sharing-private.h"
 
 struct sxe_log_control sxe__pool_log = SXE_LOG_CONTROL_INIT("sxe-pool");
 

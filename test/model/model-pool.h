@@ -2,7 +2,7 @@
  *
  * What: a small shared pool, the calls that processes make on it, and what must hold at the end.
  *
- * Place: compiles the library's own lines (sxe-pool-change.h, -shared.c, -lock.c, -walker.c,
+ * Place: compiles the library's own lines (sxe-pool-change-private.h, -shared.c, -lock.c, -walker.c,
  * -watch.c) with the accesses of model-run.h, and stands in for what is the kernel's: who is alive,
  * what time it is, datagrams. model-history.h judges the results of the calls.
  *
@@ -15,7 +15,7 @@
 
 #define SXE__POOL_SPINS 3 /* with pauses of 1 and 2: it looks at a lock twice */
 
-#include "sxe-pool-sharing.h"
+#include "sxe-pool-sharing-private.h"
 #include "sxe-time.h"
 
 /* A "thread" of the model has its own, which are exchanged when it goes on. */

@@ -4,7 +4,7 @@
  * may choose who goes on, and who dies.
  *
  * Place: included before the sources that are checked: it defines SXE__POOL_GET and its like, which
- * sxe-pool-sharing.h otherwise makes plain atomic accesses. model-search.h makes the choices.
+ * sxe-pool-sharing-private.h otherwise makes plain atomic accesses. model-search.h makes the choices.
  *
  * Shape: a choice is a step of one process, its death, or (memory model TSO) the arrival of its
  * oldest store in memory:
@@ -24,7 +24,7 @@
  * for others, when its last store has arrived: before that, nothing they see can tell them. SIGKILL
  * arrives between two instructions, with all stores before it on their way to memory. That the
  * compiler keeps the order of the stores is the part of the release stores and of the fence in
- * sxe-pool-change.h; test-pool-crash.c steps through what it made of them.
+ * sxe-pool-change-private.h; test-pool-crash.c steps through what it made of them.
  *
  * Limits: x86-64 (other processors: see MODEL_POSSIBLE); 3 processes, one thread.
  */

@@ -19,6 +19,7 @@ main(int argc, char **argv)
     do {
         const uint64_t left = seconds - (sxe_time_ns() - begin) / SXE_NS_PER_SECOND;
         const struct kills_plan plan = {.seed = seed,
+                                        .kills = UINT32_MAX,
                                         .seconds =
                                             left < SECONDS_A_LINE ? (unsigned)left : SECONDS_A_LINE,
                                         .processes = 8};

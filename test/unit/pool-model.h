@@ -21,7 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sxe-pool-sharing.h"
+#include "sxe-pool-sharing-private.h"
 #include "sxe-time.h"
 
 #define POOL_MODEL_STEP_SIZE 4

@@ -10,7 +10,7 @@
 #ifndef SHARED_POOL_H
 #define SHARED_POOL_H
 
-#include "sxe-pool-sharing.h"
+#include "sxe-pool-sharing-private.h"
 
 #include <check.h>
 #include <signal.h>

@@ -11,7 +11,7 @@
 #include "fake-os.h"
 #include "sxe-dict.h"
 #undef SXE_LOG_CONTROL
-#include "sxe-pool-sharing.h"
+#include "sxe-pool-sharing-private.h"
 
 #define OPEN                                                                              \
     "local task, world, dict = require 'sxe.task', require 'world', require 'sxe.dict'\n" \

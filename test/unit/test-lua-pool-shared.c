@@ -13,7 +13,7 @@
 
 #include "fake-os.h"
 #undef SXE_LOG_CONTROL
-#include "sxe-pool-sharing.h"
+#include "sxe-pool-sharing-private.h"
 
 /* What a program in C has there. */
 struct job {

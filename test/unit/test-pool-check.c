@@ -2,7 +2,7 @@
  *
  * sxe_pool_check against a naive oracle that walks the lists, and new lists where they are broken.
  */
-#include "sxe-pool-sharing.h"
+#include "sxe-pool-sharing-private.h"
 
 #include <check.h>
 #include <errno.h>

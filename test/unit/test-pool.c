@@ -110,7 +110,10 @@ static const struct {
     unsigned options;
     size_t misaligned;
 } refused[] = {
-    {NULL, 0, 0}, {"unknown option", 16, 0}, {"", 0, 1}, {"", 0, 32},
+    {NULL, 0, 0},
+    {"unknown option", 16, 0},
+    {"", 0, 1},
+    {"", 0, 32},
 };
 
 START_TEST(what_is_impossible_is_refused)

@@ -3,7 +3,7 @@
  * What: the parts of a shared pool, and the lock of a shard.
  * Place: included by the sources of shared pools and by lib-sxe-dict; not installed.
  *
- *     sxe-pool-change.h    a change under the lock, and its intent   what the model checker runs
+ *     sxe-pool-change-private.h    a change under the lock, and its intent   what the model checker runs
  *     sxe-pool-shared.c    the calls of sxe-pool.h                   lock, change, unlock
  *     sxe-pool-lock.c      a lock that is not free at once           spin, ask, take over
  *     sxe-pool-slot.c      this process among the users              fcntl, fork

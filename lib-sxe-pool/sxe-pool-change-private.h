@@ -13,7 +13,7 @@
 #ifndef SXE_POOL_CHANGE_H
 #define SXE_POOL_CHANGE_H
 
-#include "sxe-pool-sharing.h"
+#include "sxe-pool-sharing-private.h"
 
 /* All is inlined where it is used, and what is known before the lock is taken is found out before:
  * so the lock is held for as short as can be, and values stay in registers. */
