@@ -192,6 +192,17 @@ may_check(struct sxe__pool_sharing *sharing)
            sxe__pool_lock(sharing, lock) >= 0;
 }
 
+/* Only what is our own: on_timeout may have come back in a child of fork, too. */
+static void
+leave_it_to_others(struct sxe__pool_sharing *sharing)
+{
+    uint32_t mine = SXE__POOL_GET(sharing->token);
+
+    SXE__POOL_STEP();
+    __atomic_compare_exchange_n(&sharing->head->timeouts, &mine, 0, false, __ATOMIC_RELEASE,
+                                __ATOMIC_RELAXED);
+}
+
 static void
 check_shared(struct sxe__pool_local *local, uint64_t turn_ns)
 {
@@ -204,7 +215,7 @@ check_shared(struct sxe__pool_local *local, uint64_t turn_ns)
         for (unsigned state = 0; state < pool->states; state++)
             waits |= check_shared_state(local, state, turn_ns + pool->sharing->time_offset_ns);
         local->checking = false;
-        sxe__pool_unlock(&pool->sharing->head->timeouts);
+        leave_it_to_others(pool->sharing);
     }
     local->again_ns = waits ? turn_ns + AGAIN_NS : 0;
 }

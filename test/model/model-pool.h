@@ -2,9 +2,9 @@
  *
  * What: a small shared pool, the calls that processes make on it, and what must hold at the end.
  *
- * Place: compiles the library's own lines (sxe-pool-change-private.h, -shared.c, -lock.c, -walker.c,
- * -watch.c) with the accesses of model-run.h, and stands in for what is the kernel's: who is alive,
- * what time it is, datagrams. model-history.h judges the results of the calls.
+ * Place: compiles the library's own lines (sxe-pool-change-private.h, sxe-pool-shared.c, -lock.c,
+ * -walker.c, -watch.c) with the accesses of model-run.h, and stands in for what is the kernel's:
+ * who is alive, what time it is, datagrams. model-history.h judges the results of the calls.
  *
  * Limits: 4 elements, 3 states, 2 shards; 3 calls a process.
  */

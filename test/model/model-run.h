@@ -3,8 +3,9 @@
  * What: processes as coroutines that stop before every access to shared memory, so that a search
  * may choose who goes on, and who dies.
  *
- * Place: included before the sources that are checked: it defines SXE__POOL_GET and its like, which
- * sxe-pool-sharing-private.h otherwise makes plain atomic accesses. model-search.h makes the choices.
+ * Place: included before the sources that are checked: it defines SXE__POOL_GET and its like,
+ * which sxe-pool-sharing-private.h otherwise makes plain atomic accesses. model-search.h makes the
+ * choices.
  *
  * Shape: a choice is a step of one process, its death, or (memory model TSO) the arrival of its
  * oldest store in memory:
@@ -355,7 +356,7 @@ model_step(void)
 #define SXE__POOL_STEP() model_step()
 #define SXE__POOL_GET(place) \
     ((__typeof__(0 + (place)))model_get(MODEL_SITE(place), &(place), sizeof(place)))
-#define SXE__POOL_PUT(place, value)      model_put(MODEL_SITE(place), &(place), sizeof(place), value)
-#define SXE__POOL_PUT_LAST(place, value) SXE__POOL_PUT(place, value)
+#define SXE__POOL_PUT(word, value)      model_put(MODEL_SITE(word), &(word), sizeof(word), value)
+#define SXE__POOL_PUT_LAST(word, value) SXE__POOL_PUT(word, value)
 
 #endif

@@ -22,6 +22,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "fake-os.h"
 #include "shared-pool.h"
 
 #ifdef SXE_COVERAGE
@@ -200,6 +201,7 @@ file_exists(void)
 _Noreturn static inline void
 die(void)
 {
+    fake_os_reset();
     __gcov_dump();
     raise(SIGKILL);
     abort();

@@ -72,6 +72,14 @@ set(void)
 }
 
 static void
+set_many(void)
+{
+    const unsigned ids[] = {1, 2, 3};
+
+    sxe_pool_set_indexed_elements_state(pool, ids, 3, FREE, BUSY);
+}
+
+static void
 take(void)
 {
     sxe_pool_set_oldest_element_state(pool, BUSY, DONE);
@@ -108,6 +116,7 @@ write_whole(void)
 static const struct call calls[] = {
     {"set", set, 1, 3, FREE, BUSY},
     {"take", take, 1, 3, BUSY, DONE},
+    {"set many", set_many, 1, 3, FREE, BUSY},
     {"take, several shards", take, 4, 3, BUSY, DONE},
     {"take the exact oldest", take_exactly, 4, 3, BUSY, DONE},
     {"touch", touch, 1, 3, FREE, FREE},
@@ -249,10 +258,13 @@ expect_contents(unsigned steps)
 static void
 make_ready(const struct call *call)
 {
-    const unsigned state = sxe_pool_index_to_state(pool, call->id);
+    for (unsigned id = 1; id <= call->id; id++) {
+        const unsigned state = sxe_pool_index_to_state(pool, id);
 
-    ck_assert_uint_eq(sxe_pool_set_indexed_element_state(pool, call->id, state, call->from),
-                      SXE_POOL_LOCK_TAKEN);
+        ck_assert_uint_eq(
+            sxe_pool_set_indexed_element_state(pool, id, state, id == call->id ? call->from : FREE),
+            SXE_POOL_LOCK_TAKEN);
+    }
     sxe_pool_write_element(pool, 3, old_value);
 }
 

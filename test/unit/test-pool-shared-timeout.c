@@ -404,6 +404,37 @@ when(void)
     return tcase;
 }
 
+static pid_t parent;
+
+/* Both come back from it; the child comes back to sxe_pool_check_timeouts, too. */
+static void
+fork_and_free_it(void *array, unsigned id, void *user)
+{
+    const pid_t child = fork();
+
+    ck_assert_int_ge(child, 0);
+    if (child == 0)
+        return;
+    end_child(child, 0);
+    ck_assert_uint_eq(sharing_of(array)->head->timeouts, sharing_of(array)->token);
+    free_it(array, id, user);
+}
+
+START_TEST(a_child_that_comes_back_from_on_timeout_does_not_release_its_parent)
+{
+    char *array = open_timed(PROCESSES, 1, 1, fork_and_free_it);
+
+    parent = getpid();
+    put_at(10, array, 0, READY);
+    check_at(5 * SECOND);
+    if (getpid() != parent)
+        _exit(0);
+    EXPECT_EVENT("free", 0);
+    ck_assert_uint_eq(sharing_of(array)->head->timeouts, 0);
+    sxe_pool_delete(array);
+}
+END_TEST
+
 static TCase *
 who(void)
 {
@@ -414,6 +445,7 @@ who(void)
     tcase_add_test(tcase, what_on_timeout_leaves_is_asked_again_and_holds_up_only_its_shard);
     tcase_add_test(tcase, an_element_on_the_list_of_another_state_is_passed_by);
     tcase_add_test(tcase, a_damaged_pool_does_not_keep_us_for_ever);
+    tcase_add_test(tcase, a_child_that_comes_back_from_on_timeout_does_not_release_its_parent);
     return tcase;
 }
 
