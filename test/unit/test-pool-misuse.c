@@ -146,14 +146,14 @@ use_another_array(void *array)
 static void
 write_past_the_end(void *array)
 {
-    memset(array, 0, 5 * sizeof(int) + 4 + sizeof(struct sxe__pool_node));
+    memset(array, 0, sxe__pool_header(array)->nodes_offset + sizeof(struct sxe__pool_node));
     sxe_pool_touch_indexed_element(array, 0);
 }
 
 static void
 write_text_past_the_end(void *array)
 {
-    memset(array, 'A', 5 * sizeof(int) + 4 + 2 * sizeof(uint32_t));
+    memset(array, 'A', sxe__pool_header(array)->nodes_offset + 2 * sizeof(uint32_t));
     sxe_pool_touch_indexed_element(array, 0);
 }
 

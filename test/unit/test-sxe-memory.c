@@ -18,7 +18,7 @@
 #include "test-main.h"
 
 #define PEERS     100
-#define NODE_SIZE 24 /* of a pool, as its header says */
+#define NODE_SIZE 32 /* of a pool, as its header says */
 #define REQUEST   "GET / HTTP/1.1\r\n\r\n"
 #define REPLY     "HTTP/1.1 204 No Content\r\n\r\n"
 
