@@ -168,7 +168,8 @@ SXE_PUBLIC void sxe_pool_set_state_timeout(void *array, unsigned state, double t
 /* ---- Walking one state, oldest first ----
  * Elements may be moved, touched, added and removed between steps: the walk meets each element at
  * most once, meets every element that stayed, and none that came after it began. If both the
- * element last met and its successor moved, the next step searches the list from its old end. */
+ * element last met and its successor moved, the next step searches the list from its old end. A
+ * pool of several shards is walked shard by shard: for each the walk begins when it comes there. */
 
 typedef struct sxe_pool_walker {
     void *array;    /* private, all of it */
