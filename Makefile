@@ -57,7 +57,8 @@ else ifeq ($(MODE),debug)
 mode.cflags  := -O1 -g3 -DSXE_CHECKED=1 -fsanitize=address,undefined -fno-sanitize-recover=all
 mode.ldflags := -fsanitize=address,undefined
 else
-mode.cflags  := -O0 -g --coverage -DSXE_COVERAGE=1
+# Counts of lines that threads share are exact only if they are atomic.
+mode.cflags  := -O0 -g --coverage -fprofile-update=atomic -DSXE_COVERAGE=1
 mode.ldflags := --coverage
 endif
 
