@@ -149,8 +149,8 @@ SXE_PUBLIC unsigned sxe_pool_set_oldest_elements_state(void *array, unsigned old
                                                        unsigned max);
 
 /* Move those elements out of old_state, in their order; those of one shard that follow each other
- * are under one lock. Returns how many were moved, up to the first that could not be; if that is the
- * first of all, SXE_POOL_LOCK_NOT_TAKEN, SXE_POOL_INCORRECT_STATE or SXE_POOL_DAMAGED. */
+ * are under one lock. Returns how many were moved, up to the first that could not be; if that is
+ * the first of all, SXE_POOL_LOCK_NOT_TAKEN, SXE_POOL_INCORRECT_STATE or SXE_POOL_DAMAGED. */
 SXE_PUBLIC unsigned sxe_pool_set_indexed_elements_state(void *array, const unsigned *ids,
                                                         unsigned number, unsigned old_state,
                                                         unsigned new_state);

@@ -3,16 +3,18 @@
  * What: the parts of a shared pool, and the lock of a shard.
  * Place: included by the sources of shared pools and by lib-sxe-dict; not installed.
  *
- *     sxe-pool-change-private.h    a change under the lock, and its intent   what the model checker runs
- *     sxe-pool-shared.c    the calls of sxe-pool.h                   lock, change, unlock
- *     sxe-pool-lock.c      a lock that is not free at once           spin, ask, take over
- *     sxe-pool-slot.c      this process among the users              fcntl, fork
- *     sxe-pool-head.c      a file's head: made, read, refused        knows only bytes
- *     sxe-pool-map.c       the memory of it all                      mmap, files
- *     sxe-pool-open.c      opening and closing                       all of the above, in order
- *     sxe-pool-check.c     every invariant; lists made anew          under the locks
- *     sxe-pool-payload.c   elements without torn values              sequence numbers
- *     sxe-pool-watch.c     waking other processes                    datagrams
+ *     -change-private.h   a change under the lock, and its intent   what the model checker runs
+ *     -shared.c           the calls of sxe-pool.h                   lock, change, unlock
+ *     -many.c             many elements under one lock              the same
+ *     -lock.c             a lock that is not free at once           spin, ask, take over
+ *     -slot.c             this process among the users              fcntl, fork
+ *     -head.c             a file's head: made, read, refused        knows only bytes
+ *     -map.c              the memory of it all                      mmap, files
+ *     -open.c             opening and closing                       all of the above, in order
+ *     -check.c            every invariant; lists made anew          under the locks
+ *     -layout.c           the text of the fields, laid out as in C  knows only text
+ *     -payload.c          elements without torn values              sequence numbers
+ *     -watch.c            waking other processes                    datagrams
  *
  * Shape: the file, in bytes, all of it little-endian:
  *
