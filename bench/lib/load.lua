@@ -33,12 +33,13 @@ function load.second_of(what)
     return nil
 end
 
--- Load that does not count, for clients that begin at once.
+-- Load that does not count: for clients that begin at once, and for servers that compile what is
+-- used often only while it is used (warm_up, in seconds).
 local function warm_up(house, server, what, seconds)
     local short = setmetatable({warmup = 0, queries = false, workers = false, sources = false},
                                {__index = what})
     short.connections = math.min(what.connections, 64)
-    local words = clients.find("sxe-http").command(short, server, seconds * 0.3, house.files)
+    local words = clients.find("sxe-http").command(short, server, seconds, house.files)
     local proc <close> = servers.spawn(words, house.client_cpu)
     proc:output(PATIENCE)
     pcall(proc.wait, proc, PATIENCE)
@@ -101,8 +102,9 @@ function load.run(house, server, what, unit)
         return {errors = wrong}
     end
     what = setmetatable({length = length}, {__index = what})
-    if not client.warms_up then
-        warm_up(house, server, what, seconds)
+    local compiles = not house.smoke and server.warm_up
+    if compiles or not client.warms_up then
+        warm_up(house, server, what, compiles or seconds * 0.3)
     end
     local result, times = run_client(house, client, server, what, seconds)
     if not result then

@@ -317,6 +317,9 @@ end
 
 -- ---- The list ----
 
+-- Seconds of load until Node has compiled what it will: a third of a second reaches half its rate.
+local NODE_WARM_UP = 1.5
+
 local function set(...)
     local result = {}
     for _, name in ipairs{...} do
@@ -382,16 +385,19 @@ add{name = "haproxy", title = "HAProxy", needs = {"haproxy"}, package = "haproxy
 add{name = "go", title = "Go net/http", needs = {"go"}, package = "golang-go",
     version = "go version", available = go_available,
     serves = set("hello", "json", "random", "file"), start = start_go}
-add({name = "node", title = "Node http", start = start_node,
-     serves = set("hello", "json", "random", "file", "generate", "redis")}, node_version)
-add({name = "node-net", title = "Node net", start = start_node_net, serves = set("hello")},
-    node_version)
-add({name = "node-cluster", title = "Node cluster", start = start_node,
-     serves = set("hello", "generate", "redis", "sort")}, node_version)
-add({name = "node-callbacks", title = "Node, callbacks", start = start_node,
-     serves = set("sort")}, node_version)
-add({name = "node-sync", title = "Node, sync", start = start_node, serves = set("sort")},
-    node_version)
+local function add_node(peer)
+    peer.start = peer.start or start_node
+    peer.warm_up = NODE_WARM_UP
+    add(peer, node_version)
+end
+
+add_node{name = "node", title = "Node http",
+         serves = set("hello", "json", "random", "file", "generate", "redis")}
+add_node{name = "node-net", title = "Node net", start = start_node_net, serves = set("hello")}
+add_node{name = "node-cluster", title = "Node cluster",
+         serves = set("hello", "generate", "redis", "sort")}
+add_node{name = "node-callbacks", title = "Node, callbacks", serves = set("sort")}
+add_node{name = "node-sync", title = "Node, sync", serves = set("sort")}
 
 function peers.find(name)
     for _, peer in ipairs(peers) do

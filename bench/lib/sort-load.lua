@@ -43,10 +43,11 @@ local function start_clients(bench, servers, wanted)
     for i, server in ipairs(servers) do
         local number = wanted.clients // #servers + (i <= wanted.clients % #servers and 1 or 0)
         local json = ("%s/sort-%d.json"):format(bench.scratch, i)
+        local warm_up = not bench.smoke and server.warm_up or bench.seconds * 0.2
         if number > 0 then
             local proc = bench.spawn({
-                wire.program("sxe-http"), "-q", "-c", number, "-d", bench.seconds, "--warmup",
-                bench.seconds * 0.2, "--scenario", "examples/read-write.lua", "--json", json,
+                wire.program("sxe-http"), "-q", "-c", number, "-d", bench.seconds,
+                "--warmup", warm_up, "--scenario", "examples/read-write.lua", "--json", json,
                 ("http://127.0.0.1:%d/"):format(server.port)}, {cpu = wanted.cpu})
             list[#list + 1] = {proc = proc, json = json}
         end
