@@ -34,8 +34,9 @@
 #define SXE__READ_FRONT     16 /* zero bytes in front of the read buffer; keeps it aligned */
 #define SXE__STAGE_SIZE     (64u * 1024u)
 #define SXE__STAGE_VECTOR   16
-#define SXE__EVENTS_MAX     512 /* taken by one epoll_wait */
-#define SXE__WRITES_MAX     16  /* of one socket in one event */
+#define SXE__EVENTS_MAX     512          /* taken by one epoll_wait */
+#define SXE__WRITES_MAX     16           /* of one socket in one event */
+#define SXE__FILE_SLICE     (256 * 1024) /* bytes of a file, of one socket in one event */
 #define SXE__CHUNK_SIZE_MIN 64
 #define SXE__RETRY_S        0.1            /* when descriptors ran out elsewhere */
 #define SXE__WORK_STACK     (256u * 1024u) /* of a thread */

@@ -283,8 +283,10 @@ advance(SXE *s, size_t sent)
     } while (sent > 0);
 }
 
-/* Each writes once: 1 go on, 0 the kernel is full, -errno. Taking less than all is no sign that it
- * is full: epoll reports room only after EAGAIN. */
+/* Each writes once: one of these or -errno. Taking less than all is no sign that the kernel is full:
+ * epoll reports room only after EAGAIN. */
+enum outcome { FULL, GO_ON, ENOUGH /* for one event */ };
+
 static int
 write_bytes(SXE *s)
 {
@@ -296,20 +298,22 @@ write_bytes(SXE *s)
     if (sent < 0)
         return sxe__write_failed((int)sent);
     advance(s, (size_t)sent);
-    return 1;
+    return GO_ON;
 }
 
+/* To a peer that reads as fast as we send, sendfile(2) would go on to the end of the file. */
 static int
 write_file(SXE *s, const struct record *record)
 {
-    ssize_t sent = s->io->sendfile(s, (int)record->fd, record->at.offset, record->left);
+    size_t slice = record->left < SXE__FILE_SLICE ? record->left : SXE__FILE_SLICE;
+    ssize_t sent = s->io->sendfile(s, (int)record->fd, record->at.offset, slice);
 
     if (sent < 0)
         return sxe__write_failed((int)sent);
     if (sent == 0)
         return -ENODATA;
     advance(s, (size_t)sent);
-    return 1;
+    return sent == SXE__FILE_SLICE ? ENOUGH : GO_ON;
 }
 
 static int
@@ -318,7 +322,7 @@ write_end(SXE *s, const struct record *record)
     int result = s->io->end(s);
 
     pop(s, record);
-    return result < 0 ? result : 1;
+    return result < 0 ? result : GO_ON;
 }
 
 static int
@@ -329,7 +333,7 @@ write_first(SXE *s)
     load(first(s), &record);
     if (record.left == 0 && record.kind != END) {
         advance(s, 0);
-        return 1;
+        return GO_ON;
     }
     switch ((enum record_kind)record.kind) {
     case BYTES:
@@ -346,11 +350,11 @@ write_first(SXE *s)
 int
 sxe__queue_write(SXE *s)
 {
-    int result = 1;
+    int result = GO_ON;
 
     /* A callback may end the socket. One event writes a bounded number of records, so that no peer,
      * however fast it reads, keeps the others waiting. */
-    for (int turns = 0; turns < SXE__WRITES_MAX && result > 0; turns++) {
+    for (int turns = 0; turns < SXE__WRITES_MAX && result == GO_ON; turns++) {
         if (sxe__queue_is_empty(s) || sxe__state(s) == SXE_STATE_CLOSED)
             return 0;
         result = write_first(s);

@@ -6,10 +6,6 @@
 #include <sys/sendfile.h>
 #include <unistd.h>
 
-/* What Linux moves in one sendfile(2) at most; asking for more is not an error, but asking for what
- * does not fit a ssize_t is. */
-#define SENDFILE_MAX ((size_t)0x7ffff000)
-
 static ssize_t
 or_error(ssize_t result)
 {
@@ -51,7 +47,7 @@ socket_write(SXE *s, const struct iovec *vector, int count, bool more)
 static ssize_t
 socket_sendfile(SXE *s, int fd, off_t offset, size_t length)
 {
-    return or_error(sendfile(s->fd, fd, &offset, length < SENDFILE_MAX ? length : SENDFILE_MAX));
+    return or_error(sendfile(s->fd, fd, &offset, length));
 }
 
 static int

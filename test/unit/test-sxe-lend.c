@@ -4,6 +4,7 @@
  */
 #include "sxe-private.h"
 
+#include "fake-os.h"
 #include "pair.h"
 #include "test-main.h"
 
@@ -135,6 +136,24 @@ START_TEST(a_length_beyond_any_file_sends_what_there_is)
     PEER_EXPECT_END(peer);
     close_pair();
     close(file);
+}
+END_TEST
+
+START_TEST(a_long_file_keeps_nobody_waiting)
+{
+    open_two_pairs();
+    int file = pattern_file(2 * MIB);
+    ck_assert_int_eq(sxe_sendfile(ours, file, 0, 2 * MIB, push_sent), 0);
+    fake_os_reset();
+    turn(1);
+    ck_assert_uint_eq(fake_os_calls(FAKE_SENDFILE), 1);
+    peer_send(other_peer, "x", 1);
+    EXPECT_READ(other, "x");
+    expect_pattern(peer, 2 * MIB);
+    EXPECT("sent", ours, 0);
+    ck_assert_uint_ge(fake_os_calls(FAKE_SENDFILE), 2 * MIB / SXE__FILE_SLICE);
+    close(file);
+    close_two_pairs();
 }
 END_TEST
 
@@ -275,6 +294,7 @@ lend_suite(void)
     tcase_add_test(lending, the_end_of_the_plan_takes_back_nothing_and_calls_nobody);
     tcase_add_loop_test(lending, a_file_that_ends_early_closes, 0, 2);
     tcase_add_test(lending, a_length_beyond_any_file_sends_what_there_is);
+    tcase_add_test(lending, a_long_file_keeps_nobody_waiting);
     tcase_add_test(lending, a_file_cut_while_it_is_sent_closes);
     tcase_add_test(lending, a_file_that_cannot_be_read_closes);
     suite_add_tcase(suite, lending);
