@@ -127,7 +127,7 @@ $B/obj/apps/$1/%.o: apps/$1/%.c $B/flags | $B/include/sxe-log-2010.h
 endef
 $(foreach a,common $(apps),$(eval $(call app_rules,$a)))
 # The page is inside the program: .incbin, of which the compiler's list of dependencies knows nothing.
-$B/obj/apps/http/output-html.o $B/obj/test/apps/http/output-html.o: apps/http/page.html
+$B/obj/apps/http/output-html.o $B/obj/test/apps/http/output-html.o: apps/http/page.html apps/http/plot.js
 $B/obj/lib-sxe-lua/sxe-lua-repl.o: lib-sxe-lua/sxe-lua-repl.lua
 # An archive, so that a program has only what it uses of them.
 $B/apps-common.a: $(common.app.obj)

@@ -26,6 +26,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "parts.h"
 #include "sxe-dict.h"
 #include "sxe-time.h"
 
@@ -498,10 +499,7 @@ measure_readers(void)
 int
 main(int argc, char **argv)
 {
-    static const struct {
-        const char *name;
-        void (*run)(void);
-    } parts[] = {
+    static const struct part parts[] = {
         {"peers", measure_peers},
         {"snapshot", measure_snapshot},
         {"readers", measure_readers},
@@ -511,13 +509,6 @@ main(int argc, char **argv)
     if (mkdtemp(directory) == NULL)
         stop("mkdtemp");
     memset(value, 'v', sizeof(value));
-    for (size_t i = 0; i < SXE_COUNT(parts); i++) {
-        bool wanted = argc == 1;
-
-        for (int j = 1; j < argc; j++)
-            wanted = wanted || strcmp(argv[j], parts[i].name) == 0;
-        if (wanted)
-            parts[i].run();
-    }
+    run_parts(parts, SXE_COUNT(parts), argc, argv);
     return rmdir(directory) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

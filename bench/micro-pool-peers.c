@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "parts.h"
 #include "pool-peers.h"
 
 /* ---- A handful at a time ---- */
@@ -570,10 +571,7 @@ queues(void)
     print_redis();
 }
 
-static const struct {
-    const char *name;
-    void (*run)(void);
-} parts[] = {
+static const struct part parts[] = {
     {"lists", lists},
     {"queues", queues},
 };
@@ -582,13 +580,6 @@ int
 main(int argc, char **argv)
 {
     setlinebuf(stdout);
-    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
-        bool wanted = argc == 1;
-
-        for (int j = 1; j < argc; j++)
-            wanted = wanted || strcmp(argv[j], parts[i].name) == 0;
-        if (wanted)
-            parts[i].run();
-    }
+    run_parts(parts, SXE_COUNT(parts), argc, argv);
     return EXIT_SUCCESS;
 }

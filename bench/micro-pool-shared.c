@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "parts.h"
 #include "pool-two.h"
 
 /* ---- Alone: the same program with each kind of pool ---- */
@@ -227,10 +228,7 @@ torn(void)
     sxe_pool_delete(pool.array);
 }
 
-static const struct {
-    const char *name;
-    void (*run)(void);
-} parts[] = {
+static const struct part parts[] = {
     {"alone", alone},
     {"together", together},
     {"torn", torn},
@@ -240,13 +238,6 @@ int
 main(int argc, char **argv)
 {
     setlinebuf(stdout);
-    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
-        bool wanted = argc == 1;
-
-        for (int j = 1; j < argc; j++)
-            wanted = wanted || strcmp(argv[j], parts[i].name) == 0;
-        if (wanted)
-            parts[i].run();
-    }
+    run_parts(parts, SXE_COUNT(parts), argc, argv);
     return EXIT_SUCCESS;
 }

@@ -1,48 +1,60 @@
 /* SPDX-License-Identifier: MIT
  *
- * page.html has one JSON array, MARK, where the runs are put. No "<" is in what is put there, so
- * that no text can end the script element.
+ * page.html has two marks: a JSON array, RUNS, where the runs are put, and a comment, PLOT, where
+ * plot.js is. No "<" is in the runs that are put there, so that no text can end the script element.
  */
 #include <string.h>
 
 #include "output.h"
 #include "result-file.h"
 
-#define MARK "[\"runs\"]"
+#define RUNS "[\"runs\"]"
+#define PLOT "/* plot.js */"
 
 /* The compiler runs in the root of the sources. */
 __asm__(".section .rodata\n"
-        ".global http_page\n"
-        ".global http_page_end\n"
+        ".global http_page, http_page_end, http_plot, http_plot_end\n"
         "http_page:\n"
         ".incbin \"apps/http/page.html\"\n"
         "http_page_end:\n"
+        "http_plot:\n"
+        ".incbin \"apps/http/plot.js\"\n"
+        "http_plot_end:\n"
         ".previous\n");
 extern const char http_page[];
 extern const char http_page_end[];
+extern const char http_plot[];
+extern const char http_plot_end[];
 
-/* The page up to the mark, or from there on. */
-static void
-write_page(FILE *out, bool is_head)
+/* The page from `from` up to a mark: what is behind that. */
+static const char *
+write_up_to(FILE *out, const char *from, const char *mark)
 {
-    size_t size = (size_t)(http_page_end - http_page);
-    const char *mark = memmem(http_page, size, MARK, strlen(MARK));
-    const char *behind = mark + strlen(MARK);
+    const char *at = memmem(from, (size_t)(http_page_end - from), mark, strlen(mark));
 
-    if (is_head)
-        fwrite(http_page, 1, (size_t)(mark - http_page), out);
-    else
-        fwrite(behind, 1, (size_t)(http_page_end - behind), out);
+    fwrite(from, 1, (size_t)(at - from), out);
+    return at + strlen(mark);
+}
+
+/* What is behind the runs. */
+static void
+write_rest(FILE *out, const char *from)
+{
+    const char *rest = write_up_to(out, from, PLOT);
+
+    fwrite(http_plot, 1, (size_t)(http_plot_end - http_plot), out);
+    fwrite(rest, 1, (size_t)(http_page_end - rest), out);
 }
 
 int
 http_output_html(FILE *out, const struct http_run *run)
 {
-    write_page(out, true);
+    const char *rest = write_up_to(out, http_page, RUNS);
+
     putc('[', out);
     http_output_json(out, run);
     putc(']', out);
-    write_page(out, false);
+    write_rest(out, rest);
     return http_output_finish(out);
 }
 
@@ -84,14 +96,15 @@ int
 http_output_overlay(int number, char **paths, FILE *out, FILE *err)
 {
     json_t *runs = load_runs(number, paths, err);
+    const char *rest;
     int error;
 
     if (runs == NULL)
         return HTTP_EXIT_USAGE;
-    write_page(out, true);
+    rest = write_up_to(out, http_page, RUNS);
     json_dump_callback(runs, write_escaped, out, JSON_COMPACT | JSON_REAL_PRECISION(15));
     json_decref(runs);
-    write_page(out, false);
+    write_rest(out, rest);
     error = http_output_finish(out);
     if (error == 0)
         return HTTP_EXIT_OK;

@@ -1,11 +1,14 @@
 -- SPDX-License-Identifier: MIT
 --
 -- What: a result as a page with plots, in one file that loads nothing.
--- Place: bench.lua's last step. Shape: bench/page.html draws what stands in it as JSON.
+-- Place: bench.lua's last step. Shape: bench/page.html draws what stands in it as JSON, with PLOT,
+-- the script that it has in common with sxe-http's page.
 
 local json = require "json"
 
 local page = {}
+
+local PLOT = "apps/http/plot.js"
 
 local function read(path)
     local file <close> = assert(io.open(path))
@@ -18,7 +21,8 @@ local function embedded(result)
 end
 
 function page.write(result, template, path)
-    local before, after = read(template):match('^(.*<script type="application/json" id="result">)'
+    local whole = read(template):gsub("/%* plot%.js %*/", function() return read(PLOT) end)
+    local before, after = whole:match('^(.*<script type="application/json" id="result">)'
                                                .. '.-(</script>.*)$')
     local file <close> = assert(io.open(path, "w"))
     file:write(before, "\n", embedded(result), after)

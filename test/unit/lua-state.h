@@ -75,6 +75,18 @@ run_script(const char *text)
     ck_assert_msg(load_text(text) == 0, "%s", log_line(0));
 }
 
+/* All its allocations succeed but two: those behind the first `after`. False: there were none. */
+static inline bool
+runs_out_of_memory(const char *text, uint64_t after)
+{
+    lua->heap.fail_after = after;
+    lua->heap.fail_times = 2;
+    (void)load_text(text);
+    const bool is_touched = lua->heap.fail_times != 2;
+    lua->heap.fail_times = 0;
+    return is_touched;
+}
+
 /* The threads of this process. */
 static inline unsigned
 number_of_threads(void)

@@ -135,15 +135,22 @@ struct story {
     const char *says;
 };
 
+/* It says just that, and no task is left. */
 static inline void
-check_story(const struct story *story)
+run_story(const struct story *story)
 {
-    begin_world();
     run_world(story->script);
     for (unsigned nth = 0; strcmp(said, story->says) != 0 && *log_line(nth) != '\0'; nth++)
         fputs(log_line(nth), stderr);
     ck_assert_str_eq(said, story->says);
     ck_assert_uint_eq(tasks_left(), 0);
+}
+
+static inline void
+check_story(const struct story *story)
+{
+    begin_world();
+    run_story(story);
     end_world();
 }
 

@@ -54,20 +54,15 @@ remove_the_file(void)
     unlink(file_path);
 }
 
+/* What may stand in an initializer, before what is to be otherwise. */
+#define FILE_SPEC                                                                   \
+    .name = "pond", .number = 64, .element_size = 8, .states = STATES, .shards = 2, \
+    .file = file_path, .state_names = "FREE READY BUSY", .fields = "u64 hits", .extra_size = 40
+
 static inline SXE_POOL_SPEC
 file_spec(void)
 {
-    return (SXE_POOL_SPEC){
-        .name = "pond",
-        .number = 64,
-        .element_size = 8,
-        .states = STATES,
-        .shards = 2,
-        .file = file_path,
-        .state_names = "FREE READY BUSY",
-        .fields = "u64 hits",
-        .extra_size = 40,
-    };
+    return (SXE_POOL_SPEC){FILE_SPEC};
 }
 
 static inline void

@@ -3,7 +3,8 @@
  * What: runs sxe-pool: RUN_POOL("show", path) in a child, to its end, and fills `ran`. And pools to
  * run it on: what this process has open (jobs), has closed, or a child that was killed has left.
  *
- * Limits: 64 KiB of output. What is to go wrong in the child is set by ran.prepare.
+ * Limits: 64 KiB of output. What is to go wrong in the child is said by fails_there(), or done by
+ * ran.prepare.
  */
 #ifndef RUN_POOL_H
 #define RUN_POOL_H
@@ -38,6 +39,8 @@ static struct {
     size_t output_size;
     char errors[8192];
     void (*prepare)(void); /* called in the child before the program */
+    enum fake_call failing;
+    int error; /* of all calls that are failing in the child; 0: none is */
 } ran;
 
 static char directory[64];
@@ -72,6 +75,8 @@ run_pool(const char **argv)
         fake_os_reset();
         if (ran.prepare != NULL)
             ran.prepare();
+        if (ran.error != 0)
+            fake_os_fail(ran.failing, 1, 0, ran.error);
         exit(main_of(argv));
     }
     ck_assert_int_eq(waitpid(pid, &status, 0), pid);
@@ -82,6 +87,14 @@ run_pool(const char **argv)
     read_back(errors, ran.errors, sizeof(ran.errors));
 }
 #define RUN_POOL(...) run_pool((const char *[]){"sxe-pool", __VA_ARGS__, NULL})
+
+/* In the programs that are run from now on. */
+static inline void
+fails_there(enum fake_call call, int error)
+{
+    ran.failing = call;
+    ran.error = error;
+}
 
 static inline void
 check_has(const char *text, const char *part)
@@ -112,6 +125,7 @@ set_up(void)
     ck_assert_ptr_nonnull(mkdtemp(directory));
     snprintf(path, sizeof(path), "%s/jobs.pool", directory);
     ran.prepare = NULL;
+    ran.error = 0;
     jobs = NULL;
 }
 
@@ -123,6 +137,17 @@ tear_down(void)
     sxe_pool_delete(jobs);
     snprintf(command, sizeof(command), "rm -r %s", directory);
     ck_assert_int_eq(system(command), 0);
+}
+
+/* A case of the suite, whose tests have a directory of their own. */
+static inline TCase *
+add_case(Suite *suite, const char *name)
+{
+    TCase *tcase = tcase_create(name);
+
+    tcase_add_checked_fixture(tcase, set_up, tear_down);
+    suite_add_tcase(suite, tcase);
+    return tcase;
 }
 
 static inline SXE_POOL_SPEC
@@ -139,14 +164,20 @@ spec_of(const char *file)
     };
 }
 
+static inline void
+open_as(const SXE_POOL_SPEC *spec)
+{
+    jobs = sxe_pool_open(spec, why);
+    ck_assert_msg(jobs != NULL, "%s", why);
+}
+
 /* Four elements, of which 0 and then 1 became READY. */
 static inline void
 open_jobs(const char *file)
 {
     const SXE_POOL_SPEC spec = spec_of(file);
 
-    jobs = sxe_pool_open(&spec, why);
-    ck_assert_msg(jobs != NULL, "%s", why);
+    open_as(&spec);
     for (unsigned id = 0; id < 2; id++) {
         const struct job job = {.hits = id + 5, .name = {'a', '"', 0, 'x'}, .on = id == 1};
 
@@ -166,6 +197,13 @@ static inline struct sxe__pool_sharing *
 sharing(void)
 {
     return sxe__pool_header(jobs)->sharing;
+}
+
+static inline void
+kill_child(pid_t child)
+{
+    kill(child, SIGKILL);
+    ck_assert_int_eq(waitpid(child, NULL, 0), child);
 }
 
 /* A file that a child had open when it was killed. */

@@ -142,36 +142,6 @@ put_all(SXE_DICT *dict)
 }
 
 static void
-put_new(SXE_DICT *dict)
-{
-    put(dict, 8, 30, 'x');
-}
-
-static void
-put_new_of_several_cells(SXE_DICT *dict)
-{
-    put(dict, 8, 300, 'x');
-}
-
-static void
-put_over(SXE_DICT *dict)
-{
-    put(dict, 2, 25, 'x');
-}
-
-static void
-put_more_cells_over_several(SXE_DICT *dict)
-{
-    put(dict, 5, 350, 'x');
-}
-
-static void
-put_one_cell_over_several(SXE_DICT *dict)
-{
-    put(dict, 5, 1, 'x');
-}
-
-static void
 compare_and_put(SXE_DICT *dict)
 {
     ck_assert_int_eq(sxe_dict_compare_and_put(dict, key_of(1), 6, "bbbbbbbbbb", 10, "new", 3, 100),
@@ -233,12 +203,6 @@ put_all_that_expire(SXE_DICT *dict)
 }
 
 static void
-put_into_expired(SXE_DICT *dict)
-{
-    put(dict, 3, 150, 'x');
-}
-
-static void
 get_expired(SXE_DICT *dict)
 {
     ck_assert_int_eq(sxe_dict_get(dict, key_of(0), 6, NULL, 0), -ENOENT);
@@ -289,50 +253,58 @@ enum outcome { BEFORE_OR_AFTER, EACH_BEFORE_OR_AFTER };
 static const struct scenario {
     const char *name;
     void (*prepare)(SXE_DICT *);
-    void (*call)(SXE_DICT *);
+    void (*call)(SXE_DICT *); /* NULL: a value of `size` is put at `key` */
+    unsigned key;
+    unsigned size;
     unsigned cells;
-    unsigned shards;
+    unsigned shards; /* 0: 1 */
     bool evicts;
     bool with_snapshot; /* taken after the preparation, in the process that lives */
     enum outcome outcome;
 } scenarios[] = {
-    {"put", put_some, put_new, 60, 1, false, false, BEFORE_OR_AFTER},
-    {"put, several cells", put_some, put_new_of_several_cells, 60, 1, false, false,
-     BEFORE_OR_AFTER},
-    {"put over", put_some, put_over, 240, 4, false, false, BEFORE_OR_AFTER},
-    {"put over several cells", put_some, put_more_cells_over_several, 60, 1, false, false,
-     BEFORE_OR_AFTER},
-    {"put one cell over several", put_some, put_one_cell_over_several, 60, 1, false, false,
-     BEFORE_OR_AFTER},
-    {"put, old version seen", put_some, put_more_cells_over_several, 60, 1, false, true,
-     BEFORE_OR_AFTER},
-    {"compare and put", put_some, compare_and_put, 60, 1, false, false, BEFORE_OR_AFTER},
-    {"remove", put_some, remove_one, 60, 1, false, false, BEFORE_OR_AFTER},
-    {"remove, several cells", put_some, remove_one_of_several_cells, 60, 1, false, false,
-     BEFORE_OR_AFTER},
-    {"remove, old version seen", put_some, remove_one_of_several_cells, 60, 1, false, true,
-     BEFORE_OR_AFTER},
-    {"add, new", put_some, add_new, 60, 1, false, false, BEFORE_OR_AFTER},
-    {"add in place", put_some, add_more, 60, 1, false, false, BEFORE_OR_AFTER},
-    {"add, old version seen", put_some, add_more, 60, 1, false, true, BEFORE_OR_AFTER},
-    {"get", put_some, get, 60, 1, false, false, BEFORE_OR_AFTER},
-    {"set state", put_some, set_state, 60, 1, false, false, BEFORE_OR_AFTER},
-    {"expire", put_some, give_time, 60, 1, false, false, BEFORE_OR_AFTER},
-    {"get what has expired", put_all_that_expire, get_expired, KEYS, 1, false, false,
-     BEFORE_OR_AFTER},
-    {"put into the room of what has expired", put_all_that_expire, put_into_expired, KEYS, 1, false,
-     false, BEFORE_OR_AFTER},
-    {"put that evicts", put_all, put_new_of_several_cells, KEYS, 1, true, false,
-     EACH_BEFORE_OR_AFTER},
-    {"put that evicts what is seen", put_all, put_over, KEYS, 1, true, true, EACH_BEFORE_OR_AFTER},
-    {"put that ends a snapshot", put_all, put_over, KEYS + 1, 1, false, true, BEFORE_OR_AFTER},
-    {"batch", put_some, commit_batch, 60, 1, false, false, BEFORE_OR_AFTER},
-    {"batch, several shards", put_some, commit_batch, 240, 4, false, false, BEFORE_OR_AFTER},
-    {"batch, several shards, old versions seen", put_some, commit_batch, 240, 4, false, true,
-     BEFORE_OR_AFTER},
-    {"take a snapshot", put_some, take_snapshot, 120, 2, false, false, BEFORE_OR_AFTER},
-    {"release a snapshot", put_some, release_snapshot, 60, 1, false, true, EACH_BEFORE_OR_AFTER},
+    {"put", put_some, .key = 8, .size = 30, .cells = 60},
+    {"put, several cells", put_some, .key = 8, .size = 300, .cells = 60},
+    {"put over", put_some, .key = 2, .size = 25, .cells = 240, .shards = 4},
+    {"put over several cells", put_some, .key = 5, .size = 350, .cells = 60},
+    {"put one cell over several", put_some, .key = 5, .size = 1, .cells = 60},
+    {"put, old version seen", put_some, .key = 5, .size = 350, .cells = 60, .with_snapshot = true},
+    {"compare and put", put_some, compare_and_put, .cells = 60},
+    {"remove", put_some, remove_one, .cells = 60},
+    {"remove, several cells", put_some, remove_one_of_several_cells, .cells = 60},
+    {"remove, old version seen", put_some, remove_one_of_several_cells, .cells = 60,
+     .with_snapshot = true},
+    {"add, new", put_some, add_new, .cells = 60},
+    {"add in place", put_some, add_more, .cells = 60},
+    {"add, old version seen", put_some, add_more, .cells = 60, .with_snapshot = true},
+    {"get", put_some, get, .cells = 60},
+    {"set state", put_some, set_state, .cells = 60},
+    {"expire", put_some, give_time, .cells = 60},
+    {"get what has expired", put_all_that_expire, get_expired, .cells = KEYS},
+    {"put into the room of what has expired", put_all_that_expire, .key = 3, .size = 150,
+     .cells = KEYS},
+    {"put that evicts", put_all, .key = 8, .size = 300, .cells = KEYS, .evicts = true,
+     .outcome = EACH_BEFORE_OR_AFTER},
+    {"put that evicts what is seen", put_all, .key = 2, .size = 25, .cells = KEYS, .evicts = true,
+     .with_snapshot = true, .outcome = EACH_BEFORE_OR_AFTER},
+    {"put that ends a snapshot", put_all, .key = 2, .size = 25, .cells = KEYS + 1,
+     .with_snapshot = true},
+    {"batch", put_some, commit_batch, .cells = 60},
+    {"batch, several shards", put_some, commit_batch, .cells = 240, .shards = 4},
+    {"batch, several shards, old versions seen", put_some, commit_batch, .cells = 240, .shards = 4,
+     .with_snapshot = true},
+    {"take a snapshot", put_some, take_snapshot, .cells = 120, .shards = 2},
+    {"release a snapshot", put_some, release_snapshot, .cells = 60, .with_snapshot = true,
+     .outcome = EACH_BEFORE_OR_AFTER},
 };
+
+static void
+make_call(const struct scenario *scenario, SXE_DICT *dict)
+{
+    if (scenario->call != NULL)
+        scenario->call(dict);
+    else
+        put(dict, scenario->key, scenario->size, 'x');
+}
 
 /* ---- Deaths ---- */
 
@@ -368,7 +340,7 @@ world_close(struct world *world)
 
 /* Call it in a child, which dies before a store. True: it did not come so far. */
 static bool
-call_and_die(SXE_DICT *dict, void (*call)(SXE_DICT *), uint64_t store)
+call_and_die(const struct scenario *scenario, SXE_DICT *dict, uint64_t store)
 {
     int status;
     const pid_t child = fork();
@@ -377,7 +349,7 @@ call_and_die(SXE_DICT *dict, void (*call)(SXE_DICT *), uint64_t store)
     if (child == 0) {
         sxe__pool_attach_again(dict->sharing);
         stores_to_live = store;
-        call(dict);
+        make_call(scenario, dict);
         _exit(0);
     }
     ck_assert_int_eq(waitpid(child, &status, 0), child);
@@ -420,12 +392,12 @@ fill_up(const struct scenario *scenario, SXE_DICT *dict)
         const int removed = sxe_dict_remove(dict, key_of(i), 6);
         ck_assert(removed == 0 || removed == -ENOENT);
     }
-    for (unsigned i = 0; i < scenario->cells && scenario->shards == 1; i++) {
+    for (unsigned i = 0; i < scenario->cells && dict->shards == 1; i++) {
         char key[16];
         const int length = snprintf(key, sizeof(key), "fill-%u", i);
         ck_assert_int_eq(sxe_dict_put(dict, key, (size_t)length, "v", 1, 0), 0);
     }
-    ck_assert_uint_eq(sxe_dict_get_count(dict), scenario->shards == 1 ? scenario->cells : 0);
+    ck_assert_uint_eq(sxe_dict_get_count(dict), dict->shards == 1 ? scenario->cells : 0);
 }
 
 static void
@@ -435,7 +407,7 @@ before_and_after(const struct scenario *scenario, struct contents *before, struc
 
     world_open(&world, scenario);
     look(world.dict, NULL, before);
-    scenario->call(world.dict);
+    make_call(scenario, world.dict);
     look(world.dict, NULL, after);
     world_close(&world);
 }
@@ -468,7 +440,7 @@ START_TEST(death_at_any_store_leaves_all_or_nothing)
     before_and_after(scenario, &before, &after);
     for (uint64_t store = 1 + (unsigned)_i % EVERY; died; store += EVERY) {
         world_open(&world, scenario);
-        died = call_and_die(world.dict, scenario->call, store);
+        died = call_and_die(scenario, world.dict, store);
         find_whole(scenario, &world, store, &before, &after);
         world_close(&world);
     }
@@ -484,6 +456,8 @@ take_all_locks(SXE_DICT *dict)
     }
 }
 
+static const struct scenario take_locks = {"take all locks", .call = take_all_locks};
+
 START_TEST(death_of_who_completes_it_leaves_all_or_nothing)
 {
     const struct scenario *scenario = &scenarios[_i];
@@ -496,9 +470,9 @@ START_TEST(death_of_who_completes_it_leaves_all_or_nothing)
     before_and_after(scenario, &before, &after);
     for (uint64_t store = 1; died; store += 3 * EVERY) {
         world_open(&world, scenario);
-        died = call_and_die(world.dict, scenario->call, store);
+        died = call_and_die(scenario, world.dict, store);
         /* The place of the second death goes round and round, and is different each time. */
-        second = call_and_die(world.dict, take_all_locks, second) ? second + 5 : second % 5 + 1;
+        second = call_and_die(&take_locks, world.dict, second) ? second + 5 : second % 5 + 1;
         find_whole(scenario, &world, store, &before, &after);
         world_close(&world);
     }
@@ -522,7 +496,7 @@ START_TEST(next_batch_decides_what_a_dead_one_has_left)
         SXE_DICT_BATCH *batch;
 
         world_open(&world, scenario);
-        died = call_and_die(world.dict, scenario->call, store);
+        died = call_and_die(scenario, world.dict, store);
         batch = sxe_dict_batch_new(world.dict);
         ck_assert_int_eq(sxe_dict_batch_put(batch, key_of(11), 6, "next", 4, 0), 0);
         ck_assert_int_eq(sxe_dict_batch_commit(batch), 0);

@@ -2,11 +2,9 @@
  *
  * require "sxe.dict". The other side is the dict opened once more by C, in the same process.
  */
-#include "lua-task-world.h"
+#include "lua-file-world.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <unistd.h>
 
 #include "fake-os.h"
 #include "sxe-dict.h"
@@ -27,8 +25,6 @@
 #define FILE_OPTIONS "name = 'd', cells = 16, file = path"
 #define SHARED       OPEN "local d = assert(dict.open{" FILE_OPTIONS "})\n"
 
-static char directory[] = "/tmp/sxe-lua-dict-XXXXXX";
-static char path[64];
 static SXE_DICT *other;
 
 /* ---- What scripts ask the other side to do ---- */
@@ -114,65 +110,31 @@ static const luaL_Reg peer_functions[] = {
 
 /* ---- A world with a file ---- */
 
-static const struct sxe_lua_config *
-config(void)
-{
-    static char name[] = "test";
-    static char *argv[] = {name, path, NULL};
-    static const struct sxe_lua_config test_config = {.tasks = 16, .argc = 2, .argv = argv};
-
-    return &test_config;
-}
-
 static void
-make_path(void)
-{
-    ck_assert_ptr_nonnull(mkdtemp(directory));
-    snprintf(path, sizeof(path), "%s/dict", directory);
-}
-
-static void
-remove_path(void)
+close_other(void)
 {
     fake_os_reset();
     sxe_dict_close(other);
     other = NULL;
-    unlink(path);
-    ck_assert_int_eq(rmdir(directory), 0);
-}
-
-static void
-start(void)
-{
-    make_path();
-    state_start_with(config());
-    ck_assert_int_eq(sxe_lua_module(lua, "world", world_functions), 0);
-    ck_assert_int_eq(sxe_lua_module(lua, "peer", peer_functions), 0);
 }
 
 /* In a state without a loop. */
 static void
 check_script(const char *text)
 {
-    start();
+    begin_file_state(peer_functions);
     run_script(text);
-    state_stop();
-    remove_path();
+    end_file_state();
+    close_other();
 }
 
 static void
 check(const struct story *story)
 {
-    make_path();
-    begin_world_with(config());
-    ck_assert_int_eq(sxe_lua_module(lua, "peer", peer_functions), 0);
-    run_world(story->script);
-    for (unsigned nth = 0; strcmp(said, story->says) != 0 && *log_line(nth) != '\0'; nth++)
-        fputs(log_line(nth), stderr);
-    ck_assert_str_eq(said, story->says);
-    ck_assert_uint_eq(tasks_left(), 0);
-    end_world();
-    remove_path();
+    begin_file_world(peer_functions);
+    run_story(story);
+    end_file_world();
+    close_other();
 }
 
 /* ---- One entry ---- */
@@ -272,11 +234,10 @@ START_TEST(what_is_wrong_is_told)
 {
     char text[200];
 
-    start();
+    begin_file_state(peer_functions);
     snprintf(text, sizeof(text), "require 'sxe.dict'.open{%s}", wrong[_i].options);
     fails_with(text, wrong[_i].message);
-    state_stop();
-    remove_path();
+    end_file_state();
 }
 END_TEST
 
@@ -295,36 +256,29 @@ END_TEST
 
 START_TEST(dicts_are_gone_with_the_state)
 {
-    start();
+    begin_file_state(peer_functions);
     run_script("d = 1 kept = setmetatable({}, {__gc = function()\n"
                "    assert(select(2, pcall(d.get, d, 'a')):find 'the dict is closed')\n"
                "    assert(select(2, pcall(s.get, s, 'a')):find 'the snapshot is closed') end})\n"
                "s = 1");
     run_script("d = require 'sxe.dict'.open{name = 'd', cells = 2} s = d:snapshot()");
     captured.number = 0;
-    state_stop();
+    end_file_state();
     ck_assert_msg(captured.number == 0, "%s", log_line(0));
-    remove_path();
 }
 END_TEST
 
 START_TEST(without_memory_none_is_opened)
 {
-    bool is_touched = true;
+    uint64_t after = 0;
 
-    start();
-    for (uint64_t after = 0; is_touched; after++) {
-        lua->heap.fail_after = after;
-        lua->heap.fail_times = 2;
-        (void)load_text("local d = require 'sxe.dict'.open{name = 'd', cells = 2}\n"
-                        "d:put('a', 'b') for k, v in d:each() do d:remove(k) end\n"
-                        "d:batch{a = 'b'} local s <close> = d:snapshot()");
-        is_touched = lua->heap.fail_times != 2;
-        lua->heap.fail_times = 0;
+    begin_file_state(peer_functions);
+    while (runs_out_of_memory("local d = require 'sxe.dict'.open{name = 'd', cells = 2}\n"
+                              "d:put('a', 'b') for k, v in d:each() do d:remove(k) end\n"
+                              "d:batch{a = 'b'} local s <close> = d:snapshot()",
+                              after++))
         run_script("package.loaded['sxe.dict'] = nil");
-    }
-    state_stop();
-    remove_path();
+    end_file_state();
 }
 END_TEST
 

@@ -3,13 +3,11 @@
  * require "sxe.pool": pools that are shared. The other side is the pool opened once more by C, in
  * the same process: another user of it, with locks and a struct of its own.
  */
-#include "lua-task-world.h"
+#include "lua-file-world.h"
 
 #include <stddef.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "fake-os.h"
 #undef SXE_LOG_CONTROL
@@ -34,8 +32,6 @@ enum { FREE, READY, BUSY, STATES };
     "    assert(not done and why:find(text, 1, true), why) end\n"
 #define JOBS OPEN "local p = assert(pool.open{file = path, " SHAPE "})\n"
 
-static char directory[] = "/tmp/sxe-lua-pool-XXXXXX";
-static char path[64];
 static struct job *jobs;
 
 static const SXE_POOL_SPEC *
@@ -147,78 +143,35 @@ static const luaL_Reg peer_functions[] = {
 
 /* ---- A world with a file ---- */
 
-static const struct sxe_lua_config *
-config(void)
-{
-    static char name[] = "test";
-    static char *argv[] = {name, path, NULL};
-    static const struct sxe_lua_config test_config = {.tasks = 16, .argc = 2, .argv = argv};
-
-    return &test_config;
-}
-
 static void
-make_path(void)
+close_jobs(void)
 {
-    ck_assert_ptr_nonnull(mkdtemp(directory));
-    snprintf(path, sizeof(path), "%s/jobs", directory);
-}
-
-static void
-remove_path(void)
-{
-    unlink(path);
-    ck_assert_int_eq(rmdir(directory), 0);
-}
-
-/* With the peer, which made the pool if it comes first. */
-static void
-begin(bool with_peer)
-{
-    make_path();
-    begin_world_with(config());
-    ck_assert_int_eq(sxe_lua_module(lua, "peer", peer_functions), 0);
-    if (with_peer)
-        jobs = open_peer(spec());
-}
-
-static void
-end(void)
-{
-    end_world();
     sxe_pool_delete(jobs);
     jobs = NULL;
-    remove_path();
 }
 
 static void
 check(const struct story *story)
 {
-    begin(true);
-    run_world(story->script);
-    for (unsigned nth = 0; strcmp(said, story->says) != 0 && *log_line(nth) != '\0'; nth++)
-        fputs(log_line(nth), stderr);
-    ck_assert_str_eq(said, story->says);
-    ck_assert_uint_eq(tasks_left(), 0);
-    end();
+    begin_file_world(peer_functions);
+    jobs = open_peer(spec());
+    run_story(story);
+    end_file_world();
+    close_jobs();
 }
 
-/* In a state without a loop, with the peer. */
+/* In a state without a loop. */
 static void
 check_script(const char *text)
 {
     static char whole[8000];
 
-    make_path();
+    begin_file_state(peer_functions);
     jobs = open_peer(spec());
-    state_start_with(config());
-    ck_assert_int_eq(sxe_lua_module(lua, "world", world_functions), 0);
-    ck_assert_int_eq(sxe_lua_module(lua, "peer", peer_functions), 0);
     snprintf(whole, sizeof(whole), JOBS "local peer = require 'peer'\n%s", text);
     run_script(whole);
-    state_stop();
-    sxe_pool_delete(jobs);
-    remove_path();
+    end_file_state();
+    close_jobs();
 }
 
 /* ---- Sharing ---- */
@@ -227,7 +180,7 @@ START_TEST(c_and_lua_agree_on_the_layout)
 {
     struct job job;
 
-    begin(false);
+    begin_file_world(peer_functions);
     ck_assert_str_eq(run_world(JOBS
                                "local j = p:take('FREE', 'READY')\n"
                                "j.hits, j.kind, j.name, j.weight = 5, 255, 'ten bytes.', -0.25\n"
@@ -240,7 +193,8 @@ START_TEST(c_and_lua_agree_on_the_layout)
     ck_assert_uint_eq(job.kind, 255);
     ck_assert_mem_eq(job.name, "ten bytes.", 10);
     ck_assert(job.weight == -0.25);
-    end();
+    end_file_world();
+    close_jobs();
 }
 END_TEST
 
@@ -264,15 +218,13 @@ START_TEST(states_without_names_are_numbers)
     SXE_POOL_SPEC bare = {
         .name = "bare", .number = 1, .element_size = 3, .states = 2, .file = path};
 
-    make_path();
+    begin_file_state(peer_functions);
     jobs = open_peer(&bare);
-    state_start_with(config());
     run_script("local p = assert(require 'sxe.pool'.open{file = arg[1]})\n"
                "assert(p:take('0', '1').state == '1')\n"
                "assert(next(p:read(0)) == nil and p:write(0, {}))");
-    state_stop();
-    sxe_pool_delete(jobs);
-    remove_path();
+    end_file_state();
+    close_jobs();
 }
 END_TEST
 
@@ -285,23 +237,19 @@ START_TEST(a_number_that_is_not_aligned_is_not_added_to)
                          .fields = "u64 n",
                          .file = path};
 
-    make_path();
+    begin_file_state(peer_functions);
     jobs = open_peer(&odd);
-    state_start_with(config());
     fails_with("local p = assert(require 'sxe.pool'.open{file = arg[1]}) p:at(1).n = 7\n"
                "assert(p:at(1).n == 7) p:add(1, 'n')",
                "field n: shared pools add to aligned u64 and i64 only");
-    state_stop();
-    sxe_pool_delete(jobs);
-    remove_path();
+    end_file_state();
+    close_jobs();
 }
 END_TEST
 
 START_TEST(fields_are_declared_in_three_ways)
 {
-    make_path();
-    jobs = NULL;
-    state_start_with(config());
+    begin_file_state(peer_functions);
     run_script("local open = require 'sxe.pool'.open\n"
                "local function shape(fields) return {file = arg[1], name = 'p', count = 1,\n"
                "    states = {'a', 'b'}, fields = fields} end\n"
@@ -316,8 +264,7 @@ START_TEST(fields_are_declared_in_three_ways)
                "for i = 1, 40 do long.fields[('f'):rep(20) .. i] = 'char[100]' end\n"
                "local done, text = pcall(open, long)\n"
                "assert(not done and text:find'shared pool has at most 511 bytes', text)");
-    state_stop();
-    remove_path();
+    end_file_state();
 }
 END_TEST
 
@@ -325,7 +272,7 @@ START_TEST(a_pool_is_there_again)
 {
     make_path();
     for (int round = 1; round <= 3; round++) {
-        begin_world_with(config());
+        begin_world_with(file_config());
         said_length = 0;
         load_text(JOBS "if p.found == 'created' then p:take('FREE', 'BUSY').name = 'kept' end\n"
                        "say(p.found, p:oldest('BUSY').name, p:add(0, 'hits', 2))");
@@ -379,13 +326,11 @@ START_TEST(what_is_wrong_is_told)
 {
     char text[400];
 
-    make_path();
-    state_start_with(config());
+    begin_file_state(peer_functions);
     run_script("many = {} for i = 1, 9 do many[i] = ('x'):rep(30) .. i end");
     snprintf(text, sizeof(text), "require 'sxe.pool'.open{%s}", wrong[_i].options);
     fails_with(text, wrong[_i].message);
-    state_stop();
-    remove_path();
+    end_file_state();
 }
 END_TEST
 
@@ -395,7 +340,7 @@ check_refused(const char *options, const char *message, int code)
 {
     char text[500];
 
-    state_start_with(config());
+    state_start_with(file_config());
     snprintf(text, sizeof(text),
              "local p, why, code = require 'sxe.pool'.open{file = arg[1]%s}\n"
              "assert(p == nil and why:find('%s', 1, true) and code == %d, why)",
@@ -431,22 +376,16 @@ END_TEST
 
 START_TEST(without_memory_nothing_is_left_open)
 {
-    bool is_touched = true;
+    uint64_t after = 0;
     unsigned before;
 
-    make_path();
-    state_start_with(config());
+    begin_file_state(peer_functions);
     run_script("require 'sxe.pool'");
     before = fake_os_open_fds();
-    for (uint64_t after = 0; is_touched; after++) {
-        lua->heap.fail_after = after;
-        lua->heap.fail_times = 2;
-        (void)load_text("require 'sxe.pool'.open{file = arg[1], timeouts = {BUSY = 1},\n"
-                        "on_timeout = print, " SHAPE "}");
-        is_touched = lua->heap.fail_times != 2;
-        lua->heap.fail_times = 0;
-        ck_assert(!is_touched || fake_os_open_fds() == before);
-    }
+    while (runs_out_of_memory("require 'sxe.pool'.open{file = arg[1], timeouts = {BUSY = 1},\n"
+                              "on_timeout = print, " SHAPE "}",
+                              after++))
+        ck_assert_uint_eq(fake_os_open_fds(), before);
     before = fake_os_open_fds();
     /* Of the pool and its texts the last is its record of timeouts. */
     for (unsigned nth = 1;; nth++) {
@@ -457,8 +396,7 @@ START_TEST(without_memory_nothing_is_left_open)
         ck_assert_uint_eq(fake_os_open_fds(), before);
     }
     fake_os_reset();
-    state_stop();
-    remove_path();
+    end_file_state();
 }
 END_TEST
 
@@ -650,7 +588,8 @@ START_TEST(a_child_of_fork_waits_on)
     pid_t child;
     int status = -1;
 
-    begin(true);
+    begin_file_world(peer_functions);
+    jobs = open_peer(spec());
     load_text(JOBS "local j = p:take('READY', 'BUSY', 9) say(j.index, world.now())\n"
                    "j = p:take('READY', 'BUSY', 9) say(j.index, world.now())");
     for (int i = 0; i < 3; i++)
@@ -668,7 +607,8 @@ START_TEST(a_child_of_fork_waits_on)
     ck_assert_int_eq(waitpid(child, &status, 0), child);
     ck_assert_int_eq(status, 0);
     ck_assert_uint_eq(sxe_pool_get_number_in_state(jobs, BUSY), 2);
-    end();
+    end_file_world();
+    close_jobs();
 }
 END_TEST
 

@@ -72,8 +72,7 @@ START_TEST(dump_knows_every_type)
                           .fields = "u8 a, i8 b, u16 c, i16 d, u32 e, i32 f, u64 g, i64 h, f32 i, "
                                     "f64 j, char[8] k"};
 
-    jobs = sxe_pool_open(&spec, why);
-    ck_assert_msg(jobs != NULL, "%s", why);
+    open_as(&spec);
     sxe_pool_write_element(jobs, 0, &value);
     RUN_POOL("dump", path);
     ended(0,
@@ -91,8 +90,7 @@ START_TEST(without_fields_dump_prints_bytes)
     SXE_POOL_SPEC spec = {
         .name = "b\xffs", .number = 1, .element_size = 3, .states = 1, .file = path};
 
-    jobs = sxe_pool_open(&spec, why);
-    ck_assert_msg(jobs != NULL, "%s", why);
+    open_as(&spec);
     sxe_pool_write_element(jobs, 0, "\x01\xab\x7f");
     RUN_POOL("dump", path);
     ended(0, " 01ab7f\n", "");
@@ -114,30 +112,18 @@ START_TEST(what_is_half_written_is_not_shown)
 }
 END_TEST
 
-static void
-no_memory(void)
-{
-    fake_os_fail(FAKE_MALLOC, 1, 0, ENOMEM);
-    fake_os_fail(FAKE_CALLOC, 1, 0, ENOMEM);
-}
-
 START_TEST(without_memory_a_pool_is_let_go_again)
 {
     open_jobs(path);
-    ran.prepare = no_memory;
+    fails_there(FAKE_MALLOC, ENOMEM);
     RUN_POOL("dump", path);
     ended(1, "", "no memory for an element: Cannot allocate memory");
+    fails_there(FAKE_CALLOC, ENOMEM);
     RUN_POOL("watch", path);
     ended(1, "", "no memory for 2 states");
     ck_assert_int_eq(sxe_pool_get_user(jobs, 1), 0);
 }
 END_TEST
-
-static void
-no_large_memory(void)
-{
-    fake_os_fail(FAKE_MALLOC, 1, 0, ENOMEM);
-}
 
 /* A lock of slot 9, which was never used, and an intent that nobody of ours can have written. */
 START_TEST(dump_ends_where_a_pool_is_damaged)
@@ -155,8 +141,7 @@ START_TEST(a_signal_ends_a_long_dump)
     SXE_POOL_SPEC spec = spec_of(path);
 
     spec.number = 1000;
-    jobs = sxe_pool_open(&spec, why);
-    ck_assert_msg(jobs != NULL, "%s", why);
+    open_as(&spec);
     ran.prepare = interrupted;
     RUN_POOL("dump", path);
     ended(0, "\n255 FREE ", "");
@@ -334,7 +319,7 @@ END_TEST
 START_TEST(without_memory_a_dict_is_let_go_again)
 {
     leave_dict(NULL);
-    ran.prepare = no_large_memory;
+    fails_there(FAKE_MALLOC, ENOMEM);
     RUN_POOL("dump", path);
     ended(1, "", "no memory for an entry: Cannot allocate memory");
 }
@@ -415,8 +400,7 @@ START_TEST(watch_counts_what_came)
         RUN_POOL("watch", path, "-i", "10ms", "-n", "2");
         ended(0, "/s came)  READY 2 (", "");
     } while (strstr(ran.output, "READY 2 (0.0/s came)") != NULL);
-    kill(child, SIGKILL);
-    waitpid(child, NULL, 0);
+    kill_child(child);
 }
 END_TEST
 
@@ -424,14 +408,9 @@ int
 main(void)
 {
     Suite *suite = suite_create("pool-app-dump");
-    TCase *dump = tcase_create("dump, watch");
-    TCase *dicts = tcase_create("dicts");
-    TCase *const cases[] = {dump, dicts};
+    TCase *dump = add_case(suite, "dump, watch");
+    TCase *dicts = add_case(suite, "dicts");
 
-    for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        tcase_add_checked_fixture(cases[i], set_up, tear_down);
-        suite_add_tcase(suite, cases[i]);
-    }
     tcase_add_test(dump, dump_prints_each_element);
     tcase_add_loop_test(dump, dump_of_a_state_is_in_the_order_of_time, 0, 2);
     tcase_add_test(dump, dump_knows_every_type);

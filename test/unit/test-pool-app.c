@@ -157,21 +157,9 @@ END_TEST
 
 /* ---- list ---- */
 
-static void
-no_file_is_a_pool(void)
-{
-    fake_os_fail(FAKE_PREAD, 1, 0, EIO);
-}
-
-static void
-nothing_can_be_listed(void)
-{
-    fake_os_fail(FAKE_OPENDIR, 1, 0, EACCES);
-}
-
 START_TEST(no_pools_are_no_error_but_no_directory_is)
 {
-    ran.prepare = no_file_is_a_pool;
+    fails_there(FAKE_PREAD, EIO);
     RUN_POOL("list");
     ended(0, "no pools: none in /dev/shm, and none that a process of yours has open\n", "");
     RUN_POOL("list", directory);
@@ -180,7 +168,7 @@ START_TEST(no_pools_are_no_error_but_no_directory_is)
     ended(0, "", "");
     RUN_POOL("list", "/nowhere");
     ended(1, "", "cannot read the directory /nowhere: No such file or directory");
-    ran.prepare = nothing_can_be_listed;
+    fails_there(FAKE_OPENDIR, EACCES);
     RUN_POOL("list");
     ended(1, "", "cannot read /proc: Permission denied");
 }
@@ -262,16 +250,10 @@ START_TEST(a_head_that_is_damaged_is_listed_as_such)
 }
 END_TEST
 
-static void
-nothing_opens(void)
-{
-    fake_os_fail(FAKE_OPENAT, 1, 0, EACCES);
-}
-
 START_TEST(what_cannot_be_opened_is_not_listed)
 {
     open_jobs(path);
-    ran.prepare = nothing_opens;
+    fails_there(FAKE_OPENAT, EACCES);
     RUN_POOL("list", directory);
     ended(0, "no pools: ", "");
 }
@@ -328,8 +310,7 @@ START_TEST(users_are_shown_with_what_they_call_themselves)
     do
         RUN_POOL("show", path);
     while (strstr(ran.output, "  sleep 600\n") == NULL);
-    kill(sleeper, SIGKILL);
-    waitpid(sleeper, NULL, 0);
+    kill_child(sleeper);
     *process = 0x7ffffff0;
     RUN_POOL("show", path);
     ended(0, "2147483632  ?\n", "");
@@ -340,7 +321,7 @@ START_TEST(a_state_without_elements_has_no_ages)
 {
     const SXE_POOL_SPEC spec = spec_of(path);
 
-    jobs = sxe_pool_open(&spec, why);
+    open_as(&spec);
     RUN_POOL("show", path);
     ended(0, "READY                         0          -          -\n", "");
     RUN_POOL("show", path, "-j");
@@ -427,7 +408,7 @@ START_TEST(check_names_the_elements_that_are_half_written)
     SXE_POOL_SPEC spec = spec_of(path);
 
     spec.number = 50;
-    jobs = sxe_pool_open(&spec, why);
+    open_as(&spec);
     sharing()->nodes[3].sequence = 1;
     RUN_POOL("check", path);
     ended(1, "half written, by who was killed (until they are written again): 3\n", "");
@@ -566,8 +547,7 @@ START_TEST(a_process_that_writes_anything_harms_nobody)
         ck_assert_msg(ran.status == 0 || ran.status == 1, "status %d, %s", ran.status, ran.errors);
         sharing()->head->damaged = 0;
     }
-    kill(child, SIGKILL);
-    waitpid(child, NULL, 0);
+    kill_child(child);
 }
 END_TEST
 
@@ -588,8 +568,7 @@ START_TEST(a_process_that_writes_anything_into_a_dict_harms_nobody)
         run_all();
         dict->sharing->head->damaged = 0;
     }
-    kill(child, SIGKILL);
-    waitpid(child, NULL, 0);
+    kill_child(child);
     sxe_dict_close(dict);
 }
 END_TEST
@@ -598,16 +577,11 @@ int
 main(void)
 {
     Suite *suite = suite_create("pool-app");
-    TCase *line = tcase_create("command line");
-    TCase *list = tcase_create("list");
-    TCase *looks = tcase_create("show, check, repair");
-    TCase *hostile = tcase_create("hostile");
-    TCase *const cases[] = {line, list, looks, hostile};
+    TCase *line = add_case(suite, "command line");
+    TCase *list = add_case(suite, "list");
+    TCase *looks = add_case(suite, "show, check, repair");
+    TCase *hostile = add_case(suite, "hostile");
 
-    for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        tcase_add_checked_fixture(cases[i], set_up, tear_down);
-        suite_add_tcase(suite, cases[i]);
-    }
     tcase_add_test(line, a_command_line_that_cannot_be_understood_is_refused);
     tcase_add_test(line, help_says_what_there_is);
     tcase_add_test(line, completions_know_the_commands);

@@ -44,14 +44,20 @@ put(char *array, unsigned id, unsigned old_state, unsigned new_state)
                       SXE_POOL_LOCK_TAKEN);
 }
 
+static void
+watch(char *array, unsigned state)
+{
+    ck_assert_int_eq(sxe_pool_watch(array, state), 0);
+}
+
 /* ---- One who watches ---- */
 
 START_TEST(an_element_that_comes_wakes_who_watches_its_state_once)
 {
     char *array = open_shared(_i, 3, 1, 1);
 
-    ck_assert_int_eq(sxe_pool_watch(array, READY), 0);
-    ck_assert_int_eq(sxe_pool_watch(array, READY), 0);
+    watch(array, READY);
+    watch(array, READY);
     ck_assert(!is_awake(array));
     put(array, 0, FREE, BUSY);
     ck_assert(!is_awake(array));
@@ -91,7 +97,7 @@ START_TEST(every_way_into_a_state_wakes)
     char *array = open_shared(PROCESSES, 4, 1, 4);
 
     put(array, 0, FREE, BUSY);
-    ck_assert_int_eq(sxe_pool_watch(array, READY), 0);
+    watch(array, READY);
     ck_assert_uint_eq(moves[_i](array), 0);
     ck_assert(wakes(array));
     sxe_pool_delete(array);
@@ -119,8 +125,8 @@ START_TEST(states_are_watched_apart)
 {
     char *array = open_shared(PROCESSES, 3, 1, 1);
 
-    ck_assert_int_eq(sxe_pool_watch(array, READY), 0);
-    ck_assert_int_eq(sxe_pool_watch(array, BUSY), 0);
+    watch(array, READY);
+    watch(array, BUSY);
     put(array, 0, FREE, BUSY);
     ck_assert(wakes(array));
     put(array, 1, FREE, READY);
@@ -137,12 +143,12 @@ START_TEST(many_states_are_watched_with_the_last_bit_together)
     char *array = open_pool(&spec);
     char *other = join(array);
 
-    ck_assert_int_eq(sxe_pool_watch(array, 62), 0);
-    ck_assert_int_eq(sxe_pool_watch(array, 70), 0);
-    ck_assert_int_eq(sxe_pool_watch(other, 99), 0);
+    watch(array, 62);
+    watch(array, 70);
+    watch(other, 99);
     put(array, 0, 0, 63);
     ck_assert(wakes(array) && wakes(other));
-    ck_assert_int_eq(sxe_pool_watch(other, 99), 0);
+    watch(other, 99);
     sxe_pool_unwatch(other, 70);
     put(array, 0, 63, 62);
     ck_assert(wakes(array) && !wakes(other));
@@ -159,7 +165,7 @@ START_TEST(the_descriptor_stays_the_same_and_does_not_block)
     const int fd = sxe_pool_get_watch_fd(array);
 
     ck_assert_int_eq(sxe_pool_get_watch_fd(array), fd);
-    ck_assert_int_eq(sxe_pool_watch(array, READY), 0);
+    watch(array, READY);
     ck_assert_int_eq(sxe_pool_get_watch_fd(array), fd);
     sxe_pool_watch_read(array);
     ck_assert_int_eq(fcntl(fd, F_GETFD), FD_CLOEXEC);
@@ -180,6 +186,87 @@ START_TEST(a_pool_of_one_thread_has_nobody_to_tell)
 }
 END_TEST
 
+/* ---- Two users of a pool of three elements ---- */
+
+static char *mine;
+static char *theirs;
+
+static void
+open_two(void)
+{
+    mine = open_shared(PROCESSES, 3, 1, 1);
+    theirs = join(mine);
+}
+
+static void
+close_two(void)
+{
+    sxe_pool_delete(theirs);
+    sxe_pool_delete(mine);
+}
+
+START_TEST(two_elements_wake_two)
+{
+    watch(mine, READY);
+    watch(theirs, READY);
+    put(mine, 0, FREE, READY);
+    put(mine, 1, FREE, READY);
+    put(mine, 2, FREE, READY);
+    ck_assert(wakes(mine) && wakes(theirs));
+}
+END_TEST
+
+START_TEST(who_does_not_wait_any_more_passes_its_wake_on)
+{
+    watch(mine, READY);
+    put(theirs, 0, FREE, READY);
+    watch(mine, BUSY);
+    put(theirs, 0, READY, FREE);
+    watch(theirs, READY);
+    put(mine, 0, FREE, READY);
+    watch(theirs, BUSY);
+    sxe_pool_unwatch(theirs, READY);
+    sxe_pool_unwatch(mine, READY);
+    ck_assert(wakes(mine) && wakes(theirs));
+    put(mine, 0, READY, FREE);
+    watch(mine, READY);
+    watch(theirs, READY);
+    put(mine, 0, FREE, READY);
+    const bool first = is_awake(mine);
+    sxe_pool_unwatch(first ? mine : theirs, READY);
+    ck_assert(wakes(mine) && wakes(theirs));
+}
+END_TEST
+
+START_TEST(an_overfull_socket_belongs_to_someone_awake)
+{
+    watch(mine, READY);
+    watch(theirs, READY);
+    fake_os_fail(FAKE_SENDTO, 1, 1, EAGAIN);
+    put(mine, 0, FREE, READY);
+    ck_assert(!is_awake(mine) && !is_awake(theirs));
+    fake_os_fail(FAKE_SENDTO, 1, 1, ENOBUFS);
+    watch(mine, BUSY);
+    watch(theirs, BUSY);
+    put(mine, 1, FREE, BUSY);
+    ck_assert(wakes(mine) != wakes(theirs));
+}
+END_TEST
+
+START_TEST(without_a_socket_nobody_is_told_and_nothing_else_is_wrong)
+{
+    fake_os_fail(FAKE_SOCKET, 1, 1, EMFILE);
+    ck_assert_int_eq(sxe_pool_watch(theirs, READY), -EMFILE);
+    watch(theirs, READY);
+    fake_os_fail(FAKE_SOCKET, 1, 1, EMFILE);
+    put(mine, 0, FREE, READY);
+    ck_assert_uint_eq(fake_os_injected(), 2);
+    ck_assert(!is_awake(theirs));
+    put(mine, 1, FREE, READY);
+    ck_assert(wakes(theirs));
+}
+END_TEST
+
 /* ---- Several ---- */
 
 START_TEST(one_of_those_who_watch_is_woken_for_each_element_in_turn)
@@ -190,7 +277,7 @@ START_TEST(one_of_those_who_watch_is_woken_for_each_element_in_turn)
 
     for (unsigned i = 0; i < 6; i++) {
         for (unsigned j = 0; j < 3; j++)
-            ck_assert_int_eq(sxe_pool_watch(others[j], READY), 0);
+            watch(others[j], READY);
         put(array, 0, FREE, READY);
         put(array, 0, READY, FREE);
         unsigned at_once = 0;
@@ -209,54 +296,11 @@ START_TEST(one_of_those_who_watch_is_woken_for_each_element_in_turn)
 }
 END_TEST
 
-START_TEST(two_elements_wake_two)
-{
-    char *array = open_shared(PROCESSES, 3, 1, 1);
-    char *other = join(array);
-
-    ck_assert_int_eq(sxe_pool_watch(array, READY), 0);
-    ck_assert_int_eq(sxe_pool_watch(other, READY), 0);
-    put(array, 0, FREE, READY);
-    put(array, 1, FREE, READY);
-    put(array, 2, FREE, READY);
-    ck_assert(wakes(array) && wakes(other));
-    sxe_pool_delete(other);
-    sxe_pool_delete(array);
-}
-END_TEST
-
-START_TEST(who_does_not_wait_any_more_passes_its_wake_on)
-{
-    char *array = open_shared(PROCESSES, 3, 1, 1);
-    char *other = join(array);
-
-    ck_assert_int_eq(sxe_pool_watch(array, READY), 0);
-    put(other, 0, FREE, READY);
-    ck_assert_int_eq(sxe_pool_watch(array, BUSY), 0);
-    put(other, 0, READY, FREE);
-    ck_assert_int_eq(sxe_pool_watch(other, READY), 0);
-    put(array, 0, FREE, READY);
-    ck_assert_int_eq(sxe_pool_watch(other, BUSY), 0);
-    sxe_pool_unwatch(other, READY);
-    sxe_pool_unwatch(array, READY);
-    ck_assert(wakes(array) && wakes(other));
-    put(array, 0, READY, FREE);
-    ck_assert_int_eq(sxe_pool_watch(array, READY), 0);
-    ck_assert_int_eq(sxe_pool_watch(other, READY), 0);
-    put(array, 0, FREE, READY);
-    const bool first = is_awake(array);
-    sxe_pool_unwatch(first ? array : other, READY);
-    ck_assert(wakes(array) && wakes(other));
-    sxe_pool_delete(other);
-    sxe_pool_delete(array);
-}
-END_TEST
-
 START_TEST(who_does_not_wait_is_not_woken)
 {
     char *array = open_shared(PROCESSES, 3, 1, 1);
 
-    ck_assert_int_eq(sxe_pool_watch(array, READY), 0);
+    watch(array, READY);
     sxe_pool_unwatch(array, READY);
     put(array, 0, FREE, READY);
     ck_assert(!is_awake(array));
@@ -271,11 +315,11 @@ START_TEST(the_dead_are_passed_by)
     const pid_t child = fork();
 
     if (child == 0) {
-        ck_assert_int_eq(sxe_pool_watch(join(array), READY), 0);
+        watch(join(array), READY);
         raise(SIGKILL);
     }
     end_child(child, SIGKILL);
-    ck_assert_int_eq(sxe_pool_watch(array, READY), 0);
+    watch(array, READY);
     /* Whoever is asked first. */
     for (unsigned i = 0; i < 2; i++) {
         put(array, i, FREE, READY);
@@ -290,7 +334,7 @@ START_TEST(a_child_of_fork_watches_for_itself)
 {
     char *array = open_shared(PROCESSES, 3, 1, 1);
 
-    ck_assert_int_eq(sxe_pool_watch(array, BUSY), 0);
+    watch(array, BUSY);
     const pid_t child = fork();
     if (child == 0) {
         sxe_pool_unwatch(array, BUSY);
@@ -349,45 +393,6 @@ END_TEST
 
 /* ---- What can go wrong ---- */
 
-START_TEST(an_overfull_socket_belongs_to_someone_awake)
-{
-    char *array = open_shared(PROCESSES, 3, 1, 1);
-    char *other = join(array);
-
-    ck_assert_int_eq(sxe_pool_watch(array, READY), 0);
-    ck_assert_int_eq(sxe_pool_watch(other, READY), 0);
-    fake_os_fail(FAKE_SENDTO, 1, 1, EAGAIN);
-    put(array, 0, FREE, READY);
-    ck_assert(!is_awake(array) && !is_awake(other));
-    fake_os_fail(FAKE_SENDTO, 1, 1, ENOBUFS);
-    ck_assert_int_eq(sxe_pool_watch(array, BUSY), 0);
-    ck_assert_int_eq(sxe_pool_watch(other, BUSY), 0);
-    put(array, 1, FREE, BUSY);
-    ck_assert(wakes(array) != wakes(other));
-    sxe_pool_delete(other);
-    sxe_pool_delete(array);
-}
-END_TEST
-
-START_TEST(without_a_socket_nobody_is_told_and_nothing_else_is_wrong)
-{
-    char *array = open_shared(PROCESSES, 3, 1, 1);
-    char *other = join(array);
-
-    fake_os_fail(FAKE_SOCKET, 1, 1, EMFILE);
-    ck_assert_int_eq(sxe_pool_watch(other, READY), -EMFILE);
-    ck_assert_int_eq(sxe_pool_watch(other, READY), 0);
-    fake_os_fail(FAKE_SOCKET, 1, 1, EMFILE);
-    put(array, 0, FREE, READY);
-    ck_assert_uint_eq(fake_os_injected(), 2);
-    ck_assert(!is_awake(other));
-    put(array, 1, FREE, READY);
-    ck_assert(wakes(other));
-    sxe_pool_delete(other);
-    sxe_pool_delete(array);
-}
-END_TEST
-
 START_TEST(a_name_that_is_taken_is_refused_and_nothing_is_watched)
 {
     char *array = open_shared(PROCESSES, 3, 1, 1);
@@ -396,7 +401,7 @@ START_TEST(a_name_that_is_taken_is_refused_and_nothing_is_watched)
     ck_assert_int_eq(sxe_pool_watch(array, READY), -EADDRINUSE);
     ck_assert_uint_eq(sharing_of(array)->head->watching, 0);
     fake_os_fail(FAKE_BIND, 1, 1, EINVAL); /* another thread was faster */
-    ck_assert_int_eq(sxe_pool_watch(array, READY), 0);
+    watch(array, READY);
     sxe_pool_delete(array);
 }
 END_TEST
@@ -412,7 +417,7 @@ START_TEST(who_is_no_user_cannot_watch)
     ck_assert_int_eq(sxe_pool_watch(array, READY), -EAGAIN);
     sxe_pool_unwatch(array, READY);
     sharing_of(array)->token = token;
-    ck_assert_int_eq(sxe_pool_watch(array, READY), 0);
+    watch(array, READY);
     sxe_pool_delete(array);
 }
 END_TEST
@@ -461,7 +466,7 @@ START_TEST(strangers_wake_us_in_vain_and_hold_nothing_up)
         ck_assert_int_ge(sendto(fd, "much too long", i * 6, 0, (struct sockaddr *)&address, length),
                          0);
     ck_assert(wakes(array));
-    ck_assert_int_eq(sxe_pool_watch(array, READY), 0);
+    watch(array, READY);
     put(array, 0, FREE, READY);
     ck_assert(wakes(array));
     close(fd);
@@ -508,13 +513,24 @@ one(void)
 }
 
 static TCase *
+two(void)
+{
+    TCase *tcase = tcase_create("two");
+
+    tcase_add_checked_fixture(tcase, open_two, close_two);
+    tcase_add_test(tcase, two_elements_wake_two);
+    tcase_add_test(tcase, who_does_not_wait_any_more_passes_its_wake_on);
+    tcase_add_test(tcase, an_overfull_socket_belongs_to_someone_awake);
+    tcase_add_test(tcase, without_a_socket_nobody_is_told_and_nothing_else_is_wrong);
+    return tcase;
+}
+
+static TCase *
 several(void)
 {
     TCase *tcase = tcase_create("several");
 
     tcase_add_test(tcase, one_of_those_who_watch_is_woken_for_each_element_in_turn);
-    tcase_add_test(tcase, two_elements_wake_two);
-    tcase_add_test(tcase, who_does_not_wait_any_more_passes_its_wake_on);
     tcase_add_test(tcase, who_does_not_wait_is_not_woken);
     tcase_add_test(tcase, the_dead_are_passed_by);
     tcase_add_test(tcase, a_child_of_fork_watches_for_itself);
@@ -527,8 +543,6 @@ faults(void)
 {
     TCase *tcase = tcase_create("faults");
 
-    tcase_add_test(tcase, an_overfull_socket_belongs_to_someone_awake);
-    tcase_add_test(tcase, without_a_socket_nobody_is_told_and_nothing_else_is_wrong);
     tcase_add_test(tcase, a_name_that_is_taken_is_refused_and_nothing_is_watched);
     tcase_add_test(tcase, who_is_no_user_cannot_watch);
     tcase_add_test(tcase, a_lock_that_is_taken_says_try_again);
@@ -544,6 +558,7 @@ main(void)
     Suite *suite = suite_create("pool-watch");
 
     suite_add_tcase(suite, one());
+    suite_add_tcase(suite, two());
     suite_add_tcase(suite, several());
     suite_add_tcase(suite, faults());
     return sxe_test_main(suite);
