@@ -81,6 +81,23 @@ function httpd.wait_until(condition, what)
     end
 end
 
+-- Seconds that the server and we were ready to run while others had the CPUs.
+local function waited(pid)
+    local sum = 0
+    for _, who in ipairs{"self", pid} do
+        local file <close> = io.open(("/proc/%s/schedstat"):format(who))
+        sum = sum + (file and file:read("a"):match("%d+ (%d+)") or 0) / 1e9
+    end
+    return sum
+end
+
+-- The seconds that an action takes. How busy others keep the machine does not count.
+function httpd:seconds_of(action)
+    local begun, before = wire.time(), waited(self.pid)
+    action()
+    return wire.time() - begun - (waited(self.pid) - before)
+end
+
 -- Sanitizers multiply what a program needs; what must not grow must not grow a lot there either.
 httpd.slack = (os.getenv("SXE_BUILD") or ""):find("debug") and 4 or 1
 
