@@ -44,10 +44,12 @@ START_TEST(the_rate_at_which_the_condition_stops_to_hold_is_found)
 }
 END_TEST
 
+/* In so short a step a busy machine may leave a worker no time: then there are too few to tell. */
 START_TEST(the_steps_are_a_curve_by_rate)
 {
+    unsigned told = 0;
+
     ck_assert_int_eq(run_plan(), 0);
-    ck_assert_uint_gt(run.steps_number, 5);
     for (unsigned i = 0; i < run.steps_number; i++) {
         const struct http_step *step = &run.steps[i];
 
@@ -55,10 +57,14 @@ START_TEST(the_steps_are_a_curve_by_rate)
         ck_assert_uint_le(step->p50_ns, step->p90_ns);
         ck_assert_uint_le(step->p90_ns, step->p99_ns);
         ck_assert_uint_le(step->p99_ns, step->p999_ns);
+        ck_assert(step->is_told || !step->holds);
+        if (!step->is_told)
+            continue;
         ck_assert_double_gt(step->figure, 0);
         ck_assert_double_gt(step->achieved, 0.5 * step->rate);
-        ck_assert(step->is_told);
+        told++;
     }
+    ck_assert_uint_gt(told, 3);
 }
 END_TEST
 
