@@ -6,9 +6,12 @@
  * Place: included by sxe-pool-shared.c, and by the model checker (test/model), which runs these
  * very lines with every interleaving and a death at every access (SXE__POOL_STEP).
  *
- * Shape:  check the links -> write the intent -> valid = 1 -> do it -> valid = 0
- *                                                   ^ from here on it will be done, by us or by
- *                                                     who takes the lock over from us
+ * Shape:  check the links -> write the intent, its stamp last -> do it, the shard's stamp last
+ *                                                             ^ from here on it will be done, by us
+ *                                                               or by who takes over our lock
+ *
+ * A stamp is above all before it. So an intent whose stamp is above the shard's is begun and not
+ * done, and it takes no store of its own to say so, nor to take that back.
  */
 #ifndef SXE_POOL_CHANGE_H
 #define SXE_POOL_CHANGE_H
@@ -62,58 +65,85 @@ sxe__pool_read_place(const struct sxe__pool_site *site, uint32_t id, struct sxe_
            SXE__POOL_GET(nodes[place->next].prev) == id;
 }
 
-/* Do what an intent says: all values are final, so it does not matter how much was done before. */
+/* Do what an intent says, from list to list: all values are final, so it does not matter how much
+ * was done before. An element has its stamp before its state, for those who read without a lock. */
 SXE__POOL_INLINE void
-sxe__pool_apply(const struct sxe__pool_intent *intent, struct sxe__pool_shard *shard,
-                struct sxe__pool_node *nodes)
+sxe__pool_apply(const struct sxe__pool_intent *intent, uint32_t from, uint32_t to,
+                struct sxe__pool_shard *shard, struct sxe__pool_node *nodes)
 {
     struct sxe__pool_node *node = &nodes[intent->id];
 
     SXE__POOL_PUT(nodes[intent->prev].next, intent->next);
     SXE__POOL_PUT(nodes[intent->next].prev, intent->prev);
-    SXE__POOL_PUT(nodes[intent->from].count, intent->from_count);
-    SXE__POOL_PUT(node->next, intent->to);
-    SXE__POOL_PUT(node->prev, intent->tail);
-    SXE__POOL_PUT(node->generation, intent->generation);
+    SXE__POOL_PUT_PAIR(node->next, node->prev, to, intent->tail);
     SXE__POOL_PUT(node->stamp, intent->stamp);
-    SXE__POOL_PUT(node->state, intent->state);
+    if (intent->old_state != intent->new_state) {
+        SXE__POOL_PUT_PAIR(node->state, node->generation, intent->new_state, intent->generation);
+        SXE__POOL_PUT(nodes[from].count, intent->from_count);
+        SXE__POOL_PUT(nodes[to].count, intent->to_count);
+    }
     SXE__POOL_PUT(nodes[intent->tail].next, intent->id);
-    SXE__POOL_PUT(nodes[intent->to].prev, intent->id);
-    SXE__POOL_PUT(nodes[intent->to].count, intent->to_count);
-    SXE__POOL_PUT(shard->last_stamp, intent->stamp);
-    SXE__POOL_PUT_LAST(shard->intent.valid, 0);
+    SXE__POOL_PUT(nodes[to].prev, intent->id);
+    SXE__POOL_PUT_LAST(shard->last_stamp, intent->stamp);
 }
 
-/* Complete what the dead owner of a lock had begun; a valid intent was written by one of ours only
- * if all its indexes are possible: otherwise false. */
+/* Complete what the dead owner of a lock had begun; its intent was written by one of ours only if
+ * all its indexes are possible: otherwise false. */
 static inline bool
 sxe__pool_complete(const struct sxe__pool_header *pool, const struct sxe__pool_sharing *sharing,
                    uint32_t number)
 {
     struct sxe__pool_shard *shard = &sharing->shards[number];
 
-    if (SXE__POOL_GET(shard->intent.valid) == 0)
+    if (!sxe__pool_is_begun(shard))
         return true;
     const struct sxe__pool_intent intent = {
         .id = SXE__POOL_GET(shard->intent.id),
         .prev = SXE__POOL_GET(shard->intent.prev),
         .next = SXE__POOL_GET(shard->intent.next),
-        .from = SXE__POOL_GET(shard->intent.from),
-        .to = SXE__POOL_GET(shard->intent.to),
         .tail = SXE__POOL_GET(shard->intent.tail),
+        .old_state = SXE__POOL_GET(shard->intent.old_state),
+        .new_state = SXE__POOL_GET(shard->intent.new_state),
         .from_count = SXE__POOL_GET(shard->intent.from_count),
         .to_count = SXE__POOL_GET(shard->intent.to_count),
-        .state = SXE__POOL_GET(shard->intent.state),
         .generation = SXE__POOL_GET(shard->intent.generation),
         .stamp = SXE__POOL_GET(shard->intent.stamp),
     };
     if (intent.id >= pool->number || intent.prev >= sharing->end || intent.next >= sharing->end ||
-        intent.from >= sharing->end || intent.tail >= sharing->end ||
-        intent.state >= pool->states || intent.from < pool->number ||
-        intent.to != sxe__pool_shard_list(pool, sharing, intent.state, number))
+        intent.tail >= sharing->end || intent.old_state >= pool->states ||
+        intent.new_state >= pool->states)
         return false;
-    sxe__pool_apply(&intent, shard, sharing->nodes);
+    sxe__pool_apply(&intent, sxe__pool_shard_list(pool, sharing, intent.old_state, number),
+                    sxe__pool_shard_list(pool, sharing, intent.new_state, number), shard,
+                    sharing->nodes);
     return true;
+}
+
+/* Write down what will be done: the stamp after all else, and all of it before anything is done.
+ * On x86 that binds only the compiler. */
+SXE__POOL_INLINE void
+sxe__pool_intend(const struct sxe__pool_intent *intent, struct sxe__pool_shard *shard)
+{
+    SXE__POOL_PUT_PAIR(shard->intent.id, shard->intent.prev, intent->id, intent->prev);
+    SXE__POOL_PUT_PAIR(shard->intent.next, shard->intent.tail, intent->next, intent->tail);
+    SXE__POOL_PUT_PAIR(shard->intent.old_state, shard->intent.new_state, intent->old_state,
+                       intent->new_state);
+    if (intent->old_state != intent->new_state) {
+        SXE__POOL_PUT_PAIR(shard->intent.from_count, shard->intent.to_count, intent->from_count,
+                           intent->to_count);
+        SXE__POOL_PUT(shard->intent.generation, intent->generation);
+    }
+    SXE__POOL_PUT_LAST(shard->intent.stamp, intent->stamp);
+    __atomic_thread_fence(__ATOMIC_RELEASE);
+}
+
+/* The generation of an element that comes to a state from another; never 0. */
+SXE__POOL_INLINE uint32_t
+sxe__pool_next_generation(const struct sxe__pool_node *node, uint32_t new_state)
+{
+    const uint32_t generation = SXE__POOL_GET(node->generation) + (new_state == 0);
+
+    return generation + (generation == 0);
 }
 
 /* Move an element, whose place was read under the lock, to the young end of a state. False: the
@@ -125,45 +155,30 @@ sxe__pool_change(const struct sxe__pool_site *site, uint32_t id,
     const struct sxe__pool_sharing *sharing = site->sharing;
     struct sxe__pool_node *nodes = sharing->nodes;
     struct sxe__pool_shard *shard = &sharing->shards[site->shard];
-    const uint32_t from = sxe__pool_shard_list(site->pool, sharing, place->state, site->shard);
     const uint32_t to = sxe__pool_shard_list(site->pool, sharing, new_state, site->shard);
     const uint32_t youngest = SXE__POOL_GET(nodes[to].prev);
-    const uint64_t last = SXE__POOL_GET(shard->last_stamp);
-    const uint32_t stays = from == to;
-    const uint32_t generation =
-        SXE__POOL_GET(nodes[id].generation) + (new_state == 0 && place->state != 0);
 
     if (youngest >= sharing->end || SXE__POOL_GET(nodes[youngest].next) != to)
         return false;
-    const struct sxe__pool_intent intent = {
+    const uint32_t from = sxe__pool_shard_list(site->pool, sharing, place->state, site->shard);
+    const uint64_t last = SXE__POOL_GET(shard->last_stamp);
+    struct sxe__pool_intent intent = {
         .id = id,
         .prev = place->prev,
         .next = place->next,
-        .from = from,
-        .to = to,
         .tail = youngest == id ? place->prev : youngest,
-        .from_count = SXE__POOL_GET(nodes[from].count) - !stays,
-        .to_count = SXE__POOL_GET(nodes[to].count) + !stays,
-        .state = new_state,
-        .generation = generation + (generation == 0),
+        .old_state = place->state,
+        .new_state = new_state,
         .stamp = site->now_ns > last ? site->now_ns : last + 1,
     };
-    if (sharing->survives) {
-        SXE__POOL_PUT(shard->intent.id, intent.id);
-        SXE__POOL_PUT(shard->intent.prev, intent.prev);
-        SXE__POOL_PUT(shard->intent.next, intent.next);
-        SXE__POOL_PUT(shard->intent.from, intent.from);
-        SXE__POOL_PUT(shard->intent.to, intent.to);
-        SXE__POOL_PUT(shard->intent.tail, intent.tail);
-        SXE__POOL_PUT(shard->intent.from_count, intent.from_count);
-        SXE__POOL_PUT(shard->intent.to_count, intent.to_count);
-        SXE__POOL_PUT(shard->intent.state, intent.state);
-        SXE__POOL_PUT(shard->intent.generation, intent.generation);
-        SXE__POOL_PUT(shard->intent.stamp, intent.stamp);
-        SXE__POOL_PUT_LAST(shard->intent.valid, 1);
-        __atomic_thread_fence(__ATOMIC_RELEASE);
+    if (place->state != new_state) {
+        intent.from_count = SXE__POOL_GET(nodes[from].count) - 1;
+        intent.to_count = SXE__POOL_GET(nodes[to].count) + 1;
+        intent.generation = sxe__pool_next_generation(&nodes[id], new_state);
     }
-    sxe__pool_apply(&intent, shard, nodes);
+    if (sharing->survives)
+        sxe__pool_intend(&intent, shard);
+    sxe__pool_apply(&intent, from, to, shard, nodes);
     return true;
 }
 

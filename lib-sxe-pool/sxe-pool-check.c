@@ -211,7 +211,7 @@ sxe__pool_check_shard(const struct sxe__pool_header *pool, uint32_t shard, char 
 {
     const struct view view = view_of(pool, shard, why);
 
-    if (SXE__POOL_GET(pool->sharing->shards[shard].intent.valid) != 0)
+    if (sxe__pool_is_begun(&pool->sharing->shards[shard]))
         return refuse(&view, "a change was begun and not completed");
     return check_view(&view);
 }
@@ -399,7 +399,7 @@ rebuild_shard(const struct sxe__pool_header *pool, uint32_t number, uint64_t now
     uint32_t mended = 0;
     uint64_t youngest = 0;
 
-    SXE__POOL_PUT(shard->intent.valid, 0);
+    SXE__POOL_PUT(shard->intent.stamp, 0);
     const struct chain sorted = sort(&view, &mended);
     uint32_t id = sorted.first;
     empty_lists(&view);

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -137,9 +138,28 @@ sxe__pool_file_allocate(const struct sxe__pool_opening *opening)
     return error == 0 ? 0 : sxe__pool_refuse_errno(opening, "have room for all of the file");
 }
 
+/* What is beyond that limit would be answered by a signal. */
+static int
+check_limit(const struct sxe__pool_opening *opening)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || opening->head.file_size <= limit.rlim_cur)
+        return 0;
+    return sxe__pool_refuse(opening, EFBIG,
+                            "it takes %llu bytes, and this process may only write %llu to a file "
+                            "(ulimit -f)",
+                            (unsigned long long)opening->head.file_size,
+                            (unsigned long long)limit.rlim_cur);
+}
+
 int
 sxe__pool_file_fill(struct sxe__pool_opening *opening)
 {
+    const int result = check_limit(opening);
+
+    if (result < 0)
+        return result;
     opening->begun = true;
     /* First to 0: what a maker that died has left in it. */
     if (ftruncate(opening->fd, 0) != 0 ||
@@ -154,9 +174,11 @@ sxe__pool_file_fill(struct sxe__pool_opening *opening)
 void
 sxe__pool_file_undo(const struct sxe__pool_opening *opening)
 {
-    if (opening->made)
+    /* Another may have been faster to lock what this one made, and have its pool in it. */
+    if (opening->made && (opening->begun || lseek(opening->fd, 0, SEEK_END) == 0))
         unlink(opening->path);
-    else if (opening->begun && opening->spec.file != NULL && ftruncate(opening->fd, 0) != 0)
+    else if (!opening->made && opening->begun && opening->spec.file != NULL &&
+             ftruncate(opening->fd, 0) != 0)
         SXE_WARN("pool %s: cannot empty the file again", opening->what);
 }
 

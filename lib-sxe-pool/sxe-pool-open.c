@@ -131,7 +131,7 @@ static void
 bury(const struct sxe__pool_sharing *sharing)
 {
     for (uint32_t shard = 0; shard <= sharing->shard_mask; shard++) {
-        sharing->shards[shard].intent.valid = 0;
+        sharing->shards[shard].intent.stamp = 0;
         sharing->shards[shard].lock = 0;
     }
     sharing->head->timeouts = 0;

@@ -16,7 +16,7 @@
 #define SXE__POOL_FILE_MAGIC      "sxepool" /* with its 0, 8 bytes */
 #define SXE__POOL_FILE_UNFINISHED "sxe-new" /* there while the rest is written */
 #define SXE__POOL_SIZE_LIMIT      (UINT64_C(1) << 56)
-#define SXE__POOL_OPEN_TRIES      1000u /* one a millisecond */
+#define SXE__POOL_OPEN_TRIES      1000u /* one a millisecond: a second */
 #define SXE__POOL_SLOT_BITS       7u    /* of a token */
 #define SXE__POOL_THREADS         1u    /* the token of a pool of threads */
 _Static_assert(1u << SXE__POOL_SLOT_BITS == SXE_POOL_SLOTS, "a token has room for each slot");
@@ -95,7 +95,8 @@ void sxe__pool_unmap(struct sxe__pool_header *pool);
 
 /* ---- This process among the users (sxe-pool-slot.c) ---- */
 
-/* Wait up to a second for the byte of who opens or closes. 0; -EAGAIN, or what fcntl says. */
+/* Wait for the byte of who opens or closes: a second, and one more for each 64 MB of the file, up
+ * to a minute. 0; -EAGAIN, or what fcntl says. */
 int sxe__pool_opening_lock(int fd);
 void sxe__pool_opening_unlock(int fd);
 

@@ -9,6 +9,9 @@
 
 #include "sxe-pool-change-private.h"
 
+/* The token of nobody that ever was: the last slot's, in generation 0. */
+#define NOBODY (SXE_POOL_SLOTS - 1)
+
 /* ---- Shards ---- */
 
 unsigned
@@ -33,7 +36,8 @@ lock_slowly(const struct sxe__pool_header *pool, uint32_t number)
     if (got < 0)
         return SXE_POOL_LOCK_NOT_TAKEN;
     if (got > 0 && !sxe__pool_complete(pool, pool->sharing, number)) {
-        sxe__pool_unlock(&shard->lock);
+        /* Whoever comes next finds the same: nobody works on in a shard that is half changed. */
+        SXE__POOL_PUT_LAST(shard->lock, NOBODY);
         return sxe__pool_damaged(pool);
     }
     return SXE_POOL_LOCK_TAKEN;
@@ -455,6 +459,9 @@ step_locked(const struct sxe__pool_header *pool, SXE_POOL_WALKER *walker)
     const uint64_t stamp = SXE__POOL_GET(nodes[id].stamp);
     if (stamp > walker->limit)
         return SXE_POOL_NO_INDEX;
+    /* A list that leads back would be walked for ever. */
+    if (stamp <= walker->stamp)
+        return sxe__pool_damaged(pool);
     walker->id = id;
     walker->stamp = stamp;
     return id;

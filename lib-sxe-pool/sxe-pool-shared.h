@@ -20,8 +20,9 @@
  * description), which the kernel lets go when it dies, in whatever namespace.
  *
  * What differs from a pool of one thread:
- *   - No call waits longer than a bounded spin, some 50 us: after that it returns
- *     SXE_POOL_LOCK_NOT_TAKEN, and nothing was changed. That is the -EAGAIN of these calls.
+ *   - No call waits longer for a lock than a bounded spin, some 50 us: after that it returns
+ *     SXE_POOL_LOCK_NOT_TAKEN, and nothing was changed. That is the -EAGAIN of these calls. Only
+ *     opening and closing wait: for others who do, and for the disk.
  *   - If shared memory holds what no process of ours can have written, calls return
  *     SXE_POOL_DAMAGED; no index out of it is followed without a check against the pool's size.
  *   - With SXE_POOL_OPTION_SHARED a wrong old_state is SXE_POOL_INCORRECT_STATE, not the end of the
@@ -32,11 +33,12 @@
  *     shard locked. sxe_pool_set_exact_oldest_element_state is exact at a higher price.
  *   - Counts and states are read without a lock and may be old when they arrive.
  *
- * Limits: 128 processes, 64 shards, states and shards multiplied below 2^32 - 2 - number. A process
- * that is stopped (SIGSTOP) in a change holds its shard until it goes on. A child made by fork is a
- * process of its own; one made by a bare clone() is not: it must not use the pool, nor outlive its
- * parent without exec. To others, a process that closes descriptors it has not opened (a daemon's
- * closefrom) is dead.
+ * Limits: 128 processes, 64 shards, states and shards multiplied below 2^32 - 4 - number. A file
+ * must be local, and /proc be there; who truncates it ends its users by SIGBUS, as of any file that
+ * is mapped (memory without a file is sealed). A process that is stopped (SIGSTOP) in a change
+ * holds its shard until it goes on. A child made by fork is a process of its own; one made by a
+ * bare clone() is not: it must not use the pool, nor outlive its parent without exec. To others, a
+ * process that closes descriptors it has not opened (a daemon's closefrom) is dead.
  *
  * Example:
  *     char why[SXE_POOL_WHY_SIZE];
@@ -97,17 +99,19 @@ typedef enum sxe_pool_found {
 } SXE_POOL_FOUND;
 
 /* Open a pool that is shared, and make it if it is not there. The file must be this user's, mode
- * 0600 when made; symbolic links are not followed. With LOCKED there is no file, and no process but
- * this one. Returns the array, aligned to a page; NULL with errno and a sentence in why, which may
- * be NULL: what is wrong, where, and what to do. When it went well, why is "", or says what was
- * found damaged and was repaired.
+ * 0600 when made (who may read it can hold its locks, too); symbolic links are not followed. With
+ * LOCKED there is no file, and no process but this one. Returns the array, aligned to a page; NULL
+ * with errno and a sentence in why, which may be NULL: what is wrong, where, and what to do. When
+ * it went well, why is "", or says what was found damaged and was repaired.
  *   EINVAL   the numbers, names, fields or options are impossible
  *   EMEDIUMTYPE  no pool, or one of another version or byte order; truncated; checksum wrong
  *   EEXIST   a pool of another shape: why says which part differs
  *   EUCLEAN  damaged, or in use when the machine stopped: see SXE_POOL_OPTION_REPAIR
  *   EPERM    the file is another user's, or others may write to it
- *   EAGAIN   another process has been opening it for a second
+ *   EAGAIN   another process has been opening or closing it for a second, and one more for each 64
+ *            MB that the file has, up to a minute
  *   EUSERS   128 processes use it
+ *   EFBIG    its file would be larger than this process may write (RLIMIT_FSIZE)
  *   ENOENT   number is 0 and there is no file
  *   and what open, fstat, posix_fallocate, mmap and fcntl say. Owns: sxe_pool_delete leaves it, and
  * leaves the file where it is. */
@@ -158,7 +162,7 @@ SXE_PUBLIC unsigned sxe_pool_set_indexed_elements_state(void *array, const unsig
 /* ---- Contents: no reader sees half of what is being written ----
  * Who writes must be the only one, which the element's state says; readers may be many and lock
  * nothing. A writer that is killed in between leaves the element torn: reads say -EBUSY until
- * someone has written it whole. */
+ * it is written again: whole, since a part written makes it readable as it is. */
 
 /* Copy the whole element out; 0, or -EBUSY if it is being written for the whole of a bounded
  * spin. */
@@ -191,7 +195,8 @@ SXE_PUBLIC bool sxe_pool_is_torn(const void *array, unsigned id);
  * states are watched together. */
 
 /* The descriptor, the same for all states; or -errno: EINVAL for a pool of one thread, EAGAIN, and
- * what socket and bind say. It stays the pool's. */
+ * what socket and bind say. It stays the pool's. In a child of fork it is closed: there stop its
+ * watcher, before ev_loop_fork or in an ev_fork, and ask for another, or libev aborts. */
 SXE_PUBLIC int sxe_pool_get_watch_fd(void *array);
 
 /* Watch a state. 1: something is in it now, it is not watched; 0: watching; or -errno, and it is

@@ -29,8 +29,31 @@
 #ifndef SXE_POOL_SHARING_H
 #define SXE_POOL_SHARING_H
 
+#include <stddef.h>
+
 #include "sxe-pool-private.h"
 #include "sxe-pool-shared.h"
+
+/* Two words that stand together, as they are stored at once. */
+typedef uint64_t __attribute__((may_alias)) sxe__pool_pair;
+
+static inline sxe__pool_pair
+sxe__pool_make_pair(uint32_t first, uint32_t second)
+{
+    return __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? first | (uint64_t)second << 32
+                                                     : second | (uint64_t)first << 32;
+}
+
+static inline sxe__pool_pair *
+sxe__pool_pair_at(uint32_t *first)
+{
+    return (sxe__pool_pair *)(void *)first;
+}
+
+#define SXE__POOL_IS_PAIR(type, first, second)                              \
+    _Static_assert(offsetof(type, first) % 8 == 0 &&                        \
+                       offsetof(type, second) == offsetof(type, first) + 4, \
+                   "they are stored at once")
 
 /* Every access to what is shared is one of these, so that the model checker (test/model) may put
  * its own in their place, which change processes there or end one. STEP stands right before a
@@ -43,35 +66,47 @@
 #    define SXE__POOL_PUT_LAST(place, value) __atomic_store_n(&(place), (value), __ATOMIC_RELEASE)
 #endif
 
-#define SXE__POOL_FILE_VERSION 1u
+/* Two words by one store: half the way to memory, which the next lock waits for. */
+#ifndef SXE__POOL_PUT_PAIR
+#    define SXE__POOL_PUT_PAIR(first, second, value, next) \
+        SXE__POOL_PUT(*sxe__pool_pair_at(&(first)), sxe__pool_make_pair((value), (next)))
+#endif
+
+#define SXE__POOL_FILE_VERSION 2u
 #define SXE__POOL_BYTE_ORDER   0x01020304u
 
 /* What a process is about to do to the links of a shard. All values are final, so that doing it
  * twice, or from any point on, comes to the same. */
 struct sxe__pool_intent {
-    uint32_t valid; /* 1: written whole, and not yet done */
     uint32_t id;
     uint32_t prev; /* the neighbours that it leaves */
     uint32_t next;
-    uint32_t from; /* the lists, as node indexes */
-    uint32_t to;
-    uint32_t tail;       /* the youngest of `to` without it */
-    uint32_t from_count; /* counts afterwards */
+    uint32_t tail; /* the youngest of the list that it goes to, without it */
+    uint32_t old_state;
+    uint32_t new_state;  /* if it is the old one, the next three mean nothing */
+    uint32_t from_count; /* of the old state's list afterwards */
     uint32_t to_count;
-    uint32_t state;
     uint32_t generation;
     uint32_t reserved;
-    uint64_t stamp;
+    uint64_t stamp; /* written last; it is begun and not done while this is above last_stamp */
 };
 
+SXE__POOL_IS_PAIR(struct sxe__pool_intent, id, prev);
+SXE__POOL_IS_PAIR(struct sxe__pool_intent, next, tail);
+SXE__POOL_IS_PAIR(struct sxe__pool_intent, old_state, new_state);
+SXE__POOL_IS_PAIR(struct sxe__pool_intent, from_count, to_count);
+SXE__POOL_IS_PAIR(struct sxe__pool_node, next, prev);
+SXE__POOL_IS_PAIR(struct sxe__pool_node, state, generation);
+
+/* All that a change writes here is in one line of cache. */
 struct sxe__pool_shard {
     uint32_t lock; /* the owner's token; 0: free */
     uint32_t reserved;
     uint64_t last_stamp;
     struct sxe__pool_intent intent;
-    uint8_t filler[56];
+    uint8_t filler[64];
 };
-_Static_assert(sizeof(struct sxe__pool_shard) == 128, "the layout is that of file version 1");
+_Static_assert(sizeof(struct sxe__pool_shard) == 128, "the layout is that of file version 2");
 
 /* A process that uses the pool. It holds byte SXE__POOL_SLOT_BYTE + its index of the file
  * locked. */
@@ -220,6 +255,13 @@ static inline void
 sxe__pool_unlock(uint32_t *lock)
 {
     SXE__POOL_PUT_LAST(*lock, 0);
+}
+
+/* Whether a change of a shard was begun and is not done: a stamp is above all before it. */
+static inline bool
+sxe__pool_is_begun(const struct sxe__pool_shard *shard)
+{
+    return SXE__POOL_GET(shard->intent.stamp) > SXE__POOL_GET(shard->last_stamp);
 }
 
 /* ---- A shard as a whole: for sxe-pool-shared.c, sxe-pool-check.c and lib-sxe-dict ---- */

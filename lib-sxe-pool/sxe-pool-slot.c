@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -18,6 +19,8 @@
 
 #define SLOT_MASK        (SXE_POOL_SLOTS - 1)
 #define GENERATION_LIMIT (1u << (32 - SXE__POOL_SLOT_BITS))
+#define SIZE_PER_SECOND  ((off_t)64 << 20) /* that is checked, or written to a slow disk */
+#define SECONDS_MAX      60u
 
 /* Pools of processes in this process, for its children. */
 static struct sxe__pool_sharing *sharings;
@@ -50,13 +53,27 @@ is_locked(int fd, off_t byte, off_t number)
     return lock.l_type != F_UNLCK;
 }
 
+/* Who opens alone checks all of the file, and who closes last writes all of it to the disk. */
+static unsigned
+seconds_for(int fd)
+{
+    struct stat status;
+
+    if (fstat(fd, &status) != 0 || status.st_size < SIZE_PER_SECOND)
+        return 1;
+    return status.st_size / SIZE_PER_SECOND < SECONDS_MAX
+               ? 1 + (unsigned)(status.st_size / SIZE_PER_SECOND)
+               : SECONDS_MAX;
+}
+
 int
 sxe__pool_opening_lock(int fd)
 {
     const struct timespec pause = {.tv_nsec = (long)SXE_NS_PER_MS};
     int result = lock_byte(fd, SXE__POOL_OPEN_BYTE, F_WRLCK);
 
-    for (unsigned tries = 0; is_taken(result) && tries < SXE__POOL_OPEN_TRIES; tries++) {
+    for (unsigned tries = 0; is_taken(result) && tries < SXE__POOL_OPEN_TRIES * seconds_for(fd);
+         tries++) {
         nanosleep(&pause, NULL);
         result = lock_byte(fd, SXE__POOL_OPEN_BYTE, F_WRLCK);
     }
@@ -148,14 +165,16 @@ sxe_pool_get_user(const void *array, unsigned slot)
 
 /* ---- Forks ---- */
 
-/* The opening lock, because who opens and finds no user takes the pool for its own. It is said once
- * that this fails: it may be tried thousands of times a second. */
+/* The opening lock, because who opens and finds no user takes the pool for its own. It is not
+ * waited for, nor is a thread that opens a pool. It is said once that this fails: it may be tried
+ * thousands of times a second. */
 bool
 sxe__pool_attach_again(struct sxe__pool_sharing *sharing)
 {
     static bool is_said;
 
-    pthread_mutex_lock(&mutex);
+    if (pthread_mutex_trylock(&mutex) != 0)
+        return false;
     bool is_user = sharing->token != 0;
     if (!is_user && sharing->fd != -1 &&
         lock_byte(sharing->fd, SXE__POOL_OPEN_BYTE, F_WRLCK) == 0) {

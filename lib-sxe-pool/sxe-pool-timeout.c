@@ -203,6 +203,19 @@ leave_it_to_others(struct sxe__pool_sharing *sharing)
                                 __ATOMIC_RELAXED);
 }
 
+/* An element that its mover was killed with may be on no list, until someone completes that. */
+static void
+complete_for_the_dead(const struct sxe__pool_header *pool)
+{
+    for (uint32_t shard = 0; shard <= pool->sharing->shard_mask; shard++) {
+        const uint32_t owner = SXE__POOL_GET(pool->sharing->shards[shard].lock);
+
+        if (owner != 0 && !sxe__pool_owner_lives(pool->sharing, owner) &&
+            sxe__pool_lock_shard(pool, shard) == SXE_POOL_LOCK_TAKEN)
+            sxe__pool_unlock_shard(pool, shard);
+    }
+}
+
 static void
 check_shared(struct sxe__pool_local *local, uint64_t turn_ns)
 {
@@ -211,6 +224,7 @@ check_shared(struct sxe__pool_local *local, uint64_t turn_ns)
 
     if (may_check(pool->sharing)) {
         waits = false;
+        complete_for_the_dead(pool);
         local->checking = true;
         for (unsigned state = 0; state < pool->states; state++)
             waits |= check_shared_state(local, state, turn_ns + pool->sharing->time_offset_ns);

@@ -108,6 +108,20 @@ sxe_pool_watch_read(void *array)
 
 /* ---- Waking ---- */
 
+/* By a socket of its own. EAGAIN: who is to be woken has so many datagrams that it is awake. */
+static bool
+wake_by_another(const struct sockaddr_un *address, socklen_t length)
+{
+    const int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    const bool is_awake = sendto(fd, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL,
+                                 (const struct sockaddr *)address, length) >= 0 ||
+                          errno == EAGAIN;
+
+    if (fd >= 0)
+        close(fd);
+    return is_awake;
+}
+
 /* Whether the user of a slot is awake now, or will be. */
 static bool
 wake_user(const struct sxe__pool_sharing *sharing, int fd, uint32_t slot)
@@ -116,11 +130,12 @@ wake_user(const struct sxe__pool_sharing *sharing, int fd, uint32_t slot)
     struct sockaddr_un address;
     const socklen_t length = name_user(sharing, generation * SXE_POOL_SLOTS + slot, &address);
 
-    /* EAGAIN: it has so many datagrams that it is awake anyway. All else: it is dead, or will look
-     * when its time is over. */
-    return sendto(fd, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL, (const struct sockaddr *)&address,
-                  length) >= 0 ||
-           errno == EAGAIN;
+    if (sendto(fd, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL, (const struct sockaddr *)&address, length) >=
+        0)
+        return true;
+    /* EAGAIN: it has so many datagrams, or our socket has, that others have not read. All else: it
+     * is dead, or will look when its time is over. */
+    return errno == EAGAIN && wake_by_another(&address, length);
 }
 
 /* Wake the next one that has a bit, or all; who is woken must watch anew. */

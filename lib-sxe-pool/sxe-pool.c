@@ -122,10 +122,13 @@ sxe_pool_new(const char *name, unsigned number, size_t element_size, unsigned st
              unsigned options)
 {
     const size_t size = sxe_pool_size(number, element_size, states);
+    char cut[SXE_POOL_NAME_MAX + 1] = "";
 
     if ((options & (SXE_POOL_OPTION_LOCKED | SXE_POOL_OPTION_SHARED)) != 0) {
+        if (name != NULL)
+            memcpy(cut, name, strnlen(name, SXE_POOL_NAME_MAX));
         const SXE_POOL_SPEC spec = {
-            .name = name,
+            .name = cut,
             .number = number,
             .element_size = element_size,
             .states = states,

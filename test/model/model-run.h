@@ -83,9 +83,8 @@ struct model_process {
 /* A fault put into the library's copy, to see whether the search notices. */
 enum model_fault {
     MODEL_SOUND,
-    MODEL_DROP,    /* the store `site` is not made */
-    MODEL_KEEP,    /* it is not made when it would store `value` */
-    MODEL_HOIST,   /* it is made early, right before the store `before`, as `value` */
+    MODEL_DROP,    /* the store `site` is not made; of two words, the other is */
+    MODEL_HOIST,   /* it is made early, right before the store `before` */
     MODEL_READ,    /* the load `site` gives `value` */
     MODEL_BLIND,   /* the living are taken for dead */
     MODEL_UNLOCKED /* locks are free whenever they are wanted */
@@ -106,7 +105,6 @@ struct model_run {
     bool tso;
     bool tell; /* print every access */
     const struct model_mutant *mutant;
-    void *hoisted; /* where the store of MODEL_HOIST goes */
 };
 
 static struct model_run model_run;
@@ -118,6 +116,7 @@ static uint64_t model_locks(void);
 static void model_unlock_for(struct model_process *process);
 static void model_swap_locals(struct model_process *process);
 static bool model_is_fixed(const void *place);
+static void model_hoist(struct model_process *process, const char *site);
 
 static unsigned
 model_index(const struct model_process *process)
@@ -287,16 +286,28 @@ model_next_access(struct model_site *site)
     return process;
 }
 
+/* A load after a store of the same process to the same place, or to one that holds it. */
+static void
+model_forward(const struct model_store *store, const void *place, size_t size, uint64_t *value)
+{
+    const uintptr_t at = (uintptr_t)place;
+    const uintptr_t first = (uintptr_t)store->place;
+
+    if (at + size <= first || at >= first + store->size)
+        return;
+    if (at < first || at + size > first + store->size)
+        abort();
+    memcpy(value, (const char *)&store->value + (at - first), size);
+}
+
 static uint64_t
 model_get(struct model_site *site, const void *place, size_t size)
 {
     struct model_process *process = model_is_fixed(place) ? NULL : model_next_access(site);
     uint64_t value = model_load(place, size);
 
-    for (unsigned i = 0; process != NULL && i < process->stored; i++) {
-        if (process->stores[i].place == place)
-            value = process->stores[i].value;
-    }
+    for (unsigned i = 0; process != NULL && i < process->stored; i++)
+        model_forward(&process->stores[i], place, size, &value);
     if (model_run.mutant != NULL && model_is(MODEL_READ, model_run.mutant->site, site))
         value = model_run.mutant->value;
     if (process == NULL)
@@ -308,27 +319,70 @@ model_get(struct model_site *site, const void *place, size_t size)
     return value;
 }
 
+/* The accesses that a fault makes early, right before this one. */
+static void
+model_hoist_before(struct model_process *process, const struct model_site *site)
+{
+    const struct model_mutant *mutant = model_run.mutant;
+
+    if (mutant == NULL || !model_is(MODEL_HOIST, mutant->before, site))
+        return;
+    model_hoist(process, mutant->site);
+    model_stop();
+}
+
+static bool
+model_is_dropped(const struct model_site *site)
+{
+    return model_run.mutant != NULL && model_is(MODEL_DROP, model_run.mutant->site, site);
+}
+
+static void
+model_tell_put(const struct model_process *process, const struct model_site *site, uint64_t value)
+{
+    if (model_run.tell)
+        printf("    %u: put %s (line %d): %llu\n", model_index(process), site->text, site->line,
+               (unsigned long long)value);
+}
+
 static void
 model_put(struct model_site *site, void *place, size_t size, uint64_t value)
 {
     struct model_process *process = model_next_access(site);
-    const struct model_mutant *mutant = model_run.mutant;
 
     if (process == NULL) {
         model_store(place, size, value);
         return;
     }
     process->seen = model_mix(process->seen, 1);
-    if (model_run.tell)
-        printf("    %u: put %s (line %d): %llu\n", model_index(process), site->text, site->line,
-               (unsigned long long)value);
-    if (mutant != NULL && model_is(MODEL_HOIST, mutant->before, site)) {
-        model_put_now(process, model_run.hoisted, 4, mutant->value);
-        model_stop();
-    }
-    if (mutant == NULL || (!model_is(MODEL_DROP, mutant->site, site) &&
-                           !(model_is(MODEL_KEEP, mutant->site, site) && mutant->value == value)))
+    model_tell_put(process, site, value);
+    model_hoist_before(process, site);
+    if (!model_is_dropped(site))
         model_put_now(process, place, size, value);
+}
+
+/* Two words by one store, in one step. */
+static void
+model_put_pair(const struct model_site sites[2], uint32_t *words, uint32_t first, uint32_t second)
+{
+    struct model_process *process = model_next_access(NULL);
+
+    if (process == NULL) {
+        words[0] = first;
+        words[1] = second;
+        return;
+    }
+    process->seen = model_mix(process->seen, 1);
+    model_tell_put(process, &sites[0], first);
+    model_tell_put(process, &sites[1], second);
+    model_hoist_before(process, &sites[0]);
+    model_hoist_before(process, &sites[1]);
+    if (model_is_dropped(&sites[0]))
+        model_put_now(process, &words[1], 4, second);
+    else if (model_is_dropped(&sites[1]))
+        model_put_now(process, &words[0], 4, first);
+    else
+        model_put_now(process, words, 8, first | (uint64_t)second << 32);
 }
 
 /* Before a locked instruction on a lock. */
@@ -358,5 +412,8 @@ model_step(void)
     ((__typeof__(0 + (place)))model_get(MODEL_SITE(place), &(place), sizeof(place)))
 #define SXE__POOL_PUT(word, value)      model_put(MODEL_SITE(word), &(word), sizeof(word), value)
 #define SXE__POOL_PUT_LAST(word, value) SXE__POOL_PUT(word, value)
+#define SXE__POOL_PUT_PAIR(word, next_word, value, next)                                         \
+    model_put_pair((const struct model_site[]){{#word, __LINE__, 0}, {#next_word, __LINE__, 0}}, \
+                   &(word), (value), (next))
 
 #endif

@@ -331,10 +331,6 @@ model_search(const struct model_case *model, const struct model_mutant *mutant, 
 
     model_make_world(model);
     model_run.mutant = mutant;
-    model_run.hoisted =
-        mutant != NULL && mutant->fault == MODEL_HOIST && strcmp(mutant->site, "valid") == 0
-            ? &model_world.memory.shards[0].intent.valid
-            : &model_world.memory.shards[0].lock;
     char *saved = malloc(MODEL_SAVED);
     if (saved == NULL)
         abort();

@@ -130,7 +130,7 @@ START_TEST(dump_ends_where_a_pool_is_damaged)
 {
     open_jobs(path);
     sharing()->shards[0].lock = 5 << 7 | 9;
-    sharing()->shards[0].intent = (struct sxe__pool_intent){.valid = 1, .id = 99};
+    sharing()->shards[0].intent = (struct sxe__pool_intent){.stamp = UINT64_MAX, .id = 99};
     RUN_POOL("dump", path, "-s", "READY");
     ended(1, "", "sxe-pool: the pool is damaged: see sxe-pool check\n");
 }
@@ -229,6 +229,43 @@ START_TEST(dump_of_a_dict_is_its_entries)
 }
 END_TEST
 
+static void
+count(SXE_DICT *dict)
+{
+    ck_assert_int_eq(sxe_dict_add(dict, "seen", 4, 3, SXE_DICT_FOREVER, NULL), 0);
+    ck_assert_int_eq(sxe_dict_add(dict, "owed", 4, -7, SXE_DICT_FOREVER, NULL), 0);
+    ck_assert_int_eq(sxe_dict_put(dict, "text", 4, "8 bytes!", 8, SXE_DICT_FOREVER), 0);
+}
+
+START_TEST(a_counter_is_dumped_as_a_number)
+{
+    leave_dict(count);
+    RUN_POOL("dump", path);
+    ended(0, "key=\"seen\" LIVE 8 bytes - value_i64=3\n", "");
+    check_has(ran.output, "key=\"owed\" LIVE 8 bytes - value_i64=-7\n");
+    check_has(ran.output, "key=\"text\" LIVE 8 bytes - value=\"8 bytes!\"\n");
+    RUN_POOL("dump", path, "--json");
+    ended(0, "\"size\": 8, \"ttl_s\": null, \"value_i64\": 3}\n", "");
+}
+END_TEST
+
+static void
+leave_one(SXE_DICT *dict)
+{
+    ck_assert_int_eq(sxe_dict_remove(dict, "pinned", 6), 0);
+    ck_assert_int_eq(sxe_dict_remove(dict, "\xff", 1), 0);
+}
+
+START_TEST(one_entry_is_no_entries)
+{
+    leave_dict(leave_one);
+    RUN_POOL("show", path);
+    ended(0, "\na dict of 1 entry\n", "");
+    RUN_POOL("check", path);
+    ended(0, "\nso is its table: 1 entry, each in its one place\n", "");
+}
+END_TEST
+
 START_TEST(a_value_is_cut_at_a_mebibyte)
 {
     leave_dict(put_long_value);
@@ -244,7 +281,7 @@ START_TEST(a_long_dump_of_a_dict_ends_with_a_signal)
     leave_dict(put_many);
     ran.prepare = interrupted;
     RUN_POOL("dump", path, "-s", "DIRTY");
-    ended(0, "key=", "");
+    ended(0, "key_hex=", "");
     unsigned lines = 0;
     for (const char *at = ran.output; (at = strchr(at, '\n')) != NULL; at++)
         lines++;
@@ -421,6 +458,8 @@ main(void)
     tcase_add_test(dump, a_signal_ends_a_long_dump);
     tcase_add_test(dicts, a_dict_is_shown_with_its_entries);
     tcase_add_test(dicts, dump_of_a_dict_is_its_entries);
+    tcase_add_test(dicts, a_counter_is_dumped_as_a_number);
+    tcase_add_test(dicts, one_entry_is_no_entries);
     tcase_add_test(dicts, a_value_is_cut_at_a_mebibyte);
     tcase_add_test(dicts, a_long_dump_of_a_dict_ends_with_a_signal);
     tcase_add_test(dicts, a_dict_is_repaired_with_its_table);

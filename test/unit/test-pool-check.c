@@ -114,7 +114,7 @@ is_whole(void)
     bool good = true;
 
     for (uint32_t shard = 0; shard <= sharing->shard_mask; shard++) {
-        good = good && sharing->shards[shard].intent.valid == 0;
+        good = good && sharing->shards[shard].intent.stamp <= sharing->shards[shard].last_stamp;
         for (uint32_t state = 0; state < pool->states; state++) {
             const int count = walk(state, shard, met);
 
@@ -231,7 +231,7 @@ damage(int number)
         node->count = value;
         break;
     default:
-        sharing->shards[0].intent.valid = value;
+        sharing->shards[0].intent.stamp = sharing->shards[0].last_stamp + value;
     }
 }
 
@@ -297,7 +297,7 @@ START_TEST(the_locks_of_the_dead_are_taken_over)
     ck_assert_int_eq(sxe_pool_check(array, why), 0);
     ck_assert_uint_eq(sharing->shards[0].lock, 0);
     sharing->shards[0].lock = 5 << 7 | 9;
-    sharing->shards[0].intent = (struct sxe__pool_intent){.valid = 1, .id = 99};
+    sharing->shards[0].intent = (struct sxe__pool_intent){.stamp = UINT64_MAX, .id = 99};
     capture_log();
     ck_assert_int_eq(sxe_pool_check(array, why), -EUCLEAN);
     ck_assert_str_eq(why, "what a process that died had begun cannot be completed");
@@ -406,7 +406,7 @@ START_TEST(elements_are_in_the_order_of_their_stamps_then)
     const struct sxe__pool_node before = nodes[7];
     ck_assert_uint_ne(sxe_pool_check(array, why), 0);
     for (unsigned shard = 0; shard < shards; shard++)
-        sharing->shards[shard].intent.valid = 1;
+        sharing->shards[shard].intent.stamp = UINT64_MAX;
     for (unsigned id = 0; id < 3000; id++)
         entries[id] = (struct entry){id, nodes[id].state, nodes[id].stamp};
     ck_assert_uint_eq(sxe__pool_rebuild(pool), 0);

@@ -327,19 +327,18 @@ touch_another(void)
     sxe_pool_touch_indexed_element(pool, 5);
 }
 
-/* So many steps after its intent has become valid. */
+/* So many steps after its intent was there. */
 static void
 kill_in_the_middle(pid_t child, unsigned steps)
 {
     const struct sxe__pool_shard *shard = sxe__pool_header(pool)->sharing->shards;
-    volatile const uint32_t *valid = &shard->intent.valid;
 
-    while (*valid == 0)
+    while (!sxe__pool_is_begun(shard))
         step(child);
     for (unsigned i = 0; i < steps; i++)
         step(child);
     kill_child(child);
-    ck_assert_uint_eq(*valid, 1);
+    ck_assert(sxe__pool_is_begun(shard));
 }
 
 /* The first is killed in the middle, the second `steps` after it took the lock over. */

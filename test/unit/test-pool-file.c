@@ -242,7 +242,7 @@ delete_in_fields(struct sxe__pool_head *head)
 static void
 other_version(struct sxe__pool_head *head)
 {
-    head->version = 2;
+    head->version = 1;
 }
 
 static void
@@ -284,8 +284,8 @@ static const struct {
     {endless_fields, "a name has no end"},
     {more_names, "must be as many words as states"},
     {delete_in_fields, "a control character"},
-    {other_version, "the pool is of version 2, this library makes version 1"},
-    {other_fixed_size, "the pool is of version 1, this library makes version 1"},
+    {other_version, "the pool is of version 1, this library makes version 2"},
+    {other_fixed_size, "the pool is of version 2, this library makes version 2"},
     {other_byte_order, "another byte order"},
     {other_magic, "the file is not that of a pool"},
 };

@@ -71,7 +71,7 @@ other_shard(void)
 static void
 impossible_intent(void)
 {
-    image_shard(1)->intent = (struct sxe__pool_intent){.valid = 1, .id = 64};
+    image_shard(1)->intent = (struct sxe__pool_intent){.stamp = UINT64_MAX, .id = 64};
 }
 
 static void (*const damages[])(void) = {circle,           circle_of_one,    link_astray,
@@ -133,16 +133,14 @@ START_TEST(what_the_dead_had_begun_is_complete)
     const unsigned to = 64 + BUSY * 2;
     shard->lock = 3u << SXE__POOL_SLOT_BITS | 5;
     shard->intent = (struct sxe__pool_intent){
-        .valid = 1,
         .id = id,
         .prev = node.prev,
         .next = node.next,
-        .from = from,
-        .to = to,
         .tail = image_node(to)->prev,
+        .old_state = node.state,
+        .new_state = BUSY,
         .from_count = image_node(from)->count - 1,
         .to_count = image_node(to)->count + 1,
-        .state = BUSY,
         .generation = node.generation,
         .stamp = shard->last_stamp + 1,
     };

@@ -310,16 +310,14 @@ intent_of_the_dead(const char *array)
 {
     const uint64_t stamp = sxe_pool_get_element_time_by_index(array, 0);
 
-    return (struct sxe__pool_intent){.valid = 1,
-                                     .id = 1,
+    return (struct sxe__pool_intent){.id = 1,
                                      .prev = 2 + FREE,
                                      .next = 2 + FREE,
-                                     .from = 2 + FREE,
-                                     .to = 2 + BUSY,
                                      .tail = 0,
+                                     .old_state = FREE,
+                                     .new_state = BUSY,
                                      .from_count = 0,
                                      .to_count = 2,
-                                     .state = BUSY,
                                      .generation = 1,
                                      .stamp = stamp + 1};
 }
@@ -338,6 +336,40 @@ START_TEST(what_the_dead_had_begun_is_completed_first)
 }
 END_TEST
 
+/* Its counts and generation are what another change left there. */
+START_TEST(a_touch_that_the_dead_had_begun_is_completed_too)
+{
+    char *array = open_two(1);
+    const uint64_t handle = sxe_pool_get_handle(array, 1);
+    struct sxe__pool_intent intent = intent_of_the_dead(array);
+
+    intent.tail = 2 + FREE;
+    intent.new_state = FREE;
+    intent.from_count = intent.to_count = intent.generation = 77;
+    sharing_of(array)->shards->intent = intent;
+    sharing_of(array)->shards->lock = dead_token(array);
+    ck_assert_uint_eq(sxe_pool_set_oldest_element_state(array, READY, FREE), SXE_POOL_NO_INDEX);
+    ck_assert_uint_eq(sxe_pool_get_element_time_by_index(array, 1), intent.stamp);
+    ck_assert_uint_eq(sxe_pool_get_handle(array, 1), handle);
+    ck_assert_uint_eq(count(array, FREE), 1);
+    ck_assert_uint_eq(count(array, BUSY), 1);
+    check_whole(array);
+}
+END_TEST
+
+START_TEST(what_the_dead_had_done_is_not_done_again)
+{
+    char *array = open_two(1);
+
+    sharing_of(array)->shards->intent = intent_of_the_dead(array);
+    sharing_of(array)->shards->intent.stamp = sharing_of(array)->shards->last_stamp;
+    sharing_of(array)->shards->lock = dead_token(array);
+    ck_assert_uint_eq(sxe_pool_set_oldest_element_state(array, FREE, READY), 1);
+    ck_assert_uint_eq(count(array, BUSY), 1);
+    check_whole(array);
+}
+END_TEST
+
 static const struct {
     size_t offset;
     uint32_t value;
@@ -346,12 +378,9 @@ static const struct {
     {offsetof(struct sxe__pool_intent, id), UINT32_MAX},
     {offsetof(struct sxe__pool_intent, prev), 5},
     {offsetof(struct sxe__pool_intent, next), 5},
-    {offsetof(struct sxe__pool_intent, from), 5},
-    {offsetof(struct sxe__pool_intent, from), 1},
-    {offsetof(struct sxe__pool_intent, to), 2},
-    {offsetof(struct sxe__pool_intent, to), 5},
     {offsetof(struct sxe__pool_intent, tail), 5},
-    {offsetof(struct sxe__pool_intent, state), 3},
+    {offsetof(struct sxe__pool_intent, old_state), 3},
+    {offsetof(struct sxe__pool_intent, new_state), 3},
 };
 
 START_TEST(an_intent_that_is_impossible_is_not_done)
@@ -365,8 +394,8 @@ START_TEST(an_intent_that_is_impossible_is_not_done)
     capture_log();
     ck_assert_uint_eq(call_set(array), SXE_POOL_DAMAGED);
     check_has(log_line(0), "pool pond is damaged: ");
+    ck_assert_uint_eq(call_set(array), SXE_POOL_DAMAGED); /* and again */
     ck_assert_uint_eq(sxe_pool_index_to_state(array, 1), FREE);
-    ck_assert_uint_eq(sharing_of(array)->shards->lock, 0);
     sxe_pool_delete(array);
 }
 END_TEST
@@ -522,7 +551,7 @@ START_TEST(a_damaged_shard_ends_the_search_for_the_exact_oldest)
     char *array = open_shared(PROCESSES, 4, 1, 2);
 
     sharing_of(array)->shards[1].lock = dead_token(array);
-    sharing_of(array)->shards[1].intent = (struct sxe__pool_intent){.valid = 1, .id = 4};
+    sharing_of(array)->shards[1].intent = (struct sxe__pool_intent){.stamp = UINT64_MAX, .id = 4};
     capture_log();
     ck_assert_uint_eq(sxe_pool_set_exact_oldest_element_state(array, FREE, BUSY), SXE_POOL_DAMAGED);
     sxe_pool_delete(array);
@@ -647,6 +676,8 @@ others(void)
     tcase_add_loop_test(tcase, a_lock_that_is_taken_changes_nothing, 0, LENGTH_OF(calls));
     tcase_add_loop_test(tcase, of_the_dead_a_lock_is_taken_over, 0, LENGTH_OF(calls));
     tcase_add_test(tcase, what_the_dead_had_begun_is_completed_first);
+    tcase_add_test(tcase, a_touch_that_the_dead_had_begun_is_completed_too);
+    tcase_add_test(tcase, what_the_dead_had_done_is_not_done_again);
     tcase_add_loop_test(tcase, an_intent_that_is_impossible_is_not_done, 0, LENGTH_OF(impossible));
     return tcase;
 }

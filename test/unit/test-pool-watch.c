@@ -242,7 +242,7 @@ START_TEST(an_overfull_socket_belongs_to_someone_awake)
 {
     watch(mine, READY);
     watch(theirs, READY);
-    fake_os_fail(FAKE_SENDTO, 1, 1, EAGAIN);
+    fake_os_fail(FAKE_SENDTO, 1, 2, EAGAIN); /* then by a socket that nothing was sent by */
     put(mine, 0, FREE, READY);
     ck_assert(!is_awake(mine) && !is_awake(theirs));
     fake_os_fail(FAKE_SENDTO, 1, 1, ENOBUFS);
@@ -444,7 +444,7 @@ START_TEST(a_damaged_pool_says_so)
 
     shard->lock = dead_token(array);
     shard->intent.id = 4;
-    shard->intent.valid = 1;
+    shard->intent.stamp = UINT64_MAX;
     capture_log();
     ck_assert_int_eq(sxe_pool_watch(array, READY), -EUCLEAN);
     check_has(log_line(0), "pool pond is damaged");

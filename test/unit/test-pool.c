@@ -9,6 +9,7 @@
 
 #include "fake-os.h"
 #include "pool-of-ints.h"
+#include "sxe-pool-shared.h"
 #include "test-main.h"
 
 /* The pool at another address, its old one overwritten; or as it is. */
@@ -146,11 +147,17 @@ START_TEST(without_memory_there_is_no_pool)
 }
 END_TEST
 
+static const unsigned footings[] = {
+    SXE_POOL_OPTION_UNLOCKED,
+    SXE_POOL_OPTION_LOCKED,
+    SXE_POOL_OPTION_SHARED,
+};
+
 START_TEST(a_long_name_is_cut)
 {
-    void *array =
-        sxe_pool_new("0123456789012345678901234567890123456789", 1, 1, 1, SXE_POOL_OPTION_UNLOCKED);
+    void *array = sxe_pool_new("0123456789012345678901234567890123456789", 1, 1, 1, footings[_i]);
 
+    ck_assert_ptr_nonnull(array);
     ck_assert_str_eq(sxe_pool_get_name(array), "0123456789012345678901234567890");
     ck_assert_uint_eq(strlen(sxe_pool_get_name(array)), SXE_POOL_NAME_MAX);
     sxe_pool_delete(array);
@@ -495,7 +502,7 @@ construction(void)
     tcase_add_test(tcase, constructing_leaves_the_elements_as_they_are);
     tcase_add_loop_test(tcase, what_is_impossible_is_refused, 0, LENGTH_OF(refused));
     tcase_add_test(tcase, without_memory_there_is_no_pool);
-    tcase_add_test(tcase, a_long_name_is_cut);
+    tcase_add_loop_test(tcase, a_long_name_is_cut, 0, (int)SXE_COUNT(footings));
     tcase_add_test(tcase, array_and_block_know_each_other);
     tcase_add_test(tcase, what_is_not_a_pool_of_this_version_is_known);
     tcase_add_test(tcase, deleting_nothing_is_allowed);
