@@ -194,13 +194,14 @@ free_the_rest(const SXE_DICT *dict, uint32_t shard, struct met *met)
     const uint32_t capacity = sxe__dict_capacity(dict, shard);
 
     for (uint32_t bucket = 0; bucket <= dict->bucket_mask; bucket++) {
-        for (uint32_t link = *sxe__dict_bucket(dict, shard, bucket); link != 0;
-             link = sxe__dict_cell(dict, link - 1)->chain) {
+        uint32_t id = *sxe__dict_bucket(dict, shard, bucket) - 1;
+
+        while (sxe__dict_has(dict, shard, id) && meet(met, id, 0)) {
             struct sxe__dict_view view;
 
-            meet(met, link - 1, 0);
-            if (sxe__dict_read(dict, shard, link - 1, &view) == 0)
+            if (sxe__dict_read(dict, shard, id, &view) == 0)
                 check_more(dict, shard, &view, met);
+            id = SXE__POOL_GET(sxe__dict_cell(dict, id)->chain) - 1;
         }
     }
     for (uint32_t nth = 0; nth < capacity; nth++) {
@@ -244,7 +245,6 @@ sxe__dict_rebuild(SXE_DICT *dict)
     if (bits == NULL)
         return -ENOMEM;
     memset(control->slots, 0, sizeof(control->slots));
-    control->batch = 0;
     control->epoch += control->epoch == 0;
     for (uint32_t shard = 0; shard < dict->shards && good; shard++)
         good = rebuild_shard(dict, shard, bits);

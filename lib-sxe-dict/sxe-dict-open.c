@@ -107,9 +107,9 @@ attach(SXE_DICT *dict)
     dict->records = (struct sxe__dict_record *)(dict->control + 1);
     dict->buckets = (uint32_t *)(dict->records + dict->shards);
     return pool->states == SXE__DICT_STATES && dict->number > dict->shards &&
-           pool->element_size >= CELL_SIZE_MIN && pool->element_size <= CELL_SIZE_MAX &&
-           pool->element_size % CELL_ROUND == 0 && extra != NULL &&
-           size == extra_size(dict->shards, buckets);
+           dict->number - dict->shards <= CELLS_MAX && pool->element_size >= CELL_SIZE_MIN &&
+           pool->element_size <= CELL_SIZE_MAX && pool->element_size % CELL_ROUND == 0 &&
+           extra != NULL && size == extra_size(dict->shards, buckets);
 }
 
 /* A shard's lock, and nothing looked at; others that open it hold it for a moment. */
@@ -128,7 +128,7 @@ lock_shard(const SXE_DICT *dict, uint32_t shard)
     return locked == SXE_POOL_LOCK_NOT_TAKEN ? -EAGAIN : -EUCLEAN;
 }
 
-/* Under the lock of the first shard. Who dies in here has not written the magic. */
+/* Under the lock of the first shard. Who dies in here has not written the magic, which is last. */
 static int
 make_table(const SXE_DICT *dict, bool evicts)
 {
@@ -170,11 +170,15 @@ read_table(SXE_DICT *dict, const SXE_DICT_SPEC *spec, char *why)
                   dict->evicts ? "evicts" : "does not evict", spec->evicts ? "evicts" : "does not");
 }
 
+/* A lock, which another may hold for as long as a check takes, is only needed to make it. */
 static int
 open_table(SXE_DICT *dict, const SXE_DICT_SPEC *spec, char *why)
 {
-    int result = lock_shard(dict, 0);
+    int result = 0;
 
+    if (__atomic_load_n(&dict->control->magic, __ATOMIC_ACQUIRE) != 0)
+        return read_table(dict, spec, why);
+    result = lock_shard(dict, 0);
     if (result == 0) {
         result = read_table(dict, spec, why);
         sxe__dict_unlock(dict, 0);

@@ -24,6 +24,18 @@ is_met(const SXE_DICT_WALKER *walker, const struct sxe__dict_view *view)
            (view->expires_ns == 0 || view->expires_ns > walker->snapshot->time_ns);
 }
 
+/* Whether nothing that stays can be in the bucket where the walk is, which needs no lock to know:
+ * what stays is in its chain at every moment, unless who completes it for the dead has still to put
+ * it in. Asked in this order, because that may be done in between. */
+static bool
+is_passed_by(const SXE_DICT_WALKER *walker, uint32_t shard)
+{
+    if (sxe__dict_is_busy(walker->dict, shard))
+        return false;
+    __atomic_thread_fence(__ATOMIC_ACQUIRE);
+    return SXE__POOL_GET(walker->dict->buckets[walker->bucket]) == 0;
+}
+
 /* The version of the bucket with the least hash from `after` on. 1; 0: there is none. */
 static int
 find_next(const SXE_DICT_WALKER *walker, uint32_t shard, struct sxe__dict_view *found)
@@ -94,9 +106,7 @@ sxe_dict_walker_step(SXE_DICT_WALKER *walker, SXE_DICT_ENTRY *entry)
     while (walker->bucket < end) {
         const uint32_t shard = (uint32_t)(walker->bucket / (dict->bucket_mask + 1));
 
-        /* What stays is in its chain at every moment, so an empty one needs no lock, unless what
-         * belongs there is still to be put in by who completes it for the dead. */
-        if (SXE__POOL_GET(dict->buckets[walker->bucket]) == 0 && !sxe__dict_is_busy(dict, shard)) {
+        if (is_passed_by(walker, shard)) {
             walker->bucket++;
             walker->after = 0;
             continue;

@@ -23,8 +23,8 @@
  *
  * Limits: keys of 0 to 65,535 bytes (they must fit into one cell), values up to 2^31 - 1 bytes or
  * what one shard has room for; to replace a value of several cells takes as many free ones. 16
- * snapshots, and 1,024 entries a batch. No call waits longer than a bounded spin: -EAGAIN, and
- * nothing was changed. Values are copied in and out under the lock.
+ * snapshots, and 1,024 entries a batch. No call waits for a lock longer than a bounded spin:
+ * -EAGAIN, and nothing was changed. Values are copied in and out under the lock.
  *
  * Errors of all calls: -EAGAIN try again later; -EUCLEAN the memory is damaged; -EINVAL the key is
  * too long, or the time to live is negative or no number. Nothing else but what stands beside the

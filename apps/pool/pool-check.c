@@ -76,8 +76,8 @@ check_and_tell(const struct pool_opened *opened)
            pool_count_text(sxe_pool_get_states(array), "state"),
            pool_count_text(sxe_pool_get_shards(array), "shard"));
     if (opened->dict != NULL)
-        printf("so is its table: %zu entries, each in its one place\n",
-               sxe_dict_get_count(opened->dict));
+        printf("so is its table: %s, each in its one place\n",
+               pool_count_text(sxe_dict_get_count(opened->dict), "entry"));
     return tell_torn(array) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 

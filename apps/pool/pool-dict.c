@@ -15,10 +15,11 @@
 
 enum { KEY_ROOM = 65536, VALUE_ROOM = 1 << 20, TRIES = 1000, SIGNALS_EACH = 256 };
 
+/* UTF-8 in which no byte is 0. */
 static bool
-is_utf8(const char *bytes, size_t size)
+is_text(const char *bytes, size_t size)
 {
-    size_t length = 1;
+    size_t length = memchr(bytes, 0, size) == NULL;
     uint32_t character;
 
     for (size_t i = 0; i < size && length > 0; i += length)
@@ -31,10 +32,10 @@ static void
 print_bytes(const char *name, const char *bytes, size_t size, size_t room, bool is_json)
 {
     const size_t there = size < room ? size : room;
-    const bool is_text = is_utf8(bytes, there);
+    const bool is_string = is_text(bytes, there);
 
-    printf(is_json ? "\"%s%s\": " : "%s%s=", name, is_text ? "" : "_hex");
-    if (is_text) {
+    printf(is_json ? "\"%s%s\": " : "%s%s=", name, is_string ? "" : "_hex");
+    if (is_string) {
         pool_print_json(bytes, there);
         return;
     }
@@ -42,6 +43,20 @@ print_bytes(const char *name, const char *bytes, size_t size, size_t room, bool 
     for (size_t i = 0; i < there; i++)
         printf("%02x", (unsigned char)bytes[i]);
     fputs(is_json ? "\"" : "", stdout);
+}
+
+/* What may be a counter is a number. */
+static void
+print_value(const SXE_DICT_ENTRY *entry, bool is_json)
+{
+    int64_t number;
+
+    if (entry->value_size != sizeof(number) || is_text(entry->value, sizeof(number))) {
+        print_bytes("value", entry->value, entry->value_size, entry->value_room, is_json);
+        return;
+    }
+    memcpy(&number, entry->value, sizeof(number));
+    printf(is_json ? "\"value_i64\": %lld" : "value_i64=%lld", (long long)number);
 }
 
 static void
@@ -55,7 +70,7 @@ print_entry(const SXE_DICT_ENTRY *entry, const char *state, bool is_json)
         printf(is_json ? "%.3f, " : "%.3f s ", entry->ttl_s);
     else
         fputs(is_json ? "null, " : "- ", stdout);
-    print_bytes("value", entry->value, entry->value_size, entry->value_room, is_json);
+    print_value(entry, is_json);
     fputs(is_json ? "}\n" : "\n", stdout);
 }
 

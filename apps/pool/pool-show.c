@@ -62,7 +62,7 @@ print_text(const void *array, const SXE_DICT *dict)
            pool_count_text(sxe_pool_get_states(array), "state"),
            pool_count_text(sxe_pool_get_shards(array), "shard"), extra);
     if (dict != NULL)
-        printf("a dict of %zu entries\n", sxe_dict_get_count(dict));
+        printf("a dict of %s\n", pool_count_text(sxe_dict_get_count(dict), "entry"));
     else if (*fields != '\0')
         printf("fields: %s\n", pool_plain_text(fields));
     print_states(array, sxe_pool_get_now(array));

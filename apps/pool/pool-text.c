@@ -74,9 +74,13 @@ pool_plain_text(const char *text)
 const char *
 pool_count_text(unsigned long number, const char *what)
 {
+    const int stem = (int)strlen(what) - 1;
     char *text = next_text();
 
-    snprintf(text, TEXT_SIZE, "%lu %s%s", number, what, number == 1 ? "" : "s");
+    if (number != 1 && what[stem] == 'y')
+        snprintf(text, TEXT_SIZE, "%lu %.*sies", number, stem, what);
+    else
+        snprintf(text, TEXT_SIZE, "%lu %s%s", number, what, number == 1 ? "" : "s");
     return text;
 }
 

@@ -16,7 +16,7 @@ const char *pool_age_text(uint64_t now_ns, uint64_t stamp_ns);
  * '?'. At most 4095 bytes of it. */
 const char *pool_plain_text(const char *text);
 
-/* "1 element", "2 elements". */
+/* "1 element", "2 elements"; "1 entry", "2 entries". */
 const char *pool_count_text(unsigned long number, const char *what);
 
 /* A string of JSON on standard output, quotes included; what is no UTF-8 becomes U+FFFD. */

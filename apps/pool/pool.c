@@ -31,7 +31,7 @@ static const struct command_option table[] = {
     {{"json", no_argument, NULL, 'j'}, "", "list, show, dump: as JSON, one value a line"},
     {{"state", required_argument, NULL, 's'},
      "STATE",
-     "dump: only elements in this state, the oldest first"},
+     "dump: only what is in this state; elements the oldest first"},
     COMMAND_LINE_GROUP("watch"),
     {{"interval", required_argument, NULL, 'i'}, "TIME", "between two looks (1s)"},
     {{"number", required_argument, NULL, 'n'}, "NUMBER", "of looks (until a signal)"},

@@ -26,6 +26,9 @@ static const char *const scripts[] = {
     "local function f() coroutine.wrap(function() pcall(f) end)() end while true do f() end",
     "local t <close> = setmetatable({}, {__close = function() while true do end end}) error()",
     "setmetatable({}, {__gc = function() while true do end end}) collectgarbage()",
+    "setmetatable({}, {__gc = pcall, __call = function() while true do end end}) collectgarbage()",
+    "setmetatable({}, {__gc = setmetatable({}, {__call = function() while true do end end})})\n"
+    "collectgarbage()",
     "local t = setmetatable({}, {__index = function() while true do end end}) return t.x",
     "return tostring(setmetatable({}, {__tostring = function() while true do end end}))",
     "return 'x' .. setmetatable({}, {__concat = function() while true do end end})",

@@ -512,14 +512,15 @@ START_TEST(what_comes_too_late_is_refused)
     static const char *const late[][2] = {
         {"http.serve{handler = print}", "http.serve: servers are planned before the loop starts"},
         {"http.static('.')", "http.static: files are planned before the loop starts"},
-        {"http.router():get('/a', print)", "GET /a comes too late: routes are made before"},
+        {"http.router()", "http.router: routes are made before the loop starts"},
+        {"r:get('/a', print)", "GET /a comes too late: routes are made before"},
     };
     char text[200];
 
-    load_site("", &(struct sxe_lua_config){.tasks = 64});
+    load_site("r = http.router()", &(struct sxe_lua_config){.tasks = 64});
     sxe_register(1, 0);
     start_site();
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 4; i++) {
         snprintf(text, sizeof(text), "local http = require 'sxe.http' %s", late[i][0]);
         fails_with(text, late[i][1]);
     }

@@ -15,7 +15,9 @@ START_TEST(counters_count)
                "assert(s:dec('misses') == -1 and s.misses == -1) "
                "local all = s() assert(all.hits == 7 and all.misses == -1) "
                "assert(s:uptime() >= 0 and s:uptime() < 1000) s:reset() assert(s.hits == 0) "
-               "collectgarbage() assert(s.misses == 0)");
+               "collectgarbage() assert(s.misses == 0) "
+               "assert(s:inc('hits', math.maxinteger) and s:inc('hits') == math.mininteger) "
+               "assert(s:dec('hits', math.mininteger) == 0)");
     state_stop();
 }
 END_TEST

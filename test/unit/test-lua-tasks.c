@@ -197,6 +197,8 @@ static const struct story locks[] = {
     S("say(pcall(task.semaphore)) say(pcall(task.semaphore, -1))",
       "false bad argument #1 to 'sxe.task.semaphore' (number expected, got no value);"
       "false bad argument #1 to 'sxe.task.semaphore' (a number of permits expected);"),
+    S("local s = task.semaphore(math.maxinteger) s:acquire() s:release() say(pcall(s.release, s))",
+      "false the semaphore has too many permits;"),
     S("local l = task.lock() l:acquire() local t = task.start(l.acquire, l) task.sleep(1) "
       "t:cancel() l:release() say(l:acquire(1) == l)",
       "true;"),
