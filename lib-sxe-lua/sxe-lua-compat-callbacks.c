@@ -53,13 +53,10 @@ open_sets(lua_State *L)
     *made = (struct sets){.last = {"", 0}};
     for (uint32_t i = 0; i < number; i++)
         made->set[i] = (struct sxe__lua_callbacks){.function[0] = (int)i + 1};
-    lua_createtable(L, 0, 1);
-    lua_pushcfunction(L, forget_sets);
-    lua_setfield(L, -2, "__gc");
-    lua_setmetatable(L, -2);
     luaL_ref(L, LUA_REGISTRYINDEX);
     lua_pushliteral(L, "");
     made->last_place = luaL_ref(L, LUA_REGISTRYINDEX);
+    sxe__lua_at_end(L, forget_sets);
     sets = made;
 }
 

@@ -88,14 +88,25 @@ check_bytes(lua_State *L, int argument, size_t *length)
     return s == NULL ? "" : SXE_BUF(s);
 }
 
+/* A number becomes a string first: a finalizer that runs then may close the socket. */
+static void
+make_text(lua_State *L, int argument)
+{
+    if (lua_type(L, argument) == LUA_TNUMBER)
+        lua_tolstring(L, argument, NULL);
+}
+
 static int
 l_write(lua_State *L)
 {
     struct sxe__lua_slot *slot;
-    SXE *s = check(L, &slot);
+    const char *bytes;
     size_t length;
-    const char *bytes = check_bytes(L, 2, &length);
+    SXE *s;
 
+    make_text(L, 2);
+    s = check(L, &slot);
+    bytes = check_bytes(L, 2, &length);
     if (s == NULL)
         return sxe__lua_fail(L, "closed");
     slot->flags |= SXE__LUA_USED;
@@ -138,11 +149,14 @@ static int
 find(lua_State *L, look look_for)
 {
     size_t length, wanted_length;
-    const char *bytes = check_bytes(L, 1, &length);
-    const char *wanted = luaL_checklstring(L, 2, &wanted_length);
-    lua_Integer from = luaL_optinteger(L, 3, 1);
+    const char *bytes, *wanted;
     const char *found = NULL;
+    lua_Integer from;
 
+    make_text(L, 2);
+    bytes = check_bytes(L, 1, &length);
+    wanted = luaL_checklstring(L, 2, &wanted_length);
+    from = luaL_optinteger(L, 3, 1);
     if (from < 0)
         from += (lua_Integer)length + 1;
     if (from < 1)

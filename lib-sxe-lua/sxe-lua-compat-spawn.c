@@ -18,6 +18,8 @@ struct child {
     struct child *next;
 };
 
+static const char class_name[] = "child of sxe_spawn";
+
 static _Thread_local struct child *children; /* that run */
 
 /* ---- The end of a child ---- */
@@ -71,10 +73,7 @@ make_child(lua_State *L)
 
     memset(child, 0, sizeof(*child));
     child->process.pidfd = -1;
-    lua_createtable(L, 0, 1);
-    lua_pushcfunction(L, collect);
-    lua_setfield(L, -2, "__gc");
-    lua_setmetatable(L, -2);
+    luaL_setmetatable(L, class_name);
     lua_rawsetp(L, LUA_REGISTRYINDEX, child);
     return child;
 }
@@ -154,5 +153,9 @@ sxe__lua_open_compat_spawn(lua_State *L)
     static const luaL_Reg functions[] = {
         {"sxe_spawn", l_spawn}, {"sxe_spawn_kill", sxe__lua_spawn_kill}, {NULL, NULL}};
 
+    sxe__lua_new_class(L, class_name);
+    lua_pushcfunction(L, collect);
+    lua_setfield(L, -2, "__gc");
+    lua_pop(L, 1);
     luaL_setfuncs(L, functions, 0);
 }

@@ -72,11 +72,15 @@ how_to_read(lua_State *L, lua_Integer *count)
     return hows[i];
 }
 
+/* A finalizer that runs as the string is made may read, too, or close. */
 static int
 take(lua_State *L, SXE *s, size_t length, size_t dropped)
 {
+    size_t left;
+
     lua_pushlstring(L, SXE_BUF(s), length - dropped);
-    sxe_consume(s, (unsigned)length);
+    left = (size_t)SXE_BUF_USED(s);
+    sxe_consume(s, (unsigned)(length < left ? length : left));
     return 1;
 }
 
@@ -120,6 +124,8 @@ add_piece(lua_State *L, SXE *s, size_t length)
         lua_newtable(L);
         lua_replace(L, PIECES);
     }
+    if (length > (size_t)SXE_BUF_USED(s)) /* a finalizer has read */
+        length = (size_t)SXE_BUF_USED(s);
     if (length == 0)
         return;
     take(L, s, length, 0);
@@ -355,11 +361,12 @@ static int
 l_write(lua_State *L)
 {
     struct sxe__lua_slot *slot;
-    SXE *s = check(L, &slot);
     int arguments = lua_gettop(L);
+    SXE *s;
 
     for (int i = 2; i <= arguments; i++)
         luaL_checkstring(L, i);
+    s = check(L, &slot);
     if (s == NULL || is_shut(slot))
         return fail_closed(L, slot);
     return write_from(L, s, slot, 2);

@@ -10,8 +10,8 @@
  *
  * And the watchdog has to know which one runs, for a hook is set in one coroutine.
  *
- * A finalizer is called while hooks are off. One that is written in Lua therefore runs in a
- * coroutine of its own, where they are on.
+ * A finalizer is called while hooks are off. So it runs in a coroutine of its own, where they are
+ * on.
  */
 #include "sxe-lua-core-private.h"
 
@@ -253,7 +253,20 @@ finalize(lua_State *L)
     return 0;
 }
 
-/* setmetatable; a __gc that is a function of Lua is put into finalize(). */
+/* Can the value on top be called, and may that run Lua outside of finalize()? A function of C may
+ * call another: pcall has its argument's __call. */
+static bool
+is_to_be_wrapped(lua_State *L)
+{
+    if (lua_isfunction(L, -1))
+        return lua_tocfunction(L, -1) != finalize;
+    if (luaL_getmetafield(L, -1, "__call") == LUA_TNIL)
+        return false;
+    lua_pop(L, 1);
+    return true;
+}
+
+/* setmetatable; a __gc is put into finalize(). */
 static int
 set_metatable(lua_State *L)
 {
@@ -267,7 +280,8 @@ set_metatable(lua_State *L)
     if (type == LUA_TTABLE) {
         lua_pushliteral(L, "__gc");
         lua_pushvalue(L, -1);
-        if (lua_rawget(L, 2) == LUA_TFUNCTION && !lua_iscfunction(L, -1)) {
+        lua_rawget(L, 2);
+        if (is_to_be_wrapped(L)) {
             lua_pushcclosure(L, finalize, 1);
             lua_rawset(L, 2);
         }

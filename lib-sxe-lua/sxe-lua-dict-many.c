@@ -44,6 +44,7 @@ take_snapshot(lua_State *L, int status, lua_KContext tries)
 
     if (sxe__lua_was_cancelled(L, status))
         return sxe__lua_fail_woken(L);
+    sxe__lua_refuse_at_end(L);
     lua_settop(L, 1);
     snapshot = lua_newuserdatauv(L, sizeof(*snapshot), 1);
     snapshot->snapshot = NULL;
@@ -106,12 +107,14 @@ struct walk {
 static void
 grow(lua_State *L, struct walk *walk, const SXE_DICT_ENTRY *entry)
 {
-    if (entry->key_size > walk->key_room)
-        walk->key_room = entry->key_size;
-    if (entry->value_size > walk->value_room)
-        walk->value_room = entry->value_size;
-    lua_newuserdatauv(L, walk->key_room + walk->value_room, 0);
+    const size_t key_room = entry->key_size > walk->key_room ? entry->key_size : walk->key_room;
+    const size_t value_room =
+        entry->value_size > walk->value_room ? entry->value_size : walk->value_room;
+
+    lua_newuserdatauv(L, key_room + value_room, 0); /* or an error, and all is as it was */
     lua_replace(L, lua_upvalueindex(MEMORY));
+    walk->key_room = key_room;
+    walk->value_room = value_room;
 }
 
 /* One entry, which is read again where there was no room for it. As of sxe_dict_walker_step. */
@@ -166,6 +169,7 @@ step(lua_State *L, int status, lua_KContext tries)
         return luaL_error(L, "%s", sxe__lua_dict_text(-result));
     if (result == 0)
         return 0;
+    lua_pushvalue(L, lua_upvalueindex(MEMORY)); /* a finalizer may go on with this walk */
     lua_pushlstring(L, entry.key, entry.key_size);
     lua_pushlstring(L, entry.value, entry.value_size);
     lua_pushnumber(L, entry.ttl_s);

@@ -11,7 +11,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { FIRST_ROOM = 1000, ARGUMENTS = 5, CELLS_MAX = 1 << 30 };
+enum { FIRST_ROOM = 1000, ARGUMENTS = 5, CELLS_MAX = 1 << 30, COLLECTOR_KIB_MAX = 1 << 20 };
 
 /* ---- For both files ---- */
 
@@ -374,6 +374,16 @@ take_spec(lua_State *L, SXE_DICT_SPEC *spec, char name[SXE__LUA_POOL_NAME_SIZE])
     spec->evicts = sxe__lua_option_flag(L, "evicts");
 }
 
+/* Dicts that were forgotten are garbage of that size, too, which the collector does not see. */
+static void
+tell_collector(lua_State *L, const SXE_DICT *dict)
+{
+    const void *cells = sxe_dict_get_pool(dict);
+    size_t kib = (size_t)sxe_pool_get_number(cells) * sxe_pool_get_element_size(cells) / 1024;
+
+    (void)lua_gc(L, LUA_GCSTEP, (int)(kib < COLLECTOR_KIB_MAX ? kib : COLLECTOR_KIB_MAX));
+}
+
 /* dict.open{...} */
 static int
 l_open(lua_State *L)
@@ -385,13 +395,17 @@ l_open(lua_State *L)
     SXE_DICT_SPEC spec = {.name = name};
     struct sxe__lua_dict *dict;
 
-    sxe__lua_option_names(L, names, "dict.open");
+    sxe__lua_option_names(L, 1, names, "dict.open");
     take_spec(L, &spec, name);
+    sxe__lua_refuse_at_end(L);
     dict = lua_newuserdatauv(L, sizeof(*dict), 0);
     dict->dict = NULL;
     luaL_setmetatable(L, SXE__LUA_DICT);
     dict->dict = sxe_dict_open(&spec, why);
-    return dict->dict != NULL ? 1 : sxe__lua_option_refused(L, why, errno);
+    if (dict->dict == NULL)
+        return sxe__lua_option_refused(L, why, errno);
+    tell_collector(L, dict->dict);
+    return 1;
 }
 
 /* ---- The module ---- */

@@ -198,8 +198,8 @@ go_on_kept(lua_State *L, int status, lua_KContext call)
 static int
 use(lua_State *L, const struct sxe__lua_file_call *call)
 {
-    struct file *file = file_of(L);
     uint64_t deadline_ns = sxe__lua_deadline(L, DEADLINE);
+    struct file *file = file_of(L);
 
     lua_settop(L, VALUE);
     lua_pushinteger(L, (lua_Integer)deadline_ns);

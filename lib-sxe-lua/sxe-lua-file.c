@@ -345,6 +345,8 @@ close_files(lua_State *L)
 {
     SXE_UNUSED_PARAMETER(L);
     sxe__lua_file_close_all();
+    if (files.jobs == NULL)
+        return 0;
     forget_all();
     if (sxe_pool_get_number_in_state(files.jobs, BUSY) > 0)
         return 0;
@@ -371,16 +373,11 @@ open_files(lua_State *L)
     static const char opened_key = 0;
 
     if (lua_rawgetp(L, LUA_REGISTRYINDEX, &opened_key) == LUA_TNIL) {
-        lua_newuserdatauv(L, 0, 0);
-        lua_createtable(L, 0, 1);
-        lua_pushcfunction(L, close_files);
-        lua_setfield(L, -2, "__gc");
+        sxe__lua_at_end(L, close_files);
         open_jobs(L);
         sxe__lua_file_plan_open(L);
-        lua_pushvalue(L, -2);
+        lua_pushboolean(L, 1);
         lua_rawsetp(L, LUA_REGISTRYINDEX, &opened_key);
-        lua_setmetatable(L, -2);
-        lua_pop(L, 1);
         if (sxe_loop() == NULL)
             sxe_work_register(SXE_WORK_THREADS);
     }

@@ -52,8 +52,11 @@ has_body(const struct sxe_http_request *request)
 static bool
 take_part(lua_State *L, struct sxe__lua_exchange *exchange)
 {
-    struct sxe_span whole = exchange->request->body;
+    struct sxe_span whole;
 
+    if (exchange->request == NULL) /* a finalizer sent the reply meanwhile */
+        luaL_error(L, "the request is over");
+    whole = exchange->request->body;
     switch ((enum sxe__lua_body)exchange->body) {
     case SXE__LUA_BODY_UNREAD:
         if (has_body(exchange->request) && whole.length == 0)

@@ -221,6 +221,7 @@ all_headers(lua_State *L, uint32_t index, uint32_t generation)
     for (unsigned i = request->head.number; i-- > 0;) {
         const struct sxe_http_field *field = &request->head.fields[i];
 
+        sxe__lua_http_check(L, index, generation); /* a finalizer may have sent the reply */
         push_name(L, (struct sxe_span){request->data + field->name, field->name_length});
         push_value(L, request, field);
         lua_rawset(L, -3);

@@ -208,7 +208,7 @@ get_field(lua_State *L, uint32_t index, uint32_t generation, const char *name)
     return 1;
 }
 
-/* One line more, its value at an index. */
+/* One line more, its value at an index: to get it there may have sent the reply. */
 static void
 add_field(lua_State *L, struct sxe__lua_exchange *exchange, const char *name, int index)
 {
@@ -218,6 +218,7 @@ add_field(lua_State *L, struct sxe__lua_exchange *exchange, const char *name, in
     value.base = lua_tolstring(L, index, &value.length);
     if (value.base == NULL)
         luaL_error(L, "res.headers['%s'] cannot be a %s", name, luaL_typename(L, index));
+    check_unanswered(L, exchange);
     result = sxe_http_add_field_span(exchange->response, name, value);
     if (result == -EINVAL)
         luaL_error(L,

@@ -347,8 +347,13 @@ list_routes(lua_State *L)
 static int
 new_router(lua_State *L)
 {
-    struct sxe__lua_router *router = lua_newuserdatauv(L, sizeof(*router), 0);
+    struct sxe__lua_router *router;
 
+    sxe__lua_refuse_at_end(L);
+    if (sxe_loop() != NULL) /* it is kept for ever, and could have no routes */
+        return luaL_error(L, "http.router: routes are made before the loop starts: call it at the "
+                             "script's top level");
+    router = lua_newuserdatauv(L, sizeof(*router), 0);
     *router = (struct sxe__lua_router){.on_error = LUA_NOREF, .filters = LUA_NOREF};
     luaL_setmetatable(L, router_class);
     router->router = sxe_http_router_new();

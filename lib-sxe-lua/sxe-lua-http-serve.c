@@ -13,22 +13,6 @@
 
 /* ---- Options ---- */
 
-static void
-check_names(lua_State *L, int table, const char *const *names, const char *what)
-{
-    lua_pushnil(L);
-    while (lua_next(L, table) != 0) {
-        size_t i = 0;
-
-        while (names[i] != NULL &&
-               (lua_type(L, -2) != LUA_TSTRING || strcmp(lua_tostring(L, -2), names[i]) != 0))
-            i++;
-        if (names[i] == NULL)
-            luaL_error(L, "%s has no option '%s'", what, luaL_tolstring(L, -2, NULL));
-        lua_pop(L, 1);
-    }
-}
-
 /* The whole number that is a field of the table, from least to most; 0 if it is not there. */
 static uint32_t
 number_option(lua_State *L, int table, const char *name, uint32_t most)
@@ -86,7 +70,7 @@ push_table(lua_State *L, const char *name, const char *const *names)
     }
     if (!lua_istable(L, -1))
         luaL_error(L, "http.serve: %s must be a table, not a %s", name, luaL_typename(L, -1));
-    check_names(L, lua_gettop(L), names, name);
+    sxe__lua_option_names(L, lua_gettop(L), names, name);
     return lua_gettop(L);
 }
 
@@ -160,29 +144,30 @@ serve(lua_State *L)
 {
     static const char *const names[] = {"port",   "ip",       "unix",        "handler",
                                         "limits", "timeouts", "connections", NULL};
-    struct sxe__lua_server *server = &HTTP->servers[HTTP->servers_number];
+    struct sxe__lua_server server = {.http = NULL};
     struct sxe_http_config config = {.handler = NULL};
 
-    luaL_checktype(L, 1, LUA_TTABLE);
+    sxe__lua_option_names(L, 1, names, "http.serve");
     lua_settop(L, 1);
-    check_names(L, 1, names, "http.serve");
     if (sxe_loop() != NULL)
         return luaL_error(L, "http.serve: servers are planned before the loop starts: call it at "
                              "the script's top level, before anything waits");
-    if (HTTP->servers_number == SXE__LUA_SERVERS)
-        return luaL_error(L, "http.serve: there are %d servers already", SXE__LUA_SERVERS);
-    *server = (struct sxe__lua_server){.http = NULL};
-    server->port = (unsigned short)number_option(L, 1, "port", UINT16_MAX);
+    sxe__lua_refuse_at_end(L);
+    server.port = (unsigned short)number_option(L, 1, "port", UINT16_MAX);
     config.connections = number_option(L, 1, "connections", 10000000);
-    copy_text(L, "ip", server->ip, sizeof(server->ip));
-    copy_text(L, "unix", server->path, sizeof(server->path));
-    take_limits(L, &config, server);
+    copy_text(L, "ip", server.ip, sizeof(server.ip));
+    copy_text(L, "unix", server.path, sizeof(server.path));
+    take_limits(L, &config, &server);
     take_timeouts(L, &config);
     lua_getfield(L, 1, "handler");
     answer_with(L, 2, &config);
-    server->http = sxe_http_new(&config);
-    if (server->http == NULL)
+    /* Metamethods of the options, and finalizers, may have made servers, too. */
+    if (HTTP->servers_number == SXE__LUA_SERVERS)
+        return luaL_error(L, "http.serve: there are %d servers already", SXE__LUA_SERVERS);
+    server.http = sxe_http_new(&config);
+    if (server.http == NULL)
         return luaL_error(L, "http.serve: %s", strerrordesc_np(errno));
+    HTTP->servers[HTTP->servers_number] = server;
     sxe__lua_push_handle(L, SXE__LUA_SERVER, HTTP->servers_number++, 0);
     return 1;
 }

@@ -148,20 +148,8 @@ check_options(lua_State *L)
     static const char *const names[] = {"index", "listing",       "dot_files", "gzip",
                                         "etag",  "cache_control", "types",     NULL};
 
-    if (lua_isnoneornil(L, 2))
-        return;
-    luaL_checktype(L, 2, LUA_TTABLE);
-    lua_pushnil(L);
-    while (lua_next(L, 2) != 0) {
-        size_t i = 0;
-
-        while (names[i] != NULL &&
-               (lua_type(L, -2) != LUA_TSTRING || strcmp(lua_tostring(L, -2), names[i]) != 0))
-            i++;
-        if (names[i] == NULL)
-            luaL_error(L, "http.static has no option '%s'", luaL_tolstring(L, -2, NULL));
-        lua_pop(L, 1);
-    }
+    if (!lua_isnil(L, 2))
+        sxe__lua_option_names(L, 2, names, "http.static");
 }
 
 /* http.static(root [, options]) */
@@ -175,6 +163,7 @@ new_files(lua_State *L)
         return luaL_error(L,
                           "http.static: files are planned before the loop starts: call it at the "
                           "script's top level");
+    sxe__lua_refuse_at_end(L);
     lua_settop(L, 2);
     check_options(L);
     lua_newtable(L);

@@ -8,10 +8,10 @@
 #include "sxe-lua-pool-private.h"
 
 void
-sxe__lua_option_names(lua_State *L, const char *const *names, const char *what)
+sxe__lua_option_names(lua_State *L, int table, const char *const *names, const char *what)
 {
-    luaL_checktype(L, 1, LUA_TTABLE);
-    for (lua_pushnil(L); lua_next(L, 1) != 0; lua_pop(L, 1)) {
+    luaL_checktype(L, table, LUA_TTABLE);
+    for (lua_pushnil(L); lua_next(L, table) != 0; lua_pop(L, 1)) {
         size_t i = 0;
 
         while (names[i] != NULL &&

@@ -277,6 +277,9 @@ keep(lua_State *L, struct sxe__lua_pool *pool)
 {
     pool->scratch = lua_newuserdatauv(L, pool->element_size, 0);
     lua_setiuservalue(L, 2, 1);
+    /* Metamethods of the options, and finalizers, may have opened some, too. */
+    if (POOLS->number == SXE__LUA_POOLS)
+        luaL_error(L, "%d pools are open already", SXE__LUA_POOLS);
     lua_pushvalue(L, 2);
     luaL_ref(L, LUA_REGISTRYINDEX);
     pool->number = POOLS->number;
@@ -294,10 +297,8 @@ sxe__lua_pool_open(lua_State *L)
     struct sxe__lua_pool *pool;
     int results = 0;
 
-    sxe__lua_option_names(L, names, "pool.open");
+    sxe__lua_option_names(L, 1, names, "pool.open");
     luaL_argcheck(L, POOLS != NULL, 1, "the state is closed");
-    if (POOLS->number == SXE__LUA_POOLS)
-        luaL_error(L, "%d pools are open already", SXE__LUA_POOLS);
     lua_settop(L, 1);
     pool = push_pool(L);
     pool->is_exact = sxe__lua_option_flag(L, "exact");

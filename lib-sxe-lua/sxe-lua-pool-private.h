@@ -133,8 +133,6 @@ void sxe__lua_pool_unwatch(struct sxe__lua_pool *pool);
 
 /* ---- Options: of the table at 1 (sxe-lua-option.c) ---- */
 
-/* Raises unless all are among the names, which end with NULL. */
-void sxe__lua_option_names(lua_State *L, const char *const *names, const char *what);
 bool sxe__lua_option_is_nil(lua_State *L, const char *name);
 bool sxe__lua_option_flag(lua_State *L, const char *name);
 

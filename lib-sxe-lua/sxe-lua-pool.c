@@ -332,17 +332,21 @@ read_whole(lua_State *L, int status, lua_KContext tries)
 {
     const struct sxe__lua_pool *pool = check_pool(L);
     unsigned id = check_element(L, pool);
+    void *element;
 
     if (sxe__lua_was_cancelled(L, status))
         return sxe__lua_fail_woken(L);
-    if (id != SXE_POOL_NO_INDEX && sxe_pool_read_element(pool->array, id, pool->scratch) < 0)
+    lua_settop(L, 2);
+    /* Its own, as a finalizer that runs meanwhile may use the scratch. */
+    element = lua_newuserdatauv(L, pool->element_size, 0);
+    if (id != SXE_POOL_NO_INDEX && sxe_pool_read_element(pool->array, id, element) < 0)
         return sxe__lua_again(L, read_whole, tries);
     /* It may have got another tenant meanwhile. */
     if (check_element(L, pool) == SXE_POOL_NO_INDEX)
         return sxe__lua_fail(L, "gone");
     lua_createtable(L, 0, (int)pool->fields.number);
     for (unsigned i = 0; i < pool->fields.number; i++) {
-        sxe__lua_pool_push(L, &pool->fields.field[i], pool->scratch);
+        sxe__lua_pool_push(L, &pool->fields.field[i], element);
         lua_setfield(L, -2, pool->fields.field[i].name);
     }
     return 1;
@@ -419,16 +423,12 @@ length_of_pool(lua_State *L, uint32_t index, uint32_t generation)
 static void
 open_pools(lua_State *L)
 {
-    lua_newuserdatauv(L, sizeof(*POOLS), 0);
-    lua_createtable(L, 0, 1);
-    lua_pushcfunction(L, close_pools);
-    lua_setfield(L, -2, "__gc");
-    lua_pushvalue(L, -2);
+    struct sxe__lua_pools *pools = lua_newuserdatauv(L, sizeof(*pools), 0);
+
+    pools->number = 0;
     luaL_ref(L, LUA_REGISTRYINDEX);
-    POOLS = lua_touserdata(L, -2);
-    POOLS->number = 0;
-    lua_setmetatable(L, -2);
-    lua_pop(L, 1);
+    sxe__lua_at_end(L, close_pools);
+    POOLS = pools;
 }
 
 int

@@ -30,7 +30,7 @@
  *                         sxe-lua-file-open.c has files that stay open
  *     sxe-lua-pool*.c     require "sxe.pool", see sxe-lua-pool-private.h
  *     sxe-lua-dict*.c     require "sxe.dict", see sxe-lua-dict-private.h
- *     sxe-lua-option.c    the tables of options of pool.open and dict.open
+ *     sxe-lua-option.c    tables of options
  *     sxe-lua-spawn.c     require "sxe.spawn"; sxe-lua-spawn-process.c has a child that is watched
  *     sxe-lua-split.c     sxe.split
  *     sxe-lua-repl.c      the shell; -repl-edit.c its line editor, -repl.lua values and names
@@ -253,6 +253,9 @@ void sxe__lua_close_http(void);
  * later, and what they call has to refuse. Raises without memory; then it is not called. */
 void sxe__lua_at_end(lua_State *L, lua_CFunction function);
 
+/* The state is being deleted: what is made now is not finalized any more. Raises. */
+void sxe__lua_refuse_at_end(lua_State *L);
+
 /* Make and push the metatable of a class of userdata, as luaL_newmetatable, which scripts cannot
  * get: its finalizer is not theirs to call. */
 void sxe__lua_new_class(lua_State *L, const char *name);
@@ -281,6 +284,10 @@ int sxe__lua_fail_woken(lua_State *L);
 
 /* Seconds at an argument, or in field "timeout" of a table there, as a deadline; 0: none given. */
 uint64_t sxe__lua_deadline(lua_State *L, int argument);
+
+/* Raises unless there is a table at a stack index, counted from 1, with no other keys than those
+ * names, which end with NULL: "pool.open has no option 'nmae'" (sxe-lua-option.c). */
+void sxe__lua_option_names(lua_State *L, int table, const char *const *names, const char *what);
 
 /* ---- Texts (sxe-lua-split.c) ---- */
 

@@ -142,6 +142,8 @@ static int
 close_lookups(lua_State *L)
 {
     SXE_UNUSED_PARAMETER(L);
+    if (lookups == NULL)
+        return 0;
     for (unsigned i = 0; i < LOOKUPS; i++) {
         if (sxe_pool_index_to_state(lookups, i) == BUSY)
             forget(&lookups[i]);
@@ -169,15 +171,10 @@ sxe__lua_open_resolve(lua_State *L)
     static const char opened_key = 0;
 
     if (lua_rawgetp(L, LUA_REGISTRYINDEX, &opened_key) == LUA_TNIL) {
-        lua_newuserdatauv(L, 0, 0);
-        lua_createtable(L, 0, 1);
-        lua_pushcfunction(L, close_lookups);
-        lua_setfield(L, -2, "__gc");
+        sxe__lua_at_end(L, close_lookups);
         open_lookups(L);
-        lua_pushvalue(L, -2);
+        lua_pushboolean(L, 1);
         lua_rawsetp(L, LUA_REGISTRYINDEX, &opened_key);
-        lua_setmetatable(L, -2);
-        lua_pop(L, 1);
         if (sxe_loop() == NULL)
             sxe_work_register(SXE_WORK_THREADS);
     }

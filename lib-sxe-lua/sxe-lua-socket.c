@@ -54,12 +54,11 @@ sxe__lua_sockets_open(lua_State *L)
 {
     if (sxe_loop() == NULL)
         luaL_error(L, "sxe_init was not called yet: do this in a function given to sxe_register");
+    sxe__lua_refuse_at_end(L);
     if (slots != NULL && slots_number != number_of_sockets())
         luaL_error(L, "sxe_init was called again: other sockets need another state");
     if (slots != NULL)
         return slots_number;
-    if (SCHEDULER->is_closing)
-        luaL_error(L, "the state is closed");
     sxe__lua_at_end(L, close_sockets);
     slots = calloc(number_of_sockets(), sizeof(*slots));
     if (slots == NULL)

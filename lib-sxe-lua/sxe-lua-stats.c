@@ -78,17 +78,20 @@ check_group(lua_State *L)
     return &stats.groups[sxe__lua_check_handle(L, 1, SXE__LUA_STAT, &generation)];
 }
 
+/* As Lua's own integers, it wraps around. */
 static int
-change(lua_State *L, lua_Integer sign)
+change(lua_State *L, bool is_less)
 {
     uint32_t generation;
     uint32_t index = sxe__lua_check_handle(L, 1, SXE__LUA_STAT, &generation);
     unsigned which;
     struct group *group = find_counter(index, luaL_checkstring(L, 2), &which);
+    uint64_t by;
 
     if (group == NULL)
         return luaL_argerror(L, 2, "no such counter");
-    group->values[which] += sign * luaL_optinteger(L, 3, 1);
+    by = (uint64_t)luaL_optinteger(L, 3, 1);
+    group->values[which] = (int64_t)((uint64_t)group->values[which] + (is_less ? 0 - by : by));
     lua_pushinteger(L, group->values[which]);
     return 1;
 }
@@ -97,13 +100,13 @@ change(lua_State *L, lua_Integer sign)
 static int
 increase(lua_State *L)
 {
-    return change(L, 1);
+    return change(L, false);
 }
 
 static int
 decrease(lua_State *L)
 {
-    return change(L, -1);
+    return change(L, true);
 }
 
 /* stats:reset(): all are 0. */

@@ -71,6 +71,8 @@ l_release(lua_State *L)
 
     if (permits->is_lock && (permits->free > 0 || permits->owner != sxe__lua_running(L)))
         return luaL_error(L, "this task does not have the lock");
+    if (permits->free == LUA_MAXINTEGER)
+        return luaL_error(L, "the semaphore has too many permits");
     permits->owner = 0;
     if (!sxe__lua_wake_first(&permits->line))
         permits->free++;

@@ -67,6 +67,13 @@ sxe__lua_user(uint64_t task)
     return index == SXE_NONE ? NULL : sxe__lua_task_at(index)->user;
 }
 
+void
+sxe__lua_refuse_at_end(lua_State *L)
+{
+    if (SCHEDULER->is_closing)
+        luaL_error(L, "the state is closed");
+}
+
 /* ---- Coroutines ---- */
 
 void

@@ -58,8 +58,13 @@ static void
 push_object(lua_State *L, uint32_t index)
 {
     if (sxe__lua_task_at(index)->object == NULL) {
-        attach(L, push_new_object(L), index);
-        return;
+        struct sxe__lua_object *object = push_new_object(L);
+
+        if (sxe__lua_task_at(index)->object == NULL) {
+            attach(L, object, index);
+            return;
+        }
+        lua_pop(L, 1); /* a finalizer that ran meanwhile asked for it, too */
     }
     sxe__lua_push_anchors(L);
     lua_rawgeti(L, -1, sxe__lua_anchor(index) + 1);
@@ -280,22 +285,37 @@ l_self(lua_State *L)
     return 1;
 }
 
+/* A finalizer may end a task, or ask for its object: so one is made before a task is looked at. */
 static int
 l_all(lua_State *L)
 {
+    enum { LIST = 1, SPARE };
+    struct sxe__lua_object *spare;
     int count = 0;
 
+    sxe__lua_refuse_at_end(L);
+    lua_settop(L, 0);
     lua_createtable(L, 0, 0);
+    spare = push_new_object(L);
     for (unsigned state = SXE__LUA_READY; state < SXE__LUA_TASK_STATES; state++) {
         SXE_POOL_WALKER walker;
         uint32_t index;
 
         sxe_pool_walker_construct(&walker, SCHEDULER->tasks, state);
         while ((index = sxe_pool_walker_step(&walker)) != SXE_NONE) {
+            bool is_new = sxe__lua_task_at(index)->object == NULL;
+
+            if (is_new)
+                attach(L, spare, index);
             push_object(L, index);
-            lua_rawseti(L, -2, ++count);
+            lua_rawseti(L, LIST, ++count);
+            if (is_new) {
+                spare = push_new_object(L);
+                lua_replace(L, SPARE);
+            }
         }
     }
+    lua_settop(L, LIST);
     return 1;
 }
 

@@ -153,7 +153,7 @@ number_of_connections(lua_State *L, int options)
     return number;
 }
 
-/* Make the options, or the function, at stack index 3 a table with handler. */
+/* Make the options, or the function, at stack index 3 a table; push its handler. */
 static void
 check_options(lua_State *L)
 {
@@ -166,7 +166,6 @@ check_options(lua_State *L)
     luaL_checktype(L, 3, LUA_TTABLE);
     lua_getfield(L, 3, "handler");
     luaL_argcheck(L, lua_isfunction(L, -1), 3, "a function is expected, or a table with handler");
-    lua_pop(L, 1);
 }
 
 /* Of the table at an index, or nil there. */
@@ -201,6 +200,7 @@ l_serve(lua_State *L)
     lua_Integer connections;
     int result;
 
+    lua_settop(L, 3);
     check_options(L);
     connections = number_of_connections(L, 3);
     made.timeout_ns = timeout_of(L, 3);
@@ -210,7 +210,6 @@ l_serve(lua_State *L)
         sxe__lua_sockets_open(L);
     server = free_server(L);
     made.generation = server->generation;
-    lua_getfield(L, 3, "handler");
     made.function = luaL_ref(L, LUA_REGISTRYINDEX);
     *server = made;
     if (sxe_loop() == NULL) {

@@ -106,17 +106,28 @@ push_address(lua_State *L, const struct datagram *datagram)
     lua_pushinteger(L, ntohs(is_ipv6 ? in6->sin6_port : in4->sin_port));
 }
 
+static int go_on_receiving(lua_State *L, int status, lua_KContext deadline_ns);
+
 /* data, ip, port */
 static int
-push_datagram(lua_State *L, SXE *s)
+push_datagram(lua_State *L, const struct ring *seen, lua_KContext deadline_ns)
 {
-    struct ring *ring = s->user_data;
+    struct sxe__lua_slot *slot;
     struct datagram datagram;
+    struct ring *ring;
     luaL_Buffer data;
     char *room;
+    SXE *s;
 
-    /* What needs much memory comes first: a datagram is lost only where there is hardly any. */
-    room = luaL_buffinitsize(L, &data, ring->largest);
+    /* What needs much memory comes first: a datagram is lost only where there is hardly any. A
+     * finalizer that runs then may take it. */
+    room = luaL_buffinitsize(L, &data, seen->largest);
+    s = check(L, &slot);
+    if (s == NULL || ((struct ring *)s->user_data)->used == 0) {
+        lua_settop(L, 1);
+        return go_on_receiving(L, LUA_OK, deadline_ns);
+    }
+    ring = s->user_data;
     take(ring, &datagram, sizeof(datagram));
     take(ring, room, datagram.length);
     if (has_room(ring))
@@ -137,7 +148,7 @@ go_on_receiving(lua_State *L, int status, lua_KContext deadline_ns)
     if (s == NULL)
         return sxe__lua_fail(L, "closed");
     if (((struct ring *)s->user_data)->used > 0)
-        return push_datagram(L, s);
+        return push_datagram(L, s->user_data, deadline_ns);
     return sxe__lua_park_in(L, &slot->readers, (uint64_t)deadline_ns, go_on_receiving, deadline_ns);
 }
 
