@@ -283,8 +283,8 @@ advance(SXE *s, size_t sent)
     } while (sent > 0);
 }
 
-/* Each writes once: one of these or -errno. Taking less than all is no sign that the kernel is full:
- * epoll reports room only after EAGAIN. */
+/* Each writes once: one of these or -errno. Taking less than all is no sign that the kernel is
+ * full: epoll reports room only after EAGAIN. */
 enum outcome { FULL, GO_ON, ENOUGH /* for one event */ };
 
 static int
