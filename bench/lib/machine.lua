@@ -117,7 +117,7 @@ local function cpu_of_machine()
     return model, cores
 end
 
--- {cpu, cpus, memory_mib, kernel, compiler, virtual, ours, date, text}
+-- {cpu, cpus, memory_mib, kernel, congestion_control, compiler, virtual, ours, date, text}
 function machine.fingerprint()
     local model, cores = cpu_of_machine()
     local found = {
@@ -128,12 +128,13 @@ function machine.fingerprint()
         clocksource = read(SYSTEM .. "clocksource/clocksource0/current_clocksource"):match("%S+"),
         governor = read(SYSTEM .. "cpu/cpu0/cpufreq/scaling_governor"):match("%S+"),
         descriptors = machine.first_line("ulimit -Hn"),
+        congestion_control = read("/proc/sys/net/ipv4/tcp_congestion_control"):match("%S+"),
         ours = machine.first_line(wire.program("sxe-httpd") .. " --version"),
         date = os.date("!%Y-%m-%d"),
     }
-    found.text = ("%s, %d CPUs%s, %d MiB, %s, %s, %s"):format(
+    found.text = ("%s, %d CPUs%s, %d MiB, %s, TCP %s, %s, %s"):format(
         model, cores, found.is_virtual and " of a virtual machine" or "", found.memory_mib,
-        found.kernel, found.compiler, found.ours)
+        found.kernel, found.congestion_control or "?", found.compiler, found.ours)
     return found
 end
 

@@ -204,6 +204,7 @@ register_all(lua_State *L, int argc, char **argv)
     luaL_newlib(L, programs);
     wire_add_sockets(L);
     wire_add_processes(L);
+    wire_add_network(L);
     lua_setglobal(L, "wire");
     lua_register(L, "test", test_test);
     lua_register(L, "check", test_check);

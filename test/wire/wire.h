@@ -2,8 +2,9 @@
  *
  * What: what the files of the wire driver share; wire.c says what the driver is for.
  *
- * Shape: wire.c (the driver, tests) uses sock.c (both ends of a connection) and proc.c (processes
- * and what /proc says of them); both use stream.c, a descriptor and the bytes read ahead of it.
+ * Shape: wire.c (the driver, tests) uses sock.c (both ends of a connection), proc.c (processes and
+ * what /proc says of them) and network.c (a network of their own); the first two use stream.c, a
+ * descriptor and the bytes read ahead of it.
  *
  *     in   | taken | here, not yet taken | room for the next read |
  *          0     start                  used                    size
@@ -74,6 +75,7 @@ void wire_stream_push(struct wire_stream *, struct wire_push *);
 /* Add their functions to the table on top of the stack. */
 void wire_add_sockets(lua_State *L);
 void wire_add_processes(lua_State *L);
+void wire_add_network(lua_State *L);
 
 /* Registers a class of userdata; its methods start with those of luaL_Reg, __gc included. */
 struct luaL_Reg;
