@@ -3,10 +3,11 @@
 -- What: who used the CPUs while something was measured: the server, the client, others.
 -- Place: load.lua watches a client with it; rows that measure by themselves start and stop it.
 --
--- Others are known exactly where server and client have one thread each: by how long these were
--- ready to run and did not. Else (is_estimate) they are what the whole machine did beyond us, which
--- the kernel counts in ticks: a number that is some hundredths of a CPU too high as often as too
--- low, and so may be negative. method.lua takes the mean of several.
+-- Others are known well where server and client have one thread each: by how long these were ready
+-- to run and did not, but for what the driver and the kernel's threads for packets ran, whose work
+-- is ours. Else (is_estimate) they are what the whole machine did beyond us, which the kernel counts
+-- in ticks: a number that is some hundredths of a CPU too high as often as too low, and so may be
+-- negative. method.lua takes the mean of several.
 
 local machine = require "machine"
 
@@ -20,7 +21,8 @@ local function now(server, client)
     local is_exact = #all <= 1 and machine.is_single(all) and machine.is_single(pids)
     table.move(pids, 1, #pids, #all + 1, all)
     return {time = wire.time(), server = cpu_server, client = cpu_client, is_exact = is_exact,
-            waited = machine.waited(all), here = machine.busy_here(), all = machine.busy_all()}
+            waited = machine.waited(all), softirqs = machine.softirqs(),
+            here = machine.busy_here(), all = machine.busy_all()}
 end
 
 -- CPUs that were busy from one time to the other: the server's, the client's, others'.
@@ -29,7 +31,8 @@ local function between(first, last)
     local function share(field)
         return seconds > 0 and math.max(0, (last[field] - first[field]) / seconds) or 0
     end
-    local lost, is_exact = share("waited"), first.is_exact and last.is_exact
+    local is_exact = first.is_exact and last.is_exact
+    local lost = math.max(0, share("waited") - share("softirqs") - share("here"))
     if not is_exact then
         lost = share("all") - share("here") - share("server")
                - (last.client > 0 and share("client") or 0)

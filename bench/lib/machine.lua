@@ -82,6 +82,24 @@ function machine.waited(pids)
     return sum
 end
 
+local softirq_threads -- pids, found once
+
+-- Seconds that the kernel's threads for network packets ran. The packets are the load's.
+function machine.softirqs()
+    if not softirq_threads then
+        softirq_threads = {}
+        local pipe <close> = io.popen("grep -l '^ksoftirqd/' /proc/[0-9]*/comm 2>/dev/null")
+        for path in pipe:lines() do
+            table.insert(softirq_threads, tonumber(path:match("%d+")))
+        end
+    end
+    local sum = 0
+    for _, pid in ipairs(softirq_threads) do
+        sum = sum + (read(("/proc/%d/schedstat"):format(pid)):match("^%d+") or 0) / 1e9
+    end
+    return sum
+end
+
 -- Of the driver and its children, when these have ended.
 function machine.busy_here()
     local stat = stat_of("/proc/self/stat")
@@ -96,14 +114,15 @@ end
 
 local apart
 
--- Seconds of all CPUs that processes had.
+-- Seconds of all CPUs that processes had, but for packets.
 function machine.busy_all()
     if apart == nil then
         apart = interrupts_are_apart()
     end
     local user, nice, system, irq, soft =
         read("/proc/stat"):match("^cpu +(%d+) (%d+) (%d+) %d+ %d+ (%d+) (%d+)")
-    return (user + nice + system + (apart and 0 or irq + soft)) / TICKS
+    local busy = (user + nice + system + (apart and 0 or irq + soft)) / TICKS
+    return apart and busy or busy - machine.softirqs()
 end
 
 -- ---- What it is ----
