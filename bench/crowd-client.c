@@ -400,13 +400,13 @@ work(const struct options *options, struct shared *shared, unsigned me)
         do_phase(&worker, i % PHASES, options->steps[i / PHASES]);
         atomic_fetch_add(&shared->arrived, 1);
     }
-    pause(); /* the connections stay until the parent ends */
+    pause(); /* the connections stay until the parent ends it */
     exit(0);
 }
 
 /* ---- Their parent ---- */
 
-static void
+static pid_t
 start_worker(const struct options *options, struct shared *shared, unsigned me)
 {
     pid_t pid = fork();
@@ -414,9 +414,17 @@ start_worker(const struct options *options, struct shared *shared, unsigned me)
     if (pid < 0)
         die("fork", strerror(errno));
     if (pid > 0)
-        return;
+        return pid;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     work(options, shared, me);
+}
+
+/* Waited for, so that whoever waits for us sees the time that they had. */
+static void
+end_worker(pid_t pid)
+{
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
 }
 
 /* Has all workers do the next phase; the seconds that it took. */
@@ -458,6 +466,7 @@ int
 main(int argc, char **argv)
 {
     struct options options = parse_options(argc, argv);
+    pid_t workers[WORKERS_MAX];
     struct rlimit limit;
     struct shared *shared =
         mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -468,8 +477,10 @@ main(int argc, char **argv)
     setrlimit(RLIMIT_NOFILE, &limit);
     signal(SIGPIPE, SIG_IGN);
     for (unsigned i = 0; i < options.workers; i++)
-        start_worker(&options, shared, i);
+        workers[i] = start_worker(&options, shared, i);
     for (unsigned i = 0; i < options.steps_number; i++)
         run_step(&options, shared, options.steps[i]);
+    for (unsigned i = 0; i < options.workers; i++)
+        end_worker(workers[i]);
     return atomic_load(&shared->errors) == 0 ? 0 : 1;
 }
