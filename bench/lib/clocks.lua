@@ -19,8 +19,10 @@ local function now(server, client)
     local pids, all = client and machine.tree(client) or {}, server and server.pids() or {}
     local cpu_server, cpu_client = machine.busy(all), machine.busy(pids)
     local is_exact = #all <= 1 and machine.is_single(all) and machine.is_single(pids)
+    local beside = server and server.beside and machine.busy(server.beside.pids()) or 0
     table.move(pids, 1, #pids, #all + 1, all)
-    return {time = wire.time(), server = cpu_server, client = cpu_client, is_exact = is_exact,
+    return {time = wire.time(), server = cpu_server, client = cpu_client, beside = beside,
+            is_exact = is_exact and beside == 0,
             waited = machine.waited(all), softirqs = machine.softirqs(),
             here = machine.busy_here(), all = machine.busy_all()}
 end
@@ -34,7 +36,7 @@ local function between(first, last)
     local is_exact = first.is_exact and last.is_exact
     local lost = math.max(0, share("waited") - share("softirqs") - share("here"))
     if not is_exact then
-        lost = share("all") - share("here") - share("server")
+        lost = share("all") - share("here") - share("server") - share("beside")
                - (last.client > 0 and share("client") or 0)
     end
     return {seconds = seconds, cpu_server = share("server"), cpu_client = share("client"),

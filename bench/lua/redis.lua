@@ -20,18 +20,21 @@ local function send(conn, ...)
     assert(conn:write(table.concat(parts)))
 end
 
-local function receive(conn)
-    local kind, rest = assert(conn:read("l")):match("^(.)([^\r]*)")
+local TEXT, LIST, FAILURE = ("$*-"):byte(1, 3)
 
-    if kind == "$" then
+local function receive(conn)
+    local line = assert(conn:read("l")) -- with "\r", which tonumber() skips
+    local kind, rest = line:byte(), line:sub(2)
+
+    if kind == TEXT then
         return assert(conn:read(tonumber(rest) + 2)):sub(1, -3)
-    elseif kind == "*" then
+    elseif kind == LIST then
         local list = {}
         for i = 1, tonumber(rest) do
             list[i] = receive(conn)
         end
         return list
-    elseif kind == "-" then
+    elseif kind == FAILURE then
         error("redis: " .. rest)
     end
     return rest
@@ -58,7 +61,8 @@ return function(req)
     end
     for i = 1, 200, 2 do
         words[i] = "field-" .. (i + 1) // 2
-        words[i + 1] = string.char(math.random(97, 122)):rep(1000)
+        -- rep() copies piece by piece: 65 pieces, not 1,000.
+        words[i + 1] = string.char(math.random(97, 122)):rep(40):rep(25)
     end
     local conn = idle:get()
     local key = "lua-" .. req.id
