@@ -144,7 +144,8 @@ bool command_line_size(const struct command_line *line, const char *what, unsign
                        unsigned long max, unsigned long *value);
 
 /* For values with units of their own: the decimal digits that a text begins with, at most one point
- * among them, as *digits / *scale. What is behind them, or NULL when there are none or too many. */
+ * among them, as *digits / *scale; what is finer than a billionth is cut off. What is behind them,
+ * or NULL when there are none or too many. */
 const char *command_line_decimal(const char *text, unsigned long *digits, unsigned long *scale);
 
 #endif

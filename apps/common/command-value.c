@@ -2,9 +2,14 @@
 #include "command-line.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define SCALE_MAX 1000000000ul /* nine digits behind the point: a nanosecond */
+
+__extension__ typedef unsigned __int128 wide;
 
 struct unit {
     const char *name;
@@ -45,9 +50,12 @@ command_line_decimal(const char *text, unsigned long *digits, unsigned long *sca
             continue;
         }
         is_number = true;
+        if (is_fraction && *scale == SCALE_MAX)
+            continue;
+        if (is_fraction)
+            *scale *= 10;
         if (__builtin_mul_overflow(*digits, 10, digits) ||
-            __builtin_add_overflow(*digits, (unsigned long)(*text - '0'), digits) ||
-            (is_fraction && __builtin_mul_overflow(*scale, 10, scale)))
+            __builtin_add_overflow(*digits, (unsigned long)(*text - '0'), digits))
             return NULL;
     }
     return is_number ? text : NULL;
@@ -57,17 +65,18 @@ command_line_decimal(const char *text, unsigned long *digits, unsigned long *sca
 static bool
 parse_with_unit(const char *text, const struct unit *unit, unsigned long *value)
 {
+    unsigned long digits;
     unsigned long scale;
-    const char *behind = command_line_decimal(text, value, &scale);
+    const char *behind = command_line_decimal(text, &digits, &scale);
+    wide exact;
 
     if (behind == NULL)
         return false;
     while (unit->name != NULL && strcmp(unit->name, behind) != 0)
         unit++;
-    if (unit->name == NULL || __builtin_mul_overflow(*value, unit->factor, value))
-        return false;
-    *value /= scale;
-    return true;
+    exact = (wide)digits * unit->factor / scale;
+    *value = (unsigned long)exact;
+    return unit->name != NULL && exact <= ULONG_MAX;
 }
 
 bool

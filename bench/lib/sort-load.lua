@@ -46,9 +46,9 @@ local function start_clients(bench, servers, wanted)
         local warm_up = not bench.smoke and server.warm_up or bench.seconds * 0.2
         if number > 0 then
             local proc = bench.spawn({
-                wire.program("sxe-http"), "-q", "-c", number, "-d", bench.seconds,
-                "--warmup", warm_up, "--scenario", "examples/read-write.lua", "--json", json,
-                ("http://127.0.0.1:%d/"):format(server.port)}, {cpu = wanted.cpu})
+                wire.program("sxe-http"), "-q", "-c", number, "-d", ("%.3f"):format(bench.seconds),
+                "--warmup", ("%.3f"):format(warm_up), "--scenario", "examples/read-write.lua",
+                "--json", json, ("http://127.0.0.1:%d/"):format(server.port)}, {cpu = wanted.cpu})
             list[#list + 1] = {proc = proc, json = json}
         end
     end
