@@ -2,7 +2,7 @@
 --
 -- What: our programs measured beside the physical limit and beside others' programs.
 --
---     make bench                               all rows, in less than half an hour
+--     make bench                               all rows, in 35 minutes
 --     make bench ROW="S1 files"                some: by name, by group, by a name's beginning
 --     build/release/test/wire bench/bench.lua [rows] [options]
 --
@@ -205,7 +205,7 @@ end
 local function planned(list, options)
     local sum = 0
     for _, row in ipairs(list) do
-        sum = sum + method.planned(row, #present(row), options)
+        sum = sum + method.planned(row, present(row), options)
     end
     return sum
 end

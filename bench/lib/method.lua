@@ -21,31 +21,40 @@ local WARM_UP = 1.3 -- times what is measured
 local SHORTEST, LONGEST = 0.3, 2
 method.BUDGET = 45
 
-local function samples_of(row, number_of_peers, options)
+local function all_rounds_of(row, options)
     local rounds = method.rounds_of(row, options)
     if row.load and not row.run and load.second_of(row.load) then
-        rounds = rounds + math.min(rounds, method.SECOND_ROUNDS)
+        return rounds + math.min(rounds, method.SECOND_ROUNDS)
     end
-    return math.max(rounds * number_of_peers, 1)
+    return rounds
+end
+
+-- Seconds of all samples in which nothing is counted.
+local function overhead_of(row, peers, options)
+    local sum = 0
+    for _, peer in ipairs(peers) do
+        sum = sum + OVERHEAD + (not options.smoke and peer.warm_up or 0)
+    end
+    return sum * all_rounds_of(row, options)
 end
 
 -- Seconds of a sample, so that the row is done within its budget.
-function method.seconds_of(row, number_of_peers, options)
+function method.seconds_of(row, peers, options)
     if options.seconds or row.seconds then
         return options.seconds or row.seconds
     end
-    local samples = samples_of(row, number_of_peers, options)
-    local seconds = ((row.budget or method.BUDGET) / samples - OVERHEAD) / WARM_UP
-    return math.max(SHORTEST, math.min(LONGEST, seconds))
+    local samples = math.max(all_rounds_of(row, options) * #peers, 1)
+    local left = (row.budget or method.BUDGET) - overhead_of(row, peers, options)
+    return math.max(SHORTEST, math.min(LONGEST, left / samples / WARM_UP))
 end
 
 -- Seconds that the row should take, if no round is void.
-function method.planned(row, number_of_peers, options)
+function method.planned(row, peers, options)
     if row.run and not options.seconds then
         return row.budget or method.BUDGET
     end
-    return samples_of(row, number_of_peers, options)
-           * (method.seconds_of(row, number_of_peers, options) * WARM_UP + OVERHEAD)
+    return overhead_of(row, peers, options) + all_rounds_of(row, options) * #peers
+                                              * method.seconds_of(row, peers, options) * WARM_UP
 end
 
 function method.rounds_of(row, options)
@@ -253,7 +262,7 @@ end
 function method.run(house, row, peers)
     local state = {rounds = {}, lost = {}, void_rounds = {}, failed = {}, peers = peers,
                    patience = math.max(method.rounds_of(row, house.options), 4)}
-    house.seconds = method.seconds_of(row, #peers, house.options)
+    house.seconds = method.seconds_of(row, peers, house.options)
     method.write_files(house, row)
     run_all(house, row, state, method.rounds_of(row, house.options))
     if #state.rounds == 0 then
