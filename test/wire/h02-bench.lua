@@ -158,9 +158,21 @@ end)
 
 test("the budget divides into samples, within bounds", function()
     local row = {budget = 70, rounds = 7}
-    equal(method.seconds_of(row, 5, {}), (70 / 35 - 0.45) / 1.3)
-    equal(method.seconds_of(row, 500, {}), 0.3)
-    equal(method.seconds_of(row, 5, {seconds = 4}), 4)
+    local function some(number, warm_up)
+        local list = {}
+        for i = 1, number do
+            list[i] = {warm_up = i == 1 and warm_up or nil}
+        end
+        return list
+    end
+    local function seconds(peers, options)
+        return ("%.6f"):format(method.seconds_of(row, peers, options or {}))
+    end
+    equal(seconds(some(5)), ("%.6f"):format((70 / 35 - 0.45) / 1.3))
+    equal(seconds(some(5, 1.5)), ("%.6f"):format((70 / 35 - 0.45 - 1.5 / 5) / 1.3))
+    equal(seconds(some(500)), "0.300000")
+    equal(seconds(some(5), {seconds = 4}), "4.000000")
+    equal(("%.3f"):format(method.planned(row, some(5, 1.5), {})), "70.000")
     equal(method.rounds_of({rounds = 1}, {rounds = 9}), 1)
 end)
 
