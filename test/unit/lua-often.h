@@ -7,8 +7,8 @@
 #ifndef LUA_OFTEN_H
 #define LUA_OFTEN_H
 
-/* A pause of 4 % is over at once, and a step of 2^30 bytes is a whole cycle. Nothing is made between
- * the first object that is garbage and what comes after often(). */
+/* A pause of 4 % is over at once, and a step of 2^30 bytes is a whole cycle. Nothing is made
+ * between the first object that is garbage and what comes after often(). */
 #define OFTEN                                                             \
     "function often(fn)\n"                                                \
     "    local is_on = true\n"                                            \
