@@ -5,25 +5,7 @@
  * and no cell lost. The lines that run are those of the library, compiled here with the macros that
  * all its accesses go through.
  */
-#include <signal.h>
-#include <stdint.h>
-#include <unistd.h>
-
-static uint64_t stores_to_live; /* 0: for ever */
-
-static inline void
-live_or_die(void)
-{
-    if (stores_to_live != 0 && --stores_to_live == 0)
-        kill(getpid(), SIGKILL);
-}
-
-#define SXE__POOL_STEP()     live_or_die()
-#define SXE__POOL_GET(place) __atomic_load_n(&(place), __ATOMIC_RELAXED)
-#define SXE__POOL_PUT(place, value) \
-    (live_or_die(), __atomic_store_n(&(place), (value), __ATOMIC_RELAXED))
-#define SXE__POOL_PUT_LAST(place, value) \
-    (live_or_die(), __atomic_store_n(&(place), (value), __ATOMIC_RELEASE))
+#include "mortal-stores.h"
 
 #include "../../lib-sxe-dict/sxe-dict-batch.c"
 #include "../../lib-sxe-dict/sxe-dict-cell.c"

@@ -12,13 +12,12 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "../soak/pool-kills.h"
+#include "stepped.h"
 #include "sxe-pool-sharing-private.h"
 #include "sxe-time.h"
 #include "test-main.h"
@@ -29,12 +28,6 @@
 #define STEPS_MAX   200000u
 #define SECONDS_MAX 240.0 /* each step goes to the kernel and back, on a machine that may be busy */
 
-#ifdef __x86_64__
-#    define BREAK() __asm__ volatile("int3")
-#else
-#    define BREAK() raise(SIGTRAP)
-#endif
-
 #if defined(__OPTIMIZE__) && !SXE_HAVE_ASAN
 #    define STRIDE 1u
 #else
@@ -43,12 +36,6 @@
 
 enum { FREE, BUSY, DONE, STATES };
 
-/* What the child tells: written by it, in memory of both. */
-struct told {
-    volatile bool called;
-};
-
-static struct told *told;
 static char *pool;
 
 struct call {
@@ -138,8 +125,7 @@ open_pool(unsigned shards)
 
     pool = sxe_pool_open(&spec, why);
     ck_assert_msg(pool != NULL, "%s", why);
-    told = mmap(NULL, sizeof(*told), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    ck_assert_ptr_ne(told, MAP_FAILED);
+    stepped_begin();
     /* All calls at the same time, so that each takes the same steps. */
     sxe_time_set_turn_ns(sxe_time_ns());
     memset(old_value, 'o', sizeof(old_value));
@@ -149,67 +135,28 @@ open_pool(unsigned shards)
 static void
 close_pool(void)
 {
-    munmap(told, sizeof(*told));
+    stepped_end();
     sxe_pool_delete(pool);
 }
 
-/* A child that is stopped where it is to make the call; -1: ptrace is not allowed. */
-static pid_t
-start(void (*make)(void))
+/* It becomes a user of the pool by its first call. */
+static void
+become_user(void)
 {
-    int status;
-
-    told->called = false;
-    const pid_t child = fork();
-    if (child == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
-        /* It becomes a user of the pool by its first call. */
-        while (sxe_pool_touch_indexed_element(pool, 7) != SXE_POOL_LOCK_TAKEN) {
-        }
-        if (ptrace(PTRACE_TRACEME, 0, NULL, NULL) != 0)
-            _exit(errno);
-        BREAK();
-        make();
-        told->called = true;
-        _exit(0);
+    while (sxe_pool_touch_indexed_element(pool, 7) != SXE_POOL_LOCK_TAKEN) {
     }
-    ck_assert_int_gt(child, 0);
-    ck_assert_int_eq(waitpid(child, &status, 0), child);
-    if (WIFSTOPPED(status))
-        return child;
-    printf("skipped: ptrace: %s\n", strerror(WEXITSTATUS(status)));
-    return -1;
-}
-
-static void
-step(pid_t child)
-{
-    int status;
-
-    ck_assert_int_eq(ptrace(PTRACE_SINGLESTEP, child, NULL, NULL), 0);
-    ck_assert_int_eq(waitpid(child, &status, 0), child);
-    ck_assert_msg(WIFSTOPPED(status) && WSTOPSIG(status) == SIGTRAP, "status %x", status);
-}
-
-static void
-kill_child(pid_t child)
-{
-    int status;
-
-    kill(child, SIGKILL);
-    ck_assert_int_eq(waitpid(child, &status, 0), child);
-    ck_assert(WIFSIGNALED(status));
 }
 
 /* Let it make so many steps of the call. Whether it still was in the call then. */
 static bool
 kill_after(pid_t child, unsigned steps)
 {
-    for (unsigned i = 0; i < steps && !told->called; i++)
-        step(child);
-    const bool called = told->called;
-    kill_child(child);
-    return !called;
+    bool is_in_it = true;
+
+    for (unsigned i = 0; i < steps && is_in_it; i++)
+        is_in_it = stepped_step(child);
+    stepped_kill(child);
+    return is_in_it;
 }
 
 /* ---- Looking ---- */
@@ -272,7 +219,7 @@ make_ready(const struct call *call)
 static bool
 kill_and_look(const struct call *call, unsigned steps, uint64_t *worst_ns)
 {
-    const pid_t child = start(call->make);
+    const pid_t child = stepped_start(become_user, call->make);
 
     if (child == -1)
         return false;
@@ -334,10 +281,10 @@ kill_in_the_middle(pid_t child, unsigned steps)
     const struct sxe__pool_shard *shard = sxe__pool_header(pool)->sharing->shards;
 
     while (!sxe__pool_is_begun(shard))
-        step(child);
+        stepped_step(child);
     for (unsigned i = 0; i < steps; i++)
-        step(child);
-    kill_child(child);
+        stepped_step(child);
+    stepped_kill(child);
     ck_assert(sxe__pool_is_begun(shard));
 }
 
@@ -345,8 +292,8 @@ kill_in_the_middle(pid_t child, unsigned steps)
 static bool
 kill_both(const struct call *call, unsigned middle, unsigned steps)
 {
-    const pid_t second = start(touch_another);
-    const pid_t first = second == -1 ? -1 : start(call->make);
+    const pid_t second = stepped_start(become_user, touch_another);
+    const pid_t first = second == -1 ? -1 : stepped_start(become_user, call->make);
 
     if (first == -1)
         return false;
@@ -433,18 +380,18 @@ prepare(enum before before)
 static bool
 kill_at_system_call(unsigned stops)
 {
-    const pid_t child = start(open_and_close);
+    const pid_t child = stepped_start(become_user, open_and_close);
     int status = 0;
 
     if (child == -1)
         return false;
-    for (unsigned i = 0; i < stops && !told->called; i++) {
+    for (unsigned i = 0; i < stops && !*stepped_is_over; i++) {
         ck_assert_int_eq(ptrace(PTRACE_SYSCALL, child, NULL, NULL), 0);
         ck_assert_int_eq(waitpid(child, &status, 0), child);
         ck_assert_msg(WIFSTOPPED(status) && WSTOPSIG(status) == SIGTRAP, "status %x", status);
     }
-    const bool called = told->called;
-    kill_child(child);
+    const bool called = *stepped_is_over;
+    stepped_kill(child);
     return !called;
 }
 
