@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "sxe-time.h"
+#include "sxe-time-private.h"
 
 #include <time.h>
 
-static _Thread_local uint64_t turn_ns __attribute__((tls_model("initial-exec")));
+_Thread_local uint64_t sxe__turn_ns;
 
 uint64_t
 sxe_time_ns(void)
@@ -17,13 +17,13 @@ sxe_time_ns(void)
 uint64_t
 sxe_time_turn_ns(void)
 {
-    return turn_ns != 0 ? turn_ns : sxe_time_ns();
+    return sxe__time_turn_ns();
 }
 
 void
 sxe_time_set_turn_ns(uint64_t now_ns)
 {
-    turn_ns = now_ns;
+    sxe__turn_ns = now_ns;
 }
 
 double

@@ -26,65 +26,62 @@
 struct sxe__pool_site {
     const struct sxe__pool_header *pool;
     const struct sxe__pool_sharing *sharing;
-    uint32_t shard;
+    struct sxe__pool_node *nodes;
+    struct sxe__pool_shard *shard;
+    uint32_t number; /* of the shard */
     uint64_t now_ns; /* by the pool's time */
-};
-
-/* Where an element is: its own links, read once. */
-struct sxe__pool_place {
-    uint32_t state;
-    uint32_t prev;
-    uint32_t next;
 };
 
 SXE__POOL_INLINE struct sxe__pool_site
 sxe__pool_site(const struct sxe__pool_header *pool, uint32_t shard)
 {
+    const struct sxe__pool_sharing *sharing = pool->sharing;
+
     return (struct sxe__pool_site){
         .pool = pool,
-        .sharing = pool->sharing,
-        .shard = shard,
-        .now_ns = sxe_time_turn_ns() + pool->sharing->time_offset_ns,
+        .sharing = sharing,
+        .nodes = sharing->nodes,
+        .shard = &sharing->shards[shard],
+        .number = shard,
+        .now_ns = sxe__time_turn_ns() + sharing->time_offset_ns,
     };
 }
 
-/* Read the place of an element under the lock. False: no process of ours can have written that. */
-SXE__POOL_INLINE bool
-sxe__pool_read_place(const struct sxe__pool_site *site, uint32_t id, struct sxe__pool_place *place)
-{
-    const struct sxe__pool_node *nodes = site->sharing->nodes;
-    const uint32_t end = site->sharing->end;
+/* The nodes that a change writes to. */
+struct sxe__pool_parts {
+    struct sxe__pool_node *node;
+    struct sxe__pool_node *before; /* the neighbours that it leaves */
+    struct sxe__pool_node *after;
+    struct sxe__pool_node *from; /* lists */
+    struct sxe__pool_node *to;
+    struct sxe__pool_node *tail; /* its neighbour-to-be, the youngest of the list */
+};
 
-    *place = (struct sxe__pool_place){
-        .state = SXE__POOL_GET(nodes[id].state),
-        .prev = SXE__POOL_GET(nodes[id].prev),
-        .next = SXE__POOL_GET(nodes[id].next),
-    };
-    return place->state < site->pool->states && place->prev < end && place->next < end &&
-           place->prev != id && place->next != id && SXE__POOL_GET(nodes[place->prev].next) == id &&
-           SXE__POOL_GET(nodes[place->next].prev) == id;
-}
-
-/* Do what an intent says, from list to list: all values are final, so it does not matter how much
- * was done before. An element has its stamp before its state, for those who read without a lock. */
+/* Do what the shard's intent says: all values are final, so it does not matter how much was done
+ * before. An element has its stamp before its state, for those who read without a lock. Values are
+ * read where they were just written, which leaves the registers to the places. */
 SXE__POOL_INLINE void
-sxe__pool_apply(const struct sxe__pool_intent *intent, uint32_t from, uint32_t to,
-                struct sxe__pool_shard *shard, struct sxe__pool_node *nodes)
+sxe__pool_apply(const struct sxe__pool_parts *parts, uint32_t list, bool moves,
+                struct sxe__pool_shard *shard)
 {
-    struct sxe__pool_node *node = &nodes[intent->id];
+    const struct sxe__pool_intent *intent = &shard->intent;
+    struct sxe__pool_node *node = parts->node;
+    const uint32_t id = SXE__POOL_OWN(intent->id);
+    const uint64_t stamp = SXE__POOL_OWN(intent->stamp);
 
-    SXE__POOL_PUT(nodes[intent->prev].next, intent->next);
-    SXE__POOL_PUT(nodes[intent->next].prev, intent->prev);
-    SXE__POOL_PUT_PAIR(node->next, node->prev, to, intent->tail);
-    SXE__POOL_PUT(node->stamp, intent->stamp);
-    if (intent->old_state != intent->new_state) {
-        SXE__POOL_PUT_PAIR(node->state, node->generation, intent->new_state, intent->generation);
-        SXE__POOL_PUT(nodes[from].count, intent->from_count);
-        SXE__POOL_PUT(nodes[to].count, intent->to_count);
+    SXE__POOL_PUT(parts->before->next, SXE__POOL_OWN(intent->next));
+    SXE__POOL_PUT(parts->after->prev, SXE__POOL_OWN(intent->prev));
+    SXE__POOL_PUT_PAIR(node->next, node->prev, list, SXE__POOL_OWN(intent->tail));
+    SXE__POOL_PUT(node->stamp, stamp);
+    if (moves) {
+        SXE__POOL_PUT_PAIR(node->state, node->generation, SXE__POOL_OWN(intent->new_state),
+                           SXE__POOL_OWN(intent->generation));
+        SXE__POOL_PUT(parts->from->count, SXE__POOL_OWN(intent->from_count));
+        SXE__POOL_PUT(parts->to->count, SXE__POOL_OWN(intent->to_count));
     }
-    SXE__POOL_PUT(nodes[intent->tail].next, intent->id);
-    SXE__POOL_PUT(nodes[to].prev, intent->id);
-    SXE__POOL_PUT_LAST(shard->last_stamp, intent->stamp);
+    SXE__POOL_PUT(parts->tail->next, id);
+    SXE__POOL_PUT(parts->to->prev, id);
+    SXE__POOL_PUT_LAST(shard->last_stamp, stamp);
 }
 
 /* Complete what the dead owner of a lock had begun; its intent was written by one of ours only if
@@ -93,48 +90,59 @@ static inline bool
 sxe__pool_complete(const struct sxe__pool_header *pool, const struct sxe__pool_sharing *sharing,
                    uint32_t number)
 {
+    struct sxe__pool_node *nodes = sharing->nodes;
     struct sxe__pool_shard *shard = &sharing->shards[number];
+    const struct sxe__pool_intent *intent = &shard->intent;
 
     if (!sxe__pool_is_begun(shard))
         return true;
-    const struct sxe__pool_intent intent = {
-        .id = SXE__POOL_GET(shard->intent.id),
-        .prev = SXE__POOL_GET(shard->intent.prev),
-        .next = SXE__POOL_GET(shard->intent.next),
-        .tail = SXE__POOL_GET(shard->intent.tail),
-        .old_state = SXE__POOL_GET(shard->intent.old_state),
-        .new_state = SXE__POOL_GET(shard->intent.new_state),
-        .from_count = SXE__POOL_GET(shard->intent.from_count),
-        .to_count = SXE__POOL_GET(shard->intent.to_count),
-        .generation = SXE__POOL_GET(shard->intent.generation),
-        .stamp = SXE__POOL_GET(shard->intent.stamp),
-    };
-    if (intent.id >= pool->number || intent.prev >= sharing->end || intent.next >= sharing->end ||
-        intent.tail >= sharing->end || intent.old_state >= pool->states ||
-        intent.new_state >= pool->states)
+    const uint32_t id = SXE__POOL_GET(intent->id);
+    const uint32_t prev = SXE__POOL_GET(intent->prev);
+    const uint32_t next = SXE__POOL_GET(intent->next);
+    const uint32_t tail = SXE__POOL_GET(intent->tail);
+    const uint32_t old_state = SXE__POOL_GET(intent->old_state);
+    const uint32_t new_state = SXE__POOL_GET(intent->new_state);
+    if (id >= pool->number || prev >= sharing->end || next >= sharing->end ||
+        tail >= sharing->end || old_state >= pool->states || new_state >= pool->states)
         return false;
-    sxe__pool_apply(&intent, sxe__pool_shard_list(pool, sharing, intent.old_state, number),
-                    sxe__pool_shard_list(pool, sharing, intent.new_state, number), shard,
-                    sharing->nodes);
+    const uint32_t to = sxe__pool_shard_list(pool, sharing, new_state, number);
+    const struct sxe__pool_parts parts = {
+        .node = &nodes[id],
+        .before = &nodes[prev],
+        .after = &nodes[next],
+        .from = &nodes[sxe__pool_shard_list(pool, sharing, old_state, number)],
+        .to = &nodes[to],
+        .tail = &nodes[tail],
+    };
+    sxe__pool_apply(&parts, to, old_state != new_state, shard);
     return true;
 }
 
-/* Write down what will be done: the stamp after all else, and all of it before anything is done.
- * On x86 that binds only the compiler. */
-SXE__POOL_INLINE void
-sxe__pool_intend(const struct sxe__pool_intent *intent, struct sxe__pool_shard *shard)
+/* Where an element is, read once, and where it shall go. */
+struct sxe__pool_place {
+    uint32_t state;
+    uint32_t prev;
+    uint32_t next;
+    uint32_t new_state;
+    uint32_t tail; /* the youngest there */
+};
+
+/* Read the place of an element under the lock. False: no process of ours can have written that.
+ * (Were prev the element itself, and next not, its own next would not lead back to it.) */
+SXE__POOL_INLINE bool
+sxe__pool_read_place(const struct sxe__pool_site *site, uint32_t id, struct sxe__pool_place *place)
 {
-    SXE__POOL_PUT_PAIR(shard->intent.id, shard->intent.prev, intent->id, intent->prev);
-    SXE__POOL_PUT_PAIR(shard->intent.next, shard->intent.tail, intent->next, intent->tail);
-    SXE__POOL_PUT_PAIR(shard->intent.old_state, shard->intent.new_state, intent->old_state,
-                       intent->new_state);
-    if (intent->old_state != intent->new_state) {
-        SXE__POOL_PUT_PAIR(shard->intent.from_count, shard->intent.to_count, intent->from_count,
-                           intent->to_count);
-        SXE__POOL_PUT(shard->intent.generation, intent->generation);
-    }
-    SXE__POOL_PUT_LAST(shard->intent.stamp, intent->stamp);
-    __atomic_thread_fence(__ATOMIC_RELEASE);
+    const struct sxe__pool_node *nodes = site->nodes;
+    const uint32_t end = site->sharing->end;
+
+    *place = (struct sxe__pool_place){
+        .state = SXE__POOL_GET(nodes[id].state),
+        .prev = SXE__POOL_GET(nodes[id].prev),
+        .next = SXE__POOL_GET(nodes[id].next),
+    };
+    return place->state < site->pool->states && place->prev < end && place->next < end &&
+           place->next != id && SXE__POOL_GET(nodes[place->prev].next) == id &&
+           SXE__POOL_GET(nodes[place->next].prev) == id;
 }
 
 /* The generation of an element that comes to a state from another; never 0. */
@@ -146,40 +154,74 @@ sxe__pool_next_generation(const struct sxe__pool_node *node, uint32_t new_state)
     return generation + (generation == 0);
 }
 
-/* Move an element, whose place was read under the lock, to the young end of a state. False: the
- * list that it should go to is damaged; nothing was changed. */
-SXE__POOL_INLINE bool
-sxe__pool_change(const struct sxe__pool_site *site, uint32_t id,
-                 const struct sxe__pool_place *place, uint32_t new_state)
+/* Write down what will be done: the stamp after all else, and all of it before anything is done.
+ * On x86 that binds only the compiler. */
+SXE__POOL_INLINE void
+sxe__pool_intend(const struct sxe__pool_site *site, uint32_t id,
+                 const struct sxe__pool_place *place, const struct sxe__pool_parts *parts)
 {
-    const struct sxe__pool_sharing *sharing = site->sharing;
-    struct sxe__pool_node *nodes = sharing->nodes;
-    struct sxe__pool_shard *shard = &sharing->shards[site->shard];
-    const uint32_t to = sxe__pool_shard_list(site->pool, sharing, new_state, site->shard);
+    struct sxe__pool_intent *intent = &site->shard->intent;
+
+    SXE__POOL_PUT_PAIR(intent->id, intent->prev, id, place->prev);
+    SXE__POOL_PUT_PAIR(intent->next, intent->tail, place->next, place->tail);
+    SXE__POOL_PUT_PAIR(intent->old_state, intent->new_state, place->state, place->new_state);
+    if (place->state != place->new_state) {
+        SXE__POOL_PUT_PAIR(intent->from_count, intent->to_count,
+                           SXE__POOL_GET(parts->from->count) - 1,
+                           SXE__POOL_GET(parts->to->count) + 1);
+        SXE__POOL_PUT(intent->generation, sxe__pool_next_generation(parts->node, place->new_state));
+    }
+    const uint64_t last = SXE__POOL_GET(site->shard->last_stamp);
+    SXE__POOL_PUT_LAST(intent->stamp, site->now_ns > last ? site->now_ns : last + 1);
+    __atomic_thread_fence(__ATOMIC_RELEASE);
+}
+
+/* Move an element, whose place was read under the lock, to the young end of place->new_state.
+ * False: that list is damaged, and nothing was changed. */
+SXE__POOL_INLINE bool
+sxe__pool_move(const struct sxe__pool_site *site, uint32_t id, struct sxe__pool_place *place)
+{
+    struct sxe__pool_node *nodes = site->nodes;
+    const uint32_t from =
+        sxe__pool_shard_list(site->pool, site->sharing, place->state, site->number);
+    const uint32_t to =
+        sxe__pool_shard_list(site->pool, site->sharing, place->new_state, site->number);
     const uint32_t youngest = SXE__POOL_GET(nodes[to].prev);
 
-    if (youngest >= sharing->end || SXE__POOL_GET(nodes[youngest].next) != to)
+    if (youngest >= site->sharing->end || SXE__POOL_GET(nodes[youngest].next) != to)
         return false;
-    const uint32_t from = sxe__pool_shard_list(site->pool, sharing, place->state, site->shard);
-    const uint64_t last = SXE__POOL_GET(shard->last_stamp);
-    struct sxe__pool_intent intent = {
-        .id = id,
-        .prev = place->prev,
-        .next = place->next,
-        .tail = youngest == id ? place->prev : youngest,
-        .old_state = place->state,
-        .new_state = new_state,
-        .stamp = site->now_ns > last ? site->now_ns : last + 1,
+    place->tail = youngest == id ? place->prev : youngest;
+    const struct sxe__pool_parts parts = {
+        .node = &nodes[id],
+        .before = &nodes[place->prev],
+        .after = &nodes[place->next],
+        .from = &nodes[from],
+        .to = &nodes[to],
+        .tail = &nodes[place->tail],
     };
-    if (place->state != new_state) {
-        intent.from_count = SXE__POOL_GET(nodes[from].count) - 1;
-        intent.to_count = SXE__POOL_GET(nodes[to].count) + 1;
-        intent.generation = sxe__pool_next_generation(&nodes[id], new_state);
-    }
-    if (sharing->survives)
-        sxe__pool_intend(&intent, shard);
-    sxe__pool_apply(&intent, from, to, shard, nodes);
+    sxe__pool_intend(site, id, place, &parts);
+    sxe__pool_apply(&parts, to, from != to, site->shard);
     return true;
+}
+
+/* Move an element from a state, or ANY_STATE, to the young end of another, or of its own
+ * (ANY_STATE), under the lock. LOCK_TAKEN, and *new_state is where it is now; INCORRECT_STATE, and
+ * *new_state is where it is; DAMAGED: no process of ours can have written what is there. */
+SXE__POOL_INLINE unsigned
+sxe__pool_change(const struct sxe__pool_site *site, uint32_t id, uint32_t old_state,
+                 uint32_t *new_state)
+{
+    struct sxe__pool_place place;
+
+    if (!sxe__pool_read_place(site, id, &place))
+        return SXE_POOL_DAMAGED;
+    place.new_state = *new_state == SXE__POOL_ANY_STATE ? place.state : *new_state;
+    if (old_state != SXE__POOL_ANY_STATE && place.state != old_state) {
+        *new_state = place.state;
+        return SXE_POOL_INCORRECT_STATE;
+    }
+    *new_state = place.new_state;
+    return sxe__pool_move(site, id, &place) ? SXE_POOL_LOCK_TAKEN : SXE_POOL_DAMAGED;
 }
 
 #endif

@@ -19,18 +19,15 @@ static unsigned
 take_locked(const struct sxe__pool_site *site, uint32_t old_state, uint32_t new_state,
             unsigned *ids, unsigned max)
 {
-    const struct sxe__pool_node *nodes = site->sharing->nodes;
-    const uint32_t list = sxe__pool_shard_list(site->pool, site->sharing, old_state, site->shard);
-    struct sxe__pool_place place;
+    const uint32_t list = sxe__pool_shard_list(site->pool, site->sharing, old_state, site->number);
 
     for (unsigned number = 0; number < max; number++) {
-        const uint32_t id = SXE__POOL_GET(nodes[list].next);
+        const uint32_t id = SXE__POOL_GET(site->nodes[list].next);
 
         if (id == list)
             return number;
-        if (id >= site->pool->number || sxe__pool_shard_of(site->sharing, id) != site->shard ||
-            !sxe__pool_read_place(site, id, &place) || place.state != old_state ||
-            !sxe__pool_change(site, id, &place, new_state)) {
+        if (id >= site->pool->number || sxe__pool_shard_of(site->sharing, id) != site->number ||
+            sxe__pool_change(site, id, old_state, &new_state) != SXE_POOL_LOCK_TAKEN) {
             sxe__pool_damaged(site->pool);
             return number;
         }
@@ -51,10 +48,10 @@ take_shared(const struct sxe__pool_header *pool, uint32_t old_state, uint32_t ne
     ids[0] = first;
     const struct sxe__pool_site site =
         sxe__pool_site(pool, sxe__pool_shard_of(pool->sharing, first));
-    if (max == 1 || sxe__pool_lock_shard(pool, site.shard) != SXE_POOL_LOCK_TAKEN)
+    if (max == 1 || sxe__pool_lock_shard(pool, site.number) != SXE_POOL_LOCK_TAKEN)
         return 1;
     const unsigned number = take_locked(&site, old_state, new_state, ids + 1, max - 1);
-    sxe__pool_unlock_shard(pool, site.shard);
+    sxe__pool_unlock_shard(pool, site.number);
     tell_all(pool, new_state, number);
     return 1 + number;
 }
@@ -94,21 +91,18 @@ static unsigned
 move_locked(const struct sxe__pool_site *site, const unsigned *ids, unsigned number,
             const uint32_t states[2], unsigned *why)
 {
-    struct sxe__pool_place place;
     unsigned moved = 0;
 
     for (; moved < number; moved++) {
-        if (sxe__pool_shard_of(site->sharing, ids[moved]) != site->shard)
+        uint32_t state = states[1];
+
+        if (sxe__pool_shard_of(site->sharing, ids[moved]) != site->number)
             break;
-        const bool possible = sxe__pool_read_place(site, ids[moved], &place);
-        if (possible && place.state != states[0]) {
-            *why = SXE_POOL_INCORRECT_STATE;
+        *why = sxe__pool_change(site, ids[moved], states[0], &state);
+        if (*why == SXE_POOL_DAMAGED)
+            sxe__pool_damaged(site->pool);
+        if (*why != SXE_POOL_LOCK_TAKEN)
             break;
-        }
-        if (!possible || !sxe__pool_change(site, ids[moved], &place, states[1])) {
-            *why = sxe__pool_damaged(site->pool);
-            break;
-        }
     }
     return moved;
 }
@@ -124,11 +118,11 @@ move_shared(const struct sxe__pool_header *pool, const unsigned *ids, unsigned n
         const struct sxe__pool_site site =
             sxe__pool_site(pool, sxe__pool_shard_of(pool->sharing, ids[moved]));
 
-        why = sxe__pool_lock_shard(pool, site.shard);
+        why = sxe__pool_lock_shard(pool, site.number);
         if (why != SXE_POOL_LOCK_TAKEN)
             break;
         moved += move_locked(&site, ids + moved, number - moved, states, &why);
-        sxe__pool_unlock_shard(pool, site.shard);
+        sxe__pool_unlock_shard(pool, site.number);
     }
     tell_all(pool, states[1], moved);
     return moved == 0 ? why : moved;

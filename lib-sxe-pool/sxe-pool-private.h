@@ -87,7 +87,8 @@ extern struct sxe_log_control sxe__pool_log;
 
 #define SXE__POOL_ANY_STATE UINT32_MAX
 
-/* Move an element out of old_state, or touch it where it is (ANY_STATE): id, or what was wrong. */
+/* Move an element out of old_state, or wherever it is (ANY_STATE), to *new_state, or to the young end
+ * of its own (ANY_STATE): id, or what was wrong. */
 unsigned sxe__pool_shared_set(const struct sxe__pool_header *pool, uint32_t id, uint32_t old_state,
                               uint32_t *new_state);
 
@@ -154,14 +155,15 @@ sxe__pool_check_state(const struct sxe__pool_header *pool, unsigned state)
                pool->states);
 }
 
-/* The same where an element, whose id is known to be good, shall go to that state. */
+/* The same where an element, whose id is known to be good, shall go to that state: out of line,
+ * because what a message needs would cost every caller registers. */
+void sxe__pool_fail_new_state(const struct sxe__pool_header *pool, unsigned id, unsigned state);
+
 static inline void
 sxe__pool_check_new_state(const struct sxe__pool_header *pool, unsigned id, unsigned state)
 {
-    SXE_ASSERT_ID(id, state < pool->states,
-                  "pool %s has no state %u, only %u, for element %u which is in state %s",
-                  pool->name, state, pool->states, id,
-                  sxe_pool_state_to_string(pool + 1, sxe__pool_nodes(pool)[id].state));
+    if (state >= pool->states)
+        sxe__pool_fail_new_state(pool, id, state);
 }
 
 #endif

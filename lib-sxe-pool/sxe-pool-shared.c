@@ -54,7 +54,7 @@ lock(const struct sxe__pool_header *pool, uint32_t number)
 SXE__POOL_INLINE void
 unlock(const struct sxe__pool_site *site)
 {
-    sxe__pool_unlock(&site->sharing->shards[site->shard].lock);
+    sxe__pool_unlock(&site->shard->lock);
 }
 
 unsigned
@@ -73,10 +73,8 @@ bool
 sxe__pool_move_locked(const struct sxe__pool_header *pool, uint32_t id, uint32_t new_state)
 {
     const struct sxe__pool_site site = sxe__pool_site(pool, sxe__pool_shard_of(pool->sharing, id));
-    struct sxe__pool_place place;
 
-    return sxe__pool_read_place(&site, id, &place) &&
-           sxe__pool_change(&site, id, &place, new_state);
+    return sxe__pool_change(&site, id, SXE__POOL_ANY_STATE, &new_state) == SXE_POOL_LOCK_TAKEN;
 }
 
 /* After the lock is let go: those who wait for the state. */
@@ -89,36 +87,21 @@ tell(const struct sxe__pool_header *pool, uint32_t state)
 
 /* ---- Changes ---- */
 
-SXE__POOL_INLINE unsigned
-change_locked(const struct sxe__pool_site *site, uint32_t id, uint32_t old_state,
-              uint32_t *new_state)
-{
-    struct sxe__pool_place place;
-
-    if (!sxe__pool_read_place(site, id, &place))
-        return sxe__pool_damaged(site->pool);
-    if (old_state == SXE__POOL_ANY_STATE)
-        *new_state = place.state;
-    else if (place.state != old_state) {
-        *new_state = place.state;
-        return SXE_POOL_INCORRECT_STATE;
-    }
-    return sxe__pool_change(site, id, &place, *new_state) ? id : sxe__pool_damaged(site->pool);
-}
-
 /* Inlined into each of its callers, so that what they know costs nothing. */
 SXE__POOL_INLINE unsigned
 change(const struct sxe__pool_header *pool, uint32_t id, uint32_t old_state, uint32_t *new_state)
 {
     const struct sxe__pool_site site = sxe__pool_site(pool, sxe__pool_shard_of(pool->sharing, id));
-    unsigned result = lock(pool, site.shard);
+    unsigned result = lock(pool, site.number);
 
     if (result != SXE_POOL_LOCK_TAKEN)
         return result;
-    result = change_locked(&site, id, old_state, new_state);
+    result = sxe__pool_change(&site, id, old_state, new_state);
     unlock(&site);
-    if (result == id)
+    if (result == SXE_POOL_LOCK_TAKEN)
         tell(pool, *new_state);
+    else if (result == SXE_POOL_DAMAGED)
+        sxe__pool_damaged(pool);
     return result;
 }
 
@@ -126,7 +109,9 @@ unsigned
 sxe__pool_shared_set(const struct sxe__pool_header *pool, uint32_t id, uint32_t old_state,
                      uint32_t *new_state)
 {
-    return change(pool, id, old_state, new_state);
+    const unsigned result = change(pool, id, old_state, new_state);
+
+    return result == SXE_POOL_LOCK_TAKEN ? id : result;
 }
 
 /* Among the threads of one process, a wrong old state is a mistake in the program. */
@@ -151,32 +136,30 @@ sxe__pool_shared_move(const struct sxe__pool_header *pool, uint32_t id, uint32_t
 
     if (result == SXE_POOL_INCORRECT_STATE)
         return refuse(pool, id, old_state, new_state, state);
-    return result == id ? SXE_POOL_LOCK_TAKEN : result;
+    return result;
 }
 
 unsigned
 sxe__pool_shared_touch(const struct sxe__pool_header *pool, uint32_t id)
 {
-    uint32_t state = 0;
-    const unsigned result = change(pool, id, SXE__POOL_ANY_STATE, &state);
+    uint32_t state = SXE__POOL_ANY_STATE;
 
-    return result == id ? SXE_POOL_LOCK_TAKEN : result;
+    return change(pool, id, SXE__POOL_ANY_STATE, &state);
 }
 
 /* The oldest of a shard under its lock: an id, NO_INDEX or DAMAGED. */
 SXE__POOL_INLINE unsigned
 take_locked(const struct sxe__pool_site *site, uint32_t old_state, uint32_t new_state)
 {
-    const struct sxe__pool_sharing *sharing = site->sharing;
-    const uint32_t list = sxe__pool_shard_list(site->pool, sharing, old_state, site->shard);
-    const uint32_t id = SXE__POOL_GET(sharing->nodes[list].next);
+    const uint32_t list = sxe__pool_shard_list(site->pool, site->sharing, old_state, site->number);
+    const uint32_t id = SXE__POOL_GET(site->nodes[list].next);
 
     if (id == list)
         return SXE_POOL_NO_INDEX;
-    if (id >= site->pool->number || sxe__pool_shard_of(sharing, id) != site->shard)
-        return sxe__pool_damaged(site->pool);
-    const unsigned result = change_locked(site, id, old_state, &new_state);
-    return result == SXE_POOL_INCORRECT_STATE ? sxe__pool_damaged(site->pool) : result;
+    if (id >= site->pool->number || sxe__pool_shard_of(site->sharing, id) != site->number ||
+        sxe__pool_change(site, id, old_state, &new_state) != SXE_POOL_LOCK_TAKEN)
+        return SXE_POOL_DAMAGED;
+    return id;
 }
 
 SXE__POOL_INLINE unsigned
@@ -192,6 +175,8 @@ take_from(const struct sxe__pool_header *pool, uint32_t shard, uint32_t old_stat
     unlock(&site);
     if (result < pool->number)
         tell(pool, new_state);
+    else if (result == SXE_POOL_DAMAGED)
+        sxe__pool_damaged(pool);
     return result;
 }
 
@@ -356,7 +341,7 @@ take_oldest(const struct sxe__pool_header *pool, uint32_t old_state, uint32_t ne
         return true;
     const struct sxe__pool_site site =
         sxe__pool_site(pool, sxe__pool_shard_of(pool->sharing, oldest.id));
-    *result = lock(pool, site.shard);
+    *result = lock(pool, site.number);
     const bool locked = *result == SXE_POOL_LOCK_TAKEN;
     const bool still = locked && is_still_oldest(pool, old_state, &oldest);
     if (still)
@@ -365,6 +350,8 @@ take_oldest(const struct sxe__pool_header *pool, uint32_t old_state, uint32_t ne
         unlock(&site);
     if (still && *result < pool->number)
         tell(pool, new_state);
+    else if (still && *result == SXE_POOL_DAMAGED)
+        sxe__pool_damaged(pool);
     return still || !locked;
 }
 

@@ -33,6 +33,7 @@
 
 #include "sxe-pool-private.h"
 #include "sxe-pool-shared.h"
+#include "sxe-time-private.h"
 
 /* Two words that stand together, as they are stored at once. */
 typedef uint64_t __attribute__((may_alias)) sxe__pool_pair;
@@ -64,6 +65,11 @@ sxe__pool_pair_at(uint32_t *first)
 #    define SXE__POOL_PUT(place, value) __atomic_store_n(&(place), (value), __ATOMIC_RELAXED)
 /* The same, after everything before it. */
 #    define SXE__POOL_PUT_LAST(place, value) __atomic_store_n(&(place), (value), __ATOMIC_RELEASE)
+#endif
+
+/* What nobody else writes: the intent of a shard whose lock is held. */
+#ifndef SXE__POOL_OWN
+#    define SXE__POOL_OWN(place) __atomic_load_n(&(place), __ATOMIC_RELAXED)
 #endif
 
 /* Two words by one store: half the way to memory, which the next lock waits for. */
@@ -169,7 +175,7 @@ struct sxe__pool_sharing {
     uint32_t shard_mask;
     uint32_t shard_shift; /* element id is in shard (id >> shift) & mask */
     uint32_t token;       /* of this process in the locks; 0: a child of fork not yet there */
-    bool survives;        /* between processes: intents are written, owners may be dead */
+    bool survives;        /* between processes: owners may be dead */
     SXE_POOL_FOUND found;
     int fd;                         /* with the locks: of this process alone */
     int lent_fd;                    /* without: what is mapped, and may be handed on */
@@ -238,10 +244,11 @@ sxe__pool_lock_at_once(const struct sxe__pool_sharing *sharing, uint32_t *lock)
     const uint32_t token = __atomic_load_n(&sharing->token, __ATOMIC_RELAXED);
     uint32_t free_lock = 0;
 
+    if (token == 0)
+        return false;
     SXE__POOL_STEP();
     return __atomic_compare_exchange_n(lock, &free_lock, token, false, __ATOMIC_ACQUIRE,
-                                       __ATOMIC_RELAXED) &&
-           token != 0;
+                                       __ATOMIC_RELAXED);
 }
 
 /* 0, 1 when taken over from the dead (what it guards may be half done), -EAGAIN. */

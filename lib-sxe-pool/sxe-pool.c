@@ -50,7 +50,7 @@ is_possible(const char *name, size_t size, unsigned options)
 static inline uint64_t
 next_stamp(struct sxe__pool_header *pool)
 {
-    const uint64_t now = sxe_time_turn_ns();
+    const uint64_t now = sxe__time_turn_ns();
 
     pool->last_stamp = now > pool->last_stamp ? now : pool->last_stamp + 1;
     return pool->last_stamp;
@@ -200,6 +200,15 @@ sxe_pool_get_number(const void *array)
 
 /* ---- States ---- */
 
+void
+sxe__pool_fail_new_state(const struct sxe__pool_header *pool, unsigned id, unsigned state)
+{
+    SXE_ASSERT_ID(id, state < pool->states,
+                  "pool %s has no state %u, only %u, for element %u which is in state %s",
+                  pool->name, state, pool->states, id,
+                  sxe_pool_state_to_string(pool + 1, sxe__pool_nodes(pool)[id].state));
+}
+
 /* Whether both neighbours agree: what is written past the array's end lands in the nodes. */
 static inline bool
 is_linked(const struct sxe__pool_header *pool, const struct sxe__pool_node *nodes, unsigned id)
@@ -215,6 +224,7 @@ is_linked(const struct sxe__pool_header *pool, const struct sxe__pool_node *node
 static inline __attribute__((always_inline)) void
 move(struct sxe__pool_header *pool, struct sxe__pool_node *nodes, unsigned id, unsigned new_state)
 {
+    const uint64_t stamp = next_stamp(pool); /* first: it may call, with nothing to save */
     struct sxe__pool_node *node = &nodes[id];
     const unsigned old_state = node->state;
 
@@ -228,7 +238,7 @@ move(struct sxe__pool_header *pool, struct sxe__pool_node *nodes, unsigned id, u
     /* Sums, not branches: nobody can predict which way an element goes. */
     const uint32_t generation = node->generation + (new_state == 0 && old_state != 0);
     node->generation = generation + (generation == 0);
-    append(pool, nodes, id, new_state, next_stamp(pool));
+    append(pool, nodes, id, new_state, stamp);
 }
 
 unsigned
@@ -258,23 +268,29 @@ sxe_pool_index_to_state(const void *array, unsigned id)
     return __atomic_load_n(&element_node(array, id)->state, __ATOMIC_RELAXED);
 }
 
+static __attribute__((noinline)) unsigned
+move_alone(struct sxe__pool_header *pool, unsigned id, unsigned old_state, unsigned new_state)
+{
+    struct sxe__pool_node *nodes = sxe__pool_nodes(pool);
+
+    SXE_ASSERT_ID(id, nodes[id].state == old_state,
+                  "pool %s: element %u is in state %s, not %s (to go to %s)", pool->name, id,
+                  sxe_pool_state_to_string(pool + 1, nodes[id].state),
+                  sxe_pool_state_to_string(pool + 1, old_state),
+                  sxe_pool_state_to_string(pool + 1, new_state));
+    move(pool, nodes, id, new_state);
+    return SXE_POOL_LOCK_TAKEN;
+}
+
 unsigned
 sxe_pool_set_indexed_element_state(void *array, unsigned id, unsigned old_state, unsigned new_state)
 {
     struct sxe__pool_header *pool = sxe__pool_header(array);
-    struct sxe__pool_node *nodes = sxe__pool_nodes(pool);
 
     sxe__pool_check_id(pool, id);
     sxe__pool_check_new_state(pool, id, new_state);
-    if (pool->sharing != NULL)
-        return sxe__pool_shared_move(pool, id, old_state, new_state);
-    SXE_ASSERT_ID(id, nodes[id].state == old_state,
-                  "pool %s: element %u is in state %s, not %s (to go to %s)", pool->name, id,
-                  sxe_pool_state_to_string(array, nodes[id].state),
-                  sxe_pool_state_to_string(array, old_state),
-                  sxe_pool_state_to_string(array, new_state));
-    move(pool, nodes, id, new_state);
-    return SXE_POOL_LOCK_TAKEN;
+    return pool->sharing != NULL ? sxe__pool_shared_move(pool, id, old_state, new_state)
+                                 : move_alone(pool, id, old_state, new_state);
 }
 
 unsigned
@@ -309,33 +325,45 @@ list_end(const struct sxe__pool_header *pool, unsigned state, bool youngest)
     return id < pool->number ? id : SXE_POOL_NO_INDEX;
 }
 
+static __attribute__((noinline)) unsigned
+take_alone(struct sxe__pool_header *pool, unsigned old_state, unsigned new_state)
+{
+    struct sxe__pool_node *nodes = sxe__pool_nodes(pool);
+    const unsigned id = nodes[sxe__pool_list(pool, old_state)].next;
+
+    if (id >= pool->number)
+        return SXE_POOL_NO_INDEX;
+    move(pool, nodes, id, new_state);
+    return id;
+}
+
 unsigned
 sxe_pool_set_oldest_element_state(void *array, unsigned old_state, unsigned new_state)
 {
     struct sxe__pool_header *pool = sxe__pool_header(array);
 
+    sxe__pool_check_state(pool, old_state);
     sxe__pool_check_state(pool, new_state);
-    if (pool->sharing != NULL) {
-        sxe__pool_check_state(pool, old_state);
-        return sxe__pool_shared_take(pool, old_state, new_state);
-    }
-    const unsigned id = list_end(pool, old_state, false);
-    if (id != SXE_POOL_NO_INDEX)
-        move(pool, sxe__pool_nodes(pool), id, new_state);
-    return id;
+    return pool->sharing != NULL ? sxe__pool_shared_take(pool, old_state, new_state)
+                                 : take_alone(pool, old_state, new_state);
+}
+
+static __attribute__((noinline)) unsigned
+touch_alone(struct sxe__pool_header *pool, unsigned id)
+{
+    struct sxe__pool_node *nodes = sxe__pool_nodes(pool);
+
+    move(pool, nodes, id, nodes[id].state);
+    return SXE_POOL_LOCK_TAKEN;
 }
 
 unsigned
 sxe_pool_touch_indexed_element(void *array, unsigned id)
 {
     struct sxe__pool_header *pool = sxe__pool_header(array);
-    struct sxe__pool_node *nodes = sxe__pool_nodes(pool);
 
     sxe__pool_check_id(pool, id);
-    if (pool->sharing != NULL)
-        return sxe__pool_shared_touch(pool, id);
-    move(pool, nodes, id, nodes[id].state);
-    return SXE_POOL_LOCK_TAKEN;
+    return pool->sharing != NULL ? sxe__pool_shared_touch(pool, id) : touch_alone(pool, id);
 }
 
 unsigned

@@ -16,11 +16,11 @@
 #define SXE__POOL_SPINS 3 /* with pauses of 1 and 2: it looks at a lock twice */
 
 #include "sxe-pool-sharing-private.h"
-#include "sxe-time.h"
+#include "sxe-time-private.h"
 
 /* A "thread" of the model has its own, which are exchanged when it goes on. */
 #define _Thread_local __attribute__((section("model_locals")))
-#define sxe_time_turn_ns model_now
+#define sxe__time_turn_ns model_now
 static uint64_t model_now(void);
 
 #include "sxe-pool.c"
@@ -30,7 +30,7 @@ static uint64_t model_now(void);
 #include "sxe-pool-lock.c"
 #include "sxe-pool-walker.c"
 #undef _Thread_local
-#undef sxe_time_turn_ns
+#undef sxe__time_turn_ns
 
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -325,7 +325,7 @@ model_hoist(struct model_process *process, const char *site)
 
     if (strcmp(site, "*lock") == 0)
         model_put_now(process, &shard->lock, sizeof(shard->lock), 0);
-    else if (strcmp(site, "shard->intent.stamp") == 0)
+    else if (strcmp(site, "intent->stamp") == 0)
         model_put_now(process, &shard->intent.stamp, sizeof(shard->intent.stamp),
                       now > shard->last_stamp ? now : shard->last_stamp + 1);
     else
@@ -427,6 +427,7 @@ model_make_call(struct model_call *call, const struct model_order *order, void *
         call->result = sxe_pool_set_exact_oldest_element_state(array, order->from, order->to);
         break;
     case MODEL_TOUCH:
+        call->state = SXE__POOL_ANY_STATE;
         call->result = sxe__pool_shared_set(pool, order->id, SXE__POOL_ANY_STATE, &call->state);
         break;
     case MODEL_WALK:

@@ -319,6 +319,21 @@ model_get(struct model_site *site, const void *place, size_t size)
     return value;
 }
 
+/* What nobody else writes is no step: what a process does between two steps cannot be told apart. */
+static uint64_t
+model_own(const void *place, size_t size)
+{
+    struct model_process *process = model_run.current;
+    uint64_t value = model_load(place, size);
+
+    if (process == NULL)
+        return value;
+    for (unsigned i = 0; i < process->stored; i++)
+        model_forward(&process->stores[i], place, size, &value);
+    process->seen = model_mix(process->seen, value + 2);
+    return value;
+}
+
 /* The accesses that a fault makes early, right before this one. */
 static void
 model_hoist_before(struct model_process *process, const struct model_site *site)
@@ -410,6 +425,7 @@ model_step(void)
 #define SXE__POOL_STEP() model_step()
 #define SXE__POOL_GET(place) \
     ((__typeof__(0 + (place)))model_get(MODEL_SITE(place), &(place), sizeof(place)))
+#define SXE__POOL_OWN(place)            ((__typeof__(0 + (place)))model_own(&(place), sizeof(place)))
 #define SXE__POOL_PUT(word, value)      model_put(MODEL_SITE(word), &(word), sizeof(word), value)
 #define SXE__POOL_PUT_LAST(word, value) SXE__POOL_PUT(word, value)
 #define SXE__POOL_PUT_PAIR(word, next_word, value, next)                                         \
