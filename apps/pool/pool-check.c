@@ -99,17 +99,21 @@ static int
 refuse_users(const void *array)
 {
     char text[TEXT_SIZE] = "";
+    unsigned users = 0;
     int used = 0;
 
     for (unsigned slot = 0; slot < SXE_POOL_SLOTS && used < TEXT_SIZE - 16; slot++) {
         const int process = sxe_pool_get_user(array, slot);
 
-        if (process != 0 && process != getpid())
-            used += snprintf(text + used, sizeof(text) - (size_t)used, " %d", process);
+        if (process == 0 || process == getpid())
+            continue;
+        used += snprintf(text + used, sizeof(text) - (size_t)used, " %d", process);
+        users++;
     }
-    return pool_fail("pool %s is in use, by the processes%s: end them first; sxe-pool check looks "
-                     "at it meanwhile",
-                     pool_plain_text(sxe_pool_get_name(array)), text);
+    return pool_fail("pool %s is in use, by %s%s: end %s first; sxe-pool check looks at it "
+                     "meanwhile",
+                     pool_plain_text(sxe_pool_get_name(array)),
+                     users == 1 ? "process" : "processes", text, users == 1 ? "it" : "them");
 }
 
 static void

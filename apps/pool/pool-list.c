@@ -14,32 +14,11 @@
 #include "pool-text.h"
 #include "pool-tool.h"
 
-enum { SEEN_MAX = 4096 };
-
 struct listing {
     bool is_json;
     bool has_header;
-    unsigned seen_number;
-    struct {
-        dev_t device;
-        ino_t inode;
-    } seen[SEEN_MAX]; /* what is beyond may be listed twice */
+    struct pool_seen seen;
 };
-
-static bool
-is_new(struct listing *listing, const struct pool_peek *peek)
-{
-    for (unsigned i = 0; i < listing->seen_number; i++) {
-        if (listing->seen[i].inode == peek->inode && listing->seen[i].device == peek->device)
-            return false;
-    }
-    if (listing->seen_number < SEEN_MAX) {
-        listing->seen[listing->seen_number].device = peek->device;
-        listing->seen[listing->seen_number].inode = peek->inode;
-        listing->seen_number++;
-    }
-    return true;
-}
 
 /* How many use it, or how the last of them left it. */
 static const char *
@@ -89,7 +68,7 @@ print(void *user, const struct pool_peek *peek)
 {
     struct listing *listing = user;
 
-    if (!is_new(listing, peek))
+    if (!pool_peek_is_new(peek, &listing->seen))
         return;
     if (listing->is_json)
         print_json(peek);
@@ -134,7 +113,7 @@ pool_list(const struct pool_options *options)
     for (unsigned i = 1; i < options->words_number; i++)
         result |= list_directory(&listing, options->words[i]);
     result |= list_processes(&listing);
-    if (listing.seen_number == 0 && result == EXIT_SUCCESS && !listing.is_json)
+    if (listing.seen.number == 0 && result == EXIT_SUCCESS && !listing.is_json)
         printf("no pools: none in /dev/shm%s, and none that a process of yours has open\n",
                options->words_number > 1 ? " and the directories" : "");
     return result;

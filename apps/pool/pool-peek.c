@@ -13,24 +13,27 @@
 #include "sxe-dict-private.h"
 #include "sxe-pool-opening-private.h"
 
-#define SHM "/dev/shm"
+#define SHM             "/dev/shm"
+#define SIZE_PER_SECOND ((off_t)64 << 20)
+#define SECONDS_MAX     60
 
 /* ---- A head ---- */
+
+static bool
+is_locked(int fd, off_t byte)
+{
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = byte, .l_len = 1};
+
+    return fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+}
 
 static unsigned
 count_users(int fd)
 {
     unsigned users = 0;
 
-    for (unsigned slot = 0; slot < SXE_POOL_SLOTS; slot++) {
-        struct flock lock = {
-            .l_type = F_WRLCK,
-            .l_whence = SEEK_SET,
-            .l_start = SXE__POOL_SLOT_BYTE + slot,
-            .l_len = 1,
-        };
-        users += fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
-    }
+    for (unsigned slot = 0; slot < SXE_POOL_SLOTS; slot++)
+        users += is_locked(fd, SXE__POOL_SLOT_BYTE + slot);
     return users;
 }
 
@@ -57,16 +60,24 @@ read_head(int fd, struct pool_peek *peek)
     return true;
 }
 
-/* Only regular files are opened: opening others may do something. */
-static bool
-peek_at(int directory, const char *name, int flags, struct pool_peek *peek)
+/* Only regular files are opened: opening others may do something. A descriptor, or -1. */
+static int
+open_at(int directory, const char *name, int flags)
 {
     struct stat status;
 
     if (fstatat(directory, name, &status, flags == O_NOFOLLOW ? AT_SYMLINK_NOFOLLOW : 0) != 0 ||
         !S_ISREG(status.st_mode))
-        return false;
-    const int fd = openat(directory, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | flags);
+        return -1;
+    return openat(directory, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | flags);
+}
+
+static bool
+peek_at(int directory, const char *name, int flags, struct pool_peek *peek)
+{
+    const int fd = open_at(directory, name, flags);
+    struct stat status;
+
     if (fd == -1)
         return false;
     const bool is_pool = fstat(fd, &status) == 0 && read_head(fd, peek);
@@ -83,10 +94,40 @@ pool_peek_file(const char *path, struct pool_peek *peek)
     return peek_at(AT_FDCWD, path, 0, peek);
 }
 
+unsigned
+pool_peek_busy_ms(const char *path)
+{
+    const int fd = open_at(AT_FDCWD, path, 0);
+    struct stat status;
+    off_t seconds = 0;
+
+    if (fd == -1)
+        return 0;
+    if (is_locked(fd, SXE__POOL_OPEN_BYTE) && fstat(fd, &status) == 0)
+        seconds = 1 + status.st_size / SIZE_PER_SECOND;
+    close(fd);
+    return 1000 * (unsigned)(seconds < SECONDS_MAX ? seconds : SECONDS_MAX);
+}
+
 bool
 pool_peek_is_dict(const struct pool_peek *peek)
 {
     return strcmp(peek->state_names, SXE__DICT_STATE_NAMES) == 0;
+}
+
+bool
+pool_peek_is_new(const struct pool_peek *peek, struct pool_seen *seen)
+{
+    for (unsigned i = 0; i < seen->number; i++) {
+        if (seen->file[i].inode == peek->inode && seen->file[i].device == peek->device)
+            return false;
+    }
+    if (seen->number < POOL_SEEN_MAX) {
+        seen->file[seen->number].device = peek->device;
+        seen->file[seen->number].inode = peek->inode;
+        seen->number++;
+    }
+    return true;
 }
 
 /* ---- Directories ---- */

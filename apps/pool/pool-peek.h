@@ -35,6 +35,16 @@ struct pool_peek {
     ino_t inode;
 };
 
+/* Files that were met; what is beyond may be met twice. */
+#define POOL_SEEN_MAX 4096
+struct pool_seen {
+    unsigned number;
+    struct {
+        dev_t device;
+        ino_t inode;
+    } file[POOL_SEEN_MAX];
+};
+
 typedef void (*POOL_PEEK_FOUND)(void *user, const struct pool_peek *peek);
 
 /* One file; false: no pool is in it. */
@@ -42,6 +52,12 @@ bool pool_peek_file(const char *path, struct pool_peek *peek);
 
 /* Whether the cells of a dict are in it. */
 bool pool_peek_is_dict(const struct pool_peek *peek);
+
+/* Whether its file is met for the first time. */
+bool pool_peek_is_new(const struct pool_peek *peek, struct pool_seen *seen);
+
+/* For how long sxe_pool_open would wait for who opens or closes that file, in ms; 0: nobody does. */
+unsigned pool_peek_busy_ms(const char *path);
 
 /* 0, or an errno: of opendir. What cannot be opened is passed over. */
 int pool_peek_directory(const char *directory, POOL_PEEK_FOUND found, void *user);

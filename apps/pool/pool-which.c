@@ -66,11 +66,11 @@ is_process(const char *which, int *process, int *descriptor)
     return *end == '\0';
 }
 
-/* What a process has open: the first, and whether there is another. */
+/* What a process has open. */
 struct choice {
-    struct pool_peek first;
-    unsigned pools;
+    int descriptor;          /* of the first */
     char text[CHOICES_SIZE]; /* "12:5 (jobs), 12:7 (cache)" */
+    struct pool_seen seen;
 };
 
 static void
@@ -79,33 +79,47 @@ choose(void *user, const struct pool_peek *peek)
     struct choice *choice = user;
     const size_t used = strlen(choice->text);
 
-    if (choice->pools == 0)
-        choice->first = *peek;
-    else if (peek->inode == choice->first.inode && peek->device == choice->first.device)
+    if (!pool_peek_is_new(peek, &choice->seen))
         return;
+    if (choice->seen.number == 1)
+        choice->descriptor = peek->descriptor;
     snprintf(choice->text + used, sizeof(choice->text) - used, "%s%d:%d (%s)",
-             choice->pools == 0 ? "" : ", ", peek->process, peek->descriptor,
-             pool_plain_text(peek->name));
-    choice->pools++;
+             used == 0 ? "" : ", ", peek->process, peek->descriptor, pool_plain_text(peek->name));
 }
 
 /* The one pool that a process has open: its descriptor, or -1 after saying why. */
 static int
 choose_descriptor(int process)
 {
-    struct choice choice = {0};
+    static struct choice choice;
     const int error = pool_peek_process(process, choose, &choice);
 
     if (error != 0)
         pool_fail("process %d: %s", process, error == ENOENT ? "there is none" : strerror(error));
-    else if (choice.pools == 0)
+    else if (choice.seen.number == 0)
         pool_fail("process %d has no pool open that others could see; sxe-pool list has all",
                   process);
-    else if (choice.pools > 1)
+    else if (choice.seen.number > 1)
         pool_fail("process %d has several pools open: %s; say which", process, choice.text);
     else
-        return choice.first.descriptor;
+        return choice.descriptor;
     return -1;
+}
+
+/* sxe_pool_open would wait as long, and see no signal. False after saying why. */
+static bool
+wait_for_others(const char *path)
+{
+    unsigned patience_ms;
+
+    for (unsigned waited_ms = 0; (patience_ms = pool_peek_busy_ms(path)) > waited_ms; waited_ms++) {
+        if (pool_wait(SXE_NS_PER_MS))
+            break;
+    }
+    if (patience_ms > 0)
+        pool_fail("pool %s: another process is opening or closing it: try again; is it stopped?",
+                  pool_plain_text(path));
+    return patience_ms == 0;
 }
 
 /* Open a file, or what fd has open if that is not -1, as what its head says that it is. */
@@ -118,6 +132,8 @@ open_as(const char *path, int fd, unsigned pool_options, struct pool_opened *ope
     struct pool_peek peek;
 
     *opened = (struct pool_opened){0};
+    if (!wait_for_others(path))
+        return false;
     if (pool_peek_file(path, &peek) && pool_peek_is_dict(&peek)) {
         opened->dict = fd == -1 ? sxe_dict_open(&dict, why) : sxe_dict_open_fd(fd, &dict, why);
         opened->array = opened->dict == NULL ? NULL : sxe_dict_get_pool(opened->dict);

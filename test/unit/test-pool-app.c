@@ -9,6 +9,8 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include "sxe-pool-opening-private.h"
+
 /* ---- The command line ---- */
 
 START_TEST(a_command_line_that_cannot_be_understood_is_refused)
@@ -152,6 +154,76 @@ START_TEST(what_a_process_has_open_may_be_no_pool_or_several)
     check_has(ran.errors, " (others)");
     check_has(ran.errors, "; say which\n");
     sxe_pool_delete(others);
+}
+END_TEST
+
+static unsigned
+times_of(const char *text, const char *part)
+{
+    unsigned times = 0;
+
+    while ((text = strstr(text, part)) != NULL) {
+        text += strlen(part);
+        times++;
+    }
+    return times;
+}
+
+START_TEST(what_a_process_has_open_twice_is_one_pool)
+{
+    open_jobs(NULL);
+    const int again = dup(sxe_pool_get_fd(jobs));
+    RUN_POOL("show", PID);
+    ended(0, "pool jobs: in use\n", "");
+    void *others = sxe_pool_new("others", 1, 1, 1, SXE_POOL_OPTION_SHARED);
+    const int others_again = dup(sxe_pool_get_fd(others));
+    RUN_POOL("show", PID);
+    ended(1, "", "has several pools open: ");
+    ck_assert_uint_eq(times_of(ran.errors, " (jobs)"), 1);
+    ck_assert_uint_eq(times_of(ran.errors, " (others)"), 1);
+    close(again);
+    close(others_again);
+    sxe_pool_delete(others);
+}
+END_TEST
+
+/* A child that holds the byte of who opens or closes the pool, as if it were stopped there. */
+static pid_t
+hold_opening(void)
+{
+    int pipes[2];
+    char byte;
+
+    ck_assert_int_eq(pipe2(pipes, O_CLOEXEC), 0);
+    const pid_t child = fork();
+    if (child == 0) {
+        const int file = open(path, O_RDWR | O_CLOEXEC);
+
+        if (file == -1 || sxe__pool_opening_lock(file) != 0 || write(pipes[1], "", 1) != 1)
+            _exit(1);
+        pause();
+    }
+    close(pipes[1]);
+    ck_assert_int_eq(read(pipes[0], &byte, 1), 1);
+    close(pipes[0]);
+    return child;
+}
+
+START_TEST(who_opens_or_closes_it_is_waited_for_until_a_signal)
+{
+    open_jobs(path);
+    close_jobs();
+    const pid_t holder = hold_opening();
+    RUN_POOL("show", path);
+    ended(1, "",
+          "jobs.pool: another process is opening or closing it: try again; is it stopped?\n");
+    /* A minute's patience. */
+    ck_assert_int_eq(truncate(path, (off_t)8 << 30), 0);
+    ran.prepare = interrupted;
+    RUN_POOL("show", path);
+    ended(1, "",
+          "jobs.pool: another process is opening or closing it: try again; is it stopped?\n");
+    kill_child(holder);
 }
 END_TEST
 
@@ -462,9 +534,16 @@ START_TEST(repair_refuses_a_pool_in_use)
 
     open_jobs(path);
     RUN_POOL("repair", path);
-    snprintf(expected, sizeof(expected), "pool jobs is in use, by the processes %d: end them first",
+    snprintf(expected, sizeof(expected), "pool jobs is in use, by process %d: end it first; ",
              (int)getpid());
     ended(1, "", expected);
+    const SXE_POOL_SPEC spec = spec_of(path);
+    void *again = sxe_pool_open(&spec, why);
+    RUN_POOL("repair", path);
+    snprintf(expected, sizeof(expected), "in use, by processes %d %d: end them first; ",
+             (int)getpid(), (int)getpid());
+    ended(1, "", expected);
+    sxe_pool_delete(again);
 }
 END_TEST
 
@@ -591,6 +670,8 @@ main(void)
     tcase_add_test(line, a_pool_may_be_a_name_in_dev_shm_even_a_number);
     tcase_add_test(line, a_pool_may_be_what_a_process_has_open);
     tcase_add_test(line, what_a_process_has_open_may_be_no_pool_or_several);
+    tcase_add_test(line, what_a_process_has_open_twice_is_one_pool);
+    tcase_add_test(line, who_opens_or_closes_it_is_waited_for_until_a_signal);
     tcase_add_test(list, no_pools_are_no_error_but_no_directory_is);
     tcase_add_test(list, every_pool_is_listed_once_with_how_it_was_left);
     tcase_add_test(list, what_processes_have_open_is_listed_too);
