@@ -57,10 +57,10 @@ print_text(const void *array, const SXE_DICT *dict)
     sxe_pool_get_extra(array, &extra);
     printf("pool %s: %s\n", pool_plain_text(sxe_pool_get_name(array)),
            found_texts[sxe_pool_get_found(array)]);
-    printf("%s of %zu bytes, %s, %s, %zu bytes extra\n",
-           pool_count_text(sxe_pool_get_number(array), "element"), sxe_pool_get_element_size(array),
+    printf("%s of %s, %s, %s, %s extra\n", pool_count_text(sxe_pool_get_number(array), "element"),
+           pool_count_text(sxe_pool_get_element_size(array), "byte"),
            pool_count_text(sxe_pool_get_states(array), "state"),
-           pool_count_text(sxe_pool_get_shards(array), "shard"), extra);
+           pool_count_text(sxe_pool_get_shards(array), "shard"), pool_count_text(extra, "byte"));
     if (dict != NULL)
         printf("a dict of %s\n", pool_count_text(sxe_dict_get_count(dict), "entry"));
     else if (*fields != '\0')

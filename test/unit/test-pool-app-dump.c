@@ -98,6 +98,19 @@ START_TEST(without_fields_dump_prints_bytes)
     ended(0, "\"generation\": 1, \"bytes\": \"01ab7f\"}\n", "");
     RUN_POOL("check", path);
     ended(0, "pool b?s is whole: 1 element in 1 state and 1 shard", "");
+    RUN_POOL("show", path);
+    ended(0, "\n1 element of 3 bytes, 1 state, 1 shard, 0 bytes extra\n", "");
+}
+END_TEST
+
+START_TEST(one_byte_is_no_bytes)
+{
+    const SXE_POOL_SPEC spec = {
+        .name = "b", .number = 2, .element_size = 1, .states = 1, .file = path, .extra_size = 1};
+
+    open_as(&spec);
+    RUN_POOL("show", path);
+    ended(0, "\n2 elements of 1 byte, 1 state, 1 shard, 1 byte extra\n", "");
 }
 END_TEST
 
@@ -451,6 +464,7 @@ main(void)
     tcase_add_loop_test(dump, dump_of_a_state_is_in_the_order_of_time, 0, 2);
     tcase_add_test(dump, dump_knows_every_type);
     tcase_add_test(dump, without_fields_dump_prints_bytes);
+    tcase_add_test(dump, one_byte_is_no_bytes);
     tcase_add_test(dump, what_is_half_written_is_not_shown);
     tcase_add_test(dump, without_memory_a_pool_is_let_go_again);
     tcase_add_test(dump, dump_ends_where_a_pool_is_damaged);
