@@ -183,8 +183,8 @@ inspect(struct sxe__pool_opening *opening, bool same_boot)
         sharing->time_offset_ns = carry_time_over(sharing, 0);
     const uint32_t freed = sxe__pool_rebuild(pool);
     sharing->found = SXE_POOL_REBUILT;
-    sxe__pool_refuse(opening, 0, "%.300s; its lists were made anew, %u elements lost their state",
-                     why, freed);
+    sxe__pool_refuse(opening, 0, "%.300s; its lists were made anew, %u %s", why, freed,
+                     freed == 1 ? "element lost its state" : "elements lost their state");
     return 0;
 }
 

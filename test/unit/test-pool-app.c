@@ -509,6 +509,12 @@ START_TEST(repair_leaves_alone_what_is_good)
 }
 END_TEST
 
+static void
+lose_state(void)
+{
+    sharing()->nodes[1].state = STATES;
+}
+
 START_TEST(repair_makes_new_lists_of_what_is_damaged)
 {
     leave_jobs(break_list);
@@ -525,6 +531,10 @@ START_TEST(repair_makes_new_lists_of_what_is_damaged)
           "");
     RUN_POOL("check", path);
     ended(0, "is whole", "");
+    ck_assert_int_eq(unlink(path), 0);
+    leave_jobs(lose_state);
+    RUN_POOL("repair", path);
+    ended(0, "; its lists were made anew, 1 element lost its state\n", "");
 }
 END_TEST
 
