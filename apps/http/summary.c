@@ -148,7 +148,7 @@ add_banner(struct http_page *page, const struct http_run *run)
     }
     if (verdict->number > REASONS_MAX) {
         http_page_begin(page, HTTP_WEIGHT_BANNER, HTTP_PAINT_BAD);
-        http_page_add(page, "RESULT SUSPECT: for %u reasons more, see --json",
+        http_page_add(page, "RESULT SUSPECT: and %u more, see --json",
                       verdict->number - REASONS_MAX);
     }
     if (run->is_interrupted) {
@@ -203,7 +203,7 @@ add_queries(struct http_page *page, const struct http_run *run)
     http_page_item(page, "in %.3f s", seconds);
     http_page_item(page, "%.0f/s", http_per_second(total->ends[HTTP_END_OK], seconds));
     if (total->reopened > 0)
-        http_page_item(page, "reopened %llu sockets", ull(total->reopened));
+        http_page_item(page, "sockets reopened %llu", ull(total->reopened));
     if (total->resent > 0)
         http_page_item(page, "resent %llu (were behind a Connection: close)", ull(total->resent));
     if (total->late > 0)

@@ -344,7 +344,7 @@ START_TEST(what_lost_sockets_left_unsent_is_no_overload)
     made.run.total->connect.count = 0;
     text = summary();
     check_has(text, "\nskipped   10 of 20010  not sent by the end 10\n");
-    check_has(text, "  reopened 3 sockets\n          resent 2 (were behind a Connection: close)\n");
+    check_has(text, "  sockets reopened 3\n          resent 2 (were behind a Connection: close)\n");
     check_has_not(text, "overload");
     check_has_not(text, "\nconnect ");
     free(text);
@@ -400,7 +400,7 @@ START_TEST(why_a_result_is_suspect_stands_above_all)
         "us\nRESULT SUSPECT: client cpu 99.0 % of a core (limit 97 %): this may be the client's "
         "rate and not the\n          server's, which could be higher; use more workers: -t "
         "2\nRESULT SUSPECT: client");
-    check_has(text, "\nRESULT SUSPECT: for 2 reasons more, see --json\nqueries ");
+    check_has(text, "\nRESULT SUSPECT: and 2 more, see --json\nqueries ");
     check_has(text, "\nclient    SUSPECT: cpu 50 %");
     free(text);
 }
