@@ -95,6 +95,15 @@ sxe__lua_option_name(lua_State *L, char name[SXE__LUA_POOL_NAME_SIZE], const cha
     memcpy(name, text, length + 1);
 }
 
+bool
+sxe__lua_option_makes_room(lua_State *L, int error)
+{
+    if (error != EUSERS && error != EMFILE && error != ENFILE && error != ENOMEM)
+        return false;
+    (void)lua_gc(L, LUA_GCCOLLECT);
+    return true;
+}
+
 int
 sxe__lua_option_refused(lua_State *L, const char *why, int error)
 {

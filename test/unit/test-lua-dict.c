@@ -254,6 +254,19 @@ START_TEST(a_file_is_shared_and_stays)
 }
 END_TEST
 
+/* Each is a user of the file, of which there may be 128. The collector has so much else to look at
+ * that it does not come to them by itself. */
+START_TEST(dicts_that_were_forgotten_are_closed_where_another_has_no_room)
+{
+    check_script(SHARED "local much = {} for i = 1, 100000 do much[i] = {} end\n"
+                        "collectgarbage()\n"
+                        "for i = 1, 300 do assert(dict.open{file = path}) end\n"
+                        "local kept = {}\n"
+                        "repeat kept[#kept + 1] = dict.open{file = path} until #kept == 127\n"
+                        "refuses('128 processes use it', 87, dict.open{file = path})");
+}
+END_TEST
+
 START_TEST(dicts_are_gone_with_the_state)
 {
     begin_file_state(peer_functions);
@@ -432,6 +445,7 @@ suite(void)
     tcase_add_test(c, what_cannot_be_done_is_told);
     tcase_add_loop_test(c, what_is_wrong_is_told, 0, sizeof(wrong) / sizeof(wrong[0]));
     tcase_add_test(c, a_file_is_shared_and_stays);
+    tcase_add_test(c, dicts_that_were_forgotten_are_closed_where_another_has_no_room);
     tcase_add_test(c, dicts_are_gone_with_the_state);
     tcase_add_test(c, without_memory_none_is_opened);
     tcase_add_test(c, all_entries_are_met);

@@ -374,6 +374,22 @@ START_TEST(what_cannot_be_opened_is_told)
 }
 END_TEST
 
+/* As those of dicts that were forgotten are closed in between. */
+START_TEST(without_descriptors_a_pool_is_opened_at_the_second_try)
+{
+    begin_file_state(peer_functions);
+    run_script("pool = require 'sxe.pool'");
+    fake_os_fail(FAKE_OPEN, 1, 2, EMFILE);
+    run_script("local p, why, code = pool.open{file = arg[1], " SHAPE "}\n"
+               "assert(not p and code == 24, why)");
+    fake_os_reset();
+    fake_os_fail(FAKE_OPEN, 1, 1, EMFILE);
+    run_script("assert(pool.open{file = arg[1], " SHAPE "})");
+    fake_os_reset();
+    end_file_state();
+}
+END_TEST
+
 START_TEST(without_memory_nothing_is_left_open)
 {
     uint64_t after = 0;
@@ -390,7 +406,7 @@ START_TEST(without_memory_nothing_is_left_open)
     /* Of the pool and its texts the last is its record of timeouts. */
     for (unsigned nth = 1;; nth++) {
         fake_os_reset();
-        fake_os_fail(FAKE_CALLOC, nth, 1, ENOMEM);
+        fake_os_fail(FAKE_CALLOC, nth, 100, ENOMEM);
         if (load_text("assert(require 'sxe.pool'.open{file = arg[1], timeouts = {BUSY = 1}})") == 0)
             break;
         ck_assert_uint_eq(fake_os_open_fds(), before);
@@ -661,6 +677,7 @@ suite(void)
     tcase_add_test(c, in_memory_it_is_shared_with_children);
     tcase_add_loop_test(c, what_is_wrong_is_told, 0, sizeof(wrong) / sizeof(wrong[0]));
     tcase_add_test(c, what_cannot_be_opened_is_told);
+    tcase_add_test(c, without_descriptors_a_pool_is_opened_at_the_second_try);
     tcase_add_test(c, without_memory_nothing_is_left_open);
     tcase_add_test(c, contents_are_read_and_written_whole);
     tcase_add_test(c, what_is_half_written_is_not_read);
