@@ -52,6 +52,8 @@ take_snapshot(lua_State *L, int status, lua_KContext tries)
     lua_pushvalue(L, 1);
     lua_setiuservalue(L, 2, 1);
     snapshot->snapshot = sxe_dict_snapshot_take(dict);
+    if (snapshot->snapshot == NULL && sxe__lua_makes_room(L, errno))
+        snapshot->snapshot = sxe_dict_snapshot_take(dict);
     return snapshot->snapshot != NULL ? 1 : sxe__lua_dict_failed(L, errno, take_snapshot, tries);
 }
 

@@ -402,7 +402,7 @@ l_open(lua_State *L)
     dict->dict = NULL;
     luaL_setmetatable(L, SXE__LUA_DICT);
     dict->dict = sxe_dict_open(&spec, why);
-    if (dict->dict == NULL && sxe__lua_option_makes_room(L, errno))
+    if (dict->dict == NULL && sxe__lua_makes_room(L, errno))
         dict->dict = sxe_dict_open(&spec, why);
     if (dict->dict == NULL)
         return sxe__lua_option_refused(L, why, errno);

@@ -96,7 +96,7 @@ sxe__lua_option_name(lua_State *L, char name[SXE__LUA_POOL_NAME_SIZE], const cha
 }
 
 bool
-sxe__lua_option_makes_room(lua_State *L, int error)
+sxe__lua_makes_room(lua_State *L, int error)
 {
     if (error != EUSERS && error != EMFILE && error != ENFILE && error != ENOMEM)
         return false;

@@ -223,7 +223,7 @@ open_shared(lua_State *L, struct sxe__lua_pool *pool)
     spec.state_names = texts.states;
     spec.fields = pool->fields.number == 0 ? NULL : texts.fields;
     pool->array = sxe_pool_open(&spec, why);
-    if (pool->array == NULL && sxe__lua_option_makes_room(L, errno))
+    if (pool->array == NULL && sxe__lua_makes_room(L, errno))
         pool->array = sxe_pool_open(&spec, why);
     if (pool->array == NULL)
         return sxe__lua_option_refused(L, why, errno);

@@ -131,6 +131,10 @@ void sxe__lua_pool_came(struct sxe__lua_pool *pool, unsigned state);
 /* Before it is deleted. */
 void sxe__lua_pool_unwatch(struct sxe__lua_pool *pool);
 
+/* An opening failed with that errno. If it may be for want of what dicts and snapshots have that
+ * were forgotten, they are closed; true: try once more. */
+bool sxe__lua_makes_room(lua_State *L, int error);
+
 /* ---- Options: of the table at 1 (sxe-lua-option.c) ---- */
 
 bool sxe__lua_option_is_nil(lua_State *L, const char *name);
@@ -148,10 +152,6 @@ const char *sxe__lua_option_file(lua_State *L);
 
 /* The value on top as a name; raises if it is none, what being "a state". */
 void sxe__lua_option_name(lua_State *L, char name[SXE__LUA_POOL_NAME_SIZE], const char *what);
-
-/* An opening failed with that error, for want of something that forgotten dicts may have: they are
- * closed. True: try once more. */
-bool sxe__lua_option_makes_room(lua_State *L, int error);
 
 /* It cannot be opened: raises for what the script said, EINVAL; otherwise nil, why, error. */
 int sxe__lua_option_refused(lua_State *L, const char *why, int error);

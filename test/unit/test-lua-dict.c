@@ -364,6 +364,12 @@ START_TEST(a_snapshot_stays_as_it_was)
 }
 END_TEST
 
+START_TEST(snapshots_that_were_forgotten_are_over_where_another_has_no_room)
+{
+    check_script(OWN "for i = 1, 100 do assert(d:snapshot()) end");
+}
+END_TEST
+
 START_TEST(a_snapshot_ends_where_there_is_no_room)
 {
     check_script(OPEN "local d = dict.open{name = 'd', cells = 4}\n"
@@ -452,6 +458,7 @@ suite(void)
     tcase_add_test(c, a_batch_is_done_at_once);
     tcase_add_test(c, what_a_batch_cannot_do_is_told);
     tcase_add_test(c, a_snapshot_stays_as_it_was);
+    tcase_add_test(c, snapshots_that_were_forgotten_are_over_where_another_has_no_room);
     tcase_add_test(c, a_snapshot_ends_where_there_is_no_room);
     tcase_add_test(c, outside_of_a_task_a_lock_is_waited_for_a_little);
     tcase_add_loop_test(c, a_task_tries_again_later, 0, sizeof(locked) / sizeof(locked[0]));
