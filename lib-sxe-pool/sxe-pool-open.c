@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <sys/sysinfo.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -47,12 +48,29 @@ make_lists(const struct sxe__pool_header *pool)
     }
 }
 
+/* More than there is would be handed out, and end this process or another when it is touched. */
+static int
+check_memory(const struct sxe__pool_opening *opening)
+{
+    struct sysinfo info = {0};
+
+    sysinfo(&info);
+    const uint64_t size = ((uint64_t)info.totalram + info.totalswap) * info.mem_unit;
+    if (opening->head.file_size <= size)
+        return 0;
+    return sxe__pool_refuse(opening, ENOMEM,
+                            "it takes %llu bytes of memory, and this machine has %llu",
+                            (unsigned long long)opening->head.file_size, (unsigned long long)size);
+}
+
 /* In memory or a file that is all zero. */
 static int
 make(struct sxe__pool_opening *opening)
 {
-    int result = 0;
+    int result = opening->spec.file == NULL ? check_memory(opening) : 0;
 
+    if (result < 0)
+        return result;
     if (getrandom(opening->head.identity, sizeof(opening->head.identity), 0) < 0)
         return sxe__pool_refuse_errno(opening, "get random bytes");
     sxe__pool_head_seal(&opening->head);

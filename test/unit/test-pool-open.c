@@ -102,6 +102,18 @@ END_TEST
 
 /* ---- Footings ---- */
 
+START_TEST(more_memory_than_the_machine_has_is_refused)
+{
+    SXE_POOL_SPEC spec = {
+        .name = "lake", .number = 1, .element_size = (size_t)1 << 50, .states = 1};
+
+    spec.options = SXE_POOL_OPTION_LOCKED;
+    expect_refused(&spec, ENOMEM, "bytes of memory, and this machine has ");
+    spec.options = SXE_POOL_OPTION_SHARED;
+    expect_refused(&spec, ENOMEM, "bytes of memory, and this machine has ");
+}
+END_TEST
+
 START_TEST(a_pool_of_threads_needs_no_file)
 {
     SXE_POOL_SPEC spec = file_spec();
@@ -651,6 +663,7 @@ suite(void)
     suite_add_tcase(s, specs);
 
     tcase_add_checked_fixture(footings, begin, end);
+    tcase_add_test(footings, more_memory_than_the_machine_has_is_refused);
     tcase_add_test(footings, a_pool_of_threads_needs_no_file);
     tcase_add_loop_test(footings, sxe_pool_new_makes_pools_on_each_footing, 0, 3);
     tcase_add_test(footings, a_pool_of_one_thread_answers_the_questions_about_shared_ones);
