@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "sxe-pool-opening-private.h"
@@ -153,11 +154,30 @@ check_limit(const struct sxe__pool_opening *opening)
                             (unsigned long long)limit.rlim_cur);
 }
 
+/* To find out by taking it would leave others without meanwhile, and may be memory: /dev/shm. */
+static int
+check_room(const struct sxe__pool_opening *opening)
+{
+    struct statvfs status;
+
+    if (fstatvfs(opening->fd, &status) != 0 || status.f_blocks == 0)
+        return 0;
+    const uint64_t room = (uint64_t)status.f_bfree * status.f_frsize;
+    if (opening->head.file_size <= room)
+        return 0;
+    return sxe__pool_refuse(opening, ENOSPC,
+                            "cannot have room for all of the file: it takes %llu bytes, and its "
+                            "file system has %llu",
+                            (unsigned long long)opening->head.file_size, (unsigned long long)room);
+}
+
 int
 sxe__pool_file_fill(struct sxe__pool_opening *opening)
 {
-    const int result = check_limit(opening);
+    int result = check_limit(opening);
 
+    if (result == 0)
+        result = check_room(opening);
     if (result < 0)
         return result;
     opening->begun = true;

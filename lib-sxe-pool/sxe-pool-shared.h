@@ -113,6 +113,7 @@ typedef enum sxe_pool_found {
  *   EUSERS   128 processes use it
  *   EFBIG    its file would be larger than this process may write (RLIMIT_FSIZE)
  *   ENOMEM   it has no file, and takes more memory than the machine has
+ *   ENOSPC   its file would be larger than what its file system has left
  *   ENOENT   number is 0 and there is no file
  *   and what open, fstat, posix_fallocate, mmap and fcntl say. Owns: sxe_pool_delete leaves it, and
  * leaves the file where it is. */

@@ -514,7 +514,7 @@ START_TEST(a_file_that_has_no_room_is_removed_again)
     spec.file = file_path;
     snprintf(file_path, sizeof(file_path), "%s/other", directory);
     spec.number = 1000000;
-    expect_refused(&spec, ENOSPC, "cannot have room for all of the file: No space left on device");
+    expect_refused(&spec, ENOSPC, "cannot have room for all of the file: ");
     ck_assert(!file_exists());
     use_all(array);
     ck_assert_int_eq(sxe_pool_check(array, why), 0);

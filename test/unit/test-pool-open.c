@@ -107,10 +107,25 @@ START_TEST(more_memory_than_the_machine_has_is_refused)
     SXE_POOL_SPEC spec = {
         .name = "lake", .number = 1, .element_size = (size_t)1 << 50, .states = 1};
 
+    /* Or the machine would be without memory. */
+    fake_os_fail(FAKE_POSIX_FALLOCATE, 1, 0, EIO);
     spec.options = SXE_POOL_OPTION_LOCKED;
     expect_refused(&spec, ENOMEM, "bytes of memory, and this machine has ");
     spec.options = SXE_POOL_OPTION_SHARED;
     expect_refused(&spec, ENOMEM, "bytes of memory, and this machine has ");
+    fake_os_reset();
+}
+END_TEST
+
+START_TEST(a_file_without_room_is_refused_before_it_takes_all_there_is)
+{
+    SXE_POOL_SPEC spec = file_spec();
+
+    fake_os_fail(FAKE_POSIX_FALLOCATE, 1, 0, EIO);
+    spec.element_size = (size_t)1 << 36;
+    expect_refused(&spec, ENOSPC, "bytes, and its file system has ");
+    ck_assert(!file_exists());
+    fake_os_reset();
 }
 END_TEST
 
@@ -664,6 +679,7 @@ suite(void)
 
     tcase_add_checked_fixture(footings, begin, end);
     tcase_add_test(footings, more_memory_than_the_machine_has_is_refused);
+    tcase_add_test(footings, a_file_without_room_is_refused_before_it_takes_all_there_is);
     tcase_add_test(footings, a_pool_of_threads_needs_no_file);
     tcase_add_loop_test(footings, sxe_pool_new_makes_pools_on_each_footing, 0, 3);
     tcase_add_test(footings, a_pool_of_one_thread_answers_the_questions_about_shared_ones);
