@@ -159,7 +159,7 @@ command_line_size(const struct command_line *line, const char *what, unsigned lo
     format_size(min, least, sizeof(least));
     format_size(max, most, sizeof(most));
     fprintf(stderr,
-            "%s: %s is '%s'; it must be from %s to %s bytes, such as 65536, 64k, 16KiB or 1m. "
+            "%s: %s is '%s'; it must be from %s to %s bytes: 1m is 1MiB or 1024k or 1048576. "
             "Try --help.\n",
             line->program, what, optarg, least, most);
     return false;

@@ -609,8 +609,8 @@ START_TEST(a_bad_size_is_named_with_what_is_allowed)
 
     ck_assert(!value_of(command_line_size, bad_sizes[_i], 64 * 1024, 1ul << 30));
     snprintf(says, sizeof(says),
-             "program: the thing (-t) is '%s'; it must be from 64k to 1g bytes, "
-             "such as 65536, 64k, 16KiB or 1m. Try --help.\n",
+             "program: the thing (-t) is '%s'; it must be from 64k to 1g bytes: "
+             "1m is 1MiB or 1024k or 1048576. Try --help.\n",
              bad_sizes[_i]);
     ck_assert_str_eq(errors, says);
 }
