@@ -191,6 +191,15 @@ local function start_nginx(context)
     return launch(context, {wire.has("nginx"), "-c", path})
 end
 
+-- tcp_nopush is what the two nginx.conf differ in, as far as files are concerned.
+local NGINX_NOPUSH = {["nginx-defaults"] = "off", ["nginx-debian"] = "on"}
+
+local function start_nginx_defaults(context, name)
+    local path = context.fill("bench/peers/nginx/defaults.conf",
+                              {PLACES = nginx_places(context), NOPUSH = NGINX_NOPUSH[name]})
+    return launch(context, {wire.has("nginx"), "-c", path})
+end
+
 local function start_nginx_lua(context)
     local path = context.fill("bench/peers/nginx/lua.conf",
                               {PLACES = nginx_places(context), MODULES = MODULES, SHARE = SHARE})
@@ -373,6 +382,12 @@ add{name = "sxe-lua-workers", title = "sxe, Lua, workers",
     serves = set("hello", "generate", "redis", "sort"), start = start_workers_lua, version = ours}
 add{name = "nginx", needs = {"nginx"}, package = "nginx-light", version = "nginx -v 2>&1",
     serves = set("hello", "file"), start = start_nginx}
+add{name = "nginx-defaults", title = "nginx, its defaults", needs = {"nginx"},
+    package = "nginx-light", version = "nginx -v 2>&1", serves = set("file"),
+    start = start_nginx_defaults}
+add{name = "nginx-debian", title = "nginx, Debian's defaults", needs = {"nginx"},
+    package = "nginx-light", version = "nginx -v 2>&1", serves = set("file"),
+    start = start_nginx_defaults}
 add{name = "nginx-lua", title = "nginx + Lua", needs = {"nginx"}, available = nginx_lua_available,
     package = "libnginx-mod-http-lua", version = "nginx -v 2>&1",
     serves = set("hello", "json", "random"), start = start_nginx_lua}
