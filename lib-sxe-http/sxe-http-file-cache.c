@@ -144,17 +144,11 @@ take_out(struct sxe__http_file *file)
 
 /* ---- Lives ---- */
 
-enum sxe__http_file_state
-sxe__http_cache_state(const struct sxe__http_file *file)
-{
-    return (enum sxe__http_file_state)sxe_pool_index_to_state(file->files->entries, id_of(file));
-}
-
 static void
 set_state(struct sxe__http_file *file, enum sxe__http_file_state state)
 {
-    sxe_pool_set_indexed_element_state(file->files->entries, id_of(file),
-                                       sxe__http_cache_state(file), state);
+    sxe_pool_set_indexed_element_state(file->files->entries, id_of(file), file->state, state);
+    file->state = state;
 }
 
 /* Nobody holds it, and no name leads to it. */
@@ -234,6 +228,7 @@ sxe__http_cache_add(struct sxe_http_files *files, struct sxe_span name)
     if (id == SXE_POOL_NO_INDEX)
         return NULL;
     file = &files->entries[id];
+    file->state = SXE__HTTP_FILE_OPENING;
     memcpy(file->name, name.base, name.length);
     file->name[name.length] = '\0';
     file->name_length = (uint32_t)name.length;
@@ -277,10 +272,19 @@ sxe__http_cache_release(struct sxe__http_file *file)
 {
     if (file == NULL || --file->holders > 0)
         return;
-    if (sxe__http_cache_state(file) == SXE__HTTP_FILE_LEAVING) {
+    if (file->state == SXE__HTTP_FILE_LEAVING) {
         make_free(file);
         return;
     }
     set_state(file, SXE__HTTP_FILE_IDLE);
     keep_to_memory_max(file->files);
+}
+
+void
+sxe__http_cache_touch(struct sxe__http_file *file)
+{
+    struct sxe__http_file *entries = file->files->entries;
+
+    if (sxe_pool_get_youngest_element_index(entries, SXE__HTTP_FILE_IDLE) != id_of(file))
+        sxe_pool_touch_indexed_element(entries, id_of(file));
 }

@@ -220,10 +220,10 @@ put_with(struct sxe__http_listing *listing, ssize_t (*write)(struct sxe_span, ch
 static void
 put_path(struct sxe__http_listing *listing, const struct sxe__http_file *file)
 {
-    const char *prefix = file->files->config.prefix;
+    struct sxe_span prefix = file->files->prefix;
 
-    put(listing, *prefix == '/' ? "" : "/");
-    put_with(listing, sxe_http_escape_html, prefix, strlen(prefix));
+    put(listing, "/");
+    put_with(listing, sxe_http_escape_html, prefix.base, prefix.length);
     if (listing->html[listing->html_used - 1] != '/')
         put(listing, "/");
     if (strcmp(file->name, ".") != 0)

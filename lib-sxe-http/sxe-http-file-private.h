@@ -88,6 +88,7 @@ struct sxe__http_file {
     uint32_t hash;
     uint32_t next; /* with the same hash */
     uint32_t holders;
+    enum sxe__http_file_state state;
     struct sxe__http_waiter *first; /* who waits for it */
     struct sxe__http_waiter *last;
     struct sxe__http_file *known; /* what it may replace, held; NULL: nothing */
@@ -134,6 +135,7 @@ struct sxe__http_listing; /* scratch memory */
 
 struct sxe_http_files {
     struct sxe_http_files_config config;
+    struct sxe_span prefix; /* of the config's, without slashes around it */
     int root;
     bool has_openat2;
     struct sxe__http_types types;
@@ -175,7 +177,6 @@ SXE_MUST_USE enum sxe_http_verdict sxe__http_file_serve(struct sxe_http_files *f
 
 SXE_MUST_USE int sxe__http_cache_new(struct sxe_http_files *files);
 void sxe__http_cache_delete(struct sxe_http_files *files);
-enum sxe__http_file_state sxe__http_cache_state(const struct sxe__http_file *file);
 
 /* The youngest entry of that name, or NULL. */
 struct sxe__http_file *sxe__http_cache_find(struct sxe_http_files *files, struct sxe_span name);
@@ -189,6 +190,7 @@ void sxe__http_cache_opened(struct sxe__http_file *file);
 void sxe__http_cache_remove(struct sxe__http_file *file); /* no name leads to it any more */
 void sxe__http_cache_hold(struct sxe__http_file *file);
 void sxe__http_cache_release(struct sxe__http_file *file); /* NULL is allowed */
+void sxe__http_cache_touch(struct sxe__http_file *file);   /* it was used, and is not held */
 
 /* Give back the descriptor that was not used for the longest time; false: all are in use. */
 SXE_MUST_USE bool sxe__http_cache_close_one(struct sxe_http_files *files);
@@ -196,7 +198,7 @@ SXE_MUST_USE bool sxe__http_cache_close_one(struct sxe_http_files *files);
 /* ---- sxe-http-file-reply.c ---- */
 
 /* Answer with what an entry has: the contents of `file`, which is `base` or a sibling of it, or the
- * refusal of both. The entry is held until the reply is done. */
+ * refusal of both. The entry is held until the reply is done, if it is not copied. */
 void sxe__http_file_reply(const struct sxe__http_wish *wish, struct sxe__http_file *base,
                           struct sxe__http_file *file);
 void sxe__http_file_refuse(struct sxe_http_request *request, unsigned status);

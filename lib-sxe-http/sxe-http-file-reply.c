@@ -359,7 +359,17 @@ send_file(struct reply *reply, struct sxe_http_files *files)
         snprintf(text, sizeof(text), "%.*s", SXE_HTTP_DATE_LENGTH, date);
         reply->modified = text;
     }
-    send_selected(reply, modified, now);
+    if (SXE_LIKELY(sxe_http_is_unconditional(&reply->request->head)))
+        send_all(reply);
+    else
+        send_selected(reply, modified, now);
+}
+
+/* Its content is in the output when the reply was written. */
+static bool
+is_copied(const struct sxe__http_file *file)
+{
+    return file->content != NULL && file->size <= SXE__HTTP_COPY_MAX;
 }
 
 static void
@@ -392,9 +402,12 @@ sxe__http_file_reply(const struct sxe__http_wish *wish, struct sxe__http_file *b
         sxe__http_file_refuse(wish->request, file->status);
         return;
     }
-    sxe__http_cache_hold(file);
     response->user = file;
-    response->on_done = reply_done;
+    response->on_done = is_copied(file) ? NULL : reply_done;
+    if (response->on_done == NULL)
+        sxe__http_cache_touch(file);
+    else
+        sxe__http_cache_hold(file);
     if (file->is_listing)
         send_all(&reply);
     else

@@ -69,14 +69,16 @@ join_line(struct sxe__http_file *file, const struct sxe__http_wish *wish)
 static int
 choose_coding(const struct sxe_http_request *request, const struct sxe__http_file *file)
 {
-    struct sxe_http_list accepted =
-        sxe_http_list_of(&request->head, request->data, SXE_HTTP_FIELD_ACCEPT_ENCODING);
+    struct sxe_http_list accepted;
     const char *names[SXE__HTTP_CODINGS];
     int codings[SXE__HTTP_CODINGS];
     unsigned number = 0;
     int chosen;
 
-    if (file->siblings == 0 || !sxe_http_list_is_there(&accepted))
+    if (file->siblings == 0)
+        return -1;
+    accepted = sxe_http_list_of(&request->head, request->data, SXE_HTTP_FIELD_ACCEPT_ENCODING);
+    if (!sxe_http_list_is_there(&accepted))
         return -1;
     for (int i = 0; i < SXE__HTTP_CODINGS; i++) {
         if (!(file->siblings >> i & 1))
@@ -167,8 +169,7 @@ look_up(struct sxe_http_files *files, struct sxe_span name)
 
     if (file == NULL)
         return begin(files, name, NULL);
-    if (sxe__http_cache_state(file) == SXE__HTTP_FILE_OPENING ||
-        sxe_time_turn_ns() - file->checked < fresh_ns)
+    if (file->state == SXE__HTTP_FILE_OPENING || sxe_time_turn_ns() - file->checked < fresh_ns)
         return file;
     return begin(files, name, file);
 }
@@ -192,7 +193,7 @@ pursue(struct sxe_http_files *files, struct sxe__http_wish *wish, struct sxe_spa
     for (;;) {
         struct sxe__http_file *file = look_up(files, name);
 
-        if (file != NULL && sxe__http_cache_state(file) == SXE__HTTP_FILE_OPENING) {
+        if (file != NULL && file->state == SXE__HTTP_FILE_OPENING) {
             if (join_line(file, wish))
                 return SXE_HTTP_LATER;
             file = NULL;

@@ -13,6 +13,21 @@
 
 #define DEFAULT(field, value) (config->field = config->field == 0 ? (value) : config->field)
 
+/* As it stands in a name, without slashes around it. */
+static struct sxe_span
+trim_prefix(const char *prefix)
+{
+    struct sxe_span trimmed = {prefix, strlen(prefix)};
+
+    while (trimmed.length > 0 && *trimmed.base == '/') {
+        trimmed.base++;
+        trimmed.length--;
+    }
+    while (trimmed.length > 0 && trimmed.base[trimmed.length - 1] == '/')
+        trimmed.length--;
+    return trimmed;
+}
+
 static void
 fill_in(struct sxe_http_files_config *config)
 {
@@ -106,6 +121,7 @@ sxe_http_files_new(const struct sxe_http_files_config *config)
     files->config = *config;
     pthread_mutex_init(&files->listing_lock, NULL);
     fill_in(&files->config);
+    files->prefix = trim_prefix(files->config.prefix);
     result = make(files);
     if (result < 0) {
         sxe_http_files_delete(files);
@@ -157,25 +173,18 @@ sxe_http_files_plan_print(const struct sxe_http_files *files, FILE *out)
 
 /* Takes the prefix off a name: 0, 301 if the name is the prefix without its slash, or 404. */
 static unsigned
-take_prefix(const char *prefix, struct sxe_span *name)
+take_prefix(struct sxe_span prefix, struct sxe_span *name)
 {
-    size_t length;
-
-    while (*prefix == '/')
-        prefix++;
-    length = strlen(prefix);
-    while (length > 0 && prefix[length - 1] == '/')
-        length--;
-    if (length == 0)
+    if (prefix.length == 0)
         return 0;
-    if (name->length < length || memcmp(name->base, prefix, length) != 0)
+    if (name->length < prefix.length || memcmp(name->base, prefix.base, prefix.length) != 0)
         return 404;
-    if (name->length == length)
+    if (name->length == prefix.length)
         return 301;
-    if (name->base[length] != '/')
+    if (name->base[prefix.length] != '/')
         return 404;
-    name->base += length + 1;
-    name->length -= length + 1;
+    name->base += prefix.length + 1;
+    name->length -= prefix.length + 1;
     if (name->length == 0)
         *name = (struct sxe_span){".", 1};
     return 0;
@@ -201,32 +210,65 @@ is_hidden(struct sxe_span name)
     return false;
 }
 
-/* The name that the path means, made in room: 0, or the status that refuses it. */
+/* Whether the path is a name as it stands: nothing is to be decoded, resolved, refused or hidden. */
+static bool
+is_plain(struct sxe_span path)
+{
+    enum { PLAIN, NOT_FIRST /* in a segment */, NOT_PLAIN };
+    static const uint8_t kinds[256] = {['/'] = NOT_FIRST,
+                                       ['.'] = NOT_FIRST,
+                                       ['%'] = NOT_PLAIN,
+                                       ['\\'] = NOT_PLAIN,
+                                       ['\0'] = NOT_PLAIN};
+
+    if (path.length == 0 || *path.base != '/')
+        return false;
+    for (size_t i = 1; i < path.length; i++) {
+        unsigned kind = kinds[(uint8_t)path.base[i]];
+
+        if (kind != PLAIN && (kind == NOT_PLAIN || path.base[i - 1] == '/'))
+            return false;
+    }
+    return true;
+}
+
+/* The name that any path means, without its prefix: 0, or the status that refuses it. */
 static unsigned
-make_name(struct sxe_http_files *files, struct sxe_span path, const char *prefix,
-          struct sxe_span *name)
+decode_name(struct sxe_http_files *files, struct sxe_span path, struct sxe_span prefix,
+            struct sxe_span *name)
 {
     ssize_t length = sxe_http_path_to_file(path, files->room, sizeof(files->room));
     unsigned status;
 
-    if (length == -ENOBUFS)
-        return 404;
     if (length < 0)
-        return 400;
+        return length == -ENOBUFS ? 404 : 400;
     *name = (struct sxe_span){files->room, (size_t)length};
     status = take_prefix(prefix, name);
-    if (status != 0)
+    if (status != 0 || files->config.dot_files || (name->length == 1 && *name->base == '.'))
         return status;
-    if (name->length >= SXE__HTTP_NAME_SIZE)
-        return 404;
-    if (files->config.dot_files || (name->length == 1 && *name->base == '.'))
-        return 0;
     return is_hidden(*name) ? 404 : 0;
+}
+
+/* The same, at once where the path is a name already. */
+static unsigned
+make_name(struct sxe_http_files *files, struct sxe_span path, struct sxe_span prefix,
+          struct sxe_span *name)
+{
+    unsigned status;
+
+    if (is_plain(path)) {
+        *name = path.length == 1 ? (struct sxe_span){".", 1}
+                                 : (struct sxe_span){path.base + 1, path.length - 1};
+        status = take_prefix(prefix, name);
+    } else {
+        status = decode_name(files, path, prefix, name);
+    }
+    return status == 0 && name->length >= SXE__HTTP_NAME_SIZE ? 404 : status;
 }
 
 static enum sxe_http_verdict
 serve(struct sxe_http_files *files, struct sxe_http_request *request, struct sxe_span path,
-      const char *prefix)
+      struct sxe_span prefix)
 {
     struct sxe_span name;
     unsigned status = make_name(files, path, prefix, &name);
@@ -244,7 +286,7 @@ enum sxe_http_verdict
 sxe_http_files_send(struct sxe_http_files *files, struct sxe_http_request *request,
                     struct sxe_span path)
 {
-    return serve(files, request, path, "");
+    return serve(files, request, path, (struct sxe_span){NULL, 0});
 }
 
 enum sxe_http_verdict
@@ -256,7 +298,7 @@ sxe_http_files_handle(struct sxe_http_request *request, struct sxe_http_response
     switch (sxe_http_method(request)) {
     case SXE_HTTP_GET:
     case SXE_HTTP_HEAD:
-        return serve(files, request, request->raw_path, files->config.prefix);
+        return serve(files, request, request->raw_path, files->prefix);
     case SXE_HTTP_OTHER:
         sxe__http_file_refuse(request, 501);
         break;

@@ -104,7 +104,10 @@ bool sxe__http_target(struct sxe_http_parser *parser, const char *data);
 /* uri-host [ ":" port ] (RFC 9110, 7.2). */
 bool sxe__http_host(const char *host, size_t length);
 
-/* ---- sxe-http-response.c ---- */
+/* ---- sxe-http-response.c, sxe-http-stream.c ---- */
+
+/* Bytes of memory that sxe_http_end_borrowed copies, because that is cheaper than to lend them. */
+#define SXE__HTTP_COPY_MAX (16u * 1024)
 
 struct sxe_http_response;
 

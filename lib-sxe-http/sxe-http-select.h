@@ -68,6 +68,18 @@ struct sxe_http_conditions {
 SXE_PUBLIC struct sxe_http_conditions sxe_http_conditions_of(const struct sxe_http_parser *parser,
                                                              const char *data, int64_t now);
 
+/* Whether the request has neither a condition nor a range, so that it gets all. (If-Range is but
+ * about Range, RFC 9110, 13.1.5.) */
+static inline bool
+sxe_http_is_unconditional(const struct sxe_http_parser *parser)
+{
+    return sxe_http_known(parser, SXE_HTTP_FIELD_IF_MATCH) == NULL &&
+           sxe_http_known(parser, SXE_HTTP_FIELD_IF_MODIFIED_SINCE) == NULL &&
+           sxe_http_known(parser, SXE_HTTP_FIELD_IF_NONE_MATCH) == NULL &&
+           sxe_http_known(parser, SXE_HTTP_FIELD_IF_UNMODIFIED_SINCE) == NULL &&
+           sxe_http_known(parser, SXE_HTTP_FIELD_RANGE) == NULL;
+}
+
 /* ---- Entity tags (RFC 9110, 8.8.3) ---- */
 
 enum sxe_http_comparison { SXE_HTTP_WEAK_COMPARISON, SXE_HTTP_STRONG_COMPARISON };

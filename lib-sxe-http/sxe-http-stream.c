@@ -12,8 +12,7 @@
 #include "sxe-http-list.h"
 #include "sxe-http-private.h"
 
-#define COPY_MAX     (16u * 1024) /* shorter memory is cheaper to copy than to lend */
-#define FRAMING_MAX  24           /* bytes around a chunk's data */
+#define FRAMING_MAX  24 /* bytes around a chunk's data */
 #define PROTOCOL_MAX 256
 
 /* ---- Begin ---- */
@@ -231,7 +230,7 @@ sxe_http_end_borrowed(struct sxe_http_response *response, const void *body, size
 {
     struct part part = {.kind = LENT, .data = body, .length = length};
 
-    if (length <= COPY_MAX)
+    if (length <= SXE__HTTP_COPY_MAX)
         return sxe_http_end(response, body, length);
     return end_with(SXE__HTTP_SLOT_OF_RESPONSE(response), &part);
 }

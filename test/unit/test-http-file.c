@@ -506,6 +506,60 @@ START_TEST(it_is_a_handler_of_a_route_too)
 }
 END_TEST
 
+#define GIVEN(path, status)                  \
+    {                                        \
+        {(path), sizeof(path) - 1}, (status) \
+    }
+
+static const struct {
+    struct sxe_span path;
+    unsigned status;
+} given[] = {
+    GIVEN("/d/e", 200),    GIVEN("/d/%65", 200),       GIVEN("/d/../d/e", 200),
+    GIVEN("//d//e", 200),  GIVEN("/d/e\0x", 400),      GIVEN("/d\\e", 400),
+    GIVEN("/d%2Fe", 400),  GIVEN("/d/.e", 404),        GIVEN("/", 403),
+    GIVEN("/d", 301),      GIVEN("d/e", 400),          GIVEN("", 400),
+    GIVEN("/../d/e", 400), GIVEN("/.well-known", 404),
+};
+
+static void
+never(struct sxe_http_request *request, struct sxe_http_response *response, int result)
+{
+    SXE_UNUSED_PARAMETER(request);
+    SXE_UNUSED_PARAMETER(response);
+    ck_abort_msg("on_done is not the handler's any more: %d", result);
+}
+
+static enum sxe_http_verdict
+send_given(struct sxe_http_request *request, struct sxe_http_response *response)
+{
+    if (given[*(int *)request->user].status == 200)
+        response->on_done = never;
+    return sxe_http_files_send(site.files, request, given[*(int *)request->user].path);
+}
+
+START_TEST(a_handler_may_give_any_bytes_for_a_path)
+{
+    struct sxe_http_route_options options = {.user = &_i};
+    struct sxe_http_router *router = sxe_http_router_new();
+    struct sxe_http_config http = {.connections = 4, .router = router};
+
+    put_directory("d");
+    put_file("d/e", "inner");
+    put_file("d/.e", "hidden");
+    put_file("d\\e", "backslash");
+    ck_assert_int_eq(sxe_http_router_add(router, "GET", "/given", send_given, &options), 0);
+    serve_with(NULL, &http);
+    for (unsigned i = 0; i < 2; i++) {
+        EXPECT_STATUS("/given", given[_i].status);
+        if (given[_i].status == 200)
+            ck_assert_str_eq(reply.body, "inner");
+    }
+    end_site();
+    sxe_http_router_delete(router);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -540,6 +594,8 @@ main(void)
     tcase_add_test(tcase, a_redirect_that_has_no_room_is_414);
     tcase_add_loop_test(tcase, a_prefix_is_taken_off, 0, sizeof(prefixes) / sizeof(prefixes[0]));
     tcase_add_test(tcase, it_is_a_handler_of_a_route_too);
+    tcase_add_loop_test(tcase, a_handler_may_give_any_bytes_for_a_path, 0,
+                        sizeof(given) / sizeof(given[0]));
     suite_add_tcase(suite, tcase);
     return sxe_test_main(suite);
 }
