@@ -52,6 +52,7 @@ struct part {
     const void *data;
     off_t offset;
     size_t length;
+    SXE_OUT_EVENT_SENT on_sent; /* not of COPIED */
 };
 
 static int
@@ -61,11 +62,11 @@ write_content(SXE *s, const struct part *part)
     case COPIED:
         return sxe_write(s, part->data, (unsigned)part->length);
     case LENT:
-        return sxe_send(s, part->data, part->length, NULL);
+        return sxe_send(s, part->data, part->length, part->on_sent);
     case OF_FILE:
         break;
     }
-    return sxe_sendfile(s, part->fd, part->offset, part->length, NULL);
+    return sxe_sendfile(s, part->fd, part->offset, part->length, part->on_sent);
 }
 
 /* A chunk of its own (RFC 9112, 7.1): once its size is written, all of it must follow. */
@@ -174,7 +175,7 @@ write_last_chunk(struct sxe__http_slot *slot)
 }
 
 /* All parts are written. What was lent is done when the kernel has it, and so is a reply whose
- * on_room is still to come. */
+ * on_room is still to come; unless the last part tells it, a mark behind it does. */
 static int
 end(struct sxe__http_slot *slot)
 {
@@ -189,7 +190,7 @@ end(struct sxe__http_slot *slot)
     }
     if (slot->is_chunked && (result = write_last_chunk(slot)) < 0)
         return result;
-    if (slot->is_lending || slot->on_room != NULL) {
+    if (!slot->is_sending && (slot->is_lending || slot->on_room != NULL)) {
         if (sxe_send(slot->connection->sxe, "", 0, lent_is_sent) < 0)
             return sxe__http_break(slot);
         slot->is_sending = true;
@@ -198,9 +199,17 @@ end(struct sxe__http_slot *slot)
     return 0;
 }
 
+/* Whether nothing comes behind this last part, so that the reply is sent when it is. */
+static bool
+tells_end(const struct sxe__http_slot *slot, const struct part *part)
+{
+    return part->kind != COPIED && part->length > 0 && !slot->is_chunked && slot->on_room == NULL &&
+           sxe__http_sends_body(slot);
+}
+
 /* The last part of a reply, which may be the only one. */
 static int
-end_with(struct sxe__http_slot *slot, const struct part *part)
+end_with(struct sxe__http_slot *slot, struct part *part)
 {
     bool is_whole = slot->progress == SXE__HTTP_UNANSWERED;
     int result = 0;
@@ -211,9 +220,12 @@ end_with(struct sxe__http_slot *slot, const struct part *part)
         if (result < 0)
             return result;
     }
+    part->on_sent = tells_end(slot, part) ? lent_is_sent : NULL;
     result = add_part(slot, part);
-    if (result == 0)
+    if (result == 0) {
+        slot->is_sending = part->on_sent != NULL;
         return end(slot);
+    }
     return is_whole ? sxe__http_break(slot) : result;
 }
 
