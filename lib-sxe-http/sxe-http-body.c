@@ -27,7 +27,7 @@ sxe__http_body_begin(struct sxe__http_slot *slot)
         sxe_http_chunks_init(&slot->chunks, NULL, 0, &slot->request.http->config.head);
     slot->body_left = head->length;
     slot->body_whole = head->body != SXE_HTTP_BODY_CHUNKED && head->length == 0;
-    slot->continue_due = head->expect_continue && !slot->body_whole;
+    slot->continue_due = head->expect_continue && head->body != SXE_HTTP_BODY_NONE;
 }
 
 void

@@ -244,9 +244,13 @@ begin_request(struct sxe__http_connection *connection, unsigned status)
     slot->close = !slot->request.head.keep_alive ||
                   connection->requests >= connection->http->config.requests_max;
     slot->request.user = slot->user;
-    if (status != 0)
+    if (status != 0) {
         sxe__http_reject(connection, status);
-    else if (slot->body_whole || slot->body_stream)
+        return;
+    }
+    if (slot->body_whole) /* who announces a body waits, even if it has no bytes */
+        sxe__http_body_await(slot);
+    if (slot->body_whole || slot->body_stream)
         sxe__http_handle(connection);
     else
         connection->phase = SXE__HTTP_READ_BODY;
