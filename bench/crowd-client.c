@@ -3,8 +3,8 @@
  * What: a server's rate while more and more connections are open, up to more than one process may
  * have: several workers share them, each raw epoll. All of it is one run, step by step:
  *
- *     open so many -> each asks, again and again: until each has had a reply, then so many seconds
- *     that count -> wait for the last replies -> a line, and a pause -> open so many more -> ...
+ *     open so many -> each asks once, until each has had a reply -> each asks, again and again: so
+ *     many seconds count -> wait for the last replies -> a line, and a pause -> open so many more
  *
  *     crowd-client [-p port] [-u target] [-s 10000,100000] [-t workers] [-d seconds] [-q pause]
  *
@@ -47,7 +47,7 @@ enum {
     STALL_MS = 20000
 };
 
-enum phase { OPENING, WARMING, COUNTING, DRAINING, PAUSING, PHASES };
+enum phase { OPENING, GREETING, STARTING, COUNTING, DRAINING, PAUSING, PHASES };
 
 struct options {
     uint16_t port;
@@ -72,7 +72,6 @@ struct connection {
     int fd; /* -1: lost */
     bool connected;
     bool waiting; /* for a reply */
-    bool warm;    /* has had one in this step */
     size_t got;
 };
 
@@ -84,7 +83,6 @@ struct worker {
     unsigned opened;
     unsigned connecting;
     unsigned waiting;
-    unsigned cold; /* that have not had a reply in this step */
     int epoll_fd;
     char request[REQUEST_MAX];
     size_t request_len;
@@ -183,10 +181,7 @@ fail(struct worker *worker, struct connection *connection, const char *why)
         fprintf(stderr, "crowd-client: first error: %s\n", why);
     if (!connection->connected)
         worker->connecting--;
-    if (connection->waiting) {
-        worker->waiting--;
-        worker->cold -= !connection->warm;
-    }
+    worker->waiting -= connection->waiting;
     close(connection->fd);
     connection->fd = -1;
     connection->waiting = false;
@@ -278,8 +273,6 @@ take(struct worker *worker, struct connection *connection)
     if (connection->got != worker->reply_len)
         return;
     worker->replies++;
-    worker->cold -= !connection->warm;
-    connection->warm = true;
     if (worker->asking) {
         ask(worker, connection);
     } else {
@@ -334,21 +327,20 @@ open_connections(struct worker *worker, unsigned wanted)
 }
 
 static void
-warm_up(struct worker *worker)
+ask_all(struct worker *worker)
 {
-    worker->asking = true;
-    worker->cold = 0;
     for (unsigned i = 0; i < worker->opened; i++) {
-        worker->connections[i].warm = false;
-        worker->cold += worker->connections[i].fd >= 0;
-    }
-    for (unsigned i = 0; i < worker->opened; i++) {
-        if (worker->connections[i].fd >= 0)
+        if (worker->connections[i].fd >= 0 && !worker->connections[i].waiting)
             ask(worker, &worker->connections[i]);
         if (i % EVENTS_MAX == 0) /* the first replies are not left lying until all have asked */
             turn(worker, 0);
     }
-    while (worker->cold > 0)
+}
+
+static void
+wait_for_all(struct worker *worker)
+{
+    while (worker->waiting > 0)
         turn(worker, TICK_MS);
 }
 
@@ -364,19 +356,24 @@ count_replies(struct worker *worker)
     worker->asking = false;
 }
 
+/* Who has been greeted does not ask again until all have: some servers answer those whom they know
+ * a dozen times before a new one. */
 static void
 do_phase(struct worker *worker, enum phase phase, unsigned connections)
 {
     worker->progress_ns = latency_clock_ns();
     if (phase == OPENING) {
         open_connections(worker, share_of(worker, connections));
-    } else if (phase == WARMING) {
-        warm_up(worker);
+    } else if (phase == GREETING) {
+        ask_all(worker);
+        wait_for_all(worker);
+    } else if (phase == STARTING) {
+        worker->asking = true;
+        ask_all(worker);
     } else if (phase == COUNTING) {
         count_replies(worker);
     } else if (phase == DRAINING) {
-        while (worker->waiting > 0)
-            turn(worker, TICK_MS);
+        wait_for_all(worker);
     }
 }
 
@@ -448,7 +445,8 @@ run_step(const struct options *options, struct shared *shared, unsigned connecti
 {
     double connect_seconds = run_phase(options, shared);
 
-    run_phase(options, shared); /* WARMING */
+    run_phase(options, shared); /* GREETING */
+    run_phase(options, shared); /* STARTING */
     atomic_store(&shared->replies, 0);
     atomic_store(&shared->end_ns, latency_clock_ns() + (uint64_t)(options->seconds * 1e9));
     run_phase(options, shared); /* COUNTING */
