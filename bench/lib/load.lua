@@ -3,12 +3,13 @@
 -- What: one sample: a client puts a row's load on a server, while the clocks of both are read.
 -- Place: what a row without a run of its own does; rows with one call bench.load.
 --
--- sample  {value, errors = why it is void, seconds, cpu_server, cpu_client, lost, rate, p50, p99,
---          connects, server_us = µs of the server's CPU a request, reply_length, megabytes a
---          second, client = command line, curve}
+-- sample  {value, errors = why it is void, seconds, cpu_server, cpu_client, lost = CPUs that others
+--          took, lost_to = who they were, rate, p50, p99, connects, server_us = µs of the server's
+--          CPU a request, reply_length, megabytes a second, client = command line, curve}
 
 local clients = require "clients"
 local clocks = require "clocks"
+local others = require "others"
 local servers = require "servers"
 
 local load = {}
@@ -74,11 +75,13 @@ end
 
 local function run_client(house, client, server, what, seconds)
     local words = client.command(what, server, seconds, house.files)
+    local who_else = others.watch()
     local proc <close> = servers.spawn(words, what.client_cpu or house.client_cpu)
     local status, times_of = clocks.watch(proc, server, seconds + PATIENCE)
     if not status then
         return nil, client.name .. " did not end"
     end
+    local lost, lost_to = who_else()
     local output = proc:output(PATIENCE)
     local result, why = client.read(output, house.files, what)
     if not result or not (client.good or {[0] = true})[status] then
@@ -86,6 +89,7 @@ local function run_client(house, client, server, what, seconds)
             client.name, why or "failed", status, output:match("\n(queries[^\n]*)") or "",
             proc:errors())
     end
+    result.lost, result.lost_to = lost, lost_to
     result.client = servers.command_line(words):gsub(house.files, "")
     return result, times_of(result.seconds or seconds)
 end

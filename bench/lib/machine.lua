@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
 --
 -- What: the machine that is measured on: what it is, and who had its CPUs for how long.
--- Place: method.lua and clocks.lua ask it; the fingerprint stands beside every number.
+-- Place: clocks.lua and others.lua ask it; the fingerprint stands beside every number.
 --
 -- Seconds of CPU are the scheduler's own: exact where a process has one thread, else in ticks of
 -- 10 ms.
@@ -35,28 +35,18 @@ function machine.tree(pid)
     return pids
 end
 
-local function threads_of(pid)
-    return tonumber(read(("/proc/%d/status"):format(pid)):match("\nThreads:%s*(%d+)")) or 0
-end
-
--- Have all of them one thread?
-function machine.is_single(pids)
-    for _, pid in ipairs(pids) do
-        if threads_of(pid) > 1 then
-            return false
-        end
-    end
-    return true
-end
-
--- The fields of a stat file, numbered as in proc(5).
-local function stat_of(path)
+-- The fields of a stat file behind the name, numbered as in proc(5).
+local function fields_of(text)
     local fields, number = {}, 2
-    for word in read(path):gsub("^.*%) ", ""):gmatch("%S+") do
+    for word in text:gmatch("%S+") do
         number = number + 1
         fields[number] = tonumber(word)
     end
     return fields
+end
+
+local function stat_of(path)
+    return fields_of((read(path):gsub("^.*%) ", "")))
 end
 
 -- Seconds that they were on a CPU, with children that have ended.
@@ -73,56 +63,41 @@ function machine.busy(pids)
     return sum
 end
 
--- Seconds that they were ready to run while another had their CPU; their main threads alone.
-function machine.waited(pids)
-    local sum = 0
-    for _, pid in ipairs(pids) do
-        sum = sum + (read(("/proc/%d/schedstat"):format(pid)):match("%d+ (%d+)") or 0) / 1e9
-    end
-    return sum
-end
-
-local softirq_threads -- pids, found once
-
--- Seconds that the kernel's threads for network packets ran. The packets are the load's.
-function machine.softirqs()
-    if not softirq_threads then
-        softirq_threads = {}
-        local pipe <close> = io.popen("grep -l '^ksoftirqd/' /proc/[0-9]*/comm 2>/dev/null")
-        for path in pipe:lines() do
-            table.insert(softirq_threads, tonumber(path:match("%d+")))
-        end
-    end
-    local sum = 0
-    for _, pid in ipairs(softirq_threads) do
-        sum = sum + (read(("/proc/%d/schedstat"):format(pid)):match("^%d+") or 0) / 1e9
-    end
-    return sum
-end
-
 -- Of the driver and its children, when these have ended.
 function machine.busy_here()
     local stat = stat_of("/proc/self/stat")
     return (stat[14] + stat[15] + stat[16] + stat[17]) / TICKS
 end
 
--- Does the kernel take interrupts out of the time of the process that they interrupt?
-local function interrupts_are_apart()
-    local config = '{ zcat /proc/config.gz || cat "/boot/config-$(uname -r)"; } 2>/dev/null'
-    return machine.first_line(config .. " | grep -x CONFIG_IRQ_TIME_ACCOUNTING=y") ~= "?"
+-- The driver's own process.
+function machine.self()
+    return tonumber(read("/proc/self/stat"):match("^%d+"))
 end
 
-local apart
+local LIST = "grep -s '' /proc/[0-9]*/stat /proc/[0-9]*/task/[0-9]*/schedstat"
 
--- Seconds of all CPUs that processes had, but for packets.
-function machine.busy_all()
-    if apart == nil then
-        apart = interrupts_are_apart()
+-- All processes, by pid: {name, parent, own = seconds that it ran, ended = seconds of its children
+-- that have ended}
+function machine.processes()
+    local list, exact = {}, {}
+    local pipe <close> = io.popen(LIST)
+    for line in pipe:lines() do
+        local pid, name, rest = line:match("^/proc/(%d+)/stat:%d+ %((.*)%) (.*)$")
+        if pid then
+            local stat = fields_of(rest)
+            list[tonumber(pid)] = {name = name, parent = stat[4],
+                                   own = (stat[14] + stat[15]) / TICKS,
+                                   ended = (stat[16] + stat[17]) / TICKS}
+        else
+            local of, ran = line:match("^/proc/(%d+)/task/%d+/schedstat:(%d+)")
+            of = tonumber(of)
+            exact[of or 0] = (exact[of or 0] or 0) + (tonumber(ran) or 0) / 1e9
+        end
     end
-    local user, nice, system, irq, soft =
-        read("/proc/stat"):match("^cpu +(%d+) (%d+) (%d+) %d+ %d+ (%d+) (%d+)")
-    local busy = (user + nice + system + (apart and 0 or irq + soft)) / TICKS
-    return apart and busy or busy - machine.softirqs()
+    for pid, process in pairs(list) do
+        process.own = math.max(process.own, exact[pid] or 0)
+    end
+    return list
 end
 
 -- ---- What it is ----

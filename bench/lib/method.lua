@@ -3,19 +3,21 @@
 -- What: the rounds of a row: each peer once, in turns, each with a fresh server.
 -- Place: bench.lua runs it for each row; result.lua makes of the rounds what is shown.
 --
--- A round in which others took more than LOST_MAX of a CPU, or in which anything was wrong, is void
--- and repeated, REPEATS_MAX times at most, and no more at all once as many were void as are wanted;
--- after that the row is void, and says why. What was measured last stands in it nevertheless.
+-- A sample in which others took more than LOST_MAX of a CPU, or in which anything was wrong, is void
+-- and taken again at once, REPEATS_MAX times at most, and no more at all once PATIENCE times as many
+-- were void as there are rounds; after that the row is void, and says why. What was measured last
+-- stands in it nevertheless.
 -- A peer that cannot be measured in the first round is left out; the row is void only if that peer
 -- is ours or the reference.
 
 local clients = require "clients"
-local clocks = require "clocks"
 local load = require "load"
+local others = require "others"
 local servers = require "servers"
 
 local method = {LOST_MAX = 0.08, REPEATS_MAX = 2, ROUNDS = 7, SECOND_ROUNDS = 3}
 
+local PATIENCE = 3
 local OVERHEAD = 0.45 -- seconds to start, look, and stop
 local WARM_UP = 1.3 -- times what is measured
 local SHORTEST, LONGEST = 0.3, 2
@@ -113,7 +115,7 @@ end
 -- One sample of a peer; client: another than the row's.
 function method.sample(house, row, peer, client)
     local bench = method.bench(house, row)
-    local stop = clocks.around(house)
+    local who_else = row.run and others.watch() -- else load.lua does
     local good, sample
     if row.run then
         good, sample = pcall(row.run, bench, peer)
@@ -124,9 +126,8 @@ function method.sample(house, row, peer, client)
         sample = {errors = tostring(sample)}
     end
     sample = sample or {errors = "no result"}
-    local others = not sample.lost and stop()
-    if others then
-        sample.lost, sample.is_estimate = others.lost, true
+    if who_else and not sample.lost then
+        sample.lost, sample.lost_to = who_else()
     end
     sample.command = sample.command or bench.command
     sample.client = sample.client or bench.client
@@ -143,35 +144,44 @@ local function first_line(text)
     return (text:gsub("^%s+", ""):match("^[^\n]*") or text):sub(1, 240)
 end
 
--- CPUs that others took: the most of any sample, but of those that can only estimate it the mean.
-local function lost_of(samples)
-    local most, sum, number = 0, 0, 0
-    for _, sample in pairs(samples) do
-        if sample.is_estimate then
-            sum, number = sum + (sample.lost or 0), number + 1
-        else
-            most = math.max(most, sample.lost or 0)
-        end
+-- Why a sample is void; and whether that is the peer's own fault.
+local function why_void(house, row, peer, sample)
+    if sample.errors then
+        return peer.name .. ": " .. first_line(sample.errors), true
+    elseif (sample.lost or 0) > method.LOST_MAX and not house.smoke and not row.is_exact then
+        return ("%.2f CPU taken by others%s"):format(
+            sample.lost, sample.lost_to and (" (%s)"):format(sample.lost_to) or "")
     end
-    return math.max(most, number > 0 and sum / number or 0)
 end
 
--- One round: samples by the peers' names; and why it is void, and whose fault that is.
-local function run_round(house, row, peers, client)
-    local steal, start, samples = wire.steal(), wire.time(), {}
-    for _, peer in ipairs(peers) do
-        local sample = method.sample(house, row, peer, client)
-        samples[peer.name] = sample
-        if sample.errors then
-            return samples, peer.name .. ": " .. first_line(sample.errors), peer
+-- Takes a sample until it is good, or has been tried often enough. The sample, why it is void, and
+-- whether that is the peer's fault.
+local function insist(house, row, peer, state, round, client)
+    local sample, why, is_fault
+    local is_hopeless = house.smoke or #state.void_samples >= state.patience
+    for _ = 0, is_hopeless and 0 or method.REPEATS_MAX do
+        sample = method.sample(house, row, peer, client)
+        why, is_fault = why_void(house, row, peer, sample)
+        if not why then
+            return sample
+        end
+        table.insert(state.void_samples, {round = round, peer = peer.name, why = why})
+        io.stderr:write(("  %s, round %d, %s: %s\n"):format(row.name, round, peer.name, why))
+    end
+    return sample, why, is_fault
+end
+
+-- One round: samples by the peers' names; why it is void, and whose fault that is.
+local function run_round(house, row, state, round, client)
+    local samples, void = {}, nil
+    for _, peer in ipairs(state.peers) do
+        local sample, why, is_fault = insist(house, row, peer, state, round, client)
+        samples[peer.name], void = sample, why or void
+        if is_fault then
+            return samples, why, peer
         end
     end
-    local stolen = (wire.steal() - steal) / math.max(wire.time() - start, 0.01)
-    local lost = stolen + lost_of(samples)
-    if lost > method.LOST_MAX and not house.smoke and not row.is_exact then
-        return samples, ("%.2f CPU taken by others"):format(lost), nil, lost
-    end
-    return samples, nil, nil, lost
+    return samples, void
 end
 
 local function without(peers, left_out)
@@ -182,21 +192,6 @@ local function without(peers, left_out)
         end
     end
     return list
-end
-
--- Runs a round until it is good, or has been tried often enough.
-local function insist(house, row, peers, state, number, client)
-    local is_hopeless = #state.void_rounds >= state.patience
-    for attempt = 1, (house.smoke or is_hopeless) and 1 or method.REPEATS_MAX + 1 do
-        local samples, why, culprit, lost = run_round(house, row, peers, client)
-        if not why then
-            return samples, nil, nil, lost
-        end
-        state.void_rounds[#state.void_rounds + 1] = {round = number, attempt = attempt, why = why}
-        io.stderr:write(("  %s, round %d, attempt %d: %s\n"):format(row.name, number, attempt, why))
-        state.last = {samples = samples, why = why, culprit = culprit, lost = lost}
-    end
-    return state.last.samples, state.last.why, state.last.culprit, state.last.lost
 end
 
 -- Leaves out who spoils the first round; false when nothing is left to compare.
@@ -212,7 +207,7 @@ end
 local function run_all(house, row, state, rounds)
     local number = 1
     while number <= rounds do
-        local samples, why, culprit, lost = insist(house, row, state.peers, state, number)
+        local samples, why, culprit = run_round(house, row, state, number)
         if culprit and number == 1 then
             if not leave_out(row, state, culprit, why) then
                 return
@@ -223,7 +218,6 @@ local function run_all(house, row, state, rounds)
             end
             if not culprit then
                 state.rounds[#state.rounds + 1] = samples
-                state.lost[#state.lost + 1] = lost
             end
             number = number + 1
         end
@@ -239,7 +233,7 @@ local function run_second(house, row, state)
     house.has_second = true
     state.second, state.second_rounds = second, {}
     for number = 1, math.min(#state.rounds, method.SECOND_ROUNDS) do
-        local samples, why, culprit = insist(house, row, state.peers, state, number, second)
+        local samples, why, culprit = run_round(house, row, state, number, second)
         if culprit then
             state.second, state.second_why = nil, second.name .. ": " .. why
             return
@@ -257,11 +251,11 @@ function method.write_files(house, row)
     end
 end
 
--- All rounds of a row. state: {rounds = {{[name] = sample}, ...}, peers, lost, void = why or nil,
--- void_rounds, failed, second, second_rounds, second_why}
+-- All rounds of a row. state: {rounds = {{[name] = sample}, ...}, peers, void = why or nil,
+-- void_samples, failed, second, second_rounds, second_why}
 function method.run(house, row, peers)
-    local state = {rounds = {}, lost = {}, void_rounds = {}, failed = {}, peers = peers,
-                   patience = math.max(method.rounds_of(row, house.options), 4)}
+    local state = {rounds = {}, void_samples = {}, failed = {}, peers = peers,
+                   patience = PATIENCE * method.rounds_of(row, house.options)}
     house.seconds = method.seconds_of(row, peers, house.options)
     method.write_files(house, row)
     run_all(house, row, state, method.rounds_of(row, house.options))

@@ -240,8 +240,8 @@ function report.sentences(row)
     end
     if row.is_void then
         add("VOID: " .. row.why_void)
-    elseif #row.void_rounds > 0 then
-        add(("%d rounds were void and repeated"):format(#row.void_rounds))
+    elseif #row.void_samples > 0 then
+        add(("%d samples were void and taken again"):format(#row.void_samples))
     end
     return list
 end

@@ -5,7 +5,8 @@
 --
 -- result    {version, date, machine, options, planned_s, took_s, rows}
 -- row       {name, title, group, work, command, checks, void, unit, better, digits, plot, x_title,
---            reference, ours, seconds, rounds, is_void, why_void, void_rounds, lost, notes,
+--            reference, ours, seconds, rounds, is_void, why_void, void_samples = {{round, peer, why}},
+--            lost = CPUs that others took, notes,
 --            columns, targets = {{peer, key, ratio or value, of, got, is_met}}, disagreement,
 --            skipped, has_failed, second_why, took_s, peers}
 -- peer      {name, title, version, command, client, values, median, min, max, ratio, ratio_min,
@@ -265,13 +266,24 @@ local function head_of(row)
     return head
 end
 
+-- CPUs that others took, by the median of all samples.
+local function lost_of(state)
+    local values = {}
+    for _, peer in ipairs(state.peers) do
+        for _, value in ipairs(column(state.rounds, peer.name, "lost")) do
+            values[#values + 1] = value
+        end
+    end
+    return median(values)
+end
+
 -- skipped: {{name, why}} of peers that were not there.
 function result.summarize(row, state, seconds, skipped)
     local got = head_of(row)
     got.seconds, got.rounds = seconds, #state.rounds
     got.is_void, got.why_void = state.void ~= nil, state.void
-    got.void_rounds = state.void_rounds
-    got.lost = median(state.lost)
+    got.void_samples = state.void_samples
+    got.lost = lost_of(state)
     got.peers, got.targets, got.skipped = {}, {}, skipped
     for i, peer in ipairs(state.peers) do
         got.peers[i] = summarize_peer(row, state, peer)

@@ -103,7 +103,6 @@ end
 local function run_redis(bench, peer)
     local redis <close> = peers.start_redis(bench)
     local server <close> = bench.start(peer, {redis_port = redis.port, workers = #CPUS, cpu = CPUS})
-    server.beside = redis -- its time is neither the server's nor others'
     return bench.load(server, cluster_load("redis"))
 end
 

@@ -12,6 +12,7 @@
 -- server   port, pids() -> those of now, stop(), command (as typed), pss()
 
 local machine = require "machine"
+local others = require "others"
 local warden = require "warden"
 
 local servers = {}
@@ -169,15 +170,6 @@ local function make_context(house, given)
     return context
 end
 
-local function busy_of_children(procs)
-    local sum = 0
-    for _, proc in ipairs(procs) do
-        local tree = machine.tree(proc:pid())
-        sum = sum + machine.busy(table.move(tree, 2, #tree, 1, {}))
-    end
-    return sum
-end
-
 -- Starts a server of this peer; raises why it did not start.
 function servers.start(house, peer, given)
     local context = make_context(house, given)
@@ -193,9 +185,9 @@ function servers.start(house, peer, given)
     server.warm_up = peer.warm_up
     local stop, is_running = server.stop, true
     function server.stop()
-        if is_running then -- what its own children took the driver knows, but not what theirs did
+        if is_running then
             is_running = false
-            house.unseen = (house.unseen or 0) + busy_of_children(context.procs)
+            others.leave_out(server.pids())
         end
         stop(server)
         end_all(context.procs) -- also those that it has forgotten

@@ -7,7 +7,9 @@ package.path = package.path .. ";bench/lib/?.lua"
 local cjson = require "cjson"
 local flame = require "flame"
 local json = require "json"
+local machine = require "machine"
 local method = require "method"
+local others = require "others"
 local report = require "report"
 local result = require "result"
 local tables = require "tables"
@@ -15,7 +17,6 @@ local tables = require "tables"
 local directory = os.tmpname()
 os.remove(directory)
 assert(os.execute("mkdir " .. directory))
-wire.steal = function() return 0 end -- other guests of the host are no matter of this test
 
 local function house(rounds)
     return {options = {rounds = rounds}, smoke = false, scratch = directory, root = directory,
@@ -71,31 +72,22 @@ test("values are medians with their range, and ratios are taken within a round",
     equal(got.is_void, false)
 end)
 
-test("a round that others disturbed is repeated", function()
-    local disturbed = {value = 1, lost = 0.5}
-    local got = measure(row_of{limit = {100}, us = {disturbed, 90}}, 2, "limit", "us")
+test("a sample that others disturbed is taken again, and no other", function()
+    local disturbed = {value = 1, lost = 0.5, lost_to = "make 0.50"}
+    local got = measure(row_of{limit = {100, 200}, us = {disturbed, 90, 190}}, 2, "limit", "us")
     equal(got.is_void, false)
-    equal(#got.void_rounds, 1)
-    equal(got.void_rounds[1].why, "0.50 CPU taken by others")
-    equal(got.peers[2].median, 90)
-end)
-
-test("what can only be estimated disturbs as a mean", function()
-    local function about(lost)
-        return {value = 1, lost = lost, is_estimate = true}
-    end
-    local got = measure(row_of{limit = {about(0.12)}, us = {about(-0.02)}}, 1, "limit", "us")
-    equal(got.is_void, false)
-    equal(("%.2f"):format(got.lost), "0.05")
-    got = measure(row_of{limit = {about(0.12)}, us = {about(0.06)}}, 1, "limit", "us")
-    equal(got.why_void, "0.09 CPU taken by others")
+    equal(#got.void_samples, 1)
+    equal(got.void_samples[1].peer, "us")
+    equal(got.void_samples[1].why, "0.50 CPU taken by others (make 0.50)")
+    equal(table.concat(got.peers[1].values, " "), "100 200")
+    equal(table.concat(got.peers[2].values, " "), "90 190")
 end)
 
 test("a row that stays disturbed is void, says why, and shows what it has", function()
     local got = measure(row_of{limit = {100}, us = {{value = 7, lost = 0.2}}}, 2, "limit", "us")
     equal(got.is_void, true)
     equal(got.why_void, "0.20 CPU taken by others")
-    equal(#got.void_rounds, 6)
+    equal(#got.void_samples, 6)
     equal(got.peers[2].median, 7)
 end)
 
@@ -115,6 +107,62 @@ test("an error of a later round voids the row", function()
     equal(got.is_void, true)
     equal(got.why_void, "us: gone")
     equal(got.rounds, 1)
+end)
+
+-- 1 has everyone's orphans; 10 is a shell, from which 20, the driver, was started, with a server 21
+-- and its worker 22; 30 a make, with a compiler 31. times: {own, ended}, false if there is none.
+local function processes(times)
+    local list = {}
+    for pid, line in pairs{[1] = {"init", 0}, [9] = {"ksoftirqd/0", 0}, [10] = {"sh", 1},
+                           [20] = {"wire", 10}, [21] = {"server", 20}, [22] = {"server", 21},
+                           [30] = {"make", 1}, [31] = {"cc1", 30}} do
+        local own, ended = table.unpack(times[pid] or {0, 0})
+        list[pid] = times[pid] ~= false and {name = line[1], parent = line[2], own = own,
+                                             ended = ended} or nil
+    end
+    return list
+end
+
+test("others are who is neither the driver, nor below it, nor the kernel's for packets", function()
+    local last = {[9] = {5, 0}, [20] = {1, 7}, [21] = {2, 0}, [22] = {3, 0}}
+    equal(others.between(processes{}, processes(last), 20), 0)
+    last[10] = {0.25, 0}
+    local sum, ran = others.between(processes{}, processes(last), 20)
+    equal(sum, 0.25)
+    equal(ran.sh, 0.25)
+end)
+
+test("who has ended counts by what its parent inherits, less what it had run before", function()
+    local sum, ran = others.between(processes{[31] = {40, 0}},
+                                    processes{[31] = false, [30] = {1, 43}}, 20)
+    equal(sum, 4)
+    equal(ran["below make"], 3)
+    sum = others.between(processes{[30] = {2, 3}, [31] = {40, 0}},
+                         processes{[30] = false, [31] = false, [1] = {0, 50}}, 20)
+    equal(sum, 0) -- an ancestor's heritage is no measure: servers' workers are in it, too
+    equal(others.between(processes{}, processes{[1] = {0.5, 50}}, 20), 0.5)
+end)
+
+-- A child of nobody whom we started, in as much as its parent is gone; it ends by itself.
+local function start_loop(cpu)
+    assert(os.execute(("ln -sf /bin/sh %s/loop && { taskset -c %d timeout 20 %s/loop -c "
+                       .. "'echo $$; while :; do :; done' >%s/pid & }"):format(
+                       directory, cpu, directory, directory)))
+end
+
+test("a loop on either CPU is found, by its name", function()
+    for cpu = 0, math.min(machine.fingerprint().cpus, 2) - 1 do
+        local first, start = machine.processes(), wire.time()
+        start_loop(cpu)
+        local sum, ran
+        repeat
+            wire.sleep(0.05)
+            sum, ran = others.between(first, machine.processes(), machine.self())
+        until (ran.loop or 0) > 0.1 or wire.time() - start > 15
+        os.execute(("kill $(cat %s/pid)"):format(directory))
+        check((ran.loop or 0) > 0.1, "it is not found")
+        check(sum >= ran.loop, "it does not count")
+    end
 end)
 
 test("targets are ratios to a peer, or values, and more or less is better", function()

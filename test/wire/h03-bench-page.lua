@@ -26,7 +26,7 @@ local function row(name, group, peers, more)
     local got = {name = name, title = "Row " .. name, group = group, work = "what is done",
                  command = "sxe-http -c 64 URL", checks = "status", void = "an error",
                  unit = "replies/s", better = "more", reference = "limit", ours = "sxe-httpd",
-                 seconds = 1, rounds = 3, is_void = false, void_rounds = {}, lost = 0.01,
+                 seconds = 1, rounds = 3, is_void = false, void_samples = {}, lost = 0.01,
                  peers = peers, targets = {}, skipped = {}}
     for key, value in pairs(more or {}) do
         got[key] = value
@@ -78,7 +78,7 @@ local got = {
             {peer("sxe-httpd", {}, candles(100)), peer("node", {}, candles(300))}),
         row("void", "micro", {peer("sxe-httpd", {40, 41.5, 43})},
             {is_void = true, why_void = "0.20 CPU taken by others", unit = "ns", better = "less",
-             void_rounds = {{round = 1, attempt = 1, why = "0.20 CPU taken by others"}}}),
+             void_samples = {{round = 1, peer = "sxe-httpd", why = "0.20 CPU taken by others"}}}),
     },
 }
 

@@ -1,0 +1,131 @@
+-- SPDX-License-Identifier: MIT
+--
+-- What: what others ran on this machine while something was measured, and who they were.
+-- Place: load.lua watches a client's run with it, method.lua all of a sample that runs by itself.
+--
+-- All processes are listed before and after, with the time that the scheduler says they ran: exact
+-- to a nanosecond where the kernel counts each thread's, to 10 ms where not. Whoever is not ours is
+-- another: neither the driver, nor what it started, nor the kernel's threads for packets, which are
+-- the load's. Processes too short for both lists stand in their parents' time for children that
+-- ended; of the driver's own parents that is not looked at, because they inherit what servers leave
+-- behind. To it comes what the host gave to other guests, which is called steal.
+
+local machine = require "machine"
+
+local others = {}
+
+local SHORTEST = 0.2 -- seconds; in less, a millisecond of anyone's would be much
+local SHOWN = 3 -- names of who it was
+local SOFTIRQ = "^ksoftirqd/"
+
+local ours = {} -- set of pids that ended, or are about to: their parents may be gone
+
+-- Servers that are about to be ended.
+function others.leave_out(pids)
+    for _, pid in ipairs(pids) do
+        ours[pid] = true
+    end
+end
+
+-- The driver's parents, and theirs.
+local function ancestors_of(list, pid)
+    local set = {}
+    while list[pid] and not set[list[pid].parent] do
+        pid = list[pid].parent
+        set[pid] = true
+    end
+    return set
+end
+
+local function is_ours(list, pid, driver)
+    local process = list[pid]
+    if ours[pid] or process.name:find(SOFTIRQ) then
+        return true
+    end
+    while process do
+        if pid == driver or ours[pid] then
+            return true
+        end
+        pid, process = process.parent, list[process.parent]
+    end
+    return false
+end
+
+local function only_others(list, driver)
+    local ancestors, result = ancestors_of(list, driver), {}
+    for pid, process in pairs(list) do
+        if not is_ours(list, pid, driver) then
+            result[pid] = {name = process.name, parent = process.parent, own = process.own,
+                           ended = ancestors[pid] and 0 or process.ended}
+        end
+    end
+    return result
+end
+
+-- What those who have ended ran before, by who of the living inherited it.
+local function inherited(first, last)
+    local seconds = {}
+    for pid, process in pairs(first) do
+        local heir = pid
+        while first[heir] and not last[heir] do
+            heir = first[heir].parent
+        end
+        if heir ~= pid then
+            seconds[heir] = (seconds[heir] or 0) + process.own + process.ended
+        end
+    end
+    return seconds
+end
+
+-- Seconds that others ran from one list to the other; and by name.
+function others.between(first, last, driver)
+    first, last = only_others(first, driver), only_others(last, driver)
+    local old, ran, sum = inherited(first, last), {}, 0
+    local function add(name, seconds)
+        if seconds > 0 then
+            ran[name], sum = (ran[name] or 0) + seconds, sum + seconds
+        end
+    end
+    for pid, process in pairs(last) do
+        local before = first[pid] or {own = 0, ended = 0}
+        add(process.name, process.own - before.own)
+        add("below " .. process.name, process.ended - before.ended - (old[pid] or 0))
+    end
+    return sum, ran
+end
+
+-- Who ran most, with their shares.
+local function names_of(ran, seconds)
+    local names, texts = {}, {}
+    for name, time in pairs(ran) do
+        if time / seconds >= 0.01 then
+            names[#names + 1] = name
+        end
+    end
+    table.sort(names, function(a, b) return ran[a] > ran[b] end)
+    for i = 1, math.min(#names, SHOWN) do
+        texts[i] = ("%s %.2f"):format(names[i], ran[names[i]] / seconds)
+    end
+    return #texts > 0 and table.concat(texts, ", ") or nil
+end
+
+-- From now until what is returned is called, which gives the CPUs that others took, and who they
+-- were: a number and a text, or nil where that was too short to say.
+function others.watch()
+    local driver = machine.self()
+    local first, steal, start = machine.processes(), wire.steal(), wire.time()
+    for pid in pairs(ours) do
+        ours[pid] = first[pid] and true -- else its number is free for others
+    end
+    return function()
+        local seconds, stolen = wire.time() - start, wire.steal() - steal
+        if seconds < SHORTEST then
+            return nil
+        end
+        local sum, ran = others.between(first, machine.processes(), driver)
+        ran.steal = stolen
+        return (sum + stolen) / seconds, names_of(ran, seconds)
+    end
+end
+
+return others
