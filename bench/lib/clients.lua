@@ -4,7 +4,8 @@
 -- Place: load.lua runs what command() says and gives what came to read().
 --
 -- A client  {name, can(load) -> true | nil, why; command(load, server, seconds, files) -> words;
---            read(output, files, load) -> result | nil, why; warms_up}
+--            read(output, files, load) -> result | nil, why; warms_up; seconds_of(load, seconds)
+--            where it takes others than those}
 -- result    {rate = good replies a second, seconds, count, bytes, connects = a second, p50, p99 in
 --            µs, curve = {{percentile, µs}, ...}}, what of it the client knows
 -- load      rows.lua says what is in one
@@ -162,9 +163,14 @@ end
 
 -- ---- Others' ----
 
+-- wrk knows whole seconds only, but ends well at a signal. It opens its connections in its time.
+local function seconds_of_wrk(load, seconds)
+    return math.max(seconds, load.connections > 1000 and 1 or 0.5)
+end
+
 local function command_wrk(load, server, seconds)
-    local words = {wire.has("wrk"), "-t", 1, "-c", load.connections, "--latency", "-d",
-                   ("%ds"):format(math.max(1, math.floor(seconds + 0.5)))}
+    local words = {"timeout", "-s", "INT", text_of(seconds_of_wrk(load, seconds)), wire.has("wrk"),
+                   "-t", 1, "-c", load.connections, "--latency", "-d", "1h"}
     append_headers(words, load)
     append(words, url_of(load, server))
     return words
@@ -273,7 +279,8 @@ local list = {
      can = can_limit_client, warms_up = true},
     {name = "connect-client", command = command_connect_client, read = read_limit_client,
      can = can_connect_client, warms_up = true},
-    {name = "wrk", command = command_wrk, read = read_wrk, can = can_wrk, program = "wrk"},
+    {name = "wrk", command = command_wrk, read = read_wrk, can = can_wrk, program = "wrk",
+     seconds_of = seconds_of_wrk, good = {[124] = true}}, -- which is timeout's
     {name = "weighttp", command = command_weighttp, read = read_weighttp, can = only_plain,
      program = "weighttp"},
     {name = "ab", command = command_ab, read = read_ab, can = only_plain, program = "ab"},

@@ -15,6 +15,7 @@ local servers = require "servers"
 local load = {}
 
 local PATIENCE = 60 -- seconds beyond those that are measured
+local WARM_UP = 0.3 -- of those that are measured
 
 -- Which client: pipelined replies are counted by the one to which that costs nothing.
 function load.client_of(what)
@@ -32,6 +33,11 @@ function load.second_of(what)
         return second
     end
     return nil
+end
+
+-- Seconds that a client's run of so many takes, with its warm-up.
+function load.seconds_of(client, what, seconds)
+    return (client.seconds_of and client.seconds_of(what, seconds) or seconds) + WARM_UP * seconds
 end
 
 -- Load that does not count: for clients that begin at once, and for servers that compile what is
@@ -94,21 +100,35 @@ local function run_client(house, client, server, what, seconds)
     return result, times_of(result.seconds or seconds)
 end
 
+local looked = {} -- lengths of replies, by the load, and by the server's peer
+
+-- The length of a reply that is looked at by hand; where that takes a second, once a peer.
+local function look(server, what)
+    if what.look == false then
+        return what.length
+    end
+    local lengths = what.look == "once" and looked[what.target] or {}
+    local length, wrong = lengths[server.peer], nil
+    if not length then
+        length, wrong = servers.look(server, what)
+        lengths[server.peer], looked[what.target] = length, lengths
+    end
+    return length, wrong
+end
+
 -- house has client_cpu, seconds, and files, where clients may have theirs; unit is the row's.
 function load.run(house, server, what, unit)
     local client = what.by or load.client_of(what)
     local seconds = house.seconds * (what.seconds or 1)
-    local length, wrong = what.length, nil
-    if what.look ~= false then
-        length, wrong = servers.look(server, what)
-    end
+    local length, wrong = look(server, what)
     if wrong then
         return {errors = wrong}
     end
     what = setmetatable({length = length}, {__index = what})
-    local compiles = not house.smoke and server.warm_up
+    local compiles = not house.smoke and not server.is_warm and server.warm_up
     if compiles or not client.warms_up then
-        warm_up(house, server, what, compiles or seconds * 0.3)
+        warm_up(house, server, what, compiles or seconds * WARM_UP)
+        server.is_warm = true
     end
     local result, times = run_client(house, client, server, what, seconds)
     if not result then

@@ -1,12 +1,13 @@
 -- SPDX-License-Identifier: MIT
 --
--- What: the rounds of a row: each peer once, in turns, each with a fresh server.
+-- What: the rounds of a row: each peer once, in turns, each with a fresh server, but for those that
+-- take long to warm up.
 -- Place: bench.lua runs it for each row; result.lua makes of the rounds what is shown.
 --
--- A sample in which others took more than LOST_MAX of a CPU, or in which anything was wrong, is void
--- and taken again at once, REPEATS_MAX times at most, and no more at all once PATIENCE times as many
--- were void as there are rounds; after that the row is void, and says why. What was measured last
--- stands in it nevertheless.
+-- A sample in which others took more than LOST_MAX of a CPU, or in which anything was wrong, is
+-- void and taken again at once, REPEATS_MAX times at most, and no more at all once PATIENCE times
+-- as many were void as there are rounds; after that the row is void, and says why. What was
+-- measured last stands in it nevertheless.
 -- A peer that cannot be measured in the first round is left out; the row is void only if that peer
 -- is ours or the reference.
 
@@ -18,26 +19,36 @@ local servers = require "servers"
 local method = {LOST_MAX = 0.08, REPEATS_MAX = 2, ROUNDS = 7, SECOND_ROUNDS = 3}
 
 local PATIENCE = 3
-local OVERHEAD = 0.45 -- seconds to start, look, and stop
+local OVERHEAD = 0.15 -- seconds to list processes, start, look, and stop
+local OPENED = 20000 -- connections a second
 local WARM_UP = 1.3 -- times what is measured
 local SHORTEST, LONGEST = 0.3, 2
 method.BUDGET = 45
 
-local function all_rounds_of(row, options)
-    local rounds = method.rounds_of(row, options)
-    if row.load and not row.run and load.second_of(row.load) then
-        return rounds + math.min(rounds, method.SECOND_ROUNDS)
-    end
-    return rounds
+local function second_of(row)
+    return row.load and not row.run and load.second_of(row.load)
 end
 
--- Seconds of all samples in which nothing is counted.
+local function second_rounds_of(row, options)
+    return second_of(row) and math.min(method.rounds_of(row, options), method.SECOND_ROUNDS) or 0
+end
+
+-- Seconds of a row in which nothing is counted, but for warm-ups that are a part of each sample.
 local function overhead_of(row, peers, options)
-    local sum = 0
+    local rounds = method.rounds_of(row, options) + second_rounds_of(row, options)
+    local each = OVERHEAD + (row.load and row.load.connections or 0) / OPENED
+    local sum = rounds * #peers * each
     for _, peer in ipairs(peers) do
-        sum = sum + OVERHEAD + (not options.smoke and peer.warm_up or 0)
+        sum = sum + (not options.smoke and peer.warm_up or 0)
     end
-    return sum * all_rounds_of(row, options)
+    return sum
+end
+
+-- Seconds of all samples by the second client.
+local function second_time_of(row, peers, options, seconds)
+    local second = second_of(row)
+    return second and second_rounds_of(row, options) * #peers
+                      * load.seconds_of(second, row.load, seconds) or 0
 end
 
 -- Seconds of a sample, so that the row is done within its budget.
@@ -45,18 +56,24 @@ function method.seconds_of(row, peers, options)
     if options.seconds or row.seconds then
         return options.seconds or row.seconds
     end
-    local samples = math.max(all_rounds_of(row, options) * #peers, 1)
+    local samples = math.max(method.rounds_of(row, options) * #peers, 1)
     local left = (row.budget or method.BUDGET) - overhead_of(row, peers, options)
-    return math.max(SHORTEST, math.min(LONGEST, left / samples / WARM_UP))
+    local seconds = LONGEST
+    for _ = 1, 3 do -- the more for one client, the less for the other: too little, too much, right
+        local rest = left - second_time_of(row, peers, options, seconds)
+        seconds = math.max(SHORTEST, math.min(LONGEST, rest / samples / WARM_UP))
+    end
+    return seconds
 end
 
--- Seconds that the row should take, if no round is void.
+-- Seconds that the row should take, if no sample is void.
 function method.planned(row, peers, options)
     if row.run and not options.seconds then
         return row.budget or method.BUDGET
     end
-    return overhead_of(row, peers, options) + all_rounds_of(row, options) * #peers
-                                              * method.seconds_of(row, peers, options) * WARM_UP
+    local seconds = method.seconds_of(row, peers, options)
+    return overhead_of(row, peers, options) + second_time_of(row, peers, options, seconds)
+           + method.rounds_of(row, options) * #peers * (row.takes or seconds * WARM_UP)
 end
 
 function method.rounds_of(row, options)
@@ -105,11 +122,36 @@ function method.bench(house, row)
     return bench
 end
 
-local function run_plain(bench, row, peer, client)
-    local server <close> = bench.start(peer)
+local function put_load(bench, row, peer, server, client)
     local what = setmetatable({by = client or peer.client and clients.find(peer.client)},
                               {__index = row.load})
     return bench.load(server, what)
+end
+
+-- A peer that compiles what is used often stays for all rounds, and is warm but in the first.
+local function run_kept(bench, row, peer, client)
+    local server = bench.kept[peer.name] or bench.start(peer)
+    bench.kept[peer.name] = server
+    local sample = put_load(bench, row, peer, server, client)
+    if sample.errors then
+        server.stop()
+        bench.kept[peer.name] = nil
+    end
+    return sample
+end
+
+local function run_plain(bench, row, peer, client)
+    if peer.warm_up and bench.kept then
+        return run_kept(bench, row, peer, client)
+    end
+    local server <close> = bench.start(peer)
+    return put_load(bench, row, peer, server, client)
+end
+
+local function stop_all(kept)
+    for _, server in pairs(kept) do
+        server.stop()
+    end
 end
 
 -- One sample of a peer; client: another than the row's.
@@ -226,7 +268,7 @@ end
 
 -- The same load by another client, fewer times, to see whether it says the same.
 local function run_second(house, row, state)
-    local second = row.load and not row.run and load.second_of(row.load)
+    local second = second_of(row)
     if not second or #state.rounds == 0 or (house.smoke and house.has_second) then
         return
     end
@@ -256,6 +298,8 @@ end
 function method.run(house, row, peers)
     local state = {rounds = {}, void_samples = {}, failed = {}, peers = peers,
                    patience = PATIENCE * method.rounds_of(row, house.options)}
+    local kept <close> = setmetatable({}, {__close = stop_all})
+    house.kept = kept -- servers that stay for all rounds, by their peers' names
     house.seconds = method.seconds_of(row, peers, house.options)
     method.write_files(house, row)
     run_all(house, row, state, method.rounds_of(row, house.options))

@@ -5,8 +5,8 @@
 --
 -- result    {version, date, machine, options, planned_s, took_s, rows}
 -- row       {name, title, group, work, command, checks, void, unit, better, digits, plot, x_title,
---            reference, ours, seconds, rounds, is_void, why_void, void_samples = {{round, peer, why}},
---            lost = CPUs that others took, notes,
+--            reference, ours, seconds, rounds, is_void, why_void,
+--            void_samples = {{round, peer, why}}, lost = CPUs that others took, notes,
 --            columns, targets = {{peer, key, ratio or value, of, got, is_met}}, disagreement,
 --            skipped, has_failed, second_why, took_s, peers}
 -- peer      {name, title, version, command, client, values, median, min, max, ratio, ratio_min,
@@ -167,7 +167,8 @@ local function second_of(state, peer, row, first)
         return nil
     end
     local name = peer.name
-    local second = {client = last_with(state.second_rounds, name, "client"),
+    local second = {name = state.second and state.second.name,
+                    client = last_with(state.second_rounds, name, "client"),
                     values = column(state.second_rounds, name, "value"),
                     cpu_server = median(column(state.second_rounds, name, "cpu_server")),
                     cpu_client = median(column(state.second_rounds, name, "cpu_client"))}
@@ -243,11 +244,10 @@ local function disagreement_of(row, peers)
     local sentences = {}
     for _, peer in ipairs(peers) do
         local second = peer.second
-        local name = second and second.client and second.client:match("([^/ ]+) ") or "another"
         if second and second.of_first and math.abs(second.of_first - 1) > AGREE then
             sentences[#sentences + 1] = ("%s: %.2f of the rate by %s%s%s"):format(
-                peer.title, second.of_first, name, second.ratio and peer.name ~= row.reference
-                and (", a ratio of %.2f"):format(second.ratio) or "",
+                peer.title, second.of_first, second.name or "another", second.ratio
+                and peer.name ~= row.reference and (", a ratio of %.2f"):format(second.ratio) or "",
                 second.bottleneck == "client" and " at the limit of its CPU" or "")
         end
     end

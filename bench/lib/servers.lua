@@ -182,7 +182,7 @@ function servers.start(house, peer, given)
     server.cpu = server.cpu or context.cpu
     server.command = server.command or context.command
     server.pss = server.pss or Server.pss
-    server.warm_up = peer.warm_up
+    server.warm_up, server.peer = peer.warm_up, peer.name
     local stop, is_running = server.stop, true
     function server.stop()
         if is_running then

@@ -9,6 +9,7 @@ local cjson = require "cjson"
 local sort = {}
 
 local FILES, PARTS = 30, 100
+local WARM_UP = 0.2 -- of the time that counts
 
 -- The same files before each run, since writes make them longer.
 local function write_files(root)
@@ -43,8 +44,10 @@ local function start_clients(bench, servers, wanted)
     for i, server in ipairs(servers) do
         local number = wanted.clients // #servers + (i <= wanted.clients % #servers and 1 or 0)
         local json = ("%s/sort-%d.json"):format(bench.scratch, i)
-        local warm_up = not bench.smoke and server.warm_up or bench.seconds * 0.2
         if number > 0 then
+            local is_cold = server.warm_up and not server.is_warm and not bench.smoke
+            local warm_up = is_cold and server.warm_up or bench.seconds * WARM_UP
+            server.is_warm = true
             local proc = bench.spawn({
                 wire.program("sxe-http"), "-q", "-c", number, "-d", ("%.3f"):format(bench.seconds),
                 "--warmup", ("%.3f"):format(warm_up), "--scenario", "examples/read-write.lua",
@@ -97,9 +100,8 @@ local function finish(candles)
     return list
 end
 
--- wanted: servers, clients, cpu. A sample: requests a second of all clients together.
-function sort.run(bench, peer, wanted)
-    local servers <close> = start(bench, peer, wanted)
+-- A sample: requests a second of all clients together. wanted: servers, clients, cpu.
+local function sample(bench, servers, wanted)
     write_files(bench.root)
     local clients, candles, rate = start_clients(bench, servers, wanted), {}, 0
     for _, client in ipairs(clients) do
@@ -111,6 +113,23 @@ function sort.run(bench, peer, wanted)
         add_kinds(candles, total, wanted)
     end
     return {value = rate, candles = finish(candles)}
+end
+
+-- wanted: servers; clients, which is a list of numbers that the same servers have one after the
+-- other; cpu. The last sample, with the candles of all, or the first that went wrong.
+function sort.run(bench, peer, wanted)
+    local servers <close> = start(bench, peer, wanted)
+    local candles, last = {}, nil
+    for _, clients in ipairs(wanted.clients) do
+        last = sample(bench, servers, {servers = wanted.servers, clients = clients,
+                                       cpu = wanted.cpu})
+        if last.errors then
+            return last
+        end
+        table.move(last.candles, 1, #last.candles, #candles + 1, candles)
+    end
+    last.candles = candles
+    return last
 end
 
 return sort

@@ -2,11 +2,12 @@
 -- What the benchmarks make of samples: rounds, what voids them, medians, ratios, targets; and the
 -- tables, the file and the flame graph. Nothing is measured here: rows bring their samples along.
 
-package.path = package.path .. ";bench/lib/?.lua"
+package.path = "bench/lib/?.lua;" .. package.path
 
 local cjson = require "cjson"
 local flame = require "flame"
 local json = require "json"
+local load = require "load"
 local machine = require "machine"
 local method = require "method"
 local others = require "others"
@@ -204,7 +205,7 @@ test("points of several rounds become one line of medians", function()
     equal(line[2].memory, 6)
 end)
 
-test("the budget divides into samples, within bounds", function()
+test("a row is planned to be done within its budget", function()
     local row = {budget = 70, rounds = 7}
     local function some(number, warm_up)
         local list = {}
@@ -216,12 +217,43 @@ test("the budget divides into samples, within bounds", function()
     local function seconds(peers, options)
         return ("%.6f"):format(method.seconds_of(row, peers, options or {}))
     end
-    equal(seconds(some(5)), ("%.6f"):format((70 / 35 - 0.45) / 1.3))
-    equal(seconds(some(5, 1.5)), ("%.6f"):format((70 / 35 - 0.45 - 1.5 / 5) / 1.3))
+    equal(seconds(some(5)), ("%.6f"):format((70 / 35 - 0.15) / 1.3))
+    equal(seconds(some(5, 1.5)), ("%.6f"):format((70 / 35 - 0.15 - 1.5 / 35) / 1.3))
     equal(seconds(some(500)), "0.300000")
     equal(seconds(some(5), {seconds = 4}), "4.000000")
     equal(("%.3f"):format(method.planned(row, some(5, 1.5), {})), "70.000")
+    row.load = {connections = 64} -- of which another client's word is asked, where there is one
+    local planned = method.planned(row, some(5, 1.5), {})
+    check(planned > 60 and planned <= 70, planned)
     equal(method.rounds_of({rounds = 1}, {rounds = 9}), 1)
+end)
+
+-- A server that has only a name.
+local function start_nothing(started)
+    return function(context)
+        local proc = context.spawn{"sleep", "60"}
+        started[#started + 1] = proc:pid()
+        return context.server(proc)
+    end
+end
+
+test("a server that takes long to warm up stays for all rounds; others are fresh", function()
+    local warm, fresh, loads = {}, {}, {}
+    local run = load.run
+    load.run = function(_, server)
+        loads[#loads + 1] = server.port
+        return {value = 1}
+    end
+    local row = {name = "r", reference = "fresh", ours = "warm",
+                 load = {connections = 1, second = false}}
+    method.run(house(3), row, {{name = "fresh", start = start_nothing(fresh)},
+                               {name = "warm", start = start_nothing(warm), warm_up = 0.1}})
+    load.run = run
+    equal(#loads, 6)
+    equal(#fresh, 3)
+    equal(#warm, 1)
+    equal(loads[2], loads[6])
+    check(not os.execute(("kill -s 0 %d 2>/dev/null"):format(warm[1])), "it stays for ever")
 end)
 
 test("the file can be read again, and has names in order", function()

@@ -61,7 +61,7 @@ local got = {
         row("bars", "http", {
             peer("limit", {190000, 200000, 210000}, {curve = curve(200)}),
             peer("sxe-httpd", {180000, 198000.5, 205000},
-                 {curve = curve(210), second = {client = "/usr/bin/wrk -t 1 URL", median = 150000,
+                 {curve = curve(210), second = {client = "/usr/bin/wrk -t 1 URL", name = "wrk", median = 150000,
                                                 bottleneck = "client"}}),
             peer("nginx", {90000, 100000, 110000}, {curve = curve(400)})},
             {targets = {{peer = "limit", ratio = 0.93, of = "issue 3", got = 0.99, is_met = true,
