@@ -2,7 +2,7 @@
 --
 -- What: our programs measured beside the physical limit and beside others' programs.
 --
---     make bench                               all rows, in 35 minutes
+--     make bench                               all rows, in 27 minutes
 --     make bench ROW="S1 files"                some: by name, by group, by a name's beginning
 --     build/release/test/wire bench/bench.lua [rows] [options]
 --
@@ -12,9 +12,13 @@
 --     --json FILE       the result; that of all rows is in bench/results/ too
 --     --markdown FILE   a table, put between the marks <!-- bench --> and <!-- /bench -->
 --     --from FILE       do not measure: page and Markdown of that result
+--     --into FILE       measure the rows that a result lacks, or those named, and put them into it
 --     --profile         of each row's first peer of ours: a flame graph, and system calls
 --
--- The last result is build/bench/result.json, its page build/bench/index.html.
+-- The last result is build/bench/result.json, its page build/bench/index.html; both are written
+-- anew after each row, so that a run that is interrupted loses no other. A row is an experiment of
+-- its own: nothing is compared across rows, and each says when and of which commit it was measured.
+-- So rows of several runs may stand in one result, but only of one machine (--into).
 --
 -- How: lib/method.lua says it, docs/benchmarks.md has the reasons. Shape of the files in lib:
 --
@@ -60,7 +64,7 @@ end
 -- ---- What was asked for ----
 
 local values = {["--rounds"] = true, ["--seconds"] = true, ["--json"] = true, ["--markdown"] = true,
-                ["--from"] = true}
+                ["--from"] = true, ["--into"] = true}
 local flags = {["--smoke"] = true, ["--list"] = true, ["--profile"] = true}
 
 -- A word names a row, a group of them, or those whose names begin with it: file means file-13 too.
@@ -98,17 +102,30 @@ local function parse_arguments()
             options[name] = tonumber(options[name]) or fail("--%s needs a number", name)
         end
     end
+    for _, path in ipairs{options.from, options.into} do
+        local file <close> = io.open(path) or fail("%s cannot be read", path)
+    end
+    if options.into then
+        options.lacking = result.lacking(result.load(options.into))
+    end
     if options.smoke then
         options.rounds, options.seconds = 1, options.seconds or SMOKE_SECONDS
     end
     return options
 end
 
+-- Rows without which a result is not whole: what of it is missing, or those of a usual run.
+local function is_usual(row, options)
+    if options.lacking then
+        return options.lacking[row.name]
+    end
+    return not row.asked_only and not (options.smoke and row.smoke == false)
+end
+
 local function asked_for(options)
     local list = {}
     for _, row in ipairs(rows.list) do
-        local is_asked_for = not next(options.names) and not row.asked_only
-                             and not (options.smoke and row.smoke == false)
+        local is_asked_for = not next(options.names) and is_usual(row, options)
         for word in pairs(options.names) do
             if is_named(row, word) and (row.name == word or not row.asked_only) then
                 is_asked_for = true
@@ -196,6 +213,7 @@ local function measure(house, row)
     local start = wire.time()
     local state = method.run(house, row, found)
     local got = result.summarize(row, state, house.seconds, absent)
+    got.date, got.commit = result.now(), machine.commit()
     got.took_s = wire.time() - start
     report.print(got)
     return got
@@ -210,33 +228,41 @@ local function planned(list, options)
     return sum
 end
 
-local function write_file(path, text)
-    local file <close> = assert(io.open(path, "w"))
-    file:write(text)
+-- Where result and page go; a smoke run leaves those of a real one alone.
+local function output_of(options)
+    local directory = options.smoke and OUTPUT .. "/smoke" or OUTPUT
+    os.execute("mkdir -p " .. directory)
+    return directory
+end
+
+-- What there is, after each row.
+local function write(got, options)
+    local directory = output_of(options)
+    for _, path in ipairs{not options.from and directory .. "/result.json" or nil, options.into} do
+        result.save(got, path)
+    end
+    page.write(got, "bench/page.html", directory .. "/index.html")
 end
 
 local function write_all(got, options)
-    os.execute("mkdir -p " .. OUTPUT)
-    if not options.from then
-        result.save(got, OUTPUT .. "/result.json")
-    end
-    page.write(got, "bench/page.html", OUTPUT .. "/index.html")
+    local directory = output_of(options)
+    write(got, options)
     for _, row in ipairs(got.rows) do
         local csv = report.csv(row)
         if csv then
-            write_file(("%s/%s.csv"):format(OUTPUT, row.name), csv)
+            result.write_file(("%s/%s.csv"):format(directory, row.name), csv)
         end
     end
     if options.json then
         result.save(got, options.json)
-    elseif not (next(options.names) or options.smoke or options.from) then
+    elseif not (next(options.names) or options.smoke or options.from or options.into) then
         os.execute("mkdir -p " .. RESULTS)
         result.save(got, ("%s/%s.json"):format(RESULTS, got.date:sub(1, 10)))
     end
     if options.markdown then
         report.write_markdown(got, options.markdown)
     end
-    print(("%s/index.html shows it"):format(OUTPUT))
+    print(("%s/index.html shows it"):format(directory))
 end
 
 -- Do all peers answer alike? The number of those who do not.
@@ -263,6 +289,19 @@ local function leave_network()
     end
 end
 
+-- A new result, or that which rows go into; of this machine, and as the programs are now.
+local function begin(options, list)
+    local here = machine.fingerprint()
+    if not options.into then
+        return result.new(here, options, list)
+    end
+    local got = result.load(options.into)
+    if got.machine.text ~= here.text then
+        fail("%s is of another machine, or of other programs: %s", options.into, got.machine.text)
+    end
+    return got
+end
+
 local function measure_all(options)
     leave_network()
     servers.allow_descriptors()
@@ -271,8 +310,7 @@ local function measure_all(options)
     if peers.prepare then
         peers.prepare(scratch)
     end
-    local got = result.new(machine.fingerprint(), options)
-    local start = wire.time()
+    local got = begin(options, list)
     print(got.machine.text)
     if got.machine.cpus < 2 then
         print("there is one CPU, which server and client share: ratios say little, rates nothing")
@@ -287,10 +325,10 @@ local function measure_all(options)
         if why then
             print(("\n%s  %s\n  skipped: %s"):format(row.name, row.title, why))
         else
-            got.rows[#got.rows + 1] = measure(house, row)
+            result.put(got, measure(house, row), rows.list)
+            write(got, options)
         end
     end
-    got.took_s = wire.time() - start
     return got
 end
 
@@ -300,9 +338,9 @@ local function print_list(options)
         for i, name in ipairs(row.peers) do
             names[i] = type(name) == "table" and name.name or name
         end
-        print(("%-18s %-8s %s (%s)%s"):format(row.name, row.group or "", row.title,
-                                              table.concat(names, ", "),
-                                              row.asked_only and "; only when asked for" or ""))
+        print(("%-18s %-8s %3.0f s  %s (%s)%s"):format(
+            row.name, row.group or "", planned({row}, options), row.title,
+            table.concat(names, ", "), row.asked_only and "; only when asked for" or ""))
     end
     print(("%.0f minutes are planned for all of them"):format(
         planned(asked_for(options), options) / 60))

@@ -25,6 +25,10 @@ check "the harness measures every row, and all peers do the same work" \
     harness --smoke --json "$work/result.json" --markdown "$work/table.md"
 check "the table has a line a row" grep -q '^| row | work |' "$work/table.md"
 check "page and table can be made of a result again" harness --from "$work/result.json"
+check "a row is put into a result" harness size --smoke --into "$work/result.json"
+check "a whole result lacks nothing" \
+    sh -c "build/release/test/wire bench/bench.lua --smoke --into $work/result.json | grep -q '^0 rows'"
+check "a result that is not there is refused" fails 'cannot be read' harness --into "$work/none"
 check "it says what rows there are" harness --list
 unnamed() { # rows that the docs do not name; of the examples all at once
     harness --list | sed -n 's/^\([a-zA-Z][a-zA-Z0-9-]*\) .*(.*/\1/p' | sed 's/^example-.*/example-/' | while read -r row; do

@@ -102,6 +102,12 @@ end
 
 -- ---- What it is ----
 
+-- Of the sources: its short name, with "-dirty" behind it where files have changed, or nil.
+function machine.commit()
+    local name = machine.first_line("git describe --always --dirty --exclude '*' 2>/dev/null")
+    return name ~= "?" and name or nil
+end
+
 local function cpu_of_machine()
     local model, cores = "?", 0
     for line in io.lines("/proc/cpuinfo") do

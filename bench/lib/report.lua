@@ -264,6 +264,17 @@ function report.print(row)
     io.stdout:flush()
 end
 
+-- The day, or the first and the last, on which its rows were measured.
+local function dates_of(got)
+    local first, last
+    for _, row in ipairs(got.rows) do
+        local date = (row.date or got.date):sub(1, 10)
+        first = first and first < date and first or date
+        last = last and last > date and last or date
+    end
+    return first == last and (first or got.date:sub(1, 10)) or first .. " to " .. last
+end
+
 -- What a row came to, in a few words: of void rows, and of targets.
 function report.print_end(got)
     local void, missed, number = {}, {}, 0
@@ -278,7 +289,10 @@ function report.print_end(got)
             end
         end
     end
-    print(("\n%s, %s"):format(got.machine.text, got.date))
+    print(("\n%s, %s"):format(got.machine.text, dates_of(got)))
+    if #got.missing > 0 then
+        print("not measured: " .. table.concat(got.missing, " "))
+    end
     print(("%d rows, void: %s; %d targets, missed: %s"):format(
         #got.rows, #void > 0 and table.concat(void, " ") or "none", number,
         #missed > 0 and table.concat(missed, " ") or "none"))
@@ -320,7 +334,7 @@ function report.markdown(got)
     for _, row in ipairs(got.rows) do
         lines[#lines + 1] = line_of(row)
     end
-    lines[#lines + 1] = ("\nMeasured on %s: %s."):format(got.date:sub(1, 10), got.machine.text)
+    lines[#lines + 1] = ("\nMeasured on %s: %s."):format(dates_of(got), got.machine.text)
     return table.concat(lines, "\n") .. "\n"
 end
 

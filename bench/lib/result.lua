@@ -3,9 +3,10 @@
 -- What: what a run came to, as one table that goes into a file and out of it: bench/results.
 -- Place: bench.lua adds a row after the other; report.lua and page.lua show it.
 --
--- result    {version, date, machine, options, planned_s, took_s, rows}
--- row       {name, title, group, work, command, checks, void, unit, better, digits, plot, x_title,
---            reference, ours, seconds, rounds, is_void, why_void,
+-- result    {version, date, machine, options, planned_s, took_s, rows, missing = names of rows that
+--            should be there}
+-- row       {name, date, commit, title, group, work, command, checks, void, unit, better, digits,
+--            plot, x_title, reference, ours, seconds, rounds, is_void, why_void,
 --            void_samples = {{round, peer, why}}, lost = CPUs that others took, notes,
 --            columns, targets = {{peer, key, ratio or value, of, got, is_met}}, disagreement,
 --            skipped, has_failed, second_why, took_s, peers}
@@ -302,20 +303,77 @@ end
 
 -- ---- The file ----
 
-function result.new(machine, options)
-    return {version = 1, date = os.date("!%Y-%m-%dT%H:%M:%SZ"), machine = machine, rows = {},
-            options = {rounds = options.rounds, seconds = options.seconds,
-                       is_smoke = options.smoke or false}}
+function result.now()
+    return os.date("!%Y-%m-%dT%H:%M:%SZ")
+end
+
+-- list: rows that will come, of which those that did not are named as missing.
+function result.new(machine, options, list)
+    local got = {version = 2, date = result.now(), machine = machine, rows = {}, missing = {},
+                 options = {rounds = options.rounds, seconds = options.seconds,
+                            is_smoke = options.smoke or false}}
+    for i, row in ipairs(list or {}) do
+        got.missing[i] = row.name
+    end
+    return got
+end
+
+local function place_of(name, list)
+    for i, each in ipairs(list) do
+        if (each.name or each) == name then
+            return i
+        end
+    end
+    return nil
+end
+
+-- Adds a row, or puts it in the place of that of the same name; order is a list of all rows.
+function result.put(got, row, order)
+    got.rows[place_of(row.name, got.rows) or #got.rows + 1] = row
+    table.sort(got.rows, function(a, b)
+        return (place_of(a.name, order) or 0) < (place_of(b.name, order) or 0)
+    end)
+    local place = place_of(row.name, got.missing)
+    if place then
+        table.remove(got.missing, place)
+    end
+    got.took_s = 0
+    for _, each in ipairs(got.rows) do
+        got.took_s = got.took_s + (each.took_s or 0)
+    end
+end
+
+-- The set of rows that should be in it, and are not.
+function result.lacking(got)
+    local set = {}
+    for _, name in ipairs(got.missing) do
+        set[name] = true
+    end
+    return set
+end
+
+-- Whole or not at all, whatever happens meanwhile.
+function result.write_file(path, text)
+    local file <close> = assert(io.open(path .. ".part", "w"))
+    assert(file:write(text))
+    assert(file:close())
+    assert(os.rename(path .. ".part", path))
 end
 
 function result.save(got, path)
-    local file <close> = assert(io.open(path, "w"))
-    file:write(json.encode(got))
+    result.write_file(path, json.encode(got))
 end
 
+-- Of version 1, too, whose rows are of one time, and which repeated whole rounds.
 function result.load(path)
     local file <close> = assert(io.open(path))
-    return cjson.decode(file:read("a"))
+    local got = cjson.decode(file:read("a"))
+    got.missing = got.missing or {}
+    for _, row in ipairs(got.rows) do
+        row.void_samples = row.void_samples or row.void_rounds
+        row.date = row.date or got.date
+    end
+    return got
 end
 
 return result

@@ -7,9 +7,9 @@
 -- to type to see it by hand; service, peers: who does it (peers.lua), in order; reference: whom all
 -- are divided by; ours, target = {peer =, ratio =} or {value =}, of: which issue wants it; checks:
 -- what is known of every reply; void: what would make the result mean nothing; unit, better ("more"
--- or "less"), digits; seconds: budget = for all of it, or takes = for a sample, or seconds = what is
--- measured of one; load: what bench.load puts on a server, or run(bench, peer) -> sample, for what
--- is no such load. method.lua says how rounds are made of it.
+-- or "less"), digits; seconds: budget = for all of it, or takes = for a sample, or seconds = what
+-- is measured of one; load: what bench.load puts on a server, or run(bench, peer) -> sample, for
+-- what is no such load. method.lua says how rounds are made of it.
 
 local rows = {list = {}}
 

@@ -271,6 +271,28 @@ test("the file can be read again, and has names in order", function()
     equal(json.encode(result.load(path .. "2")), json.encode(again))
 end)
 
+test("a result that is not whole says what it lacks, and rows are put in by their order", function()
+    local order = {{name = "a"}, {name = "b"}, {name = "c"}}
+    local got = result.new({text = "a machine"}, {}, order)
+    result.put(got, {name = "c", took_s = 1}, order)
+    result.put(got, {name = "a", took_s = 2}, order)
+    result.put(got, {name = "c", took_s = 4}, order)
+    equal(#got.rows, 2)
+    equal(got.rows[1].name, "a")
+    equal(got.took_s, 6)
+    equal(table.concat(got.missing, " "), "b")
+    check(result.lacking(got).b and not result.lacking(got).a, "what is lacking")
+end)
+
+test("a result of version 1 can be read", function()
+    local path = directory .. "/old.json"
+    result.write_file(path, '{"date": "2026-01-02T03:04:05Z", "rows": [{"void_rounds": [1]}]}')
+    local old = result.load(path)
+    equal(#old.missing, 0)
+    equal(#old.rows[1].void_samples, 1)
+    equal(old.rows[1].date, old.date)
+end)
+
 test("the README's table stands between the marks, a line a row", function()
     local path = directory .. "/page.md"
     local file = assert(io.open(path, "w"))
@@ -287,6 +309,10 @@ test("the README's table stands between the marks, a line a row", function()
     local line = "| r | A row | replies/s | US: 1,950 (1,900-2,000) | 0.93 of LIMIT | OTHER 0.01 |"
     check(text:find(line, 1, true), text)
     check(text:find("a machine", 1, true), text)
+    got.rows[1].date, got.rows[2] = "2026-01-02T", got.rows[1]
+    got.rows[1] = setmetatable({date = "2026-01-03T"}, {__index = got.rows[2]})
+    check(report.markdown(got):find("Measured on 2026-01-02 to 2026-01-03: a machine", 1, true),
+          "the days")
 end)
 
 test("numbers are short", function()

@@ -56,13 +56,14 @@ local function candles(us)
 end
 
 local got = {
-    version = 1, date = "2026-11-21T10:00:00Z", machine = {text = "a machine"}, took_s = 600,
+    version = 2, date = "2026-11-21T10:00:00Z", machine = {text = "a machine"}, took_s = 600,
+    missing = {"S4", "S6"},
     rows = {
         row("bars", "http", {
             peer("limit", {190000, 200000, 210000}, {curve = curve(200)}),
             peer("sxe-httpd", {180000, 198000.5, 205000},
-                 {curve = curve(210), second = {client = "/usr/bin/wrk -t 1 URL", name = "wrk", median = 150000,
-                                                bottleneck = "client"}}),
+                 {curve = curve(210), second = {client = "/usr/bin/wrk -t 1 URL", name = "wrk",
+                                                median = 150000, bottleneck = "client"}}),
             peer("nginx", {90000, 100000, 110000}, {curve = curve(400)})},
             {targets = {{peer = "limit", ratio = 0.93, of = "issue 3", got = 0.99, is_met = true,
                          better = "more"},
@@ -77,7 +78,8 @@ local got = {
         row("candles", "seed",
             {peer("sxe-httpd", {}, candles(100)), peer("node", {}, candles(300))}),
         row("void", "micro", {peer("sxe-httpd", {40, 41.5, 43})},
-            {is_void = true, why_void = "0.20 CPU taken by others", unit = "ns", better = "less",
+            {date = "2026-11-22T01:02:03Z", commit = "0123abc",
+             is_void = true, why_void = "0.20 CPU taken by others", unit = "ns", better = "less",
              void_samples = {{round = 1, peer = "sxe-httpd", why = "0.20 CPU taken by others"}}}),
     },
 }
@@ -105,7 +107,9 @@ test("each row has a section, with its badge, plots and numbers", function()
     check(document:find("Void: 0.20 CPU taken by others", 1, true), "the void row")
     check(document:find("Two clients disagree: sxe-httpd: 0.76 of", 1, true), "the disagreement")
     check(document:find("Not measured: h2o: h2o is not installed", 1, true), "who is not here")
-    check(document:find("a machine", 1, true), "the machine")
+    check(document:find("2026-11-21 to 2026-11-22 on a machine", 1, true), "days and machine")
+    check(document:find("2026-11-22 01:02:03 UTC, of commit 0123abc", 1, true), "a row's own time")
+    check(document:find("Not measured: S4, S6.", 1, true), "what is missing")
     equal(count(document:match('<section id="targets".-<details'), "✗ missed"), 1)
     equal(count(document:match('<section id="targets".-<details'), "✓ met"), 0)
 end)
