@@ -163,12 +163,19 @@ local function missing(peer)
     return nil
 end
 
+-- All peers of a row.
+local function all_of(row)
+    local list = {}
+    for i, name in ipairs(row.peers) do
+        list[i] = type(name) == "table" and name or peers.find(name)
+    end
+    return list
+end
+
 -- Those of a row that are here; and of the others {name, why}.
 local function present(row)
     local list, absent = {}, {}
-    for _, name in ipairs(row.peers) do
-        local peer = type(name) == "table" and name or not row.variants and peers.find(name)
-                     or {name = name}
+    for _, peer in ipairs(all_of(row)) do
         local why = missing(peer)
         if not why and row.service and peer.serves and not peer.serves[row.service] then
             why = "does not serve " .. row.service
@@ -219,11 +226,11 @@ local function measure(house, row)
     return got
 end
 
--- Seconds that it should take.
-local function planned(list, options)
+-- Seconds that they should take, with the peers that are here, or with all.
+local function planned(list, options, who)
     local sum = 0
     for _, row in ipairs(list) do
-        sum = sum + method.planned(row, present(row), options)
+        sum = sum + method.planned(row, who(row), options)
     end
     return sum
 end
@@ -315,7 +322,7 @@ local function measure_all(options)
     if got.machine.cpus < 2 then
         print("there is one CPU, which server and client share: ratios say little, rates nothing")
     end
-    got.planned_s = planned(list, options)
+    got.planned_s = planned(list, options, present)
     print(("%d rows, %.1f minutes planned"):format(#list, got.planned_s / 60))
     if options.smoke and not next(options.names) then
         got.failed_checks = check_peers(house)
@@ -335,15 +342,15 @@ end
 local function print_list(options)
     for _, row in ipairs(rows.list) do
         local names = {}
-        for i, name in ipairs(row.peers) do
-            names[i] = type(name) == "table" and name.name or name
+        for i, peer in ipairs(all_of(row)) do
+            names[i] = peer.name
         end
         print(("%-18s %-8s %3.0f s  %s (%s)%s"):format(
-            row.name, row.group or "", planned({row}, options), row.title,
+            row.name, row.group or "", planned({row}, options, all_of), row.title,
             table.concat(names, ", "), row.asked_only and "; only when asked for" or ""))
     end
-    print(("%.0f minutes are planned for all of them"):format(
-        planned(asked_for(options), options) / 60))
+    print(("%.0f minutes are planned for all but those"):format(
+        planned(asked_for(options), options, all_of) / 60))
 end
 
 -- Void rows and peers that failed, or that do other work than the rest, make a run a bad one.

@@ -165,7 +165,7 @@ end
 
 -- wrk knows whole seconds only, but ends well at a signal. It opens its connections in its time.
 local function seconds_of_wrk(load, seconds)
-    return math.max(seconds, load.connections > 1000 and 1 or 0.5)
+    return math.max(seconds, load.connections > 5000 and 1 or 0.5)
 end
 
 local function command_wrk(load, server, seconds)

@@ -283,7 +283,8 @@ function examples.rows()
         list[#list + 1] = {
             name = "example-" .. case.name, group = "examples", unit = unit .. "/s",
             title = ("examples/lua/%s.lua and its twin in Node"):format(case.name),
-            work = case.work, reference = "Node", ours = "Lua", budget = 10, digits = 0,
+            work = case.work, reference = "Node", ours = "Lua", digits = 0,
+            budget = case.load == ticks and 18 or 9,
             command = ("sxe-lua examples/lua/%s.lua PORT; node bench/peers/node/%s.js PORT")
                 :format(case.name, case.name),
             checks = case.target and "a reply by hand; then status and length of each"

@@ -93,6 +93,24 @@ local function given_of(row, more)
     return given
 end
 
+-- What start() gives, to use(it); then it is closed. But of a peer that compiles what is used often
+-- it stays for all rounds of a row, and is warm but in the first, unless something goes wrong.
+local function with_server(bench, peer, start, use)
+    local keeps = peer.warm_up and bench.kept
+    local server = keeps and bench.kept[peer.name] or start()
+    local ending <close> = not keeps and server or nil
+    if not keeps then
+        return use(server)
+    end
+    bench.kept[peer.name] = server
+    local good, sample = pcall(use, server)
+    if not good or sample.errors then
+        bench.kept[peer.name] = nil
+        local _ <close> = server
+    end
+    return good and sample or {errors = tostring(sample)}
+end
+
 -- What a row's run finds: house, with functions.
 function method.bench(house, row)
     local bench = setmetatable({}, {__index = house})
@@ -109,6 +127,7 @@ function method.bench(house, row)
         bench.client = bench.client or sample.client
         return sample
     end
+    function bench.with(peer, start, use) return with_server(bench, peer, start, use) end
     function bench.look(server, what) return servers.look(server, what or row.load) end
     function bench.spawn(words, options)
         options = options or {}
@@ -122,35 +141,17 @@ function method.bench(house, row)
     return bench
 end
 
-local function put_load(bench, row, peer, server, client)
-    local what = setmetatable({by = client or peer.client and clients.find(peer.client)},
-                              {__index = row.load})
-    return bench.load(server, what)
-end
-
--- A peer that compiles what is used often stays for all rounds, and is warm but in the first.
-local function run_kept(bench, row, peer, client)
-    local server = bench.kept[peer.name] or bench.start(peer)
-    bench.kept[peer.name] = server
-    local sample = put_load(bench, row, peer, server, client)
-    if sample.errors then
-        server.stop()
-        bench.kept[peer.name] = nil
-    end
-    return sample
-end
-
 local function run_plain(bench, row, peer, client)
-    if peer.warm_up and bench.kept then
-        return run_kept(bench, row, peer, client)
-    end
-    local server <close> = bench.start(peer)
-    return put_load(bench, row, peer, server, client)
+    return with_server(bench, peer, function() return bench.start(peer) end, function(server)
+        local what = setmetatable({by = client or peer.client and clients.find(peer.client)},
+                                  {__index = row.load})
+        return bench.load(server, what)
+    end)
 end
 
-local function stop_all(kept)
-    for _, server in pairs(kept) do
-        server.stop()
+local function close_all(list)
+    for _, each in pairs(list) do
+        local _ <close> = each
     end
 end
 
@@ -298,7 +299,7 @@ end
 function method.run(house, row, peers)
     local state = {rounds = {}, void_samples = {}, failed = {}, peers = peers,
                    patience = PATIENCE * method.rounds_of(row, house.options)}
-    local kept <close> = setmetatable({}, {__close = stop_all})
+    local kept <close> = setmetatable({}, {__close = close_all})
     house.kept = kept -- servers that stay for all rounds, by their peers' names
     house.seconds = method.seconds_of(row, peers, house.options)
     method.write_files(house, row)

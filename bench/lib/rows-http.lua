@@ -213,7 +213,7 @@ local function sockets_row(sockets, queries, workers)
             :format(sockets, queries, workers),
         reference = "limit", ours = "limit", unit = "bytes a socket", better = "less", rounds = 3,
         checks = "each reply is good; all sockets are open at once",
-        void = "a socket that does not open", budget = 20,
+        void = "a socket that does not open", budget = sockets > 10000 and 40 or 15,
         target = {value = 1024, of = "issue 4"},
         columns = {{"open", "open", 0}, {"connects", "connects/s", 0}, {"rate", "requests/s", 0}},
         run = run_sockets(sockets, queries, workers)}
@@ -254,7 +254,7 @@ return {
         command = "connect-client -c 64 -d 1 -p PORT",
         checks = "status 200 and length of each reply",
         void = VOID .. "; the client is what is measured where its CPU is full: compare the "
-               .. "server's µs", budget = 50,
+               .. "server's µs", budget = 40,
         load = {connections = 64, fresh = true, body = GREETING, second = false}},
     {
         name = "memory", service = "hello", reference = "nginx", unit = "bytes/connection",
@@ -273,7 +273,7 @@ return {
         title = "System calls a request, 64 connections", better = "less", digits = 2, rounds = 1,
         work = "6,400 requests, counted by strace; 64 times more accept a connection",
         command = "strace -c -f -p PID", checks = "strace saw calls", void = "strace is missing",
-        run = run_syscalls, budget = 20, is_exact = true, needs = {"strace"}},
+        run = run_syscalls, budget = 10, is_exact = true, needs = {"strace"}},
     {
         name = "start-up", service = "hello", reference = "nginx", unit = "ms", better = "less",
         peers = {"limit", "sxe-httpd", "sxe-httpd-lua", "nginx", "h2o", "lighttpd", "haproxy", "go",
@@ -282,7 +282,7 @@ return {
         work = "it is asked again and again from the start, until it answers",
         command = "time until curl is answered",
         checks = "status 200 and body of the reply", void = "other work on its CPU",
-        budget = 25, run = run_start_up},
+        budget = 5, run = run_start_up},
     {
         name = "size", unit = "MiB", better = "less", digits = 2, reference = "sxe-httpd",
         peers = {our_program("sxe-httpd"), our_program("sxe-http"), our_program("sxe-lua"),
@@ -291,7 +291,7 @@ return {
         title = "Size of the program", work = "the file without symbols; shared libraries are not "
                                               .. "counted, nor lighttpd's and nginx's modules",
         command = "strip -o COPY PROGRAM; ls -l COPY", checks = "-", void = "-", rounds = 1,
-        run = run_size, budget = 5, is_exact = true, ours = "sxe-httpd"},
+        run = run_size, budget = 2, is_exact = true, ours = "sxe-httpd"},
     generators(64),
     generators(1024),
     sockets_row(10000, 50, 1),

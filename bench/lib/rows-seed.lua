@@ -100,10 +100,25 @@ local function cluster_load(name)
     return {connections = 50, target = "/", body = is_like(name), second = false}
 end
 
+-- A server, and the Redis that it asks.
+local function start_with_redis(bench, peer)
+    local redis = peers.start_redis(bench)
+    local good, server = pcall(bench.start, peer, {redis_port = redis.port, workers = #CPUS,
+                                                   cpu = CPUS})
+    if not good then
+        redis.stop()
+        error(server, 0)
+    end
+    return setmetatable({server = server}, {__close = function()
+        server.stop()
+        redis.stop()
+    end})
+end
+
 local function run_redis(bench, peer)
-    local redis <close> = peers.start_redis(bench)
-    local server <close> = bench.start(peer, {redis_port = redis.port, workers = #CPUS, cpu = CPUS})
-    return bench.load(server, cluster_load("redis"))
+    return bench.with(peer, function() return start_with_redis(bench, peer) end, function(both)
+        return bench.load(both.server, cluster_load("redis"))
+    end)
 end
 
 -- ---- S8 ----
@@ -111,14 +126,14 @@ end
 local SORTERS = {"sxe-lua-workers", "node-callbacks", "node-sync", "node-cluster"}
 
 local function run_sort(bench, peer)
-    return sort.run(bench, peer, {servers = 2, clients = {4}, cpu = CPUS})
+    return sort.run(bench, peer, {servers = 2, clients = 4, cpu = CPUS})
 end
 
 -- Every number of servers with every number of clients.
 local function run_sort_sweep(bench, peer)
     local clients, candles, last = bench.smoke and {1, 2} or {1, 2, 3, 4, 5, 6, 7, 8}, {}, nil
     for servers = 1, bench.smoke and 1 or 4 do
-        last = sort.run(bench, peer, {servers = servers, clients = clients, cpu = CPUS})
+        last = sort.run_all(bench, peer, {servers = servers, clients = clients, cpu = CPUS})
         if last.errors then
             return last
         end
@@ -188,7 +203,7 @@ return {
         work = "10,000 keep-alive connections to a server in C, and to one in Lua with the same "
                .. "callbacks", checks = "status 200 and the 14 bytes of each body",
         command = "lua-twins PORT 2010; lua-twins PORT bench/lua/2010.lua", void = VOID,
-        budget = 30,
+        budget = 25,
         target = {peer = "sxe-c", ratio = 0.95, of = "issue 5"},
         load = {connections = 10000, target = "/", body = peers.services["2010"].body}},
     {
@@ -204,7 +219,7 @@ return {
         load = {connections = 5000, queries = 2, target = "/random?number=8",
                 client = "limit-client", second = false, look = "once",
                 body = function(reply) return reply.body:find("^%d$") ~= nil, reply.body end}},
-    crowd{name = "S4", peers = {"sxe-workers", "nginx", "go"}, budget = 320,
+    crowd{name = "S4", peers = {"sxe-workers", "nginx", "go"}, budget = 225,
           target = {{peer = "go", ratio = 1, of = "seed-api"},
                     {peer = "nginx", key = "memory", ratio = 1, better = "less",
                      of = "seed-api"}},
@@ -220,7 +235,7 @@ return {
                .. "and the file removed; as many workers as CPUs, on all of them",
         command = "workers -w 2 PORT generate /tmp; sxe-http -c 50 --requests 2000",
         checks = "status and 108,000 bytes of each reply, letters and digits once a sample",
-        void = VOID, budget = 30, context = {cpu = CPUS, workers = #CPUS},
+        void = VOID, budget = 25, context = {cpu = CPUS, workers = #CPUS},
         load = cluster_load("generate"),
         target = {peer = "node-cluster", ratio = 1, of = "issue 7"}},
     {
@@ -232,7 +247,7 @@ return {
         command = "workers -w 2 PORT bench/lua/redis.lua REDIS_PORT; sxe-http -c 50 "
                   .. "--requests 2000",
         checks = "status and 100,000 bytes of each reply, letters once a sample",
-        void = VOID, budget = 30, run = run_redis, context = {cpu = CPUS},
+        void = VOID, budget = 20, run = run_redis, context = {cpu = CPUS},
         needs = {"redis-server"}, target = {peer = "node-cluster", ratio = 1, of = "issue 7"}},
     {
         name = "S7", service = "file", reference = "nginx", unit = "replies/s", budget = 45,
@@ -246,7 +261,7 @@ return {
         load = {connections = 50, target = "/page.html", body = PAGE}},
     {
         name = "S8", service = "sort", reference = "node-cluster", ours = "sxe-lua-workers",
-        peers = SORTERS, unit = "requests/s", plot = "candles", budget = 35,
+        peers = SORTERS, unit = "requests/s", plot = "candles", budget = 25,
         title = "Ten reads a write of 30 files, sorted: 2 servers, 4 clients",
         work = "GET reads a file, splits it, sorts and joins the parts; POST appends; each server "
                .. "is a process, and each client one connection to one of them",
@@ -256,7 +271,7 @@ return {
     {
         name = "S8-sweep", group = "S8", service = "sort", reference = "node-cluster",
         ours = "sxe-lua-workers", peers = SORTERS, unit = "requests/s", plot = "candles",
-        title = "The same with 1 to 4 servers and 1 to 8 clients", rounds = 1, budget = 60,
+        title = "The same with 1 to 4 servers and 1 to 8 clients", rounds = 1, budget = 70,
         work = "as S8, every combination once; min, mean, 101 % of mean and max go into a CSV",
         command = "make bench ROW=S8-sweep", checks = "as S8", void = VOID, run = run_sort_sweep,
         seconds = 0.25},
@@ -268,7 +283,7 @@ return {
         work = "records of 32 bytes in a pool are looked up by 64-bit keys in random order; the "
                .. "seconds are those of all 30 million, from as many rounds",
         command = "build/release/bench/lookup hash", checks = "the record found is the key's",
-        void = "a record not found; swapping", budget = 30, run = run_lookup,
+        void = "a record not found; swapping", budget = 25, run = run_lookup,
         columns = {{"ns", "ns a look-up", 1}}, target = {value = 5, of = "seed-api"}},
     {
         name = "S10", variants = true, reference = "test", ours = "test", unit = "s",

@@ -115,9 +115,16 @@ local function sample(bench, servers, wanted)
     return {value = rate, candles = finish(candles)}
 end
 
--- wanted: servers; clients, which is a list of numbers that the same servers have one after the
--- other; cpu. The last sample, with the candles of all, or the first that went wrong.
+-- wanted: servers, clients, cpu. A sample, by servers that may stay for the next.
 function sort.run(bench, peer, wanted)
+    return bench.with(peer, function() return start(bench, peer, wanted) end, function(servers)
+        return sample(bench, servers, wanted)
+    end)
+end
+
+-- The last of several samples, with the candles of all, or the first that went wrong. wanted:
+-- servers; clients, a list of numbers that the same servers have one after the other; cpu.
+function sort.run_all(bench, peer, wanted)
     local servers <close> = start(bench, peer, wanted)
     local candles, last = {}, nil
     for _, clients in ipairs(wanted.clients) do
