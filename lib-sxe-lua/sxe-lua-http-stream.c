@@ -199,6 +199,8 @@ add_member(lua_State *L, luaL_Buffer *buffer, const char *name, int at)
         luaL_error(L, "an event's %s cannot be a %s", name, luaL_typename(L, at));
     if (strcmp(name, "data") != 0 && text.length != strcspn(text.base, "\r\n"))
         luaL_error(L, "an event's %s cannot have more than one line", name);
+    if (strcmp(name, "retry") == 0 && text.length != strspn(text.base, "0123456789"))
+        luaL_error(L, "an event's retry is milliseconds, not '%s'", text.base);
     add_lines(buffer, name, text);
 }
 
@@ -206,7 +208,7 @@ add_member(lua_State *L, luaL_Buffer *buffer, const char *name, int at)
 static int
 send_event(lua_State *L)
 {
-    static const char *const names[] = {"event", "id", "retry", "data"};
+    static const char *const names[] = {"event", "id", "retry", "data", NULL};
     struct sxe__lua_exchange *exchange = open_argument(L, SXE__LUA_EVENTS);
     luaL_Buffer buffer;
 
@@ -219,6 +221,7 @@ send_event(lua_State *L)
         lua_insert(L, 2);
         lua_setfield(L, 2, "data");
     }
+    sxe__lua_option_names(L, 2, names, "events:send");
     for (int i = 0; i < 4; i++)
         lua_getfield(L, 2, names[i]);
     luaL_buffinit(L, &buffer);

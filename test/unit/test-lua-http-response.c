@@ -99,6 +99,8 @@ static const struct refusal {
     {"return res.none", "sxe.http response has no field 'none'"},
     {"res:sse():send{data = {}}", "an event's data cannot be a table"},
     {"res:sse():send{event = 'a\\nb'}", "an event's event cannot have more than one line"},
+    {"res:sse():send{event = 'a', dat = 'b'}", "events:send has no option 'dat'"},
+    {"res:sse():send{retry = 1.5}", "an event's retry is milliseconds, not '1.5'"},
     {"res:sse():send()", "string expected, got nil"},
 };
 
