@@ -315,9 +315,10 @@ format: ## rewrite the sources in the house style
 	@clang-format-14 -i $$(git ls-files '*.c' '*.h' ':!test/2010')
 
 FUZZ_SECONDS ?= 60
-fuzz: ## fuzz each parser for FUZZ_SECONDS (60); findings go to test/fuzz/corpus
+fuzz: ## fuzz each parser, and scripts, for FUZZ_SECONDS (60); findings go to test/fuzz/corpus
 	@tools/deps.sh install build fuzz
 	@$(MAKE) --no-print-directory $(parallel) MODE=release fuzz-bin
+	@$(MAKE) --no-print-directory $(parallel) MODE=debug build/debug/sxe-lua
 	@tools/fuzz.sh $(FUZZ_SECONDS)
 fuzz-bin: $(fuzz.bin)
 
