@@ -309,6 +309,7 @@ open_file(lua_State *L, int flags, uint32_t mode, uint64_t deadline_ns)
 int
 sxe__lua_file_l_open(lua_State *L)
 {
+    static const char *const names[] = {"mode", "timeout", NULL};
     int error = sxe__lua_file_check_path(L, 1);
     int flags = flags_of(luaL_optstring(L, 2, "r"));
     uint64_t deadline_ns = sxe__lua_deadline(L, 3);
@@ -316,7 +317,7 @@ sxe__lua_file_l_open(lua_State *L)
 
     luaL_argcheck(L, flags >= 0, 2, "r, w or a expected, perhaps with +");
     if (!lua_isnoneornil(L, 3)) {
-        luaL_checktype(L, 3, LUA_TTABLE);
+        sxe__lua_option_names(L, 3, names, "file.open");
         mode = (uint32_t)sxe__lua_file_number(L, 3, "mode", mode, 07777);
     }
     if (files == NULL) /* the state is closed */

@@ -16,6 +16,7 @@
 #include "sxe-lua-file-private.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "sxe-lua-port.h"
@@ -193,13 +194,18 @@ sxe__lua_file_number(lua_State *L, int table, const char *name, lua_Integer valu
 static void
 push_wish(lua_State *L, const struct sxe__lua_file_call *call)
 {
+    static const char *const names[] = {"timeout", "max",  "from", "length",  "mode",
+                                        "atomic",  "sync", "link", "parents", NULL};
     bool is_directory = call->run == sxe__lua_file_mkdir;
+    char what[32];
     struct sxe__lua_file_wish *wish = lua_newuserdatauv(L, sizeof(*wish), 0);
 
     *wish = (struct sxe__lua_file_wish){
         .length = UINT64_MAX, .max = (uint64_t)MAX_DEFAULT, .mode = is_directory ? 0777 : 0666};
     if (lua_isnil(L, OPTIONS))
         return;
+    snprintf(what, sizeof(what), "file.%s", call->name);
+    sxe__lua_option_names(L, OPTIONS, names, what);
     wish->from = (uint64_t)sxe__lua_file_number(L, OPTIONS, "from", 0, INT64_MAX);
     wish->length = (uint64_t)sxe__lua_file_number(L, OPTIONS, "length", INT64_MAX, INT64_MAX);
     wish->max = (uint64_t)sxe__lua_file_number(L, OPTIONS, "max", MAX_DEFAULT, MAX_MOST);

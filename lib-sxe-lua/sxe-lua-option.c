@@ -7,17 +7,31 @@
 
 #include "sxe-lua-pool-private.h"
 
+static bool
+is_one_of(lua_State *L, int key, const char *const *names)
+{
+    while (*names != NULL &&
+           (lua_type(L, key) != LUA_TSTRING || strcmp(lua_tostring(L, key), *names) != 0))
+        names++;
+    return *names != NULL;
+}
+
 void
 sxe__lua_option_names(lua_State *L, int table, const char *const *names, const char *what)
 {
     luaL_checktype(L, table, LUA_TTABLE);
     for (lua_pushnil(L); lua_next(L, table) != 0; lua_pop(L, 1)) {
-        size_t i = 0;
+        if (!is_one_of(L, -2, names))
+            luaL_error(L, "%s has no option '%s'", what, luaL_tolstring(L, -2, NULL));
+    }
+}
 
-        while (names[i] != NULL &&
-               (lua_type(L, -2) != LUA_TSTRING || strcmp(lua_tostring(L, -2), names[i]) != 0))
-            i++;
-        if (names[i] == NULL)
+void
+sxe__lua_option_names_of_list(lua_State *L, int table, const char *const *names, const char *what)
+{
+    luaL_checktype(L, table, LUA_TTABLE);
+    for (lua_pushnil(L); lua_next(L, table) != 0; lua_pop(L, 1)) {
+        if (!lua_isinteger(L, -2) && !is_one_of(L, -2, names))
             luaL_error(L, "%s has no option '%s'", what, luaL_tolstring(L, -2, NULL));
     }
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "sxe-lua-pool-private.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -202,10 +203,12 @@ store_integer(lua_State *L, const struct sxe_pool_field *field, void *at, lua_In
 }
 
 static void
-store_number(const struct sxe_pool_field *field, void *at, lua_Number value)
+store_number(lua_State *L, const struct sxe_pool_field *field, void *at, lua_Number value)
 {
     union bits bits;
 
+    if (field->size == 4 && isfinite(value) && !isfinite((float)value))
+        luaL_error(L, "field %s: %f does not fit f32", field->name, value);
     if (field->size == 4)
         bits.f32 = (float)value;
     else
@@ -282,7 +285,7 @@ sxe__lua_pool_set(lua_State *L, const struct sxe_pool_field *field, void *elemen
     if (field->kind == 'c')
         store_text(L, field, at, index);
     else if (field->kind == 'f')
-        store_number(field, at, check_number(L, field, index));
+        store_number(L, field, at, check_number(L, field, index));
     else if (field->kind == 'b')
         *at = (char)lua_toboolean(L, index);
     else
@@ -298,7 +301,7 @@ sxe__lua_pool_add(lua_State *L, const struct sxe_pool_field *field, void *elemen
     if (field->kind == 'c' || field->kind == 'b') {
         luaL_error(L, "field %s is no number to add to", field->name);
     } else if (field->kind == 'f') {
-        store_number(field, at, load_number(field, at) + check_number(L, field, index));
+        store_number(L, field, at, load_number(field, at) + check_number(L, field, index));
     } else {
         if (__builtin_add_overflow(load_integer(field, at), check_integer(L, field, index), &sum))
             luaL_error(L, "field %s: the sum does not fit %c64", field->name, field->kind);

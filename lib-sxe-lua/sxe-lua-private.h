@@ -289,6 +289,10 @@ uint64_t sxe__lua_deadline(lua_State *L, int argument);
  * names, which end with NULL: "pool.open has no option 'nmae'" (sxe-lua-option.c). */
 void sxe__lua_option_names(lua_State *L, int table, const char *const *names, const char *what);
 
+/* The same for a list that has options, too. */
+void sxe__lua_option_names_of_list(lua_State *L, int table, const char *const *names,
+                                   const char *what);
+
 /* ---- Texts (sxe-lua-split.c) ---- */
 
 int sxe__lua_split(lua_State *L); /* sxe.split */

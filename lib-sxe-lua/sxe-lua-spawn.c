@@ -218,6 +218,8 @@ push_environment(lua_State *L)
     for (lua_pushnil(L); lua_next(L, ENVIRONMENT) != 0; lua_pop(L, 1)) {
         if (lua_type(L, -2) != LUA_TSTRING || !lua_isstring(L, -1))
             luaL_error(L, "env: names and text expected");
+        if (strchr(lua_tostring(L, -2), '=') != NULL || lua_rawlen(L, -2) == 0)
+            luaL_error(L, "env: '%s' is no name", lua_tostring(L, -2));
         lua_pushvalue(L, -2);
         lua_pushliteral(L, "=");
         lua_pushvalue(L, -3);
@@ -371,7 +373,9 @@ loop_turns(lua_State *L, int status, lua_KContext context)
 static int
 l_spawn(lua_State *L)
 {
-    luaL_checktype(L, OPTIONS, LUA_TTABLE);
+    static const char *const options[] = {"stdin", "stdout", "stderr", "env", "cwd", NULL};
+
+    sxe__lua_option_names_of_list(L, OPTIONS, options, "spawn");
     lua_settop(L, OPTIONS);
     /* A script's top level may come before sxe_init: then this goes on with the first turn. */
     if (sxe_loop() == NULL)

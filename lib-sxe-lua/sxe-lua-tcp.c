@@ -418,9 +418,13 @@ go_on_early(lua_State *L, int status, lua_KContext context)
 static int
 l_connect(lua_State *L)
 {
+    static const char *const names[] = {"timeout", "from", NULL};
+
     luaL_checkstring(L, HOST);
     sxe__lua_check_port(L, PORT);
     lua_settop(L, OPTIONS);
+    if (!lua_isnil(L, OPTIONS))
+        sxe__lua_option_names(L, OPTIONS, names, "tcp.connect");
     timeout_of(L, OPTIONS);
     if (sxe_loop() != NULL)
         return begin_to_connect(L);

@@ -180,6 +180,8 @@ START_TEST(arguments_are_checked)
     fails_with("file.read('a', {max = -1})", "max: 0 to 1099511627776 expected, got -1");
     fails_with("file.read('a', {from = {}})", "from: 0 to 9223372036854775807 expected, got table");
     fails_with("file.write('a', '', {mode = 8 ^ 4})", "mode: 0 to 4095 expected, got 4096.0");
+    fails_with("file.read('a', {maxx = 1})", "file.read has no option 'maxx'");
+    fails_with("file.open('a', 'r', {timeot = 1})", "file.open has no option 'timeot'");
     fails_with("file.read('a', {timeout = -1})", "a timeout in seconds expected");
     stop_at_once();
 }

@@ -142,7 +142,8 @@ START_TEST(what_does_not_fit_changes_nothing)
                  "refuse('c', 1 << 32, 'fit u32') refuse('f', 1 << 31, 'fit i32')\n"
                  "refuse('a', 1.5, 'field a: an integer expected, got 1.5')\n"
                  "refuse('a', {}, 'field a: an integer expected, got table')\n"
-                 "refuse('score', {}, 'field score: a number expected, got table')");
+                 "refuse('score', {}, 'field score: a number expected, got table')\n"
+                 "refuse('ratio', 1e300, 'does not fit f32') refuse('ratio', -1e39, 'fit f32')");
 }
 END_TEST
 

@@ -557,6 +557,8 @@ START_TEST(serve_checks_its_arguments)
     fails_with("tcp.serve('localhost', 0, print)", "an IPv4 or IPv6 address is expected");
     fails_with("tcp.serve('', -1, print)", "a port is 0 to 65535");
     fails_with("tcp.serve('', 0)", "table expected");
+    fails_with("tcp.connect('', 0, {timeot = 1})", "tcp.connect has no option 'timeot'");
+    fails_with("tcp.connect('', 0, 1)", "table expected, got number");
     fails_with("tcp.serve('', 0, {})", "a function is expected, or a table with handler");
     fails_with("tcp.serve('', 0, {handler = print, connections = 0})",
                "a number of sockets is expected");
