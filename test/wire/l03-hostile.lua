@@ -3,6 +3,7 @@
 -- it.
 
 local SEEDS, STEPS, AT_ONCE = 12, 300, 4
+local PATIENCE = 250 -- seconds, on a machine that does other things
 
 -- In a directory of its own, in which there is a file to find.
 local COMMAND = 'ulimit -c 0; cd "$1" && mkdir dir && echo hi >dir/a.txt && '
@@ -31,8 +32,8 @@ end
 -- Whether it came to its end.
 local function finish(run)
     local proc <close> = run.proc
-    local output = proc:output(60)
-    local status = proc:wait(60)
+    local output = proc:output(PATIENCE)
+    local status = proc:wait(PATIENCE)
     local errors = proc:errors()
     os.execute("rm -r " .. run.directory)
     check((status == 1 or status == 7) and not errors:find "Sanitizer"
