@@ -231,6 +231,8 @@ look_at_head(struct sxe__http_slot *slot)
         status = check_head(slot);
     if (status == 0 && slot->request.head.body == SXE_HTTP_BODY_NONE)
         slot->head_length = slot->used;
+    else if (status == 0 && slot->body_whole) /* who announces no bytes may wait, too */
+        sxe__http_body_await(slot);
     return status;
 }
 
@@ -244,13 +246,9 @@ begin_request(struct sxe__http_connection *connection, unsigned status)
     slot->close = !slot->request.head.keep_alive ||
                   connection->requests >= connection->http->config.requests_max;
     slot->request.user = slot->user;
-    if (status != 0) {
+    if (status != 0)
         sxe__http_reject(connection, status);
-        return;
-    }
-    if (slot->body_whole) /* who announces a body waits, even if it has no bytes */
-        sxe__http_body_await(slot);
-    if (slot->body_whole || slot->body_stream)
+    else if (slot->body_whole || slot->body_stream)
         sxe__http_handle(connection);
     else
         connection->phase = SXE__HTTP_READ_BODY;
