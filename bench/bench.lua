@@ -81,6 +81,11 @@ local function is_known(word)
     return false
 end
 
+local function can_read(path)
+    local file <close> = io.open(path)
+    return file ~= nil
+end
+
 local function parse_arguments()
     local options, i = {names = {}}, 1
     while arg[i] do
@@ -102,8 +107,9 @@ local function parse_arguments()
             options[name] = tonumber(options[name]) or fail("--%s needs a number", name)
         end
     end
-    for _, path in ipairs{options.from, options.into} do
-        local file <close> = io.open(path) or fail("%s cannot be read", path)
+    local path = options.from or options.into
+    if path and not can_read(path) then
+        fail("%s cannot be read", path)
     end
     if options.into then
         options.lacking = result.lacking(result.load(options.into))

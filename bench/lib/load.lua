@@ -100,20 +100,20 @@ local function run_client(house, client, server, what, seconds)
     return result, times_of(result.seconds or seconds)
 end
 
-local looked = {} -- lengths of replies, by the load, and by the server's peer
+local looked = {} -- lengths of replies that take a second, by target and peer
 
--- The length of a reply that is looked at by hand; where that takes a second, once a peer.
+-- The length of a reply that is looked at by hand, or nil and what is wrong with it.
 local function look(server, what)
     if what.look == false then
         return what.length
+    elseif what.look ~= "once" then
+        return servers.look(server, what)
     end
-    local lengths = what.look == "once" and looked[what.target] or {}
-    local length, wrong = lengths[server.peer], nil
-    if not length then
-        length, wrong = servers.look(server, what)
-        lengths[server.peer], looked[what.target] = length, lengths
+    local key, wrong = what.target .. " " .. server.peer, nil
+    if not looked[key] then
+        looked[key], wrong = servers.look(server, what)
     end
-    return length, wrong
+    return looked[key], wrong
 end
 
 -- house has client_cpu, seconds, and files, where clients may have theirs; unit is the row's.
