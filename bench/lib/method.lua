@@ -18,7 +18,7 @@ local servers = require "servers"
 
 local method = {LOST_MAX = 0.08, REPEATS_MAX = 2, ROUNDS = 7, SECOND_ROUNDS = 3}
 
-local PATIENCE = 3
+local PATIENCE = 3 -- void samples, times rounds
 local OVERHEAD = 0.15 -- seconds to list processes, start, look, and stop
 local OPENED = 20000 -- connections a second
 local WARM_UP = 1.3 -- times what is measured
@@ -93,12 +93,18 @@ local function given_of(row, more)
     return given
 end
 
+local function close_all(list)
+    for _, each in pairs(list) do
+        local _ <close> = each
+    end
+end
+
 -- What start() gives, to use(it); then it is closed. But of a peer that compiles what is used often
 -- it stays for all rounds of a row, and is warm but in the first, unless something goes wrong.
 local function with_server(bench, peer, start, use)
     local keeps = peer.warm_up and bench.kept
     local server = keeps and bench.kept[peer.name] or start()
-    local ending <close> = not keeps and server or nil
+    local _ <close> = not keeps and server or nil
     if not keeps then
         return use(server)
     end
@@ -106,7 +112,7 @@ local function with_server(bench, peer, start, use)
     local good, sample = pcall(use, server)
     if not good or sample.errors then
         bench.kept[peer.name] = nil
-        local _ <close> = server
+        close_all{server}
     end
     return good and sample or {errors = tostring(sample)}
 end
@@ -147,12 +153,6 @@ local function run_plain(bench, row, peer, client)
                                   {__index = row.load})
         return bench.load(server, what)
     end)
-end
-
-local function close_all(list)
-    for _, each in pairs(list) do
-        local _ <close> = each
-    end
 end
 
 -- One sample of a peer; client: another than the row's.
