@@ -282,7 +282,7 @@ local function run_second(house, row, state)
             return
         end
         state.second_rounds[number] = samples
-        state.second_why = why
+        state.second_why = why or state.second_why
     end
 end
 

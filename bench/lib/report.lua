@@ -241,7 +241,7 @@ function report.sentences(row)
     if row.is_void then
         add("VOID: " .. row.why_void)
     elseif #row.void_samples > 0 then
-        add(("%d samples were void and taken again"):format(#row.void_samples))
+        add(("samples that were void and taken again: %d"):format(#row.void_samples))
     end
     return list
 end
