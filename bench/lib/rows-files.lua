@@ -42,5 +42,5 @@ return {
     row("100k", 64, numbered(100000), LONG,
         {target = {peer = "nginx", ratio = 1.2, of = "issue 3"}}),
     row("10m", 16, numbered(10000000), LONG,
-        {seconds = 1, target = {peer = "nginx", ratio = 1, of = "issue 3"}}),
+        {seconds = 0.5, target = {peer = "nginx", ratio = 1, of = "issue 3"}}),
 }
