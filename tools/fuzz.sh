@@ -18,7 +18,7 @@ hostile() {
     (
         cd "$scratch" || exit 2
         ulimit -c 0
-        exec timeout -s ABRT -k 5 60 "$root/build/debug/sxe-lua" --memory 64m --cpu 500ms \
+        exec timeout -s ABRT -k 5 200 "$root/build/debug/sxe-lua" --memory 64m --cpu 500ms \
             "$root/test/fuzz/hostile.lua" "$1" 5000 </dev/null >"$said" 2>&1
     )
     status=$?

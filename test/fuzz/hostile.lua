@@ -14,7 +14,8 @@
 -- is a fault.
 --
 -- Limits: files below the directory, addresses of this machine, the programs cat and true. A seed
--- repeats what is chosen, but not when the collector runs and what comes first of two events.
+-- repeats what is chosen, but not when the collector runs and what comes first of two events. After
+-- so many SECONDS of CPU time nothing more is done.
 
 local seed, steps = math.tointeger(arg[1]), math.tointeger(arg[2])
 local BAG, DEPTH, SECONDS = 400, 6, 4
@@ -30,7 +31,7 @@ local file, pool, dict, spawn = require "sxe.file", require "sxe.pool", require 
 local sleep, start, all_tasks, this_task = task.sleep, task.start, task.all, task.self
 local connect, after, wrap, yield = tcp.connect, timer.after, coroutine.wrap, coroutine.yield
 local select, unpack, pack = select, table.unpack, table.pack
-local min, find, print = math.min, string.find, print
+local min, find, print, clock = math.min, string.find, print, os.clock
 
 local function words(text)
     local list = {}
@@ -349,7 +350,7 @@ end)
 local depth = 0
 
 function act()
-    if depth > DEPTH then return nil end
+    if depth > DEPTH or clock() > SECONDS then return nil end
     depth = depth + 1
     local mine = depth
     local is_good, result = pcall(one_of(deeds))
