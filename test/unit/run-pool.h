@@ -1,25 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: runs sxe-pool: RUN_POOL("show", path) in a child, to its end, and fills `ran`. And pools to
- * run it on: what this process has open (jobs), has closed, or a child that was killed has left.
+ * What: runs sxe-pool: RUN_POOL("show", path), as run-program.h has it. And pools to run it on: what this process has open (jobs), has closed, or a child that was killed has left.
  *
- * Limits: 64 KiB of output. What is to go wrong in the child is said by fails_there(), or done by
- * ran.prepare.
+ * Limits: what is to go wrong in the child is said by fails_there(), or done by ran.prepare.
  */
 #ifndef RUN_POOL_H
 #define RUN_POOL_H
 
-#include <check.h>
-#include <signal.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
+#include "run-program.h"
 
-#include "captured.h"
-#include "fake-os.h"
+#include <stdarg.h>
+
 #include "sxe-dict-private.h"
 #include "test-main.h"
 
@@ -33,16 +24,6 @@ struct job {
     bool on;
 };
 
-static struct {
-    int status;
-    char output[65536];
-    size_t output_size;
-    char errors[8192];
-    void (*prepare)(void); /* called in the child before the program */
-    enum fake_call failing;
-    int error; /* of all calls that are failing in the child; 0: none is */
-} ran;
-
 static char directory[64];
 static char path[96];
 static char why[SXE_POOL_WHY_SIZE];
@@ -50,56 +31,31 @@ static struct job *jobs; /* what this process has open */
 
 /* ---- The program ---- */
 
-static inline int
-main_of(const char **argv)
-{
-    int argc = 0;
-
-    while (argv[argc] != NULL)
-        argc++;
-    return sxe_pool_main(argc, (char **)(uintptr_t)argv);
-}
-
 static inline void
 run_pool(const char **argv)
 {
-    FILE *output = tmpfile();
-    FILE *errors = tmpfile();
-    int status;
-
-    fflush(NULL);
-    const pid_t pid = fork();
-    if (pid == 0) {
-        dup2(fileno(output), STDOUT_FILENO);
-        dup2(fileno(errors), STDERR_FILENO);
-        fake_os_reset();
-        if (ran.prepare != NULL)
-            ran.prepare();
-        if (ran.error != 0)
-            fake_os_fail(ran.failing, 1, 0, ran.error);
-        exit(main_of(argv));
-    }
-    ck_assert_int_eq(waitpid(pid, &status, 0), pid);
-    ran.status = WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
-    fseek(output, 0, SEEK_END);
-    ran.output_size = (size_t)ftell(output);
-    read_back(output, ran.output, sizeof(ran.output));
-    read_back(errors, ran.errors, sizeof(ran.errors));
+    run_program(sxe_pool_main, argv);
 }
 #define RUN_POOL(...) run_pool((const char *[]){"sxe-pool", __VA_ARGS__, NULL})
 
-/* In the programs that are run from now on. */
+static struct {
+    enum fake_call call;
+    int error;
+} fault;
+
+static inline void
+fail_all(void)
+{
+    fake_os_fail(fault.call, 1, 0, fault.error);
+}
+
+/* All calls of that kind, in the programs that are run from now on. */
 static inline void
 fails_there(enum fake_call call, int error)
 {
-    ran.failing = call;
-    ran.error = error;
-}
-
-static inline void
-check_has(const char *text, const char *part)
-{
-    ck_assert_msg(strstr(text, part) != NULL, "no \"%s\" in \"%s\"", part, text);
+    fault.call = call;
+    fault.error = error;
+    ran.prepare = fail_all;
 }
 
 /* How the last run ended; "" is nothing at all. */
@@ -125,7 +81,6 @@ set_up(void)
     ck_assert_ptr_nonnull(mkdtemp(directory));
     snprintf(path, sizeof(path), "%s/jobs.pool", directory);
     ran.prepare = NULL;
-    ran.error = 0;
     jobs = NULL;
 }
 

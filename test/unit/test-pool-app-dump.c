@@ -408,7 +408,7 @@ run_on_terminal(const char **argv)
     const pid_t pid = forkpty(&terminal, NULL, NULL, NULL);
     if (pid == 0) {
         fake_os_reset();
-        exit(main_of(argv));
+        exit(main_of(sxe_pool_main, argv));
     }
     while ((got = read(terminal, ran.output + length, sizeof(ran.output) - length - 1)) > 0)
         length += (size_t)got;

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: runs a program of ours, its main(), in a child to its end, and fills `ran`.
+ * Place: run-pool.h and run-lua.h, which say which program; run-httpd.h has others to serve.
+ *
+ * Limits: 64 KiB of output, 8 of errors. What is to go wrong in the child is done by ran.prepare.
+ */
+#ifndef RUN_PROGRAM_H
+#define RUN_PROGRAM_H
+
+#include <check.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "captured.h"
+#include "fake-os.h"
+#include "has.h"
+
+typedef int (*program_main)(int argc, char **argv);
+
+static struct {
+    int status;
+    char output[65536];
+    size_t output_size;
+    char errors[8192];
+    unsigned injected;     /* failures in the child, unless it called exit() */
+    void (*prepare)(void); /* called in the child before the program */
+} ran;
+
+static inline int
+main_of(program_main program, const char **argv)
+{
+    int argc = 0;
+
+    while (argv[argc] != NULL)
+        argc++;
+    return program(argc, (char **)(uintptr_t)argv);
+}
+
+static inline _Noreturn void
+be_program(program_main program, const char **argv, FILE *injected)
+{
+    fake_os_reset();
+    if (ran.prepare != NULL)
+        ran.prepare();
+    const int status = main_of(program, argv);
+    const unsigned number = fake_os_injected();
+    fake_os_reset();
+    fprintf(injected, "%u", number);
+    exit(status);
+}
+
+static inline void
+run_program(program_main program, const char **argv)
+{
+    FILE *output = tmpfile();
+    FILE *errors = tmpfile();
+    FILE *injected = tmpfile();
+    char number[16];
+    int status;
+
+    fflush(NULL);
+    const pid_t pid = fork();
+    if (pid == 0) {
+        dup2(fileno(output), STDOUT_FILENO);
+        dup2(fileno(errors), STDERR_FILENO);
+        be_program(program, argv, injected);
+    }
+    ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+    ran.status = WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+    fseek(output, 0, SEEK_END);
+    ran.output_size = (size_t)ftell(output);
+    read_back(output, ran.output, sizeof(ran.output));
+    read_back(errors, ran.errors, sizeof(ran.errors));
+    read_back(injected, number, sizeof(number));
+    ran.injected = (unsigned)strtoul(number, NULL, 10);
+}
+
+#endif
