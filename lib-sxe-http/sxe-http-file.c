@@ -210,7 +210,7 @@ is_hidden(struct sxe_span name)
     return false;
 }
 
-/* Whether the path is a name as it stands: nothing is to be decoded, resolved, refused or hidden. */
+/* Whether the path is a name as it stands, with nothing to decode, resolve, refuse or hide. */
 static bool
 is_plain(struct sxe_span path)
 {
