@@ -56,7 +56,7 @@ bool pool_peek_is_dict(const struct pool_peek *peek);
 /* Whether its file is met for the first time. */
 bool pool_peek_is_new(const struct pool_peek *peek, struct pool_seen *seen);
 
-/* For how long sxe_pool_open would wait for who opens or closes that file, in ms; 0: nobody does. */
+/* For how long sxe_pool_open would wait for who opens or closes that file; 0: nobody does. */
 unsigned pool_peek_busy_ms(const char *path);
 
 /* 0, or an errno: of opendir. What cannot be opened is passed over. */

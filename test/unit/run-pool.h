@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: runs sxe-pool: RUN_POOL("show", path), as run-program.h has it. And pools to run it on: what this process has open (jobs), has closed, or a child that was killed has left.
+ * What: runs sxe-pool: RUN_POOL("show", path), as run-program.h has it. And pools to run it on:
+ * what this process has open (jobs), has closed, or a child that was killed has left.
  *
  * Limits: what is to go wrong in the child is said by fails_there(), or done by ran.prepare.
  */

@@ -323,7 +323,7 @@ static const struct {
     {{"--max-fields=0"}, "the number of fields (--max-fields) is '0" FROM_TO("1", "255")},
     {{"--max-fields=1k"}, "the number of fields (--max-fields) is '1k'"},
     {{"--max-fields=256"}, "the number of fields (--max-fields) is '256'"},
-    {{"--max-body=0"}, "the body's size (--max-body) is '0'; it must be from 1 to 1g bytes, such"},
+    {{"--max-body=0"}, "the body's size (--max-body) is '0'; it must be from 1 to 1g bytes: 1m"},
     {{"--max-body=1025m"}, "the body's size (--max-body) is '1025m'"},
     {{"--body-rate=0"}, "the rate of a body (--body-rate) is '0'"},
     {{"--header-timeout=0"}, "the time for a head (--header-timeout) is '0" SECONDS},
