@@ -12,7 +12,7 @@
  *
  *     header    128 bytes, so that it ends where the array begins and both are aligned to 64
  *     array     number * element_size bytes
- *     nodes     at array + nodes_offset, aligned to 64: node[id] belongs to array[id], and
+ *     nodes     at array + nodes_offset, aligned to 32: node[id] belongs to array[id], and
  *               node[number + state] is the list of that state, a node of its own circle:
  *
  *         list BUSY --next--> oldest --next--> youngest --next--> list BUSY
@@ -87,8 +87,8 @@ extern struct sxe_log_control sxe__pool_log;
 
 #define SXE__POOL_ANY_STATE UINT32_MAX
 
-/* Move an element out of old_state, or wherever it is (ANY_STATE), to *new_state, or to the young end
- * of its own (ANY_STATE): id, or what was wrong. */
+/* Move an element out of old_state, or wherever it is (ANY_STATE), to the young end of *new_state,
+ * or of its own (ANY_STATE): id, or what was wrong. */
 unsigned sxe__pool_shared_set(const struct sxe__pool_header *pool, uint32_t id, uint32_t old_state,
                               uint32_t *new_state);
 

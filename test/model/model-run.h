@@ -319,7 +319,7 @@ model_get(struct model_site *site, const void *place, size_t size)
     return value;
 }
 
-/* What nobody else writes is no step: what a process does between two steps cannot be told apart. */
+/* What nobody else writes is no step: nobody can tell when it is read. */
 static uint64_t
 model_own(const void *place, size_t size)
 {
