@@ -425,7 +425,7 @@ model_step(void)
 #define SXE__POOL_STEP() model_step()
 #define SXE__POOL_GET(place) \
     ((__typeof__(0 + (place)))model_get(MODEL_SITE(place), &(place), sizeof(place)))
-#define SXE__POOL_OWN(place)            ((__typeof__(0 + (place)))model_own(&(place), sizeof(place)))
+#define SXE__POOL_OWN(word)             ((__typeof__(0 + (word)))model_own(&(word), sizeof(word)))
 #define SXE__POOL_PUT(word, value)      model_put(MODEL_SITE(word), &(word), sizeof(word), value)
 #define SXE__POOL_PUT_LAST(word, value) SXE__POOL_PUT(word, value)
 #define SXE__POOL_PUT_PAIR(word, next_word, value, next)                                         \
