@@ -12,10 +12,11 @@ or_error(ssize_t result)
     return result < 0 ? -errno : result;
 }
 
+/* recv(2) and send(2) cost the kernel less than read(2) and write(2). */
 static ssize_t
 socket_read(SXE *s, void *buffer, size_t size)
 {
-    return or_error(read(s->fd, buffer, size));
+    return or_error(recv(s->fd, buffer, size, 0));
 }
 
 static ssize_t
@@ -26,22 +27,16 @@ socket_peek(SXE *s, void *buffer, size_t size)
 
 /* MSG_MORE keeps them from being a segment of their own. */
 static ssize_t
-write_with_more(SXE *s, const struct iovec *vector, int count)
-{
-    struct msghdr message = {.msg_iov = (struct iovec *)(uintptr_t)vector,
-                             .msg_iovlen = (size_t)count};
-
-    return or_error(sendmsg(s->fd, &message, MSG_MORE | MSG_NOSIGNAL));
-}
-
-static ssize_t
 socket_write(SXE *s, const struct iovec *vector, int count, bool more)
 {
-    if (more)
-        return write_with_more(s, vector, count);
-    if (count == 1)
-        return or_error(write(s->fd, vector->iov_base, vector->iov_len));
-    return or_error(writev(s->fd, vector, count));
+    int flags = more ? MSG_MORE | MSG_NOSIGNAL : MSG_NOSIGNAL;
+    struct msghdr message;
+
+    if (SXE_LIKELY(count == 1))
+        return or_error(send(s->fd, vector->iov_base, vector->iov_len, flags));
+    message =
+        (struct msghdr){.msg_iov = (struct iovec *)(uintptr_t)vector, .msg_iovlen = (size_t)count};
+    return or_error(sendmsg(s->fd, &message, flags));
 }
 
 static ssize_t

@@ -21,7 +21,7 @@
  *         return touched;
  *     }
  *     ...
- *     static const struct fault fault = {FAKE_READ, {EINTR, ECONNRESET}};
+ *     static const struct fault fault = {FAKE_RECV, {EINTR, ECONNRESET}};
  *     sweep(&fault, run_once);
  */
 #ifndef SWEEP_H

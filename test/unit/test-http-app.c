@@ -11,6 +11,7 @@
 
 #include "http-app-server.h"
 #include "test-main.h"
+#include "worker.h"
 
 /* ---- All is well ---- */
 
@@ -404,26 +405,28 @@ START_TEST(without_descriptors_the_run_goes_on_with_those_there_are)
 }
 END_TEST
 
+/* A worker sends word that it is ready, then queries, then word that it is done. */
 static const struct {
     enum fake_call call;
+    unsigned nth;
+    unsigned number;
     int error;
     const char *what;
 } faults[] = {
-    {FAKE_SOCKET, ENFILE, "  no descriptor "},
-    {FAKE_CONNECT, EADDRNOTAVAIL, "  no port "},
-    {FAKE_CONNECT, ECONNREFUSED, "  refused 3"},
-    {FAKE_CONNECT, ENETUNREACH, "other 3  (first: Network is unreachable)"},
-    {FAKE_SETSOCKOPT, ENOMEM, "other 3  (first: Cannot allocate memory)"},
-    {FAKE_WRITE, EPIPE, "errors    6 of 6  reset 6"},
-    {FAKE_WRITE, ECONNRESET, "errors    6 of 6  reset 6"},
-    {FAKE_WRITE, EHOSTUNREACH, "other 6 (first: No route to host)"},
-    {FAKE_READ, ECONNRESET, "errors    6 of 6  reset 6"},
+    {FAKE_SOCKET, 1, 0, ENFILE, "  no descriptor "},
+    {FAKE_CONNECT, 1, 0, EADDRNOTAVAIL, "  no port "},
+    {FAKE_CONNECT, 1, 0, ECONNREFUSED, "  refused 3"},
+    {FAKE_CONNECT, 1, 0, ENETUNREACH, "other 3  (first: Network is unreachable)"},
+    {FAKE_SETSOCKOPT, 1, 0, ENOMEM, "other 3  (first: Cannot allocate memory)"},
+    {FAKE_SEND, 2, 6, EPIPE, "errors    6 of 6  reset 6"},
+    {FAKE_SEND, 2, 6, ECONNRESET, "errors    6 of 6  reset 6"},
+    {FAKE_SEND, 2, 6, EHOSTUNREACH, "other 6 (first: No route to host)"},
 };
 
 START_TEST(a_failing_call_is_an_error_of_its_socket)
 {
     start_server(hello);
-    fake_os_fail(faults[_i].call, 1, 0, faults[_i].error);
+    fake_os_fail(faults[_i].call, faults[_i].nth, faults[_i].number, faults[_i].error);
     RUN(3, 2);
     CHECK(1, faults[_i].what, "ok 0 ");
 }
@@ -432,7 +435,7 @@ END_TEST
 START_TEST(a_query_may_need_many_writes)
 {
     start_server(hello);
-    fake_os_limit(FAKE_WRITE, 7);
+    fake_os_limit(FAKE_SEND, sizeof(struct http_message));
     RUN(3, 2);
     CHECK(0, "3/3 open", "queries   6  ok 6  errors 0");
 }

@@ -68,7 +68,7 @@ static const struct partial {
 
 START_TEST(f6_a_kernel_that_takes_little_at_a_time_gets_all)
 {
-    static const enum fake_call calls[] = {FAKE_WRITE, FAKE_WRITEV, FAKE_SENDFILE};
+    static const enum fake_call calls[] = {FAKE_SEND, FAKE_SENDMSG, FAKE_SENDFILE};
     const struct partial *partial = &partials[_i / 3];
     char head[100];
     int peer;
@@ -168,8 +168,8 @@ static const struct fault {
     enum fake_call call;
     int error;
 } faults[] = {
-    {FAKE_WRITE, EPIPE},    {FAKE_WRITE, EINTR},    {FAKE_WRITE, ENOBUFS},
-    {FAKE_WRITEV, EPIPE},   {FAKE_WRITEV, EINTR},   {FAKE_WRITEV, ENOMEM},
+    {FAKE_SEND, EPIPE},     {FAKE_SEND, EINTR},     {FAKE_SEND, ENOBUFS},
+    {FAKE_SENDMSG, EPIPE},  {FAKE_SENDMSG, EINTR},  {FAKE_SENDMSG, ENOMEM},
     {FAKE_SENDFILE, EPIPE}, {FAKE_SENDFILE, EINTR}, {FAKE_SENDFILE, EIO},
 };
 #define FAULTS (sizeof(faults) / sizeof(faults[0]))
@@ -252,8 +252,8 @@ socket_of(struct sxe_http_response *response)
 static void
 hog(SXE *s)
 {
-    fake_os_fail(FAKE_WRITE, 1, 0, EAGAIN);
-    fake_os_fail(FAKE_WRITEV, 1, 0, EAGAIN);
+    fake_os_fail(FAKE_SEND, 1, 0, EAGAIN);
+    fake_os_fail(FAKE_SENDMSG, 1, 0, EAGAIN);
     GOOD(sxe_send(s, zeros, 1, NULL)); /* from here on all is queued */
     for (unsigned length = 2048; length > 0; length /= 2) {
         while (sxe_write(s, zeros, length) == 0)

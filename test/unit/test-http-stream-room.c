@@ -255,8 +255,8 @@ fill_output(struct sxe_http_request *request, struct sxe_http_response *response
     response->on_done = push_done;
     GOOD(sxe_http_begin(response, UNKNOWN));
     GOOD(sxe_http_add_trailer(response, "X", "y"));
-    fake_os_fail(FAKE_WRITE, 1, 0, EAGAIN);
-    fake_os_fail(FAKE_WRITEV, 1, 0, EAGAIN);
+    fake_os_fail(FAKE_SEND, 1, 0, EAGAIN);
+    fake_os_fail(FAKE_SENDMSG, 1, 0, EAGAIN);
     for (; piece > 0; piece /= 2) {
         while (sxe_http_write(response, content.bytes, piece) == 0)
             continue;
@@ -314,8 +314,8 @@ trail_too_late(struct sxe_http_request *request, struct sxe_http_response *respo
     memset(value, 'v', sizeof(value) - 1);
     response->on_done = push_done;
     GOOD(sxe_http_begin(response, UNKNOWN));
-    fake_os_fail(FAKE_WRITE, 1, 10, EINTR);
-    fake_os_fail(FAKE_WRITEV, 1, 10, EINTR);
+    fake_os_fail(FAKE_SEND, 1, 10, EINTR);
+    fake_os_fail(FAKE_SENDMSG, 1, 10, EINTR);
     while (sxe_http_write(response, content.bytes, 4096) == 0)
         continue;
     GOOD(sxe_http_add_trailer(response, "X", value));

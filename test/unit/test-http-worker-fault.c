@@ -187,7 +187,7 @@ START_TEST(but_not_if_it_is_a_reset)
 {
     make_world();
     world.serve = until_close;
-    fake_os_fail(FAKE_READ, 3, 1, ECONNRESET);
+    fake_os_fail(FAKE_RECV, 3, 1, ECONNRESET);
     run_world();
     expect_ends(0, HTTP_END_RESET, 1);
 }
@@ -204,7 +204,7 @@ START_TEST(the_kernel_may_give_up_a_connection_too)
 {
     make_world();
     world.serve = until_close;
-    fake_os_fail(FAKE_READ, 3, 1, ETIMEDOUT);
+    fake_os_fail(FAKE_RECV, 3, 1, ETIMEDOUT);
     run_world();
     expect_ends(0, HTTP_END_TIMED_OUT, 1);
 }

@@ -6,7 +6,7 @@
 #include "http-world.h"
 
 static const enum fake_call kinds[] = {
-    FAKE_READ,       FAKE_WRITE,       FAKE_SOCKET,      FAKE_CONNECT,         FAKE_SETSOCKOPT,
+    FAKE_READ,       FAKE_SENDMSG,     FAKE_SOCKET,      FAKE_CONNECT,         FAKE_SETSOCKOPT,
     FAKE_GETSOCKOPT, FAKE_GETSOCKNAME, FAKE_GETPEERNAME, FAKE_EPOLL_CTL,       FAKE_EPOLL_WAIT,
     FAKE_SEND,       FAKE_RECV,        FAKE_CLOSE,       FAKE_TIMERFD_SETTIME, FAKE_OPEN,
     FAKE_EVENTFD,    FAKE_BIND,

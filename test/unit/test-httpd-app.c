@@ -357,7 +357,7 @@ END_TEST
 static void
 fail_first_write(void)
 {
-    static const enum fake_call kinds[] = {FAKE_WRITE, FAKE_WRITEV};
+    static const enum fake_call kinds[] = {FAKE_SEND, FAKE_SENDMSG};
 
     fake_os_sweep(kinds, 2, 1, false, EPIPE);
 }

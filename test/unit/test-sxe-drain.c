@@ -129,7 +129,7 @@ START_TEST(a_call_that_moves_nothing_is_no_progress)
     int error = _i == 0 ? ENOBUFS : EINTR;
 
     open_pair(&config);
-    fake_os_fail(FAKE_WRITE, 1, 0, error);
+    fake_os_fail(FAKE_SEND, 1, 0, error);
     ck_assert_int_eq(sxe_write(ours, "x", 1), 0);
     expect_close_after(3, ETIMEDOUT);
     close_pair();
@@ -189,7 +189,7 @@ START_TEST(closing_in_the_event_that_wrote_costs_one_write)
     fake_os_reset();
     ck_assert_int_eq(sxe_defer(ours, write_and_close), 0);
     EXPECT("close", ours, 0);
-    ck_assert_uint_eq(fake_os_calls(FAKE_WRITE), 1);
+    ck_assert_uint_eq(fake_os_calls(FAKE_SEND), 1);
     PEER_EXPECT(peer, "bye");
     PEER_EXPECT_END(peer);
     close_pair();
@@ -201,7 +201,7 @@ START_TEST(an_interrupted_write_is_tried_again_though_the_program_closed)
 {
     open_pair(NULL);
     ck_assert_int_eq(sxe_defer(ours, push_deferred), 0);
-    fake_os_fail(FAKE_WRITE, 1, 1, EINTR);
+    fake_os_fail(FAKE_SEND, 1, 1, EINTR);
     ck_assert_int_eq(sxe_write(ours, "bye", 3), 0);
     turn(1);
     EXPECT("deferred", ours, 0);
@@ -311,7 +311,7 @@ START_TEST(a_lingering_read_that_is_interrupted_goes_on)
     open_pair(NULL);
     sxe_close_lingering(ours);
     PEER_EXPECT_END(peer);
-    fake_os_fail(FAKE_READ, 1, 2, EINTR);
+    fake_os_fail(FAKE_RECV, 1, 2, EINTR);
     peer_shutdown(peer);
     EXPECT("close", ours, 0);
     close_pair();
@@ -340,7 +340,7 @@ START_TEST(an_abort_drops_what_is_staged)
     ck_assert_int_eq(sxe_write(ours, "never", 5), 0);
     ck_assert_int_eq(sxe_abort(ours), 0);
     EXPECT("close", ours, ECONNABORTED);
-    ck_assert_uint_eq(fake_os_calls(FAKE_WRITE), 0);
+    ck_assert_uint_eq(fake_os_calls(FAKE_SEND), 0);
     PEER_EXPECT_RESET(peer);
     close_pair();
 }

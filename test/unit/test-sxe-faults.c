@@ -254,7 +254,7 @@ START_TEST(f5_bytes_that_come_one_by_one_are_the_same_bytes)
 
     start(2, NULL);
     served = accept_peer(listener, &peer);
-    fake_os_limit(FAKE_READ, 1);
+    fake_os_limit(FAKE_RECV, 1);
     for (; total < 10000; total++) {
         peer_send(peer, pattern(10000) + total, 1);
         ck_assert_int_eq(EXPECT("read", served, 1)->data[0], pattern(10000)[total]);
@@ -272,7 +272,7 @@ START_TEST(f5_an_interrupted_read_is_repeated)
 
     start(2, NULL);
     served = accept_peer(listener, &peer);
-    fake_os_fail(FAKE_READ, 1, 5, EINTR);
+    fake_os_fail(FAKE_RECV, 1, 5, EINTR);
     peer_send(peer, "hello", 5);
     EXPECT_READ(served, "hello");
     close(peer);
@@ -288,7 +288,7 @@ START_TEST(f5_a_spurious_event_is_nothing)
 
     start(2, NULL);
     served = accept_peer(listener, &peer);
-    fake_os_fail(FAKE_READ, 1, 1, EAGAIN);
+    fake_os_fail(FAKE_RECV, 1, 1, EAGAIN);
     peer_send(peer, "hello", 5);
     EXPECT_NOTHING();
     ck_assert_int_eq(sxe_get_state(served), SXE_STATE_IDLE);
@@ -308,7 +308,7 @@ START_TEST(f5_a_failed_read_closes_with_its_error)
 
     start(2, NULL);
     served = accept_peer(listener, &peer);
-    fake_os_fail(FAKE_READ, 1, 1, errors[_i]);
+    fake_os_fail(FAKE_RECV, 1, 1, errors[_i]);
     peer_send(peer, "hello", 5);
     EXPECT("close", served, errors[_i]);
     close(peer);

@@ -60,7 +60,7 @@ START_TEST(output_above_output_pause_stops_reading_until_half_of_it_is_gone)
 
     open_pair(&config);
     ours->on_read = read_below_half;
-    fake_os_limit(FAKE_WRITEV, 500);
+    fake_os_limit(FAKE_SENDMSG, 500);
     shrink_kernel_buffers(sxe_fd(ours), peer);
     ck_assert_int_eq(sxe_write(ours, pattern(700 * KIB), 700 * KIB), 0);
     turn(5);

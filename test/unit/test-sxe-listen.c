@@ -404,9 +404,9 @@ START_TEST(a_forked_child_with_the_listener_does_not_make_the_connection_spin)
     }
     EXPECT("connected", s, 0);
     EXPECT_NOTHING();
-    reads = fake_os_calls(FAKE_READ);
+    reads = fake_os_calls(FAKE_RECV);
     EXPECT_NOTHING();
-    ck_assert_uint_eq(fake_os_calls(FAKE_READ), reads);
+    ck_assert_uint_eq(fake_os_calls(FAKE_RECV), reads);
     kill(child, SIGKILL);
     waitpid(child, NULL, 0);
     close(peers[0]);

@@ -150,8 +150,8 @@ START_TEST(a_request_costs_one_read_and_one_write)
         all_send(REQUEST);
         all_receive();
     }
-    ck_assert_uint_eq(fake_os_calls(FAKE_READ), 10 * PEERS);
-    ck_assert_uint_eq(fake_os_calls(FAKE_WRITE), 10 * PEERS);
+    ck_assert_uint_eq(fake_os_calls(FAKE_RECV), 10 * PEERS);
+    ck_assert_uint_eq(fake_os_calls(FAKE_SEND), 10 * PEERS);
     ck_assert_uint_eq(fake_os_calls(FAKE_EPOLL_CTL), 0);
     ck_assert_uint_eq(fake_os_calls(FAKE_GETSOCKOPT), 0);
     ck_assert_uint_eq(fake_os_calls(FAKE_SETSOCKOPT), 0);
@@ -175,7 +175,7 @@ START_TEST(a_connection_costs_one_accept_one_epoll_ctl_and_its_end_as_much)
     for (unsigned i = 0; i < PEERS; i++)
         peer_shutdown(peers[i]);
     turn(5);
-    ck_assert_uint_eq(fake_os_calls(FAKE_READ), PEERS);
+    ck_assert_uint_eq(fake_os_calls(FAKE_RECV), PEERS);
     ck_assert_uint_le(fake_os_calls(FAKE_EPOLL_CTL), PEERS);
     ck_assert_uint_eq(fake_os_calls(FAKE_CLOSE), PEERS);
     close_peers();

@@ -299,9 +299,9 @@ START_TEST(a_full_chunk_is_not_read_further_until_it_is_consumed)
         event_reset();
         ck_assert_int_eq(SXE_BUF_USED(s), CHUNK);
         ck_assert_mem_eq(SXE_BUF(s), pattern + taken, CHUNK);
-        reads = fake_os_calls(FAKE_READ);
+        reads = fake_os_calls(FAKE_RECV);
         EXPECT_NOTHING();
-        ck_assert_uint_eq(fake_os_calls(FAKE_READ), reads);
+        ck_assert_uint_eq(fake_os_calls(FAKE_RECV), reads);
         sxe_consume(s, each);
         taken += each;
     }

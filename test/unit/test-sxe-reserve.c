@@ -41,8 +41,8 @@ START_TEST(what_is_committed_goes_out_in_order_in_one_write)
     open_pair(NULL);
     fake_os_reset();
     in_event(mix);
-    ck_assert_uint_eq(fake_os_calls(FAKE_WRITE), 1);
-    ck_assert_uint_eq(fake_os_calls(FAKE_WRITEV), 0);
+    ck_assert_uint_eq(fake_os_calls(FAKE_SEND), 1);
+    ck_assert_uint_eq(fake_os_calls(FAKE_SENDMSG), 0);
     PEER_EXPECT(peer, "abcdefgh");
     PEER_EXPECT_SILENCE(peer);
     close_pair();
@@ -147,9 +147,9 @@ START_TEST(what_the_kernel_leaves_is_kept)
 
     open_pair(NULL);
     if (_i == 0)
-        fake_os_limit(FAKE_WRITE, 7);
+        fake_os_limit(FAKE_SEND, 7);
     else
-        fake_os_fail(FAKE_WRITE, 1, 1, errors[_i]);
+        fake_os_fail(FAKE_SEND, 1, 1, errors[_i]);
     for (unsigned i = 0; i < 10; i++) {
         memcpy(sxe_reserve(ours, KIB), pattern(10 * KIB) + i * KIB, KIB);
         sxe_commit(ours, KIB);
@@ -203,7 +203,7 @@ START_TEST(many_static_pieces_leave_a_place_behind_them)
     open_pair(NULL);
     fake_os_reset();
     in_event(fill_the_vector);
-    ck_assert_uint_eq(fake_os_calls(FAKE_WRITEV), 2);
+    ck_assert_uint_eq(fake_os_calls(FAKE_SENDMSG), 2);
     expect_pattern(peer, 35001);
     close_pair();
 }

@@ -298,7 +298,8 @@ START_TEST(f5_bytes_that_cannot_be_taken_from_the_kernel_close)
     ours[0]->on_read = push_read_keep;
     say(0, "half");
     EXPECT("read", ours[0], 4);
-    fake_os_fail(FAKE_READ, 1, 1, _i == 0 ? ECONNRESET : EINTR);
+    /* The first looks at them. */
+    fake_os_fail(FAKE_RECV, 2, 1, _i == 0 ? ECONNRESET : EINTR);
     say(1, "whole");
     EXPECT_READ(ours[1], "whole");
     if (_i == 0)
@@ -371,8 +372,8 @@ START_TEST(the_least_of_everything_echoes_the_same_bytes)
         for (unsigned number = 0; number < 60; number++)
             length += line_of(i, number, said[i] + length);
     }
-    fake_os_limit(FAKE_WRITE, with->write);
-    fake_os_limit(FAKE_WRITEV, with->write);
+    fake_os_limit(FAKE_SEND, with->write);
+    fake_os_limit(FAKE_SENDMSG, with->write);
     for (size_t at = 0; at < length; at += with->send) {
         size_t step = length - at < with->send ? length - at : with->send;
         for (unsigned i = 0; i + 1 < with->sockets; i++)

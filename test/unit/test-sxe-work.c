@@ -163,7 +163,7 @@ START_TEST(what_done_writes_goes_out_at_its_end)
     wait_until_finished(2);
     fake_os_reset();
     turn(1);
-    ck_assert_uint_eq(fake_os_calls(FAKE_WRITE), 2);
+    ck_assert_uint_eq(fake_os_calls(FAKE_SEND), 2);
     PEER_EXPECT(peer, "resultresult");
     close(peer);
     EXPECT("close", s, 0);

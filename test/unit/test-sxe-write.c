@@ -25,7 +25,7 @@ START_TEST(each_change_of_socket_in_one_event_costs_one_write)
     open_two_pairs();
     fake_os_reset();
     in_event(ping_pong);
-    ck_assert_uint_eq(fake_os_calls(FAKE_WRITE), 8);
+    ck_assert_uint_eq(fake_os_calls(FAKE_SEND), 8);
     expect_pattern(peer, 4);
     expect_pattern(other_peer, 4);
     close_two_pairs();
@@ -97,7 +97,7 @@ END_TEST
 START_TEST(a_socket_that_cannot_make_way_is_closed_alone)
 {
     open_two_pairs();
-    fake_os_fail(FAKE_WRITE, 1, 1, EPIPE);
+    fake_os_fail(FAKE_SEND, 1, 1, EPIPE);
     ck_assert_int_eq(sxe_write(ours, "lost", 4), 0);
     ck_assert_int_eq(sxe_write(other, "next", 4), 0);
     EXPECT("close", ours, EPIPE);
@@ -213,10 +213,10 @@ START_TEST(f6_a_failed_write_closes_with_its_error)
 
     open_pair(NULL);
     if (_i < 4) {
-        fake_os_fail(FAKE_WRITE, 1, 1, error);
+        fake_os_fail(FAKE_SEND, 1, 1, error);
         ck_assert_int_eq(sxe_write(ours, "x", 1), 0);
     } else if (_i < 8) {
-        fake_os_fail(FAKE_WRITE, 1, 1, error);
+        fake_os_fail(FAKE_SEND, 1, 1, error);
         ck_assert_int_eq(sxe_send(ours, "x", 1, push_sent), 0);
         EXPECT("sent", ours, -error);
     } else {
@@ -232,7 +232,7 @@ END_TEST
 START_TEST(a_large_write_that_fails_half_way_closes)
 {
     open_pair(NULL);
-    fake_os_fail(FAKE_WRITE, 2, 1, EPIPE);
+    fake_os_fail(FAKE_SEND, 2, 1, EPIPE);
     ck_assert_int_eq(sxe_write(ours, pattern(300 * KIB), 300 * KIB), -EPIPE);
     EXPECT("close", ours, EPIPE);
     expect_pattern(peer, 64 * KIB);
