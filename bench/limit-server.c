@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
 /* The physical limit that a web server is compared with: raw epoll, level triggered, one thread,
- * one read and one write, and nothing else. It does not parse: whatever one read brings counts as
+ * one recv and one send, and nothing else. It does not parse: whatever one recv brings counts as
  * one request, so a client must keep at most one outstanding on a connection.
  *
  * Its reply has as many bytes as that of sxe-httpd, with a Date that stands still.
@@ -339,7 +339,7 @@ count_requests(const struct server *server, size_t len)
 static void
 reply(struct server *server, int fd, size_t len)
 {
-    if (len == 0 || write(fd, server->replies, len) != (ssize_t)len) {
+    if (len == 0 || send(fd, server->replies, len, 0) != (ssize_t)len) {
         drop(server, fd);
     }
 }
@@ -387,7 +387,7 @@ reply_due(struct server *server)
 static void
 answer(struct server *server, int fd)
 {
-    ssize_t got = read(fd, requests, server->read_len);
+    ssize_t got = recv(fd, requests, server->read_len, 0);
 
     if (got > 0 && server->ring != NULL) {
         reply_later(server, fd);
