@@ -328,26 +328,35 @@ local function line_of(row)
     return "| " .. table.concat(cells, " | ") .. " |"
 end
 
-function report.markdown(got)
+-- groups: those words whose rows it shows; none are all.
+function report.markdown(got, groups)
+    local shown, is_chosen = {}, false
+    for word in (groups or ""):gmatch("%S+") do
+        shown[word], is_chosen = true, true
+    end
     local lines = {"| row | work | what counts | ours (min-max) | ratio | others, as ratios to the "
                    .. "same |", "|---|---|---|--:|--:|---|"}
     for _, row in ipairs(got.rows) do
-        lines[#lines + 1] = line_of(row)
+        if not is_chosen or shown[row.group] then
+            lines[#lines + 1] = line_of(row)
+        end
     end
     lines[#lines + 1] = ("\nMeasured on %s: %s."):format(dates_of(got), got.machine.text)
     return table.concat(lines, "\n") .. "\n"
 end
 
--- Between the marks "<!-- bench" and "<!-- /bench -->" where the file has them, else as all of it.
+-- Between the marks "<!-- bench GROUPS: ..." and "<!-- /bench -->" where the file has them, else as
+-- all of it.
 function report.write_markdown(got, path)
     local old = io.open(path)
-    local before, after
+    local before, groups, after
     if old then
-        before, after = old:read("a"):match("^(.*<!%-%- bench[^\n]*\n).*(<!%-%- /bench %-%->.*)$")
+        before, groups, after = old:read("a"):match(
+            "^(.*<!%-%- bench([^:\n]*)[^\n]*\n).*(<!%-%- /bench %-%->.*)$")
         old:close()
     end
     local file <close> = assert(io.open(path, "w"))
-    file:write(before or "", report.markdown(got), after or "")
+    file:write(before or "", report.markdown(got, groups), after or "")
 end
 
 -- A row's candles as CSV, in microseconds.
