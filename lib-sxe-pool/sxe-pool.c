@@ -203,10 +203,10 @@ sxe_pool_get_number(const void *array)
 void
 sxe__pool_fail_new_state(const struct sxe__pool_header *pool, unsigned id, unsigned state)
 {
-    SXE_ASSERT_ID(id, state < pool->states,
-                  "pool %s has no state %u, only %u, for element %u which is in state %s",
-                  pool->name, state, pool->states, id,
-                  sxe_pool_state_to_string(pool + 1, sxe__pool_nodes(pool)[id].state));
+    SXE_LOG_ASSERT_AT(1, id, "state < pool->states", false,
+                      "pool %s has no state %u, only %u, for element %u which is in state %s",
+                      pool->name, state, pool->states, id,
+                      sxe_pool_state_to_string(pool + 1, sxe__pool_nodes(pool)[id].state));
 }
 
 /* Whether both neighbours agree: what is written past the array's end lands in the nodes. */

@@ -58,14 +58,21 @@ net_start_file(const char *path)
     net_start(text);
 }
 
+/* When the state is gone. */
 static inline void
-net_stop(void)
+net_end(void)
 {
-    state_stop();
     turn(2);
     ck_assert_int_eq(sxe_fini(), 0);
     ev_loop_destroy(ev_default_loop(EVFLAG_AUTO));
     ck_assert_uint_eq(fake_os_open_fds(), net_open_before);
+}
+
+static inline void
+net_stop(void)
+{
+    state_stop();
+    net_end();
 }
 
 /* The value of an expression; 1 or 0 if it is no number. */

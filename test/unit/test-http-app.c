@@ -432,6 +432,16 @@ START_TEST(a_failing_call_is_an_error_of_its_socket)
 }
 END_TEST
 
+/* A signal that cannot be read may say that a worker has ended. */
+START_TEST(workers_that_ended_are_seen_without_their_signals)
+{
+    start_server(hello);
+    fake_os_fail(FAKE_READ, 1, 0, EIO);
+    RUN(3, 2);
+    CHECK(0, "3/3 open", "queries   6  ok 6  errors 0");
+}
+END_TEST
+
 START_TEST(a_query_may_need_many_writes)
 {
     start_server(hello);
@@ -499,6 +509,7 @@ main(void)
     tcase_add_test(calls, without_descriptors_the_run_goes_on_with_those_there_are);
     tcase_add_loop_test(calls, a_failing_call_is_an_error_of_its_socket, 0,
                         sizeof(faults) / sizeof(faults[0]));
+    tcase_add_test(calls, workers_that_ended_are_seen_without_their_signals);
     tcase_add_test(calls, a_query_may_need_many_writes);
     tcase_add_test(calls, without_a_loop_there_is_no_run);
     tcase_add_test(calls, a_report_that_cannot_be_written_is_an_error);

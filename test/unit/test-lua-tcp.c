@@ -4,12 +4,18 @@
  */
 #include "lua-net.h"
 
+#include <dlfcn.h>
+#include <netdb.h>
+#include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <sys/socket.h>
 
 #include "fake-time.h"
 #include "sxe-lua-task-private.h"
+#undef SXE_LOG_CONTROL /* each library has its own */
+#include "sxe-private.h"
 #include "test-main.h"
 
 /* A server whose function is this, and a peer of it. */
@@ -730,17 +736,49 @@ START_TEST(connecting_times_out)
 }
 END_TEST
 
+/* Look-ups wait in their threads while they are held. */
+static atomic_bool is_held;
+static atomic_uint held;
+
+int
+getaddrinfo(const char *host, const char *service, const struct addrinfo *hints,
+            struct addrinfo **found)
+{
+    int (*real)(const char *, const char *, const struct addrinfo *, struct addrinfo **);
+
+    held++;
+    while (is_held)
+        sched_yield();
+    *(void **)&real = dlsym(RTLD_NEXT, "getaddrinfo");
+    return real(host, service, hints, found);
+}
+
+/* Start as many, of which some are in threads then. */
+static void
+hold_look_ups(unsigned number)
+{
+    held = 0;
+    is_held = true;
+    run_script(lua_pushfstring(
+        lua->main,
+        "tasks = {}\n"
+        "for i = 1, %d do tasks[i] = task.start(function()\n"
+        "    local c, why = tcp.connect('localhost', 1) log = log .. why:sub(1, 1) end) end\n",
+        (int)number));
+    while (held == 0)
+        turn(1);
+}
+
 START_TEST(a_look_up_that_is_cut_off_is_forgotten)
 {
     int peer = serve("conn:read()");
 
-    run_script("for i = 1, 20 do\n"
-               "    local t = task.start(function()\n"
-               "        local c, why = tcp.connect('localhost', 1) log = log .. why:sub(1, 1)\n"
-               "    end)\n"
-               "    task.start(function() t:cancel() end)\n"
-               "end\n");
+    hold_look_ups(20);
+    run_script("for _, t in ipairs(tasks) do t:cancel() end");
     until("log == ('c'):rep(20)");
+    is_held = false;
+    while (CONTEXT->workers->under_way > 0)
+        turn(1);
     run_script(
         "task.start(function() local c, why, code = tcp.connect('localhost', 1) log = code end)");
     until("log == 111");
@@ -754,10 +792,11 @@ START_TEST(the_state_may_go_while_names_are_looked_up)
 {
     int peer = serve("conn:read()");
 
-    run_script("for i = 1, 20 do task.start(function() tcp.connect('localhost', 1) end) end");
-    turn(1);
+    hold_look_ups(20);
     close(peer);
-    net_stop();
+    state_stop();
+    is_held = false;
+    net_end();
 }
 END_TEST
 

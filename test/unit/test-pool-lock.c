@@ -78,6 +78,17 @@ await(int ends[2])
     ck_assert_int_eq(read(ends[0], &byte, 1), 1);
 }
 
+/* Until all others that could tell have ended, and noted which lines they ran. */
+static void
+await_end(int ends[2])
+{
+    char byte;
+
+    close(ends[1]);
+    ends[1] = -1;
+    ck_assert_int_eq(read(ends[0], &byte, 1), 0);
+}
+
 _Noreturn static void
 leave_well(void)
 {
@@ -378,6 +389,7 @@ START_TEST(a_child_that_cannot_open_the_file_has_no_way_to_it)
     end_child(parent, SIGKILL);
     ck_assert_int_eq(sxe_pool_get_user(array, 1), 0);
     tell(to_child);
+    await_end(to_parent);
     close_pipes();
 }
 END_TEST
