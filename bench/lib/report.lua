@@ -328,35 +328,26 @@ local function line_of(row)
     return "| " .. table.concat(cells, " | ") .. " |"
 end
 
--- groups: those words whose rows it shows; none are all.
-function report.markdown(got, groups)
-    local shown, is_chosen = {}, false
-    for word in (groups or ""):gmatch("%S+") do
-        shown[word], is_chosen = true, true
-    end
+function report.markdown(got)
     local lines = {"| row | work | what counts | ours (min-max) | ratio | others, as ratios to the "
                    .. "same |", "|---|---|---|--:|--:|---|"}
     for _, row in ipairs(got.rows) do
-        if not is_chosen or shown[row.group] then
-            lines[#lines + 1] = line_of(row)
-        end
+        lines[#lines + 1] = line_of(row)
     end
     lines[#lines + 1] = ("\nMeasured on %s: %s."):format(dates_of(got), got.machine.text)
     return table.concat(lines, "\n") .. "\n"
 end
 
--- Between the marks "<!-- bench GROUPS: ..." and "<!-- /bench -->" where the file has them, else as
--- all of it.
+-- Between the marks "<!-- bench" and "<!-- /bench -->" where the file has them, else as all of it.
 function report.write_markdown(got, path)
     local old = io.open(path)
-    local before, groups, after
+    local before, after
     if old then
-        before, groups, after = old:read("a"):match(
-            "^(.*<!%-%- bench([^:\n]*)[^\n]*\n).*(<!%-%- /bench %-%->.*)$")
+        before, after = old:read("a"):match("^(.*<!%-%- bench[^\n]*\n).*(<!%-%- /bench %-%->.*)$")
         old:close()
     end
     local file <close> = assert(io.open(path, "w"))
-    file:write(before or "", report.markdown(got, groups), after or "")
+    file:write(before or "", report.markdown(got), after or "")
 end
 
 -- A row's candles as CSV, in microseconds.

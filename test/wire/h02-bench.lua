@@ -329,20 +329,6 @@ test("the README's table stands between the marks, a line a row", function()
           "the days")
 end)
 
-test("the mark names the groups of rows that its table shows", function()
-    local path = directory .. "/groups.md"
-    local got = result.new({text = "a machine"}, {})
-    for i, group in ipairs{"seed", "micro", "files"} do
-        got.rows[i] = measure(row_of{us = {i, i}}, 2, "us", "us")
-        got.rows[i].name, got.rows[i].group = "a row of " .. group, group
-    end
-    result.write_file(path, "<!-- bench seed files: by make -->\n<!-- /bench -->\n")
-    report.write_markdown(got, path)
-    local text = assert(io.open(path)):read("a")
-    check(text:find("a row of seed", 1, true) and text:find("a row of files", 1, true), text)
-    check(not text:find("a row of micro", 1, true), text)
-end)
-
 test("numbers are short", function()
     equal(tables.number(1234567.8), "1,234,568")
     equal(tables.number(99.94), "99.9")
