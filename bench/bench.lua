@@ -2,7 +2,7 @@
 --
 -- What: our programs measured beside the physical limit and beside others' programs.
 --
---     make bench                               all rows, in 27 minutes
+--     make bench                               all rows, in half an hour
 --     make bench ROW="S1 files"                some: by name, by group, by a name's beginning
 --     build/release/test/wire bench/bench.lua [rows] [options]
 --

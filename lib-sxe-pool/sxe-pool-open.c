@@ -53,10 +53,10 @@ static int
 check_memory(const struct sxe__pool_opening *opening)
 {
     struct sysinfo info = {0};
-
-    sysinfo(&info);
+    const bool is_known = sysinfo(&info) == 0;
     const uint64_t size = ((uint64_t)info.totalram + info.totalswap) * info.mem_unit;
-    if (opening->head.file_size <= size)
+
+    if (!is_known || opening->head.file_size <= size)
         return 0;
     return sxe__pool_refuse(opening, ENOMEM,
                             "it takes %llu bytes of memory, and this machine has %llu",

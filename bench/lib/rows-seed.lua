@@ -129,18 +129,9 @@ local function run_sort(bench, peer)
     return sort.run(bench, peer, {servers = 2, clients = 4, cpu = CPUS})
 end
 
--- Every number of servers with every number of clients.
 local function run_sort_sweep(bench, peer)
-    local clients, candles, last = bench.smoke and {1, 2} or {1, 2, 3, 4, 5, 6, 7, 8}, {}, nil
-    for servers = 1, bench.smoke and 1 or 4 do
-        last = sort.run_all(bench, peer, {servers = servers, clients = clients, cpu = CPUS})
-        if last.errors then
-            return last
-        end
-        table.move(last.candles, 1, #last.candles, #candles + 1, candles)
-    end
-    last.candles = candles
-    return last
+    local most = bench.smoke and {servers = 1, clients = 2} or {servers = 4, clients = 8}
+    return sort.sweep(bench, peer, most, CPUS)
 end
 
 -- ---- S9 ----

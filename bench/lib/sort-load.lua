@@ -122,18 +122,19 @@ function sort.run(bench, peer, wanted)
     end)
 end
 
--- The last of several samples, with the candles of all, or the first that went wrong. wanted:
--- servers; clients, a list of numbers that the same servers have one after the other; cpu.
-function sort.run_all(bench, peer, wanted)
-    local servers <close> = start(bench, peer, wanted)
+-- Samples by 1 to most.servers servers, each number of them with 1 to most.clients clients: the
+-- last, with the candles of all, or the first that went wrong.
+function sort.sweep(bench, peer, most, cpu)
     local candles, last = {}, nil
-    for _, clients in ipairs(wanted.clients) do
-        last = sample(bench, servers, {servers = wanted.servers, clients = clients,
-                                       cpu = wanted.cpu})
-        if last.errors then
-            return last
+    for number = 1, most.servers do
+        local servers <close> = start(bench, peer, {servers = number, cpu = cpu})
+        for clients = 1, most.clients do
+            last = sample(bench, servers, {servers = number, clients = clients, cpu = cpu})
+            if last.errors then
+                return last
+            end
+            table.move(last.candles, 1, #last.candles, #candles + 1, candles)
         end
-        table.move(last.candles, 1, #last.candles, #candles + 1, candles)
     end
     last.candles = candles
     return last

@@ -122,7 +122,7 @@ START_TEST(a_file_without_room_is_refused_before_it_takes_all_there_is)
     SXE_POOL_SPEC spec = file_spec();
 
     fake_os_fail(FAKE_POSIX_FALLOCATE, 1, 0, EIO);
-    spec.element_size = (size_t)1 << 36;
+    spec.element_size = (size_t)1 << 44;
     expect_refused(&spec, ENOSPC, "bytes, and its file system has ");
     ck_assert(!file_exists());
     fake_os_reset();
