@@ -313,21 +313,21 @@ read_ranges(struct sxe_span field, uint64_t length, struct sxe_http_range *range
     struct sxe_span spec;
     struct sxe_http_range range;
     uint64_t left = length;
-    unsigned asked = 0;
+    unsigned there = 0; /* of those that are asked for */
     unsigned number = 0;
 
     if (!take_unit(&field))
         return 0;
-    for (list = sxe_http_list_in(field); sxe_http_list_next(&list, &spec); asked++) {
+    list = sxe_http_list_in(field);
+    while (sxe_http_list_next(&list, &spec)) {
         enum range_result result = read_range(spec, length, &range);
 
-        if (asked == max)
-            return 0;
         if (result == RANGE_BAD)
             return -ERANGE;
         if (result == RANGE_UNSATISFIABLE)
             continue;
-        if (range.length > left) /* some bytes twice: all of them once are less */
+        /* More bytes than there are: some twice, and all of them once are less. */
+        if (there++ == max || range.length > left)
             return 0;
         left -= range.length;
         number = add_range(ranges, number, range);

@@ -20,8 +20,8 @@
  * that are none are ignored, as the RFC says. Of ranges it says "ignore or reject" (14.2): those of
  * an unknown unit are ignored, and all is sent; malformed ranges of bytes are refused.
  *
- * Limits: the ranges that the caller has room for; more are a reason to send all. Ranges that
- * overlap or touch are made one, so that no byte is sent twice.
+ * Limits: the ranges that the caller has room for; more that are there are a reason to send all.
+ * Ranges that overlap or touch are made one, so that no byte is sent twice.
  *
  * Example:
  *     struct sxe_http_representation file = {.etag = etag, .modified = mtime, .length = size};
@@ -107,8 +107,8 @@ struct sxe_http_range {
 
 /* Which parts to send, once the conditions let the request go on. n > 0: 206 with n ranges, none
  * touching another, in the order of the request; 0: 200 with all (no GET, no Range or none of
- * bytes, more than max ranges or more bytes than there are asked for, or If-Range fails); -ERANGE:
- * 416 (none of it is there, or the ranges are malformed). */
+ * bytes, more than max ranges that are there or more bytes than there are asked for, or If-Range
+ * fails); -ERANGE: 416 (none of it is there, or the ranges are malformed). */
 SXE_PUBLIC SXE_MUST_USE int sxe_http_select_ranges(const struct sxe_http_conditions *conditions,
                                                    const struct sxe_http_representation *selected,
                                                    struct sxe_http_range *ranges, unsigned max);

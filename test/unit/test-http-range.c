@@ -147,6 +147,21 @@ START_TEST(there_are_no_more_ranges_than_the_caller_has_room_for)
 }
 END_TEST
 
+START_TEST(ranges_that_are_not_there_need_no_room)
+{
+    struct sxe_http_representation selected = representation(STRONG);
+    struct sxe_http_conditions asked =
+        conditions_of("GET", "Range: bytes=9000-,0-1,9000-,5-6,9000-\r\n");
+    struct sxe_http_range found[2];
+
+    ck_assert_int_eq(sxe_http_select_ranges(&asked, &selected, found, 2), 2);
+    asked = conditions_of("GET", "Range: bytes=9000-,0-1,5-6,9-9,9000-\r\n");
+    ck_assert_int_eq(sxe_http_select_ranges(&asked, &selected, found, 2), 0);
+    asked = conditions_of("GET", "Range: bytes=9000-,-0\r\n");
+    ck_assert_int_eq(sxe_http_select_ranges(&asked, &selected, found, 1), -ERANGE);
+}
+END_TEST
+
 static const struct {
     const char *title;
     const char *method;
@@ -250,6 +265,7 @@ main(void)
     suite_add_tcase(suite, tcase);
     tcase_add_loop_test(tcase, rfc_9110_14_ranges, 0, COUNT(ranges));
     tcase_add_test(tcase, there_are_no_more_ranges_than_the_caller_has_room_for);
+    tcase_add_test(tcase, ranges_that_are_not_there_need_no_room);
     tcase_add_loop_test(tcase, rfc_9110_13_1_5_if_range, 0, COUNT(if_ranges));
     tcase_add_test(tcase,
                    rfc_9110_8_8_2_2_a_date_that_is_no_strong_validator_is_not_enough_for_if_range);
