@@ -13,7 +13,6 @@
 #include "sxe-http-private.h"
 #include "sxe-http-select.h"
 
-#define RANGES_MAX     16
 #define BOUNDARY_SIZE  33 /* 128 random bits, which no content foresees */
 #define PART_HEAD_SIZE (BOUNDARY_SIZE + SXE__HTTP_TYPE_MAX + SXE_HTTP_CONTENT_RANGE_MAX + 64)
 
@@ -110,9 +109,10 @@ add_validators(const struct reply *reply)
 static int
 add_fields(const struct reply *reply, const char *type, const char *content_range)
 {
+    const char *units = reply->files->config.no_ranges ? "none" : "bytes";
     const struct line lines[] = {
         {"Content-Type", type},
-        {"Accept-Ranges", reply->file->is_listing ? NULL : "bytes"},
+        {"Accept-Ranges", reply->file->is_listing ? NULL : units},
         {"Content-Range", content_range},
         {"Content-Encoding", reply->coding},
     };
@@ -314,7 +314,8 @@ send_selected(const struct reply *reply, int64_t modified, int64_t now)
 {
     const struct sxe__http_file *file = reply->file;
     const struct sxe_http_request *request = reply->request;
-    struct sxe_http_range ranges[RANGES_MAX];
+    const struct sxe_http_files_config *config = &reply->files->config;
+    struct sxe_http_range ranges[SXE_HTTP_FILES_RANGES_MOST];
     struct sxe_http_conditions conditions =
         sxe_http_conditions_of(&request->head, request->data, now);
     struct sxe_http_representation selected = {
@@ -334,7 +335,9 @@ send_selected(const struct reply *reply, int64_t modified, int64_t now)
         sxe__http_file_refuse(reply->request, status);
         return;
     }
-    number = sxe_http_select_ranges(&conditions, &selected, ranges, RANGES_MAX);
+    number = config->no_ranges
+                 ? 0
+                 : sxe_http_select_ranges(&conditions, &selected, ranges, config->ranges_max);
     if (number < 0)
         send_unsatisfiable(reply);
     else if (number == 0)

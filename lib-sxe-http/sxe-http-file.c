@@ -41,6 +41,7 @@ fill_in(struct sxe_http_files_config *config)
     DEFAULT(small_max, 64 * 1024);
     DEFAULT(memory_max, (size_t)16 * 1024 * 1024);
     DEFAULT(revalidate_ms, 1000);
+    DEFAULT(ranges_max, 16);
     DEFAULT(waiting_max, 10000);
 }
 
@@ -67,6 +68,8 @@ check(const struct sxe_http_files_config *config)
         return "entries_max must be 2 to 1,000,000";
     if (config->small_max > 16 * 1024 * 1024)
         return "small_max must be at most 16 MiB";
+    if (config->ranges_max > SXE_HTTP_FILES_RANGES_MOST)
+        return "ranges_max must be at most 256";
     if (config->waiting_max > 10000000)
         return "waiting_max must be at most 10,000,000";
     if (has_long_index(config))

@@ -31,8 +31,9 @@
  * memory, and leaves in the same write as the head; others are sent by sendfile(2). One that
  * shrinks meanwhile ends the connection.
  *
- * Limits: entries_max names, the longest unused one makes way; names of 4095 bytes; 16 ranges a
- * request, or all is sent; 10,000 names a listing, made one at a time. What is missing is not kept.
+ * Limits: entries_max names, the longest unused one makes way; names of 4095 bytes; ranges_max
+ * ranges a request, or all is sent; 10,000 names a listing, made one at a time. What is missing is
+ * not kept.
  *
  * Example:
  *     struct sxe_http_files_config directory = {.root = "/srv/www"};
@@ -59,6 +60,8 @@ extern "C" {
 
 struct sxe_http_files;
 
+#define SXE_HTTP_FILES_RANGES_MOST 256
+
 /* 0 and NULL mean the default, which stands behind each. Texts are borrowed until delete. */
 struct sxe_http_files_config {
     const char *root;          /* the directory; there is no default */
@@ -68,6 +71,7 @@ struct sxe_http_files_config {
     bool listing;              /* of directories without index */
     bool dot_files;            /* names that begin with a dot are there; only /.well-known is */
     bool no_siblings;          /* .br, .zst and .gz are not looked for */
+    bool no_ranges;            /* Range is ignored, and the client told (RFC 9110, 14.3) */
     const char *cache_control; /* value of Cache-Control; none */
     const char *types;         /* lines as of mime.types, "text/x-lua lua wlua\n"; these first, */
     const char *types_file;    /* then those of this file, then a table of the usual ones */
@@ -77,6 +81,8 @@ struct sxe_http_files_config {
     size_t memory_max;         /* bytes of all of them; beyond it are only those being sent or
                                   opened; 16 MiB */
     uint32_t revalidate_ms;    /* a file is looked at again when that is over; 1000 */
+    uint32_t ranges_max;       /* of a request that are there; beyond it, all is sent; 16, at most
+                                  256, for which 4 KiB of the stack are set aside */
     uint32_t waiting_max;      /* requests that wait for threads, then 503; 10000 */
 };
 

@@ -342,6 +342,7 @@ static const struct {
     {{.root = "/", .entries_max = 1000001}, EINVAL},
     {{.root = "/", .small_max = 16777217}, EINVAL},
     {{.root = "/", .waiting_max = 10000001}, EINVAL},
+    {{.root = "/", .ranges_max = 257}, EINVAL},
     {{.root = "/", .index = long_index}, EINVAL},
     {{.root = "/", .prefix = long_prefix}, EINVAL},
     {{.root = "/", .types = "html"}, EINVAL},
@@ -409,6 +410,7 @@ START_TEST(what_is_not_configured_is_the_default)
     ck_assert_uint_eq(files->config.small_max, 65536);
     ck_assert_uint_eq(files->config.memory_max, 16777216);
     ck_assert_uint_eq(files->config.revalidate_ms, 1000);
+    ck_assert_uint_eq(files->config.ranges_max, 16);
     ck_assert_uint_eq(files->config.waiting_max, 10000);
     ck_assert_str_eq(files->config.index[0], "index.html");
     ck_assert_ptr_null(files->config.index[1]);

@@ -248,6 +248,108 @@ START_TEST(several_ranges_are_parts)
 }
 END_TEST
 
+/* ---- How many ---- */
+
+/* "Range: " with so many ranges of five bytes each, as far from each other as they can be. */
+static const char *
+spread(unsigned number, size_t size)
+{
+    static char text[16000];
+    size_t step = size / number;
+    int length = snprintf(text, sizeof(text), "Range: bytes=");
+
+    for (unsigned i = 0; i < number; i++)
+        length += snprintf(text + length, sizeof(text) - (size_t)length, "%s%zu-%zu",
+                           i == 0 ? "" : ",", i * step, i * step + 4);
+    snprintf(text + length, sizeof(text) - (size_t)length, "\r\n");
+    return text;
+}
+
+static void
+expect_parts(unsigned number, size_t size)
+{
+    char boundary[64];
+    const char *at = reply.body;
+
+    ck_assert_uint_eq(reply.status, 206);
+    ck_assert_int_eq(sscanf(field("Content-Type"), "multipart/byteranges; boundary=%63s", boundary),
+                     1);
+    for (unsigned i = 0; i < number; i++)
+        at = expect_part(at, boundary, i * (size / number), 5, size);
+    ck_assert_int_eq(memcmp(at, "--", 2), 0);
+    ck_assert_uint_eq(reply.length, (size_t)(at - reply.body) + strlen(boundary) + 6);
+}
+
+static const struct {
+    uint32_t ranges_max;
+    unsigned number;
+} numbers[] = {{0, 16}, {2, 2}, {17, 17}, {256, 256}};
+
+START_TEST(as_many_ranges_as_the_setting_says_are_parts_and_one_more_is_all)
+{
+    unsigned number = numbers[_i / 2].number;
+    size_t size = _i % 2 == 0 ? 5000 : LARGE;
+
+    put_large("a.txt", size);
+    serve(&(struct sxe_http_files_config){.ranges_max = numbers[_i / 2].ranges_max});
+    get("/a.txt", spread(number, size));
+    expect_parts(number, size);
+    get("/a.txt", spread(number + 1, size));
+    ck_assert_uint_eq(reply.status, 200);
+    ck_assert_uint_eq(reply.length, size);
+    end_site();
+}
+END_TEST
+
+START_TEST(ranges_that_are_not_there_do_not_count)
+{
+    put_large("a.txt", SMALL);
+    serve(&(struct sxe_http_files_config){.ranges_max = 2});
+    get("/a.txt", "Range: bytes=0-4,500-504,1000-\r\n");
+    expect_parts(2, SMALL);
+    get("/a.txt", "Range: bytes=1000-,2000-,3000-\r\n");
+    ck_assert_uint_eq(reply.status, 416);
+    end_site();
+}
+END_TEST
+
+START_TEST(with_one_range_at_most_two_get_all)
+{
+    put_large("a.txt", SMALL);
+    serve(&(struct sxe_http_files_config){.ranges_max = 1});
+    get("/a.txt", "Range: bytes=5-9\r\n");
+    ck_assert_uint_eq(reply.status, 206);
+    ck_assert_str_eq(field("Accept-Ranges"), "bytes");
+    ck_assert_mem_eq(reply.body, (char[]){byte_at(5)}, 1);
+    get("/a.txt", "Range: bytes=0-0,2-2\r\n");
+    ck_assert_uint_eq(reply.status, 200);
+    end_site();
+}
+END_TEST
+
+START_TEST(without_ranges_all_is_sent_and_the_client_told)
+{
+    static const char *const asked[] = {"", "Range: bytes=0-0\r\n", "Range: bytes=x\r\n",
+                                        "Range: bytes=1000000-\r\n",
+                                        "Range: bytes=0-0\r\nIf-Range: \"x\"\r\n"};
+
+    put_large("a.txt", sizes[_i]);
+    serve(&(struct sxe_http_files_config){.no_ranges = true, .ranges_max = 5});
+    for (unsigned i = 0; i < sizeof(asked) / sizeof(asked[0]); i++) {
+        get("/a.txt", asked[i]);
+        ck_assert_uint_eq(reply.status, 200);
+        ck_assert_str_eq(field("Accept-Ranges"), "none");
+        ck_assert_ptr_null(field("Content-Range"));
+        ck_assert_uint_eq(reply.length, sizes[_i]);
+    }
+    get("/a.txt", line("Range: bytes=0-0\r\nIf-None-Match: ", etag_of("/a.txt")));
+    ck_assert_uint_eq(reply.status, 304);
+    get("/a.txt", "Range: bytes=0-0\r\nIf-Match: \"x\"\r\n");
+    ck_assert_uint_eq(reply.status, 412);
+    end_site();
+}
+END_TEST
+
 START_TEST(without_randomness_several_ranges_get_all)
 {
     put_large("a.txt", SMALL);
@@ -410,6 +512,11 @@ main(void)
                         sizeof(ignored) / sizeof(ignored[0]));
     tcase_add_test(tcase, if_range_with_the_right_tag_or_date_gets_the_range);
     tcase_add_loop_test(tcase, several_ranges_are_parts, 0, 2);
+    tcase_add_loop_test(tcase, as_many_ranges_as_the_setting_says_are_parts_and_one_more_is_all, 0,
+                        2 * sizeof(numbers) / sizeof(numbers[0]));
+    tcase_add_test(tcase, ranges_that_are_not_there_do_not_count);
+    tcase_add_test(tcase, with_one_range_at_most_two_get_all);
+    tcase_add_loop_test(tcase, without_ranges_all_is_sent_and_the_client_told, 0, 2);
     tcase_add_test(tcase, without_randomness_several_ranges_get_all);
     tcase_add_test(tcase, a_sibling_is_sent_to_those_who_accept_it);
     tcase_add_test(tcase, conditions_and_ranges_are_those_of_the_sibling);
