@@ -124,6 +124,13 @@ add_fields(const struct reply *reply, const char *type, const char *content_rang
 
 /* ---- Contents ---- */
 
+/* Its content is in the output when the reply was written. */
+static bool
+is_copied(const struct sxe__http_file *file)
+{
+    return file->content != NULL && file->size <= SXE__HTTP_COPY_MAX;
+}
+
 /* What cannot be sent is answered 500, or not even that. */
 static void
 finish(const struct reply *reply, int result)
@@ -243,8 +250,10 @@ write_part(const struct multipart *multipart, unsigned i)
 
     if (result < 0)
         return result;
-    if (file->content != NULL)
+    if (is_copied(file))
         return sxe_http_write(response, file->content + range->first, range->length);
+    if (file->content != NULL)
+        return sxe__http_write_borrowed(response, file->content + range->first, range->length);
     return sxe_http_write_file(response, file->fd, (off_t)range->first, range->length);
 }
 
@@ -366,13 +375,6 @@ send_file(struct reply *reply, struct sxe_http_files *files)
         send_all(reply);
     else
         send_selected(reply, modified, now);
-}
-
-/* Its content is in the output when the reply was written. */
-static bool
-is_copied(const struct sxe__http_file *file)
-{
-    return file->content != NULL && file->size <= SXE__HTTP_COPY_MAX;
 }
 
 static void

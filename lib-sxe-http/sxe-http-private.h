@@ -116,6 +116,10 @@ struct sxe_http_response;
 struct sxe_span sxe__http_lines(const struct sxe_http_response *response);
 SXE_MUST_USE int sxe__http_add_lines(struct sxe_http_response *response, struct sxe_span lines);
 
+/* As sxe_http_write, but borrowed until on_done, of any length. */
+SXE_MUST_USE int sxe__http_write_borrowed(struct sxe_http_response *response, const void *data,
+                                          size_t length);
+
 /* ---- sxe-http-conclude.c ---- */
 
 /* The head is whole: sets what its fields mean. 1, or -1: refused. */

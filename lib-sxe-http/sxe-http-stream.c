@@ -129,6 +129,14 @@ sxe_http_write(struct sxe_http_response *response, const void *data, size_t leng
 }
 
 int
+sxe__http_write_borrowed(struct sxe_http_response *response, const void *data, size_t length)
+{
+    struct part part = {.kind = LENT, .data = data, .length = length};
+
+    return add_part(SXE__HTTP_SLOT_OF_RESPONSE(response), &part);
+}
+
+int
 sxe_http_write_file(struct sxe_http_response *response, int fd, off_t offset, size_t length)
 {
     struct part part = {.kind = OF_FILE, .fd = fd, .offset = offset, .length = length};

@@ -248,6 +248,24 @@ START_TEST(several_ranges_are_parts)
 }
 END_TEST
 
+START_TEST(parts_of_a_file_in_memory_may_be_more_than_may_be_copied)
+{
+    enum { MUCH = 3000000 };
+    char boundary[64];
+    const char *at;
+
+    put_large("a.txt", MUCH);
+    serve(&(struct sxe_http_files_config){.small_max = MUCH});
+    get("/a.txt", "Range: bytes=0-999999,1500000-2999999\r\n");
+    ck_assert_uint_eq(reply.status, 206);
+    ck_assert_int_eq(sscanf(field("Content-Type"), "multipart/byteranges; boundary=%63s", boundary),
+                     1);
+    at = expect_part(reply.body, boundary, 0, 1000000, MUCH);
+    expect_part(at, boundary, 1500000, 1500000, MUCH);
+    end_site();
+}
+END_TEST
+
 /* ---- How many ---- */
 
 /* "Range: " with so many ranges of five bytes each, as far from each other as they can be. */
@@ -512,6 +530,7 @@ main(void)
                         sizeof(ignored) / sizeof(ignored[0]));
     tcase_add_test(tcase, if_range_with_the_right_tag_or_date_gets_the_range);
     tcase_add_loop_test(tcase, several_ranges_are_parts, 0, 2);
+    tcase_add_test(tcase, parts_of_a_file_in_memory_may_be_more_than_may_be_copied);
     tcase_add_loop_test(tcase, as_many_ranges_as_the_setting_says_are_parts_and_one_more_is_all, 0,
                         2 * sizeof(numbers) / sizeof(numbers[0]));
     tcase_add_test(tcase, ranges_that_are_not_there_do_not_count);
