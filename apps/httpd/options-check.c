@@ -77,8 +77,9 @@ httpd_is_complete(const struct httpd_options *options)
     const struct sxe_http_files_config *files = &options->files;
     const char *missing = NULL;
 
-    if (files->root == NULL && (files->listing || files->index != NULL || files->dot_files ||
-                                files->types != NULL || files->cache_control != NULL))
+    if (files->root == NULL &&
+        (files->listing || files->index != NULL || files->dot_files || files->types != NULL ||
+         files->cache_control != NULL || files->ranges_max != 0 || files->no_ranges))
         missing = "files are described, but not where they are: say -r DIR";
     else if (options->access_log == NULL && options->access_log_format_given)
         missing = "--log-format is there, but no log: say --access-log FILE";

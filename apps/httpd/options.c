@@ -24,6 +24,7 @@ enum {
     CACHE_CONTROL,
     TYPE,
     DOT_FILES,
+    RANGES_MAX,
     HEADER,
     ACCESS_LOG,
     LOG_FORMAT,
@@ -78,6 +79,9 @@ static const struct command_option table[] = {
     {{"cache-control", required_argument, NULL, CACHE_CONTROL},
      "VALUE",
      "Cache-Control of files: 'max-age=3600'"},
+    {{"max-ranges", required_argument, NULL, RANGES_MAX},
+     "N",
+     "ranges a request may ask for, or gets all; 0: none (16)"},
     {{"header", required_argument, NULL, HEADER}, "'K: V'", "add this to every reply; repeatable"},
     COMMAND_LINE_GROUP("Scripts (what is behind -- is theirs)"),
     {{"lua", required_argument, NULL, LUA},
@@ -287,6 +291,16 @@ add_proxies(struct httpd_options *options)
 }
 
 static bool
+set_ranges(struct httpd_options *options)
+{
+    bool is_good = number("the ranges of a request (--max-ranges)", 0, SXE_HTTP_FILES_RANGES_MOST,
+                          &options->files.ranges_max);
+
+    options->files.no_ranges = options->files.ranges_max == 0;
+    return is_good;
+}
+
+static bool
 set_cache_control(struct httpd_options *options)
 {
     options->files.cache_control = optarg;
@@ -387,6 +401,8 @@ take_files(struct httpd_options *options, int val)
         break;
     case CACHE_CONTROL:
         return set_cache_control(options);
+    case RANGES_MAX:
+        return set_ranges(options);
     default:
         return add_field(options);
     }

@@ -71,6 +71,8 @@ static const struct {
     {{"--max-header=60k"}, NUMBER(http.head.line_max), 8192},
     {{"--max-fields=1"}, NUMBER(http.head.fields_max), 1},
     {{"--max-fields=255"}, NUMBER(http.head.fields_max), 255},
+    {{"-r.", "--max-ranges=1"}, NUMBER(files.ranges_max), 1},
+    {{"-r.", "--max-ranges=256"}, NUMBER(files.ranges_max), 256},
     {{"--max-body=1"}, NUMBER(http.body_max), 1},
     {{"--max-body=1.5m"}, NUMBER(http.body_max), 1536 * 1024},
     {{"--max-body=1g"}, NUMBER(http.body_max), 1024 * 1024 * 1024},
@@ -123,6 +125,18 @@ START_TEST(files_are_described)
     ck_assert_str_eq(options.index[1], "index.htm");
     ck_assert_ptr_null(options.index[2]);
     ck_assert_str_eq(options.files.types, "text/markdown md mkd\na/b  c\n");
+}
+END_TEST
+
+START_TEST(zero_ranges_are_none)
+{
+    ck_assert_int_eq(PARSE("-r", "."), -1);
+    ck_assert(!options.files.no_ranges);
+    ck_assert_int_eq(PARSE("-r", ".", "--max-ranges", "0"), -1);
+    ck_assert(options.files.no_ranges);
+    ck_assert_int_eq(PARSE("-r", ".", "--max-ranges=0", "--max-ranges=2"), -1);
+    ck_assert(!options.files.no_ranges);
+    ck_assert_uint_eq(options.files.ranges_max, 2);
 }
 END_TEST
 
@@ -336,6 +350,10 @@ static const struct {
     {{"--dot-files"}, "say -r DIR"},
     {{"--type", "text/x x"}, "say -r DIR"},
     {{"--cache-control", "no-store"}, "say -r DIR"},
+    {{"--max-ranges", "0"}, "say -r DIR"},
+    {{"--max-ranges", "2"}, "say -r DIR"},
+    {{"--max-ranges", "257"}, "the ranges of a request (--max-ranges) is '257" FROM_TO("0", "256")},
+    {{"--max-ranges", "any"}, "the ranges of a request (--max-ranges) is 'any'"},
     {{"-x"}, "unknown option -x. Try --help.\n"},
     {{"--unknown"}, "unknown option --unknown. Try --help.\n"},
     {{"--prot"}, "unknown option --prot; did you mean --port? Try --help.\n"},
@@ -503,6 +521,7 @@ options_suite(void)
                         (int)(sizeof(numbers) / sizeof(numbers[0])));
     tcase_add_test(taken, places_are_taken);
     tcase_add_test(taken, files_are_described);
+    tcase_add_test(taken, zero_ranges_are_none);
     tcase_add_test(taken, scripts_are_taken_with_their_arguments);
     tcase_add_test(taken, counters_are_for_this_machine_unless_told);
     tcase_add_test(taken, headers_are_gathered);

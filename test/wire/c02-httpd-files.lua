@@ -43,6 +43,44 @@ test("--cache-control: of files, not of refusals", function()
     equal(server:get("/none").headers["cache-control"], nil)
 end)
 
+test("--max-ranges: RFC 9110 14.2: more ranges than that get the whole file", function()
+    local server <close> = site.start("--max-ranges", "2")
+    local function status(range)
+        return server:get_and_go_on("/big.bin", "Range: bytes=" .. range).status
+    end
+    equal(status("0-4"), 206)
+    equal(status("0-4,500-504"), 206)
+    equal(status("0-4,500-504,1000-"), 206, "one of which is not there")
+    equal(status("0-4,500-504,900-904"), 200)
+end)
+
+test("--max-ranges 0: RFC 9110 14.3: ranges are not accepted, and the server says so", function()
+    local server <close> = site.start("--max-ranges", "0")
+    for _, fields in ipairs{{}, {"Range: bytes=0-4"}, {"Range: bytes=1000-"}, {"Range: bytes=x"}} do
+        local reply = server:get_and_go_on("/big.bin", table.unpack(fields))
+        equal(reply.status, 200)
+        equal(reply.headers["accept-ranges"], "none")
+        equal(reply.headers["content-range"], nil)
+        equal(reply.body, site.BIG)
+    end
+    local reply = server:get_and_go_on("/big.bin", "Range: bytes=0-4",
+                                       "If-Modified-Since: " .. site.MODIFIED)
+    equal(reply.status, 304, "conditions hold all the same")
+end)
+
+test("--max-ranges 256: RFC 9110 15.3.7.2: so many parts are sent", function()
+    local server <close> = site.start("--max-ranges", "256")
+    local ranges = {}
+    for i = 0, 255 do
+        ranges[#ranges + 1] = ("%d-%d"):format(i * 3, i * 3)
+    end
+    local list = table.concat(ranges, ",")
+    local reply = server:get_and_go_on("/big.bin", "Range: bytes=" .. list)
+    equal(reply.status, 206)
+    equal(select(2, reply.body:gsub("\r\nContent%-Range: bytes ", "")), 256)
+    equal(server:get_and_go_on("/big.bin", "Range: bytes=" .. list .. ",999-").status, 200)
+end)
+
 test("--header: on every reply, refusals and 304 too", function()
     local server <close> = site.start("--header", "Server: sxe", "--header", "X-Robots: none")
     local replies = {
