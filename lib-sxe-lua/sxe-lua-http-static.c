@@ -141,12 +141,30 @@ flag_option(lua_State *L, const char *name, bool otherwise)
     return flag;
 }
 
+/* How many ranges a request may ask for; 0: none. */
+static void
+ranges_option(lua_State *L, struct sxe_http_files_config *config)
+{
+    lua_Integer ranges = 0;
+    int is_number;
+
+    if (lua_istable(L, 2) && lua_getfield(L, 2, "ranges") != LUA_TNIL) {
+        ranges = lua_tointegerx(L, -1, &is_number);
+        if (!is_number || ranges < 0 || ranges > SXE_HTTP_FILES_RANGES_MOST)
+            luaL_error(L, "http.static: ranges must be a number from 0 to %d",
+                       SXE_HTTP_FILES_RANGES_MOST);
+        config->no_ranges = ranges == 0;
+    }
+    config->ranges_max = (uint32_t)ranges;
+    lua_settop(L, 4);
+}
+
 /* A misspelt option is an error, not a default. */
 static void
 check_options(lua_State *L)
 {
-    static const char *const names[] = {"index", "listing",       "dot_files", "gzip",
-                                        "etag",  "cache_control", "types",     NULL};
+    static const char *const names[] = {"index",         "listing", "dot_files", "gzip", "etag",
+                                        "cache_control", "types",   "ranges",    NULL};
 
     if (!lua_isnil(L, 2))
         sxe__lua_option_names(L, 2, names, "http.static");
@@ -179,6 +197,7 @@ new_files(lua_State *L)
     config.listing = flag_option(L, "listing", false);
     config.dot_files = flag_option(L, "dot_files", false);
     config.no_siblings = !flag_option(L, "gzip", true);
+    ranges_option(L, &config);
     lua_pushvalue(L, 3);
     lua_setiuservalue(L, 4, 1);
     directory->files = sxe_http_files_new(&config);

@@ -38,6 +38,7 @@ local http = {}
 ---@field gzip? boolean a.js.gz for a.js, true
 ---@field cache_control? string
 ---@field types? string lines as of mime.types
+---@field ranges? integer that a request may ask for, 16; 0: none
 
 ---@class sxe.Request
 ---@field method string

@@ -130,6 +130,11 @@ static const struct wrong {
     {"http.static('.', {color = 1})", "http.static has no option 'color'"},
     {"http.static('.', {1})", "http.static has no option '1'"},
     {"http.static('.', {index = 1})", "http.static: index must be a string, not a number"},
+    {"http.static('.', {ranges = 257})", "http.static: ranges must be a number from 0 to 256"},
+    {"http.static('.', {ranges = -1})", "http.static: ranges must be a number from 0 to 256"},
+    {"http.static('.', {ranges = 1.5})", "http.static: ranges must be a number from 0 to 256"},
+    {"http.static('.', {ranges = 'many'})", "http.static: ranges must be a number from 0 to 256"},
+    {"http.static('.', {ranges = true})", "http.static: ranges must be a number from 0 to 256"},
     {"http.serve{prot = 1}", "http.serve has no option 'prot'"},
     {"http.serve{1}", "http.serve has no option '1'"},
     {"http.serve()", "table expected, got no value"},
@@ -261,6 +266,40 @@ START_TEST(files_are_served_below_a_prefix)
     EXPECT_IN(ask_file(text), "414 URI Too Long");
     EXPECT_IN(ask_file(ASK("GET /files/none", "", "")), "404 Not Found");
     EXPECT_IN(ask_file(ASK("GET /files/%2e%2e/x", "", "")), "404 Not Found");
+    end_script();
+    remove_directory();
+}
+END_TEST
+
+#define PART  "HTTP/1.1 206 "
+#define WHOLE "HTTP/1.1 200 "
+
+static const struct {
+    const char *options;
+    const char *said[4]; /* to one range, two, three, none */
+} kinds_of_ranges[] = {
+    {"{}", {PART, PART, PART, "\r\nAccept-Ranges: bytes\r\n"}},
+    {"{ranges = 2}", {PART, PART, WHOLE, "\r\nAccept-Ranges: bytes\r\n"}},
+    {"{ranges = 1}", {PART, WHOLE, WHOLE, "\r\nAccept-Ranges: bytes\r\n"}},
+    {"{ranges = 0}", {WHOLE, WHOLE, WHOLE, "\r\nAccept-Ranges: none\r\n"}},
+};
+
+START_TEST(a_request_may_ask_for_as_many_ranges_as_the_option_says)
+{
+    static const char *const asked[] = {
+        ASK("GET /a%20b.txt", "Range: bytes=0-0\r\n", ""),
+        ASK("GET /a%20b.txt", "Range: bytes=0-0,2-2\r\n", ""),
+        ASK("GET /a%20b.txt", "Range: bytes=0-0,2-2,4-4\r\n", ""),
+        ASK("GET /a%20b.txt", "", ""),
+    };
+    char text[200];
+
+    make_directory();
+    snprintf(text, sizeof(text), "http.serve{ip = '127.0.0.1', handler = http.static('.', %s)}",
+             kinds_of_ranges[_i].options);
+    serve_script(text);
+    for (unsigned i = 0; i < sizeof(asked) / sizeof(asked[0]); i++)
+        EXPECT_IN(ask_file(asked[i]), kinds_of_ranges[_i].said[i]);
     end_script();
     remove_directory();
 }
@@ -572,6 +611,8 @@ suite(void)
 
     t = tcase_create("files");
     tcase_add_test(t, files_are_served_below_a_prefix);
+    tcase_add_loop_test(t, a_request_may_ask_for_as_many_ranges_as_the_option_says, 0,
+                        sizeof(kinds_of_ranges) / sizeof(kinds_of_ranges[0]));
     tcase_add_test(t, files_are_a_handler);
     tcase_add_test(t, a_handler_sends_files);
     suite_add_tcase(s, t);
