@@ -393,6 +393,43 @@ START_TEST(the_time_that_the_source_takes_is_not_the_servers)
 }
 END_TEST
 
+static int
+slow_from_the_third_on(struct http_requests *requests, uint64_t sequence, struct http_query *query)
+{
+    return sequence < 2 ? 0 : slow_source(requests, sequence, query);
+}
+
+static void
+answer_both(void)
+{
+    for (unsigned client = 0; client < 2; client++)
+        send_some(world.clients[client].fd, &(struct act){.text = OK, .length = strlen(OK)});
+}
+
+static void
+first_two_together(unsigned client, unsigned query)
+{
+    if (query == 0)
+        act_at((struct act){.at_ns = now_ns() + MS(20), .what = CALL, .call = answer_both});
+    else if (query > 1)
+        answer_in(client, MS(100), OK);
+}
+
+/* Neither waits until the other's next query is made and sent. */
+START_TEST(replies_that_came_together_are_read_together)
+{
+    make_world();
+    world.plan.sockets = 2;
+    world.plan.queries = 2;
+    world.next = slow_from_the_third_on;
+    world.serve = first_two_together;
+    run_world();
+    expect_all_ok(4);
+    for (unsigned client = 0; client < 2; client++)
+        ck_assert_uint_eq(world.result->by_client[client * world.result->kinds].min_ns, MS(20));
+}
+END_TEST
+
 static Suite *
 suite(void)
 {
@@ -423,6 +460,7 @@ suite(void)
     tcase_add_test(t, a_delayed_query_is_not_offered_when_the_time_is_over);
     tcase_add_test(t, nor_is_it_while_others_are_waited_for);
     tcase_add_test(t, the_time_that_the_source_takes_is_not_the_servers);
+    tcase_add_test(t, replies_that_came_together_are_read_together);
     suite_add_tcase(s, t);
     return s;
 }
