@@ -23,6 +23,91 @@
 #define LOAD_ROUNDS  64
 #define EMPTY_ROUNDS 4
 
+/* What was written waits so long at most for that of other events, if those are as quick as the
+ * last ones were. */
+#define HELD_NS (100 * SXE_NS_PER_US)
+
+/* ---- Deferred calls: a list of sockets, each on it at most once ---- */
+
+void
+sxe__defer(SXE *s)
+{
+    if (s->flags & SXE__DEFERRED)
+        return;
+    s->flags |= SXE__DEFERRED;
+    s->u.open.deferred_next = SXE_NONE;
+    s->u.open.deferred_prev = CONTEXT->deferred_tail;
+    if (CONTEXT->deferred_tail == SXE_NONE)
+        CONTEXT->deferred_head = s->id;
+    else
+        sxe__socket(CONTEXT->deferred_tail)->u.open.deferred_next = s->id;
+    CONTEXT->deferred_tail = s->id;
+    CONTEXT->deferred_count++;
+}
+
+void
+sxe__undefer(SXE *s)
+{
+    uint32_t next = s->u.open.deferred_next;
+    uint32_t prev = s->u.open.deferred_prev;
+
+    if (!(s->flags & SXE__DEFERRED))
+        return;
+    s->flags &= (uint16_t)~SXE__DEFERRED;
+    if (prev == SXE_NONE)
+        CONTEXT->deferred_head = next;
+    else
+        sxe__socket(prev)->u.open.deferred_next = next;
+    if (next == SXE_NONE)
+        CONTEXT->deferred_tail = prev;
+    else
+        sxe__socket(next)->u.open.deferred_prev = prev;
+    CONTEXT->deferred_count--;
+}
+
+static void
+run_deferred(SXE *s)
+{
+    void (*fn)(SXE *) = s->u.open.deferred;
+    unsigned flags = s->flags;
+
+    sxe__undefer(s);
+    s->u.open.deferred = NULL;
+    s->flags &= (uint16_t) ~(SXE__WRITE_MORE | SXE__READ_AGAIN);
+    if ((flags & SXE__WRITE_MORE) && !sxe__queue_is_empty(s))
+        sxe__writable(s);
+    if ((flags & SXE__READ_AGAIN) && sxe__state(s) < SXE_STATE_CLOSING)
+        sxe__read_again(s);
+    if ((s->flags & SXE__READABLE) && sxe__state(s) != SXE_STATE_CLOSED)
+        sxe__readable(s);
+    if (fn != NULL && sxe__state(s) < SXE_STATE_CLOSING)
+        fn(s);
+    sxe__finish();
+}
+
+/* Those that were deferred meanwhile have to wait. */
+static void
+call_deferred(void)
+{
+    for (unsigned due = CONTEXT->deferred_count; due > 0 && CONTEXT->deferred_head != SXE_NONE;
+         due--)
+        run_deferred(sxe__socket(CONTEXT->deferred_head));
+}
+
+SXE_RETURN
+sxe_defer(SXE *this, void (*fn)(SXE *))
+{
+    enum sxe_state state = sxe__state(this);
+
+    if (state < SXE_STATE_LISTENING || state >= SXE_STATE_CLOSING)
+        return -ENOTCONN;
+    if (this->u.open.deferred != NULL)
+        return -EBUSY;
+    this->u.open.deferred = fn;
+    sxe__defer(this);
+    return 0;
+}
+
 /* ---- Sockets ---- */
 
 /* The connection is over, and nobody reads it, so nobody else would find out. But without an error
@@ -84,6 +169,16 @@ dispatch(SXE *s, unsigned events)
     }
 }
 
+/* So many that none waits for much longer than HELD_NS, as quick as the last events were. */
+static void
+limit_held(int events)
+{
+    SXE_TIME ns = sxe_time_ns() - sxe_time_turn_ns();
+    SXE_TIME fit = HELD_NS * (SXE_TIME)events / (ns > 0 ? ns : 1);
+
+    CONTEXT->held_max = fit < SXE__HELD_MAX ? (unsigned)fit : SXE__HELD_MAX;
+}
+
 static int
 take_events(void)
 {
@@ -96,7 +191,13 @@ take_events(void)
         if (s == NULL)
             continue;
         dispatch(s, CONTEXT->events[i].events);
+        if (count > 1)
+            sxe__hold_staged();
         sxe__finish();
+    }
+    if (count > 1) {
+        sxe__send_held();
+        limit_held(count);
     }
     return count;
 }
@@ -144,82 +245,11 @@ poll_while_busy(void)
         sxe_time_set_turn_ns(sxe_time_ns());
         count = take_events();
         taken += count;
-    } while (count > 0 && taken < SXE__EVENTS_MAX);
+        call_deferred();
+    } while (count > 0 && taken < SXE__TAKEN_MAX);
     CONTEXT->empty_rounds = taken > 0 ? 0 : CONTEXT->empty_rounds + 1;
     if (CONTEXT->empty_rounds >= EMPTY_ROUNDS)
         become_calm();
-}
-
-/* ---- Deferred calls: a list of sockets, each on it at most once ---- */
-
-void
-sxe__defer(SXE *s)
-{
-    if (s->flags & SXE__DEFERRED)
-        return;
-    s->flags |= SXE__DEFERRED;
-    s->u.open.deferred_next = SXE_NONE;
-    s->u.open.deferred_prev = CONTEXT->deferred_tail;
-    if (CONTEXT->deferred_tail == SXE_NONE)
-        CONTEXT->deferred_head = s->id;
-    else
-        sxe__socket(CONTEXT->deferred_tail)->u.open.deferred_next = s->id;
-    CONTEXT->deferred_tail = s->id;
-    CONTEXT->deferred_count++;
-}
-
-void
-sxe__undefer(SXE *s)
-{
-    uint32_t next = s->u.open.deferred_next;
-    uint32_t prev = s->u.open.deferred_prev;
-
-    if (!(s->flags & SXE__DEFERRED))
-        return;
-    s->flags &= (uint16_t)~SXE__DEFERRED;
-    if (prev == SXE_NONE)
-        CONTEXT->deferred_head = next;
-    else
-        sxe__socket(prev)->u.open.deferred_next = next;
-    if (next == SXE_NONE)
-        CONTEXT->deferred_tail = prev;
-    else
-        sxe__socket(next)->u.open.deferred_prev = prev;
-    CONTEXT->deferred_count--;
-}
-
-static void
-call_deferred(SXE *s)
-{
-    void (*fn)(SXE *) = s->u.open.deferred;
-    unsigned flags = s->flags;
-
-    sxe__undefer(s);
-    s->u.open.deferred = NULL;
-    s->flags &= (uint16_t) ~(SXE__WRITE_MORE | SXE__READ_AGAIN);
-    if ((flags & SXE__WRITE_MORE) && !sxe__queue_is_empty(s))
-        sxe__writable(s);
-    if ((flags & SXE__READ_AGAIN) && sxe__state(s) < SXE_STATE_CLOSING)
-        sxe__read_again(s);
-    if ((s->flags & SXE__READABLE) && sxe__state(s) != SXE_STATE_CLOSED)
-        sxe__readable(s);
-    if (fn != NULL && sxe__state(s) < SXE_STATE_CLOSING)
-        fn(s);
-    sxe__finish();
-}
-
-SXE_RETURN
-sxe_defer(SXE *this, void (*fn)(SXE *))
-{
-    enum sxe_state state = sxe__state(this);
-
-    if (state < SXE_STATE_LISTENING || state >= SXE_STATE_CLOSING)
-        return -ENOTCONN;
-    if (this->u.open.deferred != NULL)
-        return -EBUSY;
-    this->u.open.deferred = fn;
-    sxe__defer(this);
-    return 0;
 }
 
 /* ---- Timeouts: one timer for all states of all pools ---- */
@@ -281,9 +311,7 @@ before_wait(struct ev_loop *loop, ev_prepare *watcher, int events)
 {
     SXE_UNUSED_PARAMETER(watcher);
     SXE_UNUSED_PARAMETER(events);
-    for (unsigned due = CONTEXT->deferred_count; due > 0 && CONTEXT->deferred_head != SXE_NONE;
-         due--)
-        call_deferred(sxe__socket(CONTEXT->deferred_head));
+    call_deferred();
     sxe__finish();
     if (CONTEXT->busy)
         poll_while_busy();

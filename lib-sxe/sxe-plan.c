@@ -122,7 +122,7 @@ sxe_plan_print(FILE *out)
     total += plan_line(out, "states", number, pool > 0 ? pool - number * each : 0);
     total += plan_line(out, "chunks", config.chunks, chunks);
     total += plan_line(out, "read buffer", 1, config.chunk_size + SXE__READ_FRONT);
-    total += plan_line(out, "output buffer", 1, SXE__STAGE_SIZE);
+    total += plan_line(out, "output buffer", 1, SXE__HELD_SIZE + SXE__STAGE_SIZE);
     total += plan_line(out, "loop", 1, sizeof(*c));
     total += plan_line(out, "threads", c->threads, c->threads * (size_t)SXE__WORK_STACK);
     if (out != NULL)
@@ -185,13 +185,16 @@ reserve(struct sxe__context *c)
     c->orders_idle = c->config.timeout_ms[SXE_STATE_IDLE] > 0 || c->config.reap_idle;
     c->stride = stride_of(c);
     c->read_memory = calloc(1, SXE__READ_FRONT + (size_t)c->config.chunk_size);
-    c->stage = malloc(SXE__STAGE_SIZE);
+    c->stages = malloc(SXE__HELD_SIZE + SXE__STAGE_SIZE);
     c->chunks = sxe_chunks_new("sxe chunks", c->config.chunks, c->config.chunk_size);
     c->sockets = sxe_pool_new_with_timeouts("sxe", c->number, c->stride, SXE_STATES, timeouts,
                                             sxe__on_timeout, NULL);
-    if (c->read_memory == NULL || c->stage == NULL || c->chunks == NULL || c->sockets == NULL)
+    if (c->read_memory == NULL || c->stages == NULL || c->chunks == NULL || c->sockets == NULL)
         return -ENOMEM;
     c->read_buffer = c->read_memory + SXE__READ_FRONT;
+    c->stage = c->stages;
+    c->vector = c->vectors;
+    c->held_max = SXE__HELD_MAX;
     return sxe_pool_set_state_to_string(c->sockets, sxe_state_to_string);
 }
 
@@ -216,11 +219,11 @@ give_all_back(struct sxe__context *c)
 
     sxe_pool_delete(c->sockets);
     sxe_chunks_delete(c->chunks);
-    free(c->stage);
+    free(c->stages);
     free(c->read_memory);
     c->sockets = NULL;
     c->chunks = NULL;
-    c->stage = NULL;
+    c->stages = NULL;
     c->read_memory = NULL;
     c->loop = NULL;
     atomic_compare_exchange_strong(&default_loop_owner, &self, NULL);

@@ -34,7 +34,11 @@
 #define SXE__READ_FRONT     16 /* zero bytes in front of the read buffer; keeps it aligned */
 #define SXE__STAGE_SIZE     (64u * 1024u)
 #define SXE__STAGE_VECTOR   16
-#define SXE__EVENTS_MAX     512          /* taken by one epoll_wait */
+#define SXE__EVENTS_MAX     64            /* taken by one epoll_wait: a batch */
+#define SXE__TAKEN_MAX      512           /* in one turn of the loop, while busy */
+#define SXE__HELD_MAX       16            /* sockets whose output waits for each other's */
+#define SXE__HELD_SIZE      (16u * 1024u) /* bytes of theirs in the output buffer */
+#define SXE__HELD_VECTOR    32
 #define SXE__WRITES_MAX     16           /* of one socket in one event */
 #define SXE__FILE_SLICE     (256 * 1024) /* bytes of a file, of one socket in one event */
 #define SXE__CHUNK_SIZE_MIN 64
@@ -61,6 +65,7 @@ enum sxe__flag {
     SXE__WRITE_MORE = 1 << 12, /* deferred: the kernel may take more output */
     SXE__LINGER = 1 << 13,     /* CLOSING: wait for the peer's end */
     SXE__END_SENT = 1 << 14,   /* our half-close is under way or done */
+    SXE__HELD = 1 << 15,       /* its output waits for the end of the batch of events */
 };
 
 /* What epoll reports of a socket. */
@@ -104,6 +109,15 @@ struct sxe__workers {
     pthread_t thread[];
 };
 
+/* The output of an event that is over: as it was staged, or in the queue. */
+struct sxe__held {
+    SXE *socket; /* NULL: it was closed meanwhile */
+    struct iovec *vector;
+    unsigned vector_used; /* 0: it is in the queue */
+    uint32_t copied;      /* bytes of it in the output buffer */
+    size_t bytes;
+};
+
 /* All state of one thread's loop. */
 struct sxe__context {
     struct ev_loop *loop;
@@ -115,14 +129,20 @@ struct sxe__context {
     bool orders_idle; /* somebody asks which socket has been IDLE for the longest time */
 
     SXE *staged; /* its output is in vector[], and then in stage[] from stage_open on */
-    struct iovec vector[SXE__STAGE_VECTOR];
+    struct iovec *vector;
     unsigned vector_used;
     uint32_t stage_open;  /* where the piece of stage[] begins that still grows */
     uint32_t stage_used;  /* bytes of stage[] */
     uint32_t stage_limit; /* how far its output may fill stage[] without another look; 0: look */
     uint32_t reserved;    /* bytes of stage[] behind stage_used, that sxe_commit may add */
     size_t lent_bytes;    /* bytes of vector[] that are not in stage[] */
-    char *stage;
+    char *stage;          /* SXE__STAGE_SIZE bytes */
+    struct sxe__held held[SXE__HELD_MAX];
+    unsigned held_first; /* those from here to held_end wait */
+    unsigned held_end;
+    unsigned held_max; /* then all go out; below 2: nothing is held */
+    struct iovec vectors[SXE__HELD_VECTOR + SXE__STAGE_VECTOR]; /* those held, then vector[] */
+    char *stages;      /* SXE__HELD_SIZE + SXE__STAGE_SIZE bytes: those held, then stage[] */
     char *read_buffer; /* config.chunk_size bytes; zero bytes in front */
     char *read_memory;
 
@@ -248,6 +268,9 @@ int sxe__write_failed(int error);
 void sxe__write_more(SXE *s);   /* deferred */
 void sxe__flush_staged(SXE *s); /* at the end of an event: one write */
 void sxe__unstage(SXE *s);      /* forget what is staged */
+void sxe__hold_staged(void);    /* at the end of an event: with those of the next events */
+void sxe__send_held(void);      /* at the end of a batch of events: one write each */
+void sxe__drop_held(SXE *s);
 void sxe__writable(SXE *s);
 void sxe__wrote(SXE *s);   /* its unsent output changed: settle it, or go on closing */
 void sxe__drained(SXE *s); /* CLOSING and nothing unsent */

@@ -82,6 +82,7 @@ sxe__end(SXE *s, int error)
         sxe__open(s);
     s->error = (int16_t)error;
     sxe__unstage(s);
+    sxe__drop_held(s);
     sxe__undefer(s);
     sxe__move(s, SXE_STATE_CLOSED);
 }
@@ -167,15 +168,16 @@ release(SXE *s)
 void
 sxe__finish(void)
 {
-    unsigned id;
+    bool is_closed;
 
     do {
         if (CONTEXT->staged != NULL)
             sxe__flush_staged(CONTEXT->staged);
-        id = sxe_pool_get_oldest_element_index(CONTEXT->sockets, SXE_STATE_CLOSED);
-        if (SXE_UNLIKELY(id != SXE_POOL_NO_INDEX))
-            release(sxe__socket(id));
-    } while (SXE_UNLIKELY(id != SXE_POOL_NO_INDEX || CONTEXT->staged != NULL));
-    if (SXE_UNLIKELY(sxe_number_in_state(SXE_STATE_STARVED) > 0))
+        is_closed = sxe_pool_get_number_in_state(CONTEXT->sockets, SXE_STATE_CLOSED) > 0;
+        if (SXE_UNLIKELY(is_closed))
+            release(
+                sxe__socket(sxe_pool_get_oldest_element_index(CONTEXT->sockets, SXE_STATE_CLOSED)));
+    } while (SXE_UNLIKELY(is_closed || CONTEXT->staged != NULL));
+    if (SXE_UNLIKELY(sxe_pool_get_number_in_state(CONTEXT->sockets, SXE_STATE_STARVED) > 0))
         sxe__feed_starved();
 }

@@ -22,8 +22,9 @@
  *     CLOSED    waits for the end of this event
  *
  * One event: epoll -> one recv(2) into the loop's buffer -> on_read(), which looks at SXE_BUF() and
- * calls sxe_write(), which only appends -> one send(2) at the end of the event. What on_read
- * leaves unread is kept in a borrowed chunk; what the kernel does not take is kept in others.
+ * calls sxe_write(), which only appends -> one send(2) at the end of the event, or of a few that
+ * came together. What on_read leaves unread is kept in a borrowed chunk; what the kernel does not
+ * take is kept in others.
  *
  * Rules: 1 no callback runs inside a call of the program's. 2 on_close runs exactly once for each
  * socket that was connecting or connected, whoever closed it, and is the last one; sxe_error() says
@@ -234,7 +235,8 @@ SXE_PUBLIC void sxe_set_half_close(SXE *this_, bool wanted);
 
 /* ---- Writing ----
  * Nothing is written inside these calls but what would not fit the loop's 64 KiB output buffer; one
- * send(2) follows at the end of the event. -ENOTCONN: not connected; -ENOBUFS: output_max reached
+ * send(2) follows at the end of the event, or of up to 16 that came together, if they are so quick
+ * that none waits for much longer than 100 us. -ENOTCONN: not connected; -ENOBUFS: output_max reached
  * or no chunk free; then nothing was taken. */
 SXE_PUBLIC SXE_RETURN sxe_write(SXE *this_, const void *data, unsigned length); /* copies */
 SXE_PUBLIC SXE_RETURN sxe_write_static(SXE *this_, const void *data,
