@@ -205,6 +205,8 @@ on_connected(SXE *sxe)
         return;
     }
     worker->result->reopened++;
+    if (!worker->is_running)
+        return;
     http__send_again(socket, now_ns);
     if (socket->is_held_due)
         http__send_held(socket);

@@ -275,6 +275,8 @@ close_accounts(struct http__worker *worker)
     for (unsigned i = 0; i < HTTP_UNOPENEDS; i++)
         unopened -= result->unopened[i];
     result->unopened[HTTP_UNOPENED_UNTRIED] += unopened;
+    if (worker->is_ramping)
+        result->connect_ns = now_ns - worker->ramp_ns;
     http__drop_waiting(worker, now_ns);
     result->skipped[HTTP_SKIP_UNSENT] += result->waiting;
     result->waiting = 0;

@@ -210,7 +210,7 @@ START_TEST(the_kernel_may_give_up_a_connection_too)
 }
 END_TEST
 
-START_TEST(a_connection_that_ends_before_its_first_query_is_opened_again)
+START_TEST(a_connection_that_ends_before_go_is_opened_again_and_waits_for_go_too)
 {
     make_world();
     world.go_ns = SECONDS(1);
@@ -218,6 +218,7 @@ START_TEST(a_connection_that_ends_before_its_first_query_is_opened_again)
     run_world();
     expect_all_ok(1);
     ck_assert_uint_eq(world.result->reopened, 1);
+    ck_assert_uint_le(world.arrived_ns[0], MS(1));
 }
 END_TEST
 
@@ -657,7 +658,7 @@ suite(void)
     tcase_add_test(t, a_close_may_be_the_end_of_a_body);
     tcase_add_test(t, but_not_if_it_is_a_reset);
     tcase_add_test(t, the_kernel_may_give_up_a_connection_too);
-    tcase_add_test(t, a_connection_that_ends_before_its_first_query_is_opened_again);
+    tcase_add_test(t, a_connection_that_ends_before_go_is_opened_again_and_waits_for_go_too);
     tcase_add_test(t, that_a_socket_ends_when_it_is_done_is_nothing);
     suite_add_tcase(s, t);
     add_bad_servers(s);

@@ -275,6 +275,7 @@ START_TEST(stop_may_come_in_the_ramp)
     ck_assert_uint_eq(world.ready, 0);
     ck_assert_uint_eq(world.result->opened, 5);
     ck_assert_uint_eq(world.result->unopened[HTTP_UNOPENED_UNTRIED], 5);
+    ck_assert_uint_eq(world.result->connect_ns, MS(450));
     ck_assert_uint_eq(world.done, 1);
 }
 END_TEST
