@@ -51,6 +51,8 @@ http_script_new_anchor(lua_State *L)
 void
 http_script_keep_request(lua_State *L, struct http_script *script)
 {
+    if (script->is_stopped && lua_isnil(L, -1))
+        return;
     if (lua_type(L, -1) != LUA_TSTRING || lua_rawlen(L, -1) == 0)
         luaL_error(L, "request() returned %s; it has to be a request, as wrk.format() makes it",
                    lua_type(L, -1) == LUA_TSTRING ? "an empty string"
@@ -194,11 +196,20 @@ is_function(lua_State *L, const char *name)
     return is;
 }
 
-/* init(args): args[0] is the URL, as in wrk. */
+/* wrk calls wrk.init(), which calls init(): a script may put a function of its own in the place of
+ * either. False: it has none. */
+static bool
+push_init(lua_State *L)
+{
+    if (lua_getfield(L, 2, "init") == LUA_TFUNCTION && !lua_iscfunction(L, -1))
+        return true;
+    return lua_getglobal(L, "init") == LUA_TFUNCTION;
+}
+
+/* init(args), on top of the stack: args[0] is the URL, as in wrk. */
 static void
 call_init(lua_State *L, const struct http_script_options *options)
 {
-    lua_getglobal(L, "init");
     lua_createtable(L, options->argc, 1);
     lua_pushfstring(L, "http://%s%s", options->authority, options->target);
     lua_rawseti(L, -2, 0);
@@ -229,7 +240,7 @@ begin_script(lua_State *L)
         lua_getfield(L, 2, "authority");
         lua_setfield(L, 3, "Host");
     }
-    if (is_function(L, "init"))
+    if (push_init(L))
         call_init(L, &script->options);
     lua_settop(L, 2);
     for (int i = 0; i < 4; i++)

@@ -249,10 +249,19 @@ remember_names(lua_State *L)
     lua_setfield(L, LUA_REGISTRYINDEX, names_key);
 }
 
+/* wrk.init(), which scripts for wrk 3 call in their init(): what it did is done already. */
+static int
+init(lua_State *L)
+{
+    (void)L;
+    return 0;
+}
+
 int
 http_wrk_open(lua_State *L)
 {
-    static const luaL_Reg functions[] = {{"format", format},
+    static const luaL_Reg functions[] = {{"init", init},
+                                         {"format", format},
                                          {"lookup", http_address_lookup},
                                          {"connect", http_address_connect},
                                          {0}};

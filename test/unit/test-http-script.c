@@ -145,6 +145,14 @@ START_TEST(a_script_can_stop_instead_of_a_request)
 }
 END_TEST
 
+START_TEST(a_script_that_stops_need_not_return_a_request)
+{
+    must_begin("function request() wrk.thread:stop() end");
+    ck_assert_ptr_null(next_text());
+    ck_assert_str_eq(said(), "");
+}
+END_TEST
+
 START_TEST(setup_gives_each_thread_values_and_done_gets_theirs)
 {
     catch_print();
@@ -208,6 +216,24 @@ START_TEST(init_gets_the_url_and_what_stands_behind_the_dashes)
     catch_print();
     must_begin("function init(args) print(args[0], args[1], args[2], #args) end");
     ck_assert_str_eq(printed(), "http://127.0.0.1:8000/x?y\ta\tb c\t2\n");
+}
+END_TEST
+
+START_TEST(init_may_call_that_of_wrk_as_older_scripts_do)
+{
+    catch_print();
+    must_begin("function init(args) wrk.init(args) print(args[0]) end");
+    ck_assert_str_eq(printed(), "http://127.0.0.1:8000/\n");
+}
+END_TEST
+
+START_TEST(that_of_wrk_may_be_the_scripts)
+{
+    catch_print();
+    must_begin("function init() print('not called') end\n"
+               "function wrk.init(args) print(args[0]) wrk.path = '/made' end");
+    ck_assert_str_eq(printed(), "http://127.0.0.1:8000/\n");
+    check_has(next_text(), "GET /made HTTP/1.1\r\n");
 }
 END_TEST
 
@@ -421,9 +447,12 @@ suite(void)
     tcase_add_test(cases, several_requests_that_never_change_are_sent_in_turn);
     tcase_add_test(cases, stop_ends_the_run_of_its_worker);
     tcase_add_test(cases, a_script_can_stop_instead_of_a_request);
+    tcase_add_test(cases, a_script_that_stops_need_not_return_a_request);
     tcase_add_test(cases, setup_gives_each_thread_values_and_done_gets_theirs);
     tcase_add_test(cases, addr_is_what_threads_connect_to);
     tcase_add_test(cases, init_gets_the_url_and_what_stands_behind_the_dashes);
+    tcase_add_test(cases, init_may_call_that_of_wrk_as_older_scripts_do);
+    tcase_add_test(cases, that_of_wrk_may_be_the_scripts);
     tcase_add_test(cases, init_may_change_what_is_sent);
     tcase_add_test(cases, host_is_there_before_init_whatever_the_script_did_to_headers);
     tcase_add_test(cases, functions_may_come_and_go);
