@@ -323,20 +323,24 @@ name_it(struct http_command *command)
 static int
 parse_rate(const char *text, double *rate, const char **behind)
 {
+    static const struct {
+        char letter;
+        double factor;
+    } suffixes[] = {{'k', 1e3}, {'K', 1e3}, {'M', 1e6}, {'G', 1e9}};
     char *end;
 
     *rate = strtod(text, &end);
-    if (end == text || !(*rate >= 0 && *rate <= 1e9))
+    if (end == text)
         return -1;
-    if (*end == 'k' || *end == 'K') {
-        *rate *= 1e3;
-        end++;
-    } else if (*end == 'M') {
-        *rate *= 1e6;
-        end++;
+    for (unsigned i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++) {
+        if (*end == suffixes[i].letter) {
+            *rate *= suffixes[i].factor;
+            end++;
+            break;
+        }
     }
     *behind = end;
-    return 0;
+    return *rate >= 0 && *rate <= 1e9 ? 0 : -1;
 }
 
 static int
@@ -352,7 +356,7 @@ set_rate(struct http_command *command)
         is_good = parse_rate(behind + 1, &plan->rate_end, &behind) == 0;
     if (!is_good || *behind != '\0' || plan->rate + plan->rate_end <= 0)
         return http_command_refuse("the rate (-R) is '%s'; it must be queries a second, above 0 "
-                                   "and up to 1000M, such as 500, 10k or 1k:50k",
+                                   "and up to 1G, such as 500, 10k or 1k:50k",
                                    typed->rate);
     if (plan->rate != plan->rate_end && plan->stop != HTTP_STOP_TIME)
         return http_command_refuse("the rate (-R) is '%s', a ramp, which needs a duration (-d)",
@@ -473,16 +477,27 @@ set_how_much(struct http_command *command)
 
 /* ---- All of it ---- */
 
+/* There is more on the command line than words. */
+static bool
+has_options(const struct http_command *command)
+{
+    return (unsigned)command->plan.argc > command->typed.words_number + 1;
+}
+
 static int
 set_files(struct http_command *command, enum http_command_what what, unsigned least, unsigned most)
 {
+    const char *files = most == 2 ? "two files" : "one file or more";
+
+    if (has_options(command))
+        return http_command_refuse("%s goes without options: it has %s that --json wrote",
+                                   command->typed.words[0], files);
     command->what = what;
     command->argv = command->typed.words + 1;
     command->argc = (int)command->typed.words_number - 1;
     if ((unsigned)command->argc >= least && (unsigned)command->argc <= most)
         return COMMAND_LINE_GO_ON;
-    return http_command_refuse("%s needs %s that --json wrote", command->typed.words[0],
-                               most == 2 ? "two files" : "one file or more");
+    return http_command_refuse("%s needs %s that --json wrote", command->typed.words[0], files);
 }
 
 int
@@ -497,6 +512,8 @@ http_command_plan(struct http_command *command)
     int result = COMMAND_LINE_GO_ON;
 
     if (typed->is_selftest) {
+        if (command->plan.argc > 2)
+            return http_command_refuse("--selftest goes alone: it has a server of its own");
         command->what = HTTP_COMMAND_SELFTEST;
         return COMMAND_LINE_GO_ON;
     }

@@ -209,6 +209,8 @@ START_TEST(each_model_is_taken)
     ck_assert_double_eq(plan->rate_end, 500);
     ck_assert_int_eq(plan->arrivals, HTTP_POISSON);
     ck_assert_int_eq(plan->stop, HTTP_STOP_TIME);
+    GOOD("-R", "1G");
+    ck_assert_double_eq(plan->rate, 1e9);
     GOOD("-R", "1k:0.05M", "-d", "10", "--open", "--arrivals", "fixed");
     ck_assert_int_eq(plan->model, HTTP_OPEN);
     ck_assert_double_eq(plan->rate, 1000);
@@ -440,6 +442,9 @@ static const struct {
     {{"-R", "-1"}, "the rate (-R) is '-1'"},
     {{"-R", "1x"}, "the rate (-R) is '1x'"},
     {{"-R", "1:"}, "the rate (-R) is '1:'"},
+    {{"-R", "2G"}, "above 0 and up to 1G"},
+    {{"-R", "1001M"}, "above 0 and up to 1G"},
+    {{"-R", "1:1e10"}, "above 0 and up to 1G"},
     {{"-R", "1:2", "-n", "1"}, "a ramp, which needs a duration"},
     {{"--open"}, "give one with -R"},
     {{"--arrivals", "fixed"}, "give one with -R"},
@@ -493,6 +498,10 @@ static const struct {
     {{"compare", "a"}, "compare needs two files"},
     {{"compare", "a", "b", "c"}, "compare needs two files"},
     {{"html"}, "html needs one file or more"},
+    {{"compare", "a", "b", "--json", "c"}, "compare goes without options: it has two files"},
+    {{"html", "-q", "a"}, "html goes without options: it has one file or more"},
+    {{"--selftest", "-c", "2"}, "--selftest goes alone"},
+    {{"--selftest", U1}, "--selftest goes alone"},
     {{"--timeout", "-1"}, "the timeout"},
     {{"--seed", "x"}, "the seed"},
 };
