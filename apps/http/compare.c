@@ -307,8 +307,8 @@ compare(const struct side *a, const struct side *b, FILE *out)
     double noise = fmax(a->noise, b->noise);
     bool is_worse = false;
 
-    fprintf(out, "compare   a: %s, %u trials; b: %s, %u trials\n", a->name, a->trials, b->name,
-            b->trials);
+    fprintf(out, "compare   a: %s, %u trial%s; b: %s, %u trial%s\n", a->name, a->trials,
+            a->trials == 1 ? "" : "s", b->name, b->trials, b->trials == 1 ? "" : "s");
     warn_facts(out, a, b);
     warn_commands(out, a, b);
     warn_doubts(out, a);

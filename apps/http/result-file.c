@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "result-file.h"
 
+#include <errno.h>
+#include <string.h>
+
 #include "output.h"
 
 void
@@ -25,10 +28,7 @@ refuse_json(const char *path, const json_error_t *error, FILE *err)
 {
     char problem[JSON_ERROR_TEXT_LENGTH + 32];
 
-    if (error->line > 0)
-        snprintf(problem, sizeof(problem), "line %d: %s", error->line, error->text);
-    else
-        snprintf(problem, sizeof(problem), "%s", error->text);
+    snprintf(problem, sizeof(problem), "line %d: %s", error->line, error->text);
     http_result_file_refuse(path, problem, err);
 }
 
@@ -48,17 +48,34 @@ has_our_schema(const char *path, const json_t *root, FILE *err)
     return false;
 }
 
+/* Of a file that is open; NULL: it is no result, and that is said. */
+static json_t *
+read_result(const char *path, FILE *file, FILE *err)
+{
+    json_error_t error;
+    json_t *root = json_loadf(file, HTTP_RESULT_FILE_FLAGS, &error);
+
+    if (ferror(file))
+        http_result_file_refuse(path, strerror(errno), err);
+    else if (root == NULL)
+        refuse_json(path, &error, err);
+    else if (has_our_schema(path, root, err))
+        return root;
+    json_decref(root);
+    return NULL;
+}
+
 json_t *
 http_result_file_load(const char *path, FILE *err)
 {
-    json_error_t error;
-    json_t *root = json_load_file(path, HTTP_RESULT_FILE_FLAGS, &error);
+    FILE *file = fopen(path, "re");
+    json_t *root;
 
-    if (root == NULL) {
-        refuse_json(path, &error, err);
-    } else if (!has_our_schema(path, root, err)) {
-        json_decref(root);
-        root = NULL;
+    if (file == NULL) {
+        http_result_file_refuse(path, strerror(errno), err);
+        return NULL;
     }
+    root = read_result(path, file, err);
+    fclose(file);
     return root;
 }

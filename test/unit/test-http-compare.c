@@ -476,7 +476,7 @@ START_TEST(a_baseline_is_looked_at_before_the_run)
     ck_assert_int_eq(http_compare_check("/nowhere/a.json", err), HTTP_EXIT_USAGE);
     fflush(err);
     ck_assert_str_eq(complained,
-                     "sxe-http: /nowhere/a.json: unable to open /nowhere/a.json: No such "
+                     "sxe-http: /nowhere/a.json: No such "
                      "file or directory; give a file that sxe-http --json has written\n");
 }
 END_TEST
@@ -485,8 +485,27 @@ START_TEST(a_file_that_is_not_there_is_refused)
 {
     ck_assert_int_eq(http_compare_files("/nowhere/a.json", paths[1], out, err), HTTP_EXIT_USAGE);
     fflush(err);
-    ck_assert_ptr_nonnull(strstr(complained, "/nowhere/a.json"));
-    ck_assert_ptr_nonnull(strstr(complained, "No such file"));
+    ck_assert_str_eq(complained, "sxe-http: /nowhere/a.json: No such file or directory; give a "
+                                 "file that sxe-http --json has written\n");
+}
+END_TEST
+
+START_TEST(a_directory_is_refused_as_one)
+{
+    ck_assert_int_eq(http_compare_files("/tmp", paths[1], out, err), HTTP_EXIT_USAGE);
+    fflush(err);
+    ck_assert_str_eq(complained, "sxe-http: /tmp: Is a directory; give a file that sxe-http --json "
+                                 "has written\n");
+}
+END_TEST
+
+START_TEST(one_trial_is_one)
+{
+    put_result(0, &(struct recipe){1, 1, 1, 1, ""});
+    put_result(1, &usual);
+    ck_assert_int_eq(compare(), HTTP_EXIT_OK);
+    is_said(", 1 trial; b: ");
+    is_said(", 6 trials\n");
 }
 END_TEST
 
@@ -608,6 +627,8 @@ main(void)
                         COUNT(refused));
     tcase_add_test(tcase, a_baseline_is_looked_at_before_the_run);
     tcase_add_test(tcase, a_file_that_is_not_there_is_refused);
+    tcase_add_test(tcase, a_directory_is_refused_as_one);
+    tcase_add_test(tcase, one_trial_is_one);
     tcase_add_test(tcase, more_trials_than_there_can_be_are_refused);
     tcase_add_test(tcase, a_file_that_was_cut_off_is_refused);
     tcase_add_loop_test(tcase, a_run_is_compared_with_its_baseline, 0, 2);

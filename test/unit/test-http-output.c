@@ -499,7 +499,7 @@ static const struct {
 } no_runs[] = {
     {"", "line 1: '[' or '{' expected near end of file"},
     {"{\n\"sxe_http\": 1,\n", "line 3: "},
-    {NULL, "unable to open /nowhere/a.json: No such file or directory; give a file"},
+    {NULL, "/nowhere/a.json: No such file or directory; give a file"},
     {"{\"\x1b\": ?", "line 1: "},
     {"[1]", "is no result of sxe-http; give a file that sxe-http --json has written\n"},
     {"{}", "is no result of sxe-http"},
