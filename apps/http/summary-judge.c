@@ -48,6 +48,26 @@ add_trials(struct http_page *page, const struct http_run *run)
                  &figures[is_closed ? HTTP_FIGURE_SERVICE_P99 : HTTP_FIGURE_RESPONSE_P99], ns_text);
 }
 
+/* What was asked for, and did not come about. */
+static void
+add_until_ci(struct http_page *page, const struct http_run *run)
+{
+    const struct http_interval *rate = &run->figures[HTTP_FIGURE_RATE];
+    double wanted = run->plan->until_ci;
+
+    if (!(wanted > 0) || (rate->is_known && http_stats_width(rate) < wanted))
+        return;
+    http_page_begin(page, HTTP_WEIGHT_JUDGED, HTTP_PAINT_BAD);
+    if (rate->is_known)
+        http_page_add(page,
+                      "until-ci  not reached: after %u trials the rate's interval is %.1f %% wide, "
+                      "not under %.3g %%",
+                      run->trials_number, 100 * http_stats_width(rate), 100 * wanted);
+    else
+        http_page_add(page, "until-ci  not reached: %u trials are too few for an interval",
+                      run->trials_number);
+}
+
 static void
 add_noise(struct http_page *page, const struct http_run *run)
 {
@@ -172,6 +192,7 @@ void
 http_summary_judge(struct http_page *page, const struct http_run *run)
 {
     add_trials(page, run);
+    add_until_ci(page, run);
     add_noise(page, run);
     add_thresholds(page, run);
     add_find(page, run);

@@ -17,8 +17,8 @@
 /* What stays where not all has room: of the lightest weight every line is left out. */
 enum http_weight {
     HTTP_WEIGHT_CONNECT,
-    HTTP_WEIGHT_KINDS,
     HTTP_WEIGHT_HINT,
+    HTTP_WEIGHT_KINDS,
     HTTP_WEIGHT_FIRST_BYTE,
     HTTP_WEIGHT_OVER_TIME,
     HTTP_WEIGHT_PLOT,

@@ -338,10 +338,10 @@ add_over_time(struct http_page *page, const struct http_run *run)
     unsigned number = rates_over_time(total, trials, rates, slices, length);
     double highest = 0;
 
-    if (number < 2)
-        return;
     for (unsigned i = 0; i < number; i++)
         highest = rates[i] > highest ? rates[i] : highest;
+    if (number < 2 || !(highest > 0))
+        return;
     http_sparkline(spark, sizeof(spark), rates, number);
     http_page_begin(page, HTTP_WEIGHT_OVER_TIME, HTTP_PAINT_NONE);
     http_page_add(page, "over time %s", spark);

@@ -425,6 +425,35 @@ START_TEST(trials_give_medians_with_intervals)
 }
 END_TEST
 
+START_TEST(an_interval_that_stayed_too_wide_is_said)
+{
+    char *text;
+
+    make_run(&made, 6);
+    made.plan.until_ci = _i == 0 ? 0.02 : 0.2;
+    text = summary();
+    if (_i == 0)
+        check_has(text,
+                  "\nuntil-ci  not reached: after 6 trials the rate's interval is 9.0 % wide, "
+                  "not under 2 %\n");
+    else
+        check_has_not(text, "until-ci");
+    free(text);
+}
+END_TEST
+
+START_TEST(without_an_interval_it_is_too_wide)
+{
+    char *text;
+
+    make_run(&made, 2);
+    made.plan.until_ci = 0.02;
+    text = summary();
+    check_has(text, "\nuntil-ci  not reached: 2 trials are too few for an interval\n");
+    free(text);
+}
+END_TEST
+
 START_TEST(few_trials_give_extremes)
 {
     char *text;
@@ -544,6 +573,21 @@ START_TEST(time_goes_on_after_the_last_reply)
 }
 END_TEST
 
+START_TEST(of_a_run_without_good_replies_there_is_no_rate_to_draw)
+{
+    char *text;
+
+    make_run(&made, 1);
+    memset(&made.run.total->timeline, 0, sizeof(made.run.total->timeline));
+    for (uint64_t ms = 0; ms < 50; ms++)
+        http_slice_ended(http_timeline_slice(&made.run.total->timeline, ms * 1000000), false, 1000);
+    made.run.total->elapsed_ns = 50000000;
+    text = summary();
+    check_has_not(text, "over time");
+    free(text);
+}
+END_TEST
+
 START_TEST(the_first_column_over_time_may_be_short)
 {
     char *text;
@@ -613,6 +657,24 @@ START_TEST(a_server_on_this_machine_may_share_the_cpus)
     text = summary();
     ck_assert_int_eq(strstr(text, "\nhint      server and client may share CPUs") != NULL,
                      CPU_COUNT(&allowed) >= online);
+    free(text);
+}
+END_TEST
+
+START_TEST(where_not_all_has_room_what_was_measured_stays_and_the_hint_goes)
+{
+    char *text;
+
+    make_run(&made, 1);
+    give_ip(&made.plan);
+    made.run.total->ends[HTTP_END_RESET] = 1;
+    made.run.verdict.number = 3;
+    for (unsigned i = 0; i < 3; i++)
+        for (unsigned k = 0; k < 120; k++)
+            made.run.verdict.reasons[i][k] = k % 8 == 7 ? ' ' : 'w';
+    text = summary();
+    check_has(text, "\nGET /  ");
+    check_has_not(text, "\nhint");
     free(text);
 }
 END_TEST
@@ -733,16 +795,20 @@ main(void)
     tcase_add_test(tcase, why_a_result_is_suspect_stands_above_all);
     tcase_add_test(tcase, trials_give_medians_with_intervals);
     tcase_add_test(tcase, few_trials_give_extremes);
+    tcase_add_loop_test(tcase, an_interval_that_stayed_too_wide_is_said, 0, 2);
+    tcase_add_test(tcase, without_an_interval_it_is_too_wide);
     tcase_add_test(tcase, thresholds_are_held_or_missed_with_their_figures);
     tcase_add_test(tcase, a_search_shows_latency_against_load);
     tcase_add_loop_test(tcase, a_search_may_find_nothing, 0, 2);
     tcase_add_test(tcase, a_search_of_one_rate_has_no_plot);
     tcase_add_test(tcase, a_run_in_which_nothing_happened_is_printed_too);
     tcase_add_test(tcase, time_goes_on_after_the_last_reply);
+    tcase_add_test(tcase, of_a_run_without_good_replies_there_is_no_rate_to_draw);
     tcase_add_test(tcase, the_first_column_over_time_may_be_short);
     tcase_add_loop_test(tcase, the_last_column_over_time_may_be_short, 0, 2);
     tcase_add_loop_test(tcase, a_server_on_this_machine_may_share_the_cpus, 0,
                         sizeof(here) / sizeof(here[0]));
+    tcase_add_test(tcase, where_not_all_has_room_what_was_measured_stays_and_the_hint_goes);
     tcase_add_test(tcase, a_client_that_was_kept_apart_gets_no_hint);
     tcase_add_loop_test(tcase, whatever_there_is_to_say_fits, 0, 2);
     tcase_add_test(tcase, colours_only_if_they_are_wanted);
