@@ -5,7 +5,6 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 
 #include "output.h"
 #include "sxe-util.h"
@@ -49,11 +48,10 @@ struct http_live {
 static unsigned
 terminal_width(FILE *err)
 {
-    struct winsize size = {0};
-    unsigned width = WIDTH;
+    unsigned width = http_terminal_columns(err);
 
-    if (ioctl(fileno(err), TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
-        width = size.ws_col;
+    if (width == 0)
+        width = WIDTH;
     width = width < WIDTH_MIN ? WIDTH_MIN : width;
     return width < WIDTH_MAX ? width - 1 : WIDTH_MAX;
 }

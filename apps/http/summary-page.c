@@ -8,6 +8,17 @@
 
 #define ITEM_SIZE 400
 
+void
+http_page_init(struct http_page *page, FILE *out)
+{
+    unsigned columns = http_terminal_columns(out);
+
+    memset(page, 0, sizeof(*page));
+    page->columns = HTTP_SUMMARY_COLUMNS;
+    if (columns > 0 && columns < HTTP_SUMMARY_COLUMNS)
+        page->columns = columns > HTTP_SUMMARY_COLUMNS_MIN ? columns : HTTP_SUMMARY_COLUMNS_MIN;
+}
+
 static struct http_page_line *
 last_line(struct http_page *page)
 {
@@ -56,8 +67,8 @@ place(struct http_page *page, const char *gap, char *item)
 {
     struct http_page_line *line = last_line(page);
 
-    http_clip(item, HTTP_SUMMARY_COLUMNS - HTTP_PAGE_INDENT);
-    if (http_columns(line->text) + strlen(gap) + http_columns(item) > HTTP_SUMMARY_COLUMNS) {
+    http_clip(item, page->columns - HTTP_PAGE_INDENT);
+    if (http_columns(line->text) + strlen(gap) + http_columns(item) > page->columns) {
         line = next_line(page, line->weight, line->paint);
         snprintf(line->text, sizeof(line->text), "%*s", HTTP_PAGE_INDENT, "");
     } else {
@@ -89,6 +100,14 @@ http_page_words(struct http_page *page, const char *text)
         place(page, " ", word);
         text += length + strspn(text + length, " ");
     }
+}
+
+unsigned
+http_page_room(const struct http_page *page)
+{
+    unsigned used = http_columns(page->lines[page->number - 1].text) + 2;
+
+    return used < page->columns ? page->columns - used : 0;
 }
 
 /* False: all that is left is what always stays. */
@@ -131,7 +150,7 @@ http_page_print(struct http_page *page, FILE *out, unsigned lines, bool is_color
         bool is_painted = is_colored && line->paint != HTTP_PAINT_NONE;
 
         cut_blanks(line->text);
-        http_clip(line->text, HTTP_SUMMARY_COLUMNS);
+        http_clip(line->text, page->columns);
         fprintf(out, "%s%s%s\n", is_painted ? paints[line->paint] : "", line->text,
                 is_painted ? "\033[0m" : "");
     }

@@ -40,9 +40,13 @@ struct http_page_line {
 };
 
 struct http_page {
+    unsigned columns;
     unsigned number;
     struct http_page_line lines[HTTP_PAGE_LINES];
 };
+
+/* Empty, and as wide as it can be seen there. */
+void http_page_init(struct http_page *page, FILE *out);
 
 void http_page_begin(struct http_page *page, enum http_weight weight, enum http_paint paint);
 
@@ -54,6 +58,9 @@ void http_page_item(struct http_page *page, const char *format, ...) SXE_PRINTF(
 
 /* Add a sentence, which may be cut at any blank. */
 void http_page_words(struct http_page *page, const char *text);
+
+/* So many columns are free in the last line, behind two blanks. */
+unsigned http_page_room(const struct http_page *page);
 
 /* Print at most that many lines. */
 void http_page_print(struct http_page *page, FILE *out, unsigned lines, bool is_colored);

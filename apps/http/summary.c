@@ -12,9 +12,10 @@
 #include "sxe-util.h"
 
 #define NS           1e9
-#define HEAD_LINES   2u /* at most, of the plan and of the sockets each */
+#define HEAD_LINES   3u /* at most, of the plan and of the sockets each */
 #define WHAT_COLUMNS 64 /* so that the workers have room behind it */
 #define COLUMNS_MAX  60u
+#define BESIDE_RATES 40u /* columns of the words in front of the rates over time and behind */
 #define REASONS_MAX  3u
 #define NAME_COLUMNS 9
 #define NAME_SIZE    64 /* bytes; more characters than columns, whatever they are */
@@ -91,8 +92,9 @@ lay_out_plan(struct http_page *page, const struct http_plan *plan)
 void
 http_summary_plan(FILE *out, const struct http_plan *plan)
 {
-    struct http_page page = {0};
+    struct http_page page;
 
+    http_page_init(&page, out);
     lay_out_plan(&page, plan);
     http_page_print(&page, out, HEAD_LINES, false);
 }
@@ -128,8 +130,9 @@ lay_out_sockets(struct http_page *page, const struct http_result *result)
 void
 http_summary_sockets(FILE *out, const struct http_result *result)
 {
-    struct http_page page = {0};
+    struct http_page page;
 
+    http_page_init(&page, out);
     lay_out_sockets(&page, result);
     http_page_print(&page, out, HEAD_LINES, false);
 }
@@ -242,9 +245,10 @@ add_skipped(struct http_page *page, const struct http_run *run)
     }
     if (without_socket(run) > 0 && total->not_reopened == 0) {
         http_page_begin(page, HTTP_WEIGHT_SKIPPED, HTTP_PAINT_BAD);
-        http_page_add(page, "overload: %llu of the queries found no free socket; give more (-c), ",
-                      ull(without_socket(run)));
-        http_page_add(page, "or a lower rate (-R)");
+        http_page_add(page, "overload: %llu", ull(without_socket(run)));
+        http_page_words(page,
+                        "of the queries found no free socket; give more (-c), or a lower rate "
+                        "(-R)");
     }
 }
 
@@ -263,24 +267,45 @@ add_times(struct http_page *page, enum http_weight weight, const char *name,
     http_page_add(page, "%10s", http_time_text(histogram->max_ns));
 }
 
+/* What the columns have no room for: the name that was cut, and what failed. */
+static void
+add_rest_of_kind(struct http_page *page, const char *kind_name, uint64_t errors)
+{
+    char name[NAME_SIZE], failed[NAME_SIZE];
+
+    snprintf(failed, sizeof(failed), "errors %llu", ull(errors));
+    if (errors > 0 && http_page_room(page) >= strlen(failed))
+        http_page_item(page, "%s", failed);
+    snprintf(name, sizeof(name), "%s", kind_name);
+    if (http_columns(name) <= NAME_COLUMNS || http_page_room(page) <= NAME_COLUMNS)
+        return;
+    http_clip(name, http_page_room(page));
+    http_page_item(page, "%s", name);
+}
+
 /* Of each kind of request the response times, which it shares a column with. */
 static void
 add_kinds(struct http_page *page, const struct http_run *run)
 {
     const struct http_result *total = run->total;
 
-    for (unsigned kind = 0; total->kinds > 1 && kind < total->kinds; kind++) {
+    for (unsigned i = 0; total->kinds > 1 && i < total->kinds; i++) {
+        const struct http_kind_result *kind = &total->by_kind[i];
         char name[NAME_SIZE];
 
-        snprintf(name, sizeof(name), "%s", http_kind_name(run->plan, kind));
+        if (kind->response.count == 0)
+            continue;
+        snprintf(name, sizeof(name), "%s", http_kind_name(run->plan, i));
         http_clip(name, NAME_COLUMNS);
-        add_times(page, HTTP_WEIGHT_KINDS, name, &total->by_kind[kind].response);
+        add_times(page, HTTP_WEIGHT_KINDS, name, &kind->response);
+        add_rest_of_kind(page, http_kind_name(run->plan, i), kind->errors);
     }
 }
 
 static void
 add_table(struct http_page *page, const struct http_run *run)
 {
+    static const char remark[] = "closed: response = service";
     const struct http_result *total = run->total;
     bool is_closed = run->plan->model == HTTP_CLOSED;
 
@@ -291,8 +316,8 @@ add_table(struct http_page *page, const struct http_run *run)
     for (unsigned i = 0; i < HTTP_PERCENTILES; i++)
         http_page_add(page, "%10s", http_percentiles[i].name);
     http_page_add(page, "%10s", "max");
-    if (is_closed)
-        http_page_item(page, "closed: response = service");
+    if (is_closed && http_page_room(page) >= strlen(remark))
+        http_page_item(page, "%s", remark);
     add_times(page, HTTP_WEIGHT_TIMES, "service", &total->service);
     if (!is_closed)
         add_times(page, HTTP_WEIGHT_TIMES, "response", &total->response);
@@ -334,7 +359,8 @@ add_over_time(struct http_page *page, const struct http_run *run)
     unsigned trials = run->trials_number > 0 ? run->trials_number : 1;
     const struct http_result *total = run->total;
     unsigned length = http_timeline_length(&total->timeline, total->elapsed_ns / trials);
-    unsigned slices = (length + COLUMNS_MAX - 1) / COLUMNS_MAX;
+    unsigned columns = page->columns - BESIDE_RATES;
+    unsigned slices = (length + columns - 1) / columns;
     unsigned number = rates_over_time(total, trials, rates, slices, length);
     double highest = 0;
 
@@ -409,8 +435,9 @@ add_hint(struct http_page *page, const struct http_plan *plan)
     if (!is_here(plan) || CPU_COUNT(&allowed) < online)
         return;
     http_page_begin(page, HTTP_WEIGHT_HINT, HTTP_PAINT_FAINT);
-    http_page_add(page, "hint      server and client may share CPUs; keep them apart: taskset -c 0 "
-                        "SERVER, taskset -c 1 ...");
+    http_page_add(page, "hint     ");
+    http_page_words(page, "server and client may share CPUs; keep them apart: taskset -c 0 SERVER, "
+                          "taskset -c 1 ...");
 }
 
 /* ---- All of it ---- */
@@ -437,23 +464,29 @@ add_2010(struct http_page *page, const struct http_run *run)
     }
 }
 
-/* Lines that the plan and the sockets have taken. */
+/* Lines that the plan and the sockets have left. */
 static unsigned
-lines_of_head(const struct http_run *run)
+lines_behind_head(const struct http_run *run, FILE *out)
 {
-    struct http_page plan = {0};
-    struct http_page sockets = {0};
+    unsigned lines = HTTP_SUMMARY_LINES;
+    struct http_page plan, sockets;
 
+    http_page_init(&plan, out);
+    http_page_init(&sockets, out);
     lay_out_plan(&plan, run->plan);
     lay_out_sockets(&sockets, run->trials_number > 0 ? run->trials[0].result : run->total);
-    return (plan.number > 1 ? HEAD_LINES : 1u) + (sockets.number > 1 ? HEAD_LINES : 1u);
+    if (plan.columns < HTTP_SUMMARY_COLUMNS)
+        lines += HTTP_SUMMARY_LINES_MORE;
+    lines -= plan.number < HEAD_LINES ? plan.number : HEAD_LINES;
+    return lines - (sockets.number < HEAD_LINES ? sockets.number : HEAD_LINES);
 }
 
 void
 http_summary_print(FILE *out, const struct http_run *run, bool is_colored)
 {
-    struct http_page page = {0};
+    struct http_page page;
 
+    http_page_init(&page, out);
     add_banner(&page, run);
     add_errors(&page, run->total);
     add_queries(&page, run);
@@ -464,5 +497,5 @@ http_summary_print(FILE *out, const struct http_run *run, bool is_colored)
     add_hint(&page, run->plan);
     http_summary_judge(&page, run);
     add_2010(&page, run);
-    http_page_print(&page, out, HTTP_SUMMARY_LINES - lines_of_head(run), is_colored);
+    http_page_print(&page, out, lines_behind_head(run, out), is_colored);
 }

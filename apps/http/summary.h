@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: what a person reads at the end: at most 20 lines of 100 columns, errors first, every number
- * with what it is of. Place: http.c prints it on stdout, after run.c.
+ * What: what a person reads at the end: at most 20 lines of 100 columns, on a narrower terminal 23
+ * of as many as it has, errors first, every number with what it is of. Place: http.c prints it on
+ * stdout, after run.c.
  *
  * Shape: docs/load-generator.md has one, explained line by line. Its last three lines are those of
  * 2010. Each line has a weight; where there are too many, the lightest are left out.
@@ -18,13 +19,15 @@
 #include "run.h"
 #include "text.h"
 
-#define HTTP_SUMMARY_LINES   20
-#define HTTP_SUMMARY_COLUMNS 100
+#define HTTP_SUMMARY_LINES       20
+#define HTTP_SUMMARY_LINES_MORE  3   /* where it is narrower: a screen of 24 less one */
+#define HTTP_SUMMARY_COLUMNS     100 /* or as many as a narrower terminal has, but not fewer than */
+#define HTTP_SUMMARY_COLUMNS_MIN 72  /* the table takes */
 
-/* The first line, or two: model, product, request, workers. */
+/* The first line, or up to three: model, product, request, workers. */
 void http_summary_plan(FILE *out, const struct http_plan *plan);
 
-/* When the ramp is over: a line, or two. */
+/* When the ramp is over: a line, or up to three. */
 void http_summary_sockets(FILE *out, const struct http_result *result);
 
 /* The rest, at the end; is_colored: ANSI colours. */

@@ -2,9 +2,9 @@
 #include "text.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 
 #define TEXTS     16
 #define TEXT_SIZE 24
@@ -123,6 +123,14 @@ http_clip(char *text, unsigned columns)
             dots = text;
     if (seen > columns)
         memcpy(dots, "...", sizeof("..."));
+}
+
+unsigned
+http_terminal_columns(FILE *file)
+{
+    struct winsize size = {0};
+
+    return ioctl(fileno(file), TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
 }
 
 bool

@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 #include "histogram.h"
 
@@ -34,6 +35,9 @@ unsigned http_columns(const char *text);
 
 /* Cut the text so that it takes at most that many columns, 3 or more; what was cut off is "...". */
 void http_clip(char *text, unsigned columns);
+
+/* As wide as the terminal is; 0: it is none, or does not say. */
+unsigned http_terminal_columns(FILE *file);
 
 /* What the environment says of a terminal: whether lines on it can be drawn again (TERM); whether
  * colours are wanted, too (NO_COLOR: https://no-color.org). */

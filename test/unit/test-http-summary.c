@@ -4,7 +4,10 @@
  * errors first and the three lines of 2010 last.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "fake-os.h"
@@ -17,16 +20,48 @@
 static struct made made;
 
 /* As the program prints it: the plan, the sockets, the rest. */
+static void
+print_all(FILE *out, bool is_colored)
+{
+    ck_assert_ptr_nonnull(out);
+    http_summary_plan(out, &made.plan);
+    http_summary_sockets(out, made.run.total);
+    http_summary_print(out, &made.run, is_colored);
+}
+
 static char *
 printed(bool is_colored)
 {
     FILE *out = tmpfile();
 
-    ck_assert_ptr_nonnull(out);
-    http_summary_plan(out, &made.plan);
-    http_summary_sockets(out, made.run.total);
-    http_summary_print(out, &made.run, is_colored);
+    print_all(out, is_colored);
     return text_of(out, NULL);
+}
+
+/* What a terminal of that width shows. */
+static const char *
+seen_on_terminal(unsigned short columns)
+{
+    static char bytes[8192];
+    struct winsize size = {.ws_row = 24, .ws_col = columns};
+    int terminal = posix_openpt(O_RDWR | O_NOCTTY | O_NONBLOCK);
+    size_t used = 0;
+    ssize_t n;
+    FILE *out;
+
+    ck_assert_int_ge(terminal, 0);
+    ck_assert_int_eq(grantpt(terminal), 0);
+    ck_assert_int_eq(unlockpt(terminal), 0);
+    ck_assert_int_eq(ioctl(terminal, TIOCSWINSZ, &size), 0);
+    out = fopen(ptsname(terminal), "w");
+    print_all(out, false);
+    fflush(out);
+    while ((n = read(terminal, bytes + used, sizeof(bytes) - 1 - used)) > 0)
+        used += (size_t)n;
+    bytes[used] = '\0';
+    fclose(out);
+    close(terminal);
+    return bytes;
 }
 
 static unsigned
@@ -247,7 +282,8 @@ START_TEST(a_good_run_in_a_closed_loop)
         "= service\n"
         "service       233 us    318 us    611 us   1.37 ms       n/a   7.12 ms\n"
         "GET /         253 us   2.24 ms   2.41 ms   2.91 ms       n/a   7.12 ms\n"
-        "POST, ...     252 us   2.24 ms   2.39 ms   2.87 ms       n/a   3.92 ms\n"
+        "POST, ...     252 us   2.24 ms   2.39 ms   2.87 ms       n/a   3.92 ms  POST, "
+        "\"all\"</script>\n"
         "first byte    213 us    298 us    591 us   1.35 ms       n/a   7.10 ms\n"
         "connect       131 us       n/a       n/a       n/a       n/a    163 us\n"
         "over time \u2588\u2588\u2588\u2588\u2588\u2588\u2588\u2588\u2588\u2588\u2588\u2588"
@@ -748,6 +784,49 @@ START_TEST(whatever_there_is_to_say_fits)
 }
 END_TEST
 
+static const struct {
+    unsigned short terminal;
+    unsigned columns;
+} widths[] = {{0, 100}, {1, 72}, {72, 72}, {80, 80}, {99, 99}, {100, 100}, {300, 100}};
+
+START_TEST(a_terminal_that_is_narrower_is_not_overrun)
+{
+    const char *text;
+    unsigned lines = 0, longest = 0;
+
+    make_run(&made, 6);
+    give_ip(&made.plan);
+    made.plan.model = HTTP_OPEN;
+    made.run.total->skipped[HTTP_SKIP_NO_SOCKET] = 1000;
+    for (text = seen_on_terminal(widths[_i].terminal); *text != '\0'; lines++) {
+        char line[1024];
+
+        snprintf(line, sizeof(line), "%.*s", (int)strcspn(text, "\r"), text);
+        if (http_columns(line) > longest)
+            longest = http_columns(line);
+        text += strcspn(text, "\n") + 1;
+    }
+    ck_assert_uint_le(longest, widths[_i].columns);
+    ck_assert_uint_gt(longest + 10, widths[_i].columns);
+    ck_assert_uint_le(lines, widths[_i].columns < 100 ? 23 : 20);
+    free_run(&made);
+}
+END_TEST
+
+START_TEST(what_failed_of_a_kind_stands_behind_its_times)
+{
+    char *text;
+
+    make_run(&made, 1);
+    made.run.total->by_kind[0].errors = 7;
+    made.run.total->by_kind[1].errors = 1234567890123;
+    text = summary();
+    check_has(text, " 7.12 ms  errors 7\nPOST, ...  ");
+    check_has(text, " 3.92 ms  errors 1234567890123\n");
+    free(text);
+}
+END_TEST
+
 START_TEST(colours_only_if_they_are_wanted)
 {
     char *text;
@@ -811,6 +890,8 @@ main(void)
     tcase_add_test(tcase, where_not_all_has_room_what_was_measured_stays_and_the_hint_goes);
     tcase_add_test(tcase, a_client_that_was_kept_apart_gets_no_hint);
     tcase_add_loop_test(tcase, whatever_there_is_to_say_fits, 0, 2);
+    tcase_add_loop_test(tcase, a_terminal_that_is_narrower_is_not_overrun, 0, 7);
+    tcase_add_test(tcase, what_failed_of_a_kind_stands_behind_its_times);
     tcase_add_test(tcase, colours_only_if_they_are_wanted);
     suite_add_tcase(suite, tcase);
     return sxe_test_main(suite);
