@@ -99,24 +99,34 @@ keep_rate(struct http_live *live)
     live->rates[live->seconds++] = live->rate;
 }
 
+/* The figures of the time since the last full second. */
+static void
+look_back(struct http_live *live, const struct http_result *sum, uint64_t now_ns)
+{
+    double seconds = (double)(now_ns - live->second.at_ns) / NS;
+
+    live->rate = http_per_second(sum->ends[HTTP_END_OK] - live->second.ok, seconds);
+    live->error_rate = http_per_second(http_result_errors(sum) - live->second.errors, seconds);
+    live->last = sum->response;
+    http_histogram_subtract(&live->last, &live->before);
+}
+
 /* Whether a second is full: then its figures are there. */
 static bool
 take_second(struct http_live *live, const struct http_result *sum, uint64_t now_ns)
 {
-    double seconds;
-
     if (live->second.at_ns == 0) {
         keep_second(live, sum, now_ns);
         return false;
     }
     /* The wake-ups of a whole second may come a little early. */
-    if (now_ns - live->second.at_ns < NS - REDRAW_NS / 2)
+    if (now_ns - live->second.at_ns < NS - REDRAW_NS / 2) {
+        /* Of the first, what there is so far is more than nothing. */
+        if (live->seconds == 0)
+            look_back(live, sum, now_ns);
         return false;
-    seconds = (double)(now_ns - live->second.at_ns) / NS;
-    live->rate = http_per_second(sum->ends[HTTP_END_OK] - live->second.ok, seconds);
-    live->error_rate = http_per_second(http_result_errors(sum) - live->second.errors, seconds);
-    live->last = sum->response;
-    http_histogram_subtract(&live->last, &live->before);
+    }
+    look_back(live, sum, now_ns);
     keep_rate(live);
     keep_second(live, sum, now_ns);
     return true;

@@ -270,6 +270,25 @@ START_TEST(a_terminal_is_drawn_in_place_ten_times_a_second)
 }
 END_TEST
 
+START_TEST(in_the_first_second_a_terminal_shows_what_came_so_far)
+{
+    const char *text;
+
+    open_terminal(100);
+    sum->started_ns = now_ns;
+    show_after(0);
+    seen();
+    reply(1000, 200000);
+    sum->ends[HTTP_END_RESET] = 100;
+    show_after(SECOND / 2);
+    text = seen();
+    check_has(text, "rate     2.00k/s  \033[K");
+    check_has(text, "response p50 200 us  p99 200 us  max 200 us  errors 100 (200/s)  skipped 0");
+    http_live_delete(live);
+    end_terminal();
+}
+END_TEST
+
 START_TEST(a_terminal_shows_no_bar_while_it_connects)
 {
     open_terminal(100);
@@ -389,6 +408,7 @@ main(void)
                         sizeof(stops) / sizeof(stops[0]));
     tcase_add_test(tcase, a_start_in_the_future_is_no_time_yet);
     tcase_add_test(tcase, a_terminal_is_drawn_in_place_ten_times_a_second);
+    tcase_add_test(tcase, in_the_first_second_a_terminal_shows_what_came_so_far);
     tcase_add_test(tcase, a_terminal_shows_no_bar_while_it_connects);
     tcase_add_loop_test(tcase, errors_are_red_unless_colours_are_not_wanted, 0, 3);
     tcase_add_loop_test(tcase, a_narrow_terminal_is_never_overrun, 0, 6);
