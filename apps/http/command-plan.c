@@ -46,6 +46,7 @@ set_address(struct http_command *command)
     unsigned char address[sizeof(struct in6_addr)];
     char ip[INET6_ADDRSTRLEN];
     size_t length = strcspn(plan->ip, "%");
+    const char *problem;
     bool is_ipv4 = inet_pton(AF_INET, plan->ip, address) == 1;
 
     snprintf(ip, sizeof(ip), "%.*s", (int)length, plan->ip);
@@ -57,6 +58,8 @@ set_address(struct http_command *command)
             "the server's address is %s; --source must have IPv%c addresses, "
             "too",
             plan->ip, is_ipv4 ? '4' : '6');
+    if (plan->sources != NULL && (problem = http_sources_try(plan->sources, plan->sockets)) != NULL)
+        return http_command_refuse("the source (--source) cannot be connected from: %s", problem);
     if (*plan->authority == '\0')
         snprintf(plan->authority, sizeof(plan->authority), is_ipv4 ? "%s:%u" : "[%s]:%u", ip,
                  plan->port);

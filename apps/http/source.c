@@ -6,14 +6,19 @@
 
 #include <arpa/inet.h>
 #include <endian.h>
+#include <errno.h>
+#include <netinet/in.h>
 #include <stdbool.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "sxe-cidr.h"
 #include "wrong.h"
 
-#define PART_MAX 100 /* bytes: two addresses and a hyphen fit */
-#define BLANKS   " \t"
+#define PART_MAX  100 /* bytes: two addresses and a hyphen fit */
+#define BLANKS    " \t"
+#define TRIES_MAX 1000u
 /* So that the sum of all ranges has 64 bits. No list of sockets is as long. */
 #define RANGE_MAX (UINT64_C(1) << 56)
 
@@ -177,4 +182,38 @@ http_sources_text(const struct http_sources *sources, uint64_t nth, char *text, 
     memcpy(address, sources->range[i].first, sizeof(address));
     advance(address, nth);
     inet_ntop(sources->family, is_ipv4 ? address + IPV4_AT : address, text, (socklen_t)size);
+}
+
+/* Whether a socket could be bound to it; what fails for another reason will say so itself. */
+static bool
+is_here(int family, const char *address)
+{
+    union {
+        struct sockaddr any;
+        struct sockaddr_in ipv4;
+        struct sockaddr_in6 ipv6;
+    } name = {.any.sa_family = (sa_family_t)family};
+    bool is_ipv4 = family == AF_INET;
+    int fd = socket(family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    bool is_refused;
+
+    inet_pton(family, address, is_ipv4 ? (void *)&name.ipv4.sin_addr : &name.ipv6.sin6_addr);
+    is_refused = fd >= 0 && bind(fd, &name.any, sizeof(name)) < 0 && errno == EADDRNOTAVAIL;
+    if (fd >= 0)
+        close(fd);
+    return !is_refused;
+}
+
+const char *
+http_sources_try(const struct http_sources *sources, uint64_t number)
+{
+    number = number < sources->number ? number : sources->number;
+    for (uint64_t i = 0; i < number && i < TRIES_MAX; i++) {
+        char address[INET6_ADDRSTRLEN];
+
+        http_sources_text(sources, i, address, sizeof(address));
+        if (!is_here(sources->family, address))
+            return http_wrong("'%s' is no address of this machine", address);
+    }
+    return NULL;
 }

@@ -29,6 +29,10 @@ struct http_sources {
 /* NULL, or what is wrong, as a text of this thread that names the part. */
 const char *http_sources_parse(struct http_sources *sources, const char *text);
 
+/* The first so many, at most 1,000, are tried: NULL, or the one that is no address of this machine,
+ * as a text of this thread. */
+const char *http_sources_try(const struct http_sources *sources, uint64_t number);
+
 /* The nth modulo number, as text; size is at least INET6_ADDRSTRLEN. */
 void http_sources_text(const struct http_sources *sources, uint64_t nth, char *text, size_t size);
 

@@ -474,6 +474,7 @@ static const struct {
     {{"-m", "", U1}, "the method (-m) is empty"},
     {{"-H", "x", U1}, "the request for 'http://127.0.0.1:81/a' cannot be made: 'x' is no header"},
     {{"--source", "127.0.0.1", "http://[::1]:80/"}, "--source must have IPv6 addresses, too"},
+    {{"--source", "127.0.0.1,192.0.2.7", U1}, "connected from: '192.0.2.7' is no address of this"},
     {{"--source", "::1", U1}, "--source must have IPv4 addresses, too"},
     {{"--find", "p99>1ms"}, "there is no highest rate that holds it"},
     {{"--find", "rate<5"}, "there is no highest rate that holds it"},

@@ -4,8 +4,12 @@
  */
 #include "source.h"
 
+#include <errno.h>
 #include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
+#include "fake-os.h"
 #include "page-edge.h"
 #include "test-main.h"
 
@@ -132,6 +136,44 @@ START_TEST(the_last_range_that_fits_is_taken)
 }
 END_TEST
 
+START_TEST(an_address_of_another_machine_is_named)
+{
+    struct http_sources sources;
+    int fd = socket(AF_INET6, SOCK_DGRAM, 0);
+
+    ck_assert_ptr_null(parse(&sources, "127.0.0.1-127.0.0.9,192.0.2.1-192.0.2.2"));
+    ck_assert_ptr_null(http_sources_try(&sources, 9));
+    ck_assert_str_eq(http_sources_try(&sources, 10), "'192.0.2.1' is no address of this machine");
+    if (fd < 0)
+        return; /* a kernel without IPv6 */
+    close(fd);
+    ck_assert_ptr_null(parse(&sources, "2001:db8::1"));
+    ck_assert_str_eq(http_sources_try(&sources, 1), "'2001:db8::1' is no address of this machine");
+}
+END_TEST
+
+START_TEST(not_all_of_many_are_tried)
+{
+    struct http_sources sources;
+
+    ck_assert_ptr_null(parse(&sources, "127.0.0.0/8"));
+    ck_assert_ptr_null(http_sources_try(&sources, UINT64_MAX));
+    ck_assert_uint_eq(fake_os_calls(FAKE_BIND), 1000);
+}
+END_TEST
+
+START_TEST(what_cannot_be_tried_may_be_right)
+{
+    struct http_sources sources;
+
+    ck_assert_ptr_null(parse(&sources, "127.0.0.1"));
+    fake_os_fail(FAKE_SOCKET, 1, 1, EMFILE);
+    ck_assert_ptr_null(http_sources_try(&sources, 1));
+    fake_os_fail(FAKE_BIND, 1, 1, EACCES);
+    ck_assert_ptr_null(http_sources_try(&sources, 1));
+}
+END_TEST
+
 int
 main(void)
 {
@@ -142,5 +184,8 @@ main(void)
     tcase_add_loop_test(tcase, each_list_has_its_addresses, 0, COUNT(lists));
     tcase_add_loop_test(tcase, others_are_refused_and_named, 0, COUNT(refused));
     tcase_add_test(tcase, the_last_range_that_fits_is_taken);
+    tcase_add_test(tcase, an_address_of_another_machine_is_named);
+    tcase_add_test(tcase, not_all_of_many_are_tried);
+    tcase_add_test(tcase, what_cannot_be_tried_may_be_right);
     return sxe_test_main(suite);
 }
