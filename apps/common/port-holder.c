@@ -233,17 +233,31 @@ parse_text_ip(const char *text, uint8_t ip[16])
         memcpy(ip, any_ipv6, sizeof(any_ipv6));
 }
 
+static bool
+find_port(const char *proc, const char *ip, unsigned short port, struct listener *listener)
+{
+    struct place place = {.port = port};
+
+    parse_text_ip(ip != NULL ? ip : "", place.ip);
+    return find_in_table(proc, "tcp", &place, listener) ||
+           find_in_table(proc, "tcp6", &place, listener);
+}
+
+static bool
+find_path(const char *proc, const char *path, struct listener *listener)
+{
+    struct place place = {.path = path};
+
+    return find_in_table(proc, "unix", &place, listener);
+}
+
 void
 port_holder_of_port(const char *proc, const char *ip, unsigned short port, char *text, size_t size)
 {
-    struct place place = {.port = port};
     struct listener listener;
     char holder[PORT_HOLDER_MAX];
-    bool found;
+    bool found = find_port(proc, ip, port, &listener);
 
-    parse_text_ip(ip != NULL ? ip : "", place.ip);
-    found = find_in_table(proc, "tcp", &place, &listener) ||
-            find_in_table(proc, "tcp6", &place, &listener);
     describe(proc, found ? &listener : NULL, holder);
     snprintf(text, size, "port %u is in use by %s", port, holder);
 }
@@ -251,11 +265,26 @@ port_holder_of_port(const char *proc, const char *ip, unsigned short port, char 
 void
 port_holder_of_path(const char *proc, const char *path, char *text, size_t size)
 {
-    struct place place = {.path = path};
     struct listener listener;
     char holder[PORT_HOLDER_MAX];
-    bool found = find_in_table(proc, "unix", &place, &listener);
+    bool found = find_path(proc, path, &listener);
 
     describe(proc, found ? &listener : NULL, holder);
     snprintf(text, size, "%s is in use by %s", path, holder);
+}
+
+long
+port_holder_pid_of_port(const char *proc, const char *ip, unsigned short port)
+{
+    struct listener listener;
+
+    return find_port(proc, ip, port, &listener) ? find_process(proc, listener.inode) : 0;
+}
+
+long
+port_holder_pid_of_path(const char *proc, const char *path)
+{
+    struct listener listener;
+
+    return find_path(proc, path, &listener) ? find_process(proc, listener.inode) : 0;
 }

@@ -2,8 +2,8 @@
  *
  * What: who holds a port or a path that could not be bound because it is in use.
  *
- * Place: a server calls it after EADDRINUSE, to say more than that. Reads Linux's /proc: the tables
- * of sockets, then what each process has open.
+ * Place: a server calls it after EADDRINUSE, to say more than that; sxe-http, to say which server
+ * it measured. Reads Linux's /proc: the tables of sockets, then what each process has open.
  *
  * Shape:
  *     net/tcp, net/tcp6   listens on that port, at an address that overlaps  -> inode, user
@@ -37,5 +37,9 @@ void port_holder_of_port(const char *proc, const char *ip, unsigned short port, 
 
 /* "/run/web.sock is in use by nginx (pid 123)"; "@name" is an abstract name. */
 void port_holder_of_path(const char *proc, const char *path, char *text, size_t size);
+
+/* The same as a PID; 0: nobody listens there, or who does is hidden from us. */
+long port_holder_pid_of_port(const char *proc, const char *ip, unsigned short port);
+long port_holder_pid_of_path(const char *proc, const char *path);
 
 #endif

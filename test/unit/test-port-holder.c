@@ -229,6 +229,24 @@ START_TEST(the_process_that_listens_on_the_port_is_named)
 }
 END_TEST
 
+START_TEST(its_pid_is_told_too)
+{
+    char pid[32] = "(pid 0)";
+
+    for (unsigned i = 0; i < sizeof(ports) / sizeof(ports[0]); i++) {
+        long found = port_holder_pid_of_port(proc, ports[i].ip, ports[i].port);
+        bool is_named = ports[i].holder != NULL && strstr(ports[i].holder, "(pid ") != NULL;
+
+        snprintf(pid, sizeof(pid), "(pid %ld)", found);
+        ck_assert_int_eq(found > 0, is_named);
+        ck_assert(!is_named || strstr(ports[i].holder, pid) != NULL);
+    }
+    ck_assert_int_eq(port_holder_pid_of_path(proc, "/run/web.sock"), 112);
+    ck_assert_int_eq(port_holder_pid_of_path(proc, "@nobody"), 0);
+    ck_assert_int_eq(port_holder_pid_of_path(proc, "/run/other"), 0);
+}
+END_TEST
+
 /* ---- Paths ---- */
 
 static const struct {
@@ -402,6 +420,7 @@ main(void)
     tcase_add_checked_fixture(tcase, make_proc, remove_proc);
     tcase_add_loop_test(tcase, the_process_that_listens_on_the_port_is_named, 0, COUNT(ports));
     tcase_add_loop_test(tcase, the_process_that_listens_on_the_path_is_named, 0, COUNT(paths));
+    tcase_add_test(tcase, its_pid_is_told_too);
     tcase_add_test(tcase, without_proc_nothing_is_shown);
     tcase_add_test(tcase, without_ipv6_the_other_table_is_enough);
     tcase_add_test(tcase, a_process_that_ends_meanwhile_has_no_name);
