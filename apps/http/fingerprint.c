@@ -11,6 +11,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "output.h"
+#include "port-holder.h"
 #include "sxe-util.h"
 
 #define PATH_SIZE 512
@@ -291,7 +293,44 @@ add_command(struct http_fingerprint *fingerprint, const struct http_plan *plan)
     for (int i = 0; i < plan->argc; i++)
         add_word(text, sizeof(text), plan->argv[i]);
     add_value(fingerprint, "command", text);
-    add_value(fingerprint, "server_command", plan->server_cmd != NULL ? plan->server_cmd : "none");
+}
+
+/* The command line of whoever listens where the plan connects to; NULL: that is not known. */
+static const char *
+read_server_command(const char *root, const struct http_plan *plan, char text[HTTP_FACT_MAX + 1])
+{
+    char path[PATH_SIZE], words[HTTP_FACT_MAX + 1];
+    size_t length;
+    long pid = 0;
+    FILE *file;
+
+    *text = '\0';
+    snprintf(path, sizeof(path), "%s/proc", root);
+    if (plan->unix_path != NULL)
+        pid = port_holder_pid_of_path(path, plan->unix_path);
+    else if (http_is_local(plan))
+        pid = port_holder_pid_of_port(path, plan->ip, plan->port);
+    snprintf(path, sizeof(path), "%s/proc/%ld/cmdline", root, pid);
+    file = pid > 0 ? fopen(path, "re") : NULL;
+    if (file == NULL)
+        return NULL;
+    length = fread(words, 1, sizeof(words) - 1, file);
+    words[length] = '\0';
+    fclose(file);
+    for (const char *word = words; word < words + length; word += strlen(word) + 1)
+        if (*word != '\0')
+            add_word(text, HTTP_FACT_MAX + 1, word);
+    return text;
+}
+
+static void
+add_server_command(struct http_fingerprint *fingerprint, const char *root,
+                   const struct http_plan *plan)
+{
+    char text[HTTP_FACT_MAX + 1];
+
+    add_value(fingerprint, "server_command",
+              plan->server_cmd != NULL ? plan->server_cmd : read_server_command(root, plan, text));
 }
 
 void
@@ -302,6 +341,7 @@ http_fingerprint_take(struct http_fingerprint *fingerprint, const char *root,
 
     fingerprint->number = 0;
     add_command(fingerprint, plan);
+    add_server_command(fingerprint, root, plan);
     add_value(fingerprint, "sxe_http", SXE_VERSION);
     add_value(fingerprint, "compiler", COMPILER);
     add_fact(fingerprint, "libev", "%d.%d", ev_version_major(), ev_version_minor());

@@ -43,6 +43,13 @@ http_kind_name(const struct http_plan *plan, unsigned kind)
                : "request";
 }
 
+bool
+http_is_local(const struct http_plan *plan)
+{
+    return plan->unix_path != NULL || strncmp(plan->ip, "127.", 4) == 0 ||
+           strcmp(plan->ip, "::1") == 0;
+}
+
 const char *
 http_model_text(enum http_model model)
 {

@@ -67,6 +67,9 @@ double http_per_second(uint64_t count, double seconds);
 /* What the plan's requests are called; "request" if it has no name. */
 const char *http_kind_name(const struct http_plan *plan, unsigned kind);
 
+/* Whether the server is reached without leaving this machine, as far as its address says. */
+bool http_is_local(const struct http_plan *plan);
+
 /* "closed loop", "partly open" or "open". */
 const char *http_model_text(enum http_model model);
 

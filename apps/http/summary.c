@@ -416,13 +416,6 @@ add_client(struct http_page *page, const struct http_run *run)
     add_lags(page, total);
 }
 
-static bool
-is_here(const struct http_plan *plan)
-{
-    return plan->unix_path != NULL || strncmp(plan->ip, "127.", 4) == 0 ||
-           strcmp(plan->ip, "::1") == 0;
-}
-
 /* The server may run where the client does, unless somebody kept them apart. */
 static void
 add_hint(struct http_page *page, const struct http_plan *plan)
@@ -432,7 +425,7 @@ add_hint(struct http_page *page, const struct http_plan *plan)
 
     CPU_ZERO(&allowed);
     sched_getaffinity(0, sizeof(allowed), &allowed);
-    if (!is_here(plan) || CPU_COUNT(&allowed) < online)
+    if (!http_is_local(plan) || CPU_COUNT(&allowed) < online)
         return;
     http_page_begin(page, HTTP_WEIGHT_HINT, HTTP_PAINT_FAINT);
     http_page_add(page, "hint     ");

@@ -132,8 +132,7 @@ END_TEST
 
 START_TEST(what_the_system_does_not_tell_is_unknown)
 {
-    static const char *const told[] = {"command",  "server_command", "sxe_http",
-                                       "compiler", "libev",          "open_files"};
+    static const char *const told[] = {"command", "sxe_http", "compiler", "libev", "open_files"};
 
     take("kernel");
     ck_assert_uint_gt(fingerprint.number, 25);
@@ -269,9 +268,51 @@ END_TEST
 
 START_TEST(the_servers_command_is_told_as_it_was_given)
 {
-    ck_assert_str_eq(take("server_command"), "none");
     plan.server_cmd = "nginx -p 'a b'";
     ck_assert_str_eq(take("server_command"), "nginx -p 'a b'");
+}
+END_TEST
+
+/* A process that listens at 127.0.0.1:8000 and at /run/web.sock. */
+static void
+put_server(void)
+{
+    static const char command[] = "nginx\0-g\0daemon off;\0";
+    char full[512];
+    FILE *file;
+
+    put("/proc/net/tcp", "   0: 0100007F:1F40 00000000:0000 0A 00000000:00000000 00:00000000 "
+                         "00000000  1000        0 12345 1 0 100 0 0 10 0\n");
+    put("/proc/net/unix", "f: 00000002 00000000 00010000 0001 01 12345 /run/web.sock\n");
+    put("/proc/77/fd/0", "");
+    snprintf(full, sizeof(full), "%s/proc/77/fd/3", root);
+    ck_assert_int_eq(symlink("socket:[12345]", full), 0);
+    put("/proc/77/cmdline", "");
+    snprintf(full, sizeof(full), "%s/proc/77/cmdline", root);
+    file = fopen(full, "w");
+    ck_assert_uint_eq(fwrite(command, sizeof(command), 1, file), 1);
+    fclose(file);
+}
+
+START_TEST(the_command_of_a_server_on_this_machine_is_found)
+{
+    put_server();
+    plan.port = 8000;
+    snprintf(plan.ip, sizeof(plan.ip), "127.0.0.1");
+    ck_assert_str_eq(take("server_command"), "nginx -g 'daemon off;'");
+    plan.unix_path = "/run/web.sock";
+    ck_assert_str_eq(take("server_command"), "nginx -g 'daemon off;'");
+}
+END_TEST
+
+START_TEST(that_of_another_server_is_not_known)
+{
+    put_server();
+    plan.port = 8000;
+    snprintf(plan.ip, sizeof(plan.ip), "192.0.2.1");
+    ck_assert_str_eq(take("server_command"), "unknown");
+    plan.unix_path = "/run/other.sock";
+    ck_assert_str_eq(take("server_command"), "unknown");
 }
 END_TEST
 
@@ -294,6 +335,8 @@ main(void)
     tcase_add_loop_test(tcase, a_shell_reads_the_command_back, 0, COUNT(quotes));
     tcase_add_test(tcase, a_command_that_is_too_long_is_cut_and_says_so);
     tcase_add_test(tcase, the_servers_command_is_told_as_it_was_given);
+    tcase_add_test(tcase, the_command_of_a_server_on_this_machine_is_found);
+    tcase_add_test(tcase, that_of_another_server_is_not_known);
     suite_add_tcase(suite, tcase);
     return sxe_test_main(suite);
 }
