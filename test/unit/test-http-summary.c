@@ -813,6 +813,19 @@ START_TEST(a_terminal_that_is_narrower_is_not_overrun)
 }
 END_TEST
 
+START_TEST(a_kind_that_had_no_reply_has_no_times)
+{
+    char *text;
+
+    make_run(&made, 1);
+    made.run.total->by_kind[1].response.count = 0;
+    text = summary();
+    check_has(text, "\nGET /  ");
+    check_has_not(text, "\nPOST, ");
+    free(text);
+}
+END_TEST
+
 START_TEST(what_failed_of_a_kind_stands_behind_its_times)
 {
     char *text;
@@ -891,6 +904,7 @@ main(void)
     tcase_add_test(tcase, a_client_that_was_kept_apart_gets_no_hint);
     tcase_add_loop_test(tcase, whatever_there_is_to_say_fits, 0, 2);
     tcase_add_loop_test(tcase, a_terminal_that_is_narrower_is_not_overrun, 0, 7);
+    tcase_add_test(tcase, a_kind_that_had_no_reply_has_no_times);
     tcase_add_test(tcase, what_failed_of_a_kind_stands_behind_its_times);
     tcase_add_test(tcase, colours_only_if_they_are_wanted);
     suite_add_tcase(suite, tcase);
