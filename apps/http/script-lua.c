@@ -117,11 +117,27 @@ http_lua_watch_coroutine(lua_State *L)
 
 /* ---- Calls ---- */
 
-/* The message of an error, which need not be a text, with where it came from. */
+static bool
+is_in_lua(lua_State *L)
+{
+    lua_Debug function;
+
+    for (int level = 1; lua_getstack(L, level, &function); level++) {
+        lua_getinfo(L, "S", &function);
+        if (*function.what != 'C')
+            return true;
+    }
+    return false;
+}
+
+/* The message of an error, which need not be a text, with where it came from in the script. */
 static int
 add_traceback(lua_State *L)
 {
-    luaL_traceback(L, L, luaL_tolstring(L, 1, NULL), 1);
+    const char *message = luaL_tolstring(L, 1, NULL);
+
+    if (is_in_lua(L))
+        luaL_traceback(L, L, message, 1);
     return 1;
 }
 

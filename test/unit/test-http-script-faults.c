@@ -125,6 +125,21 @@ START_TEST(an_error_in_a_query_ends_the_run)
 }
 END_TEST
 
+START_TEST(a_traceback_is_said_if_there_is_something_of_the_script_in_it)
+{
+    const char *text;
+
+    must_begin(_i == 0 ? "function request() return nil end"
+                       : "function request() error('here') end");
+    ck_assert_ptr_null(next_text());
+    text = said();
+    if (_i == 0)
+        check_has_not(text, "traceback");
+    else
+        check_has(text, ": in function 'request'");
+}
+END_TEST
+
 static const char *const wrong_replies[] = {
     "function response() error('a reason') end",
     "function check() error('a reason') end",
@@ -446,6 +461,7 @@ suite(void)
     tcase_add_test(cases, an_error_in_init_is_an_error_of_begin);
     tcase_add_test(cases, a_script_that_breaks_lua_is_an_error_of_begin);
     tcase_add_loop_test(cases, an_error_in_a_query_ends_the_run, 0, sizeof(wrong) / sizeof(*wrong));
+    tcase_add_loop_test(cases, a_traceback_is_said_if_there_is_something_of_the_script_in_it, 0, 2);
     tcase_add_loop_test(cases, an_error_in_a_reply_ends_the_run_and_the_reply_is_no_good_one, 0,
                         sizeof(wrong_replies) / sizeof(*wrong_replies));
     tcase_add_test(cases, an_error_in_done_is_the_exit_status);
