@@ -286,6 +286,9 @@ close_accounts(struct http__worker *worker)
     }
     if (worker->is_running && worker->plan->stop == HTTP_STOP_TIME && worker->end_ns > last_ns)
         last_ns = worker->end_ns;
+    /* That nothing was answered took its time, too. */
+    if (last_ns == 0 && result->sent > 0)
+        last_ns = now_ns;
     result->elapsed_ns = http__since_start(worker, last_ns);
 }
 
