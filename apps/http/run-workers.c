@@ -127,11 +127,17 @@ advice(int error)
     return error == EMFILE ? "; allow more open files (ulimit -n)" : "";
 }
 
+static const char *
+reason(int error)
+{
+    return error == ECANCELED ? "the script failed, as is said above" : strerror(error);
+}
+
 static void
 hear_ready(struct http_parent *parent, const struct http_message *message)
 {
     if (message->error != 0 && !parent->has_failed)
-        http_parent_fail(parent, "cannot start: %s%s", strerror(message->error),
+        http_parent_fail(parent, "cannot start: %s%s", reason(message->error),
                          advice(message->error));
 }
 

@@ -345,7 +345,7 @@ begin(struct http_requests *requests, unsigned shard, unsigned shards, uint64_t 
         scenario->kinds[i].sent = 0;
     if (!http_script_seed(script, seed)) {
         http_script_fail(script);
-        return -EINVAL;
+        return -ECANCELED;
     }
     return 0;
 }

@@ -284,7 +284,7 @@ begin(struct http_requests *requests, unsigned shard, unsigned shards, uint64_t 
     if (!http_script_seed(script, seed) ||
         !http_lua_call(script->own, "init()", begin_script, script) || !choose_next(script)) {
         http_script_fail(script);
-        return -EINVAL;
+        return -ECANCELED;
     }
     return 0;
 }

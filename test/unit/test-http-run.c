@@ -319,6 +319,7 @@ static const struct {
     {ENOMEM, "sxe-http: cannot start: Cannot allocate memory; use fewer sockets (-c), or more "
              "workers (-t), so that each has fewer\n"},
     {EINVAL, "sxe-http: cannot start: Invalid argument\n"},
+    {ECANCELED, "sxe-http: cannot start: the script failed, as is said above\n"},
 };
 
 START_TEST(workers_that_cannot_start_say_why_once_and_what_to_do)
@@ -560,7 +561,7 @@ main(void)
     tcase_add_test(dying, a_worker_that_is_killed_in_the_ramp_ends_the_run);
     tcase_add_test(dying, a_worker_that_exits_is_said_with_its_status);
     tcase_add_test(dying, later_trials_are_not_begun_when_one_failed);
-    tcase_add_loop_test(dying, workers_that_cannot_start_say_why_once_and_what_to_do, 0, 3);
+    tcase_add_loop_test(dying, workers_that_cannot_start_say_why_once_and_what_to_do, 0, 4);
     tcase_add_test(dying, a_worker_that_cannot_be_told_is_killed);
     tcase_add_loop_test(interrupted, an_interrupt_stops_the_workers_and_what_was_done_is_reported,
                         0, 3);

@@ -206,7 +206,7 @@ END_TEST
 START_TEST(a_scenario_that_breaks_lua_does_not_begin)
 {
     must_load("math = nil return {kinds = {{}}}");
-    ck_assert_int_eq(requests->begin(requests, 0, 1, 0), -EINVAL);
+    ck_assert_int_eq(requests->begin(requests, 0, 1, 0), -ECANCELED);
     check_has(said(), "math.randomseed() failed");
     ck_assert_ptr_null(next_text());
     ck_assert_int_eq(done(), HTTP_EXIT_ERRORS);

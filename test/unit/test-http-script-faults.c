@@ -75,7 +75,7 @@ END_TEST
 START_TEST(an_error_in_init_is_an_error_of_begin)
 {
     must_load("function init() error('in init') end");
-    ck_assert_int_eq(requests->begin(requests, 0, 1, 0), -EINVAL);
+    ck_assert_int_eq(requests->begin(requests, 0, 1, 0), -ECANCELED);
     check_has(said(), "init() failed: ");
     ck_assert_int_eq(done(), HTTP_EXIT_ERRORS);
 }
@@ -84,7 +84,7 @@ END_TEST
 START_TEST(a_script_that_breaks_lua_is_an_error_of_begin)
 {
     must_load("math.randomseed = nil");
-    ck_assert_int_eq(requests->begin(requests, 0, 1, 0), -EINVAL);
+    ck_assert_int_eq(requests->begin(requests, 0, 1, 0), -ECANCELED);
     check_has(said(), "math.randomseed() failed: ");
 }
 END_TEST
@@ -219,7 +219,7 @@ END_TEST
 START_TEST(a_request_that_never_changes_has_to_be_whole_too)
 {
     must_load("wrk.headers = {['Transfer-Encoding'] = 'chunked'} wrk.method = 'POST'");
-    ck_assert_int_eq(requests->begin(requests, 0, 1, 0), -EINVAL);
+    ck_assert_int_eq(requests->begin(requests, 0, 1, 0), -ECANCELED);
     check_has(said(), "no whole request");
 }
 END_TEST
