@@ -3,6 +3,8 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "requests.h"
 
@@ -109,6 +111,22 @@ http_output_uses_stdout(const struct http_plan *plan)
     return uses;
 }
 
+/* Nothing is lost by it. A reader of a pipe would take the close for the end. */
+static int
+check_file(const char *path)
+{
+    struct stat file_stat;
+    FILE *file;
+
+    if (stat(path, &file_stat) == 0 && S_ISFIFO(file_stat.st_mode))
+        return access(path, W_OK) < 0 ? -errno : 0;
+    file = fopen(path, "ae");
+    if (file == NULL)
+        return -errno;
+    fclose(file);
+    return 0;
+}
+
 int
 http_output_check(const struct http_plan *plan, FILE *err)
 {
@@ -116,17 +134,16 @@ http_output_check(const struct http_plan *plan, FILE *err)
 
     list_files(files, plan);
     for (unsigned i = 0; i < FILES; i++) {
-        FILE *file;
+        int error;
 
         if (files[i].path == NULL || is_stdout(files[i].path))
             continue;
-        file = fopen(files[i].path, "a");
-        if (file == NULL) {
+        error = check_file(files[i].path);
+        if (error < 0) {
             fprintf(err, "sxe-http: %s %s cannot be written: %s; nothing was run\n",
-                    files[i].option, files[i].path, strerror(errno));
+                    files[i].option, files[i].path, strerror(-error));
             return HTTP_EXIT_USAGE;
         }
-        fclose(file);
     }
     return HTTP_EXIT_OK;
 }

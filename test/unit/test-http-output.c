@@ -7,6 +7,7 @@
 #include <jansson.h>
 #include <math.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "fake-os.h"
@@ -618,6 +619,20 @@ START_TEST(each_file_that_is_asked_for_is_written)
 }
 END_TEST
 
+/* Who opened one would wait for its reader, and end what that reads. */
+START_TEST(before_a_run_a_pipe_is_not_opened)
+{
+    struct http_plan plan = {.json = path_with("")};
+    FILE *err = tmpfile();
+
+    unlink(plan.json);
+    ck_assert_int_eq(mkfifo(plan.json, 0600), 0);
+    ck_assert_int_eq(http_output_check(&plan, err), HTTP_EXIT_OK);
+    unlink(plan.json);
+    fclose(err);
+}
+END_TEST
+
 START_TEST(before_a_run_all_files_can_be_written_and_keep_what_is_in_them)
 {
     struct http_plan plan = {.json = path_with("old"), .csv = "-", .html = "/dev/full"};
@@ -708,6 +723,7 @@ main(void)
     tcase_add_loop_test(tcase, a_full_disk_is_an_error, 0, sizeof(writers) / sizeof(writers[0]));
     tcase_add_test(tcase, what_was_lost_earlier_is_an_error_at_the_end);
     tcase_add_test(tcase, each_file_that_is_asked_for_is_written);
+    tcase_add_test(tcase, before_a_run_a_pipe_is_not_opened);
     tcase_add_test(tcase, before_a_run_all_files_can_be_written_and_keep_what_is_in_them);
     tcase_add_test(tcase, a_dash_is_standard_output);
     tcase_add_test(tcase, what_cannot_be_written_is_said_and_the_others_are);
