@@ -61,7 +61,7 @@ push_index(lua_State *L, unsigned index)
 static int
 l_new(lua_State *L)
 {
-    const char *name = luaL_checkstring(L, 1);
+    const char *name = sxe__lua_check_text(L, 1);
     lua_Integer number = luaL_checkinteger(L, 2);
     lua_Integer states = luaL_checkinteger(L, 3);
     struct pool *pool;

@@ -104,8 +104,8 @@ spawn(char *const argv[], SXE *s, struct sockaddr_un *name, struct child *child)
 static int
 l_spawn(lua_State *L)
 {
-    const char *argv[] = {luaL_checkstring(L, 1), luaL_optstring(L, 2, NULL),
-                          luaL_optstring(L, 3, NULL), NULL};
+    const char *argv[] = {sxe__lua_check_text(L, 1), luaL_opt(L, sxe__lua_check_text, 2, NULL),
+                          luaL_opt(L, sxe__lua_check_text, 3, NULL), NULL};
     struct sockaddr_un name = {.sun_path = "@"};
     struct child *child;
     int result;

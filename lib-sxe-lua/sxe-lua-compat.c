@@ -89,7 +89,7 @@ l_log(lua_State *L)
 
     luaL_checkany(L, 1);
     if (sxe_log_shown(&sxe_log_program, site->level))
-        sxe_log_line(site, NULL, SXE_NO_ID, "%s", luaL_tolstring(L, 1, NULL));
+        sxe_log_line(site, NULL, SXE_NO_ID, "%s", sxe__lua_push_shown(L, 1));
     return 0;
 }
 
@@ -130,11 +130,12 @@ set_setting(lua_State *L)
     static const char *const read_args[] = {"content", "length", NULL};
 
     if (is_key(L, "log_level")) {
-        int level = sxe_log_level_from_text(luaL_checkstring(L, 3));
+        int level = sxe_log_level_from_text(sxe__lua_check_text(L, 3));
 
         luaL_argcheck(L, level >= 0, 3, "a log level is 0 to 9 or its name");
         sxe_log_set_level(level);
     } else if (is_key(L, "read_arg")) {
+        sxe__lua_check_text(L, 3);
         luaL_checkoption(L, 3, NULL, read_args);
         lua_rawsetp(L, LUA_REGISTRYINDEX, &sxe__lua_read_arg_key);
     } else {

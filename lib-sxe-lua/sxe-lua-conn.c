@@ -64,7 +64,7 @@ how_to_read(lua_State *L, lua_Integer *count)
         luaL_argcheck(L, *count >= 0, WANTED, "a number of bytes is expected");
         return COUNT;
     }
-    format = luaL_checkstring(L, WANTED);
+    format = sxe__lua_check_text(L, WANTED);
     format += *format == '*';
     while (formats[i] != NULL && strcmp(format, formats[i]) != 0)
         i++;

@@ -263,8 +263,10 @@ mark(lua_State *L, SXE_DICT *dict)
     static const char *const states[] = {"live", "pinned", "dirty", NULL};
     size_t key_size;
     const char *key = sxe__lua_dict_key(L, &key_size);
-    int state = SXE_DICT_LIVE + luaL_checkoption(L, 3, NULL, states);
+    int state;
 
+    sxe__lua_check_text(L, 3);
+    state = SXE_DICT_LIVE + luaL_checkoption(L, 3, NULL, states);
     return push_done(L, sxe_dict_set_state(dict, key, key_size, (SXE_DICT_STATE)state));
 }
 
@@ -315,7 +317,7 @@ l_count(lua_State *L)
 static int
 index_dict(lua_State *L)
 {
-    const char *name = luaL_checkstring(L, 2);
+    const char *name = sxe__lua_check_text(L, 2);
 
     lua_pushvalue(L, 2);
     if (lua_rawget(L, lua_upvalueindex(1)) != LUA_TNIL)

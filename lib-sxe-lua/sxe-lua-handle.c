@@ -28,11 +28,13 @@ spec_of(lua_State *L, unsigned *class_, uint32_t *index, uint32_t *generation)
 }
 
 /* The text of a key, which stays at its place; NULL: it is none. A number is not made a text there,
- * as lua_tolstring would. */
+ * as lua_tolstring would; a key that would be cut raises. */
 static const char *
 key_of(lua_State *L)
 {
-    return lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : NULL;
+    const char *key = sxe__lua_text(L, 2);
+
+    return key != NULL || lua_type(L, 2) != LUA_TSTRING ? key : sxe__lua_check_text(L, 2);
 }
 
 static int
@@ -41,7 +43,7 @@ index_handle(lua_State *L)
     uint32_t index, generation;
     unsigned class_;
     const struct sxe__lua_class_spec *spec = spec_of(L, &class_, &index, &generation);
-    const char *key = key_of(L);
+    const char *key;
 
     if (spec == NULL)
         return luaL_error(L, "attempt to index a userdata value");
@@ -52,6 +54,7 @@ index_handle(lua_State *L)
             return 1;
         lua_pop(L, 2);
     }
+    key = key_of(L);
     if (key != NULL && spec->get != NULL && spec->get(L, index, generation, key) != 0)
         return 1;
     return luaL_error(L, "%s has no field '%s'", spec->name, luaL_tolstring(L, 2, NULL));

@@ -167,8 +167,8 @@ add_function(lua_State *L, struct sxe__lua_router *router, const char *methods, 
 static int
 add_method(lua_State *L)
 {
-    add_function(L, check_router(L), lua_tostring(L, lua_upvalueindex(1)), luaL_checkstring(L, 2),
-                 3);
+    add_function(L, check_router(L), lua_tostring(L, lua_upvalueindex(1)),
+                 sxe__lua_check_text(L, 2), 3);
     lua_settop(L, 1);
     return 1;
 }
@@ -177,7 +177,7 @@ add_method(lua_State *L)
 static int
 add_route(lua_State *L)
 {
-    add_function(L, check_router(L), luaL_checkstring(L, 2), luaL_checkstring(L, 3), 4);
+    add_function(L, check_router(L), sxe__lua_check_text(L, 2), sxe__lua_check_text(L, 3), 4);
     lua_settop(L, 1);
     return 1;
 }
@@ -219,8 +219,8 @@ redirect_below(struct sxe_http_request *request, struct sxe_http_response *respo
 static const char *
 push_pattern(lua_State *L, const char *suffix)
 {
-    size_t length;
-    const char *prefix = lua_tolstring(L, 2, &length);
+    const char *prefix = sxe__lua_check_text(L, 2);
+    size_t length = strlen(prefix);
 
     while (length > 0 && prefix[length - 1] == '/')
         length--;

@@ -47,16 +47,12 @@ time_option(lua_State *L, int table, const char *name)
 static void
 copy_text(lua_State *L, const char *name, char *room, size_t size)
 {
-    struct sxe_span text = {"", 0};
+    const char *text = "";
 
-    if (lua_getfield(L, 1, name) != LUA_TNIL) {
-        if (lua_type(L, -1) != LUA_TSTRING)
-            luaL_error(L, "http.serve: %s must be a string, not a %s", name, luaL_typename(L, -1));
-        text.base = lua_tolstring(L, -1, &text.length);
-    }
-    if (text.length >= size)
+    if (lua_getfield(L, 1, name) != LUA_TNIL)
+        text = sxe__lua_option_text(L, "http.serve", name);
+    if ((size_t)snprintf(room, size, "%s", text) >= size)
         luaL_error(L, "http.serve: %s is too long", name);
-    memcpy(room, text.base, text.length + 1);
     lua_pop(L, 1);
 }
 

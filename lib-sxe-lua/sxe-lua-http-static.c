@@ -120,9 +120,7 @@ text_option(lua_State *L, const char *name)
     const char *text = NULL;
 
     if (lua_istable(L, 2) && lua_getfield(L, 2, name) != LUA_TNIL) {
-        if (lua_type(L, -1) != LUA_TSTRING)
-            luaL_error(L, "http.static: %s must be a string, not a %s", name, luaL_typename(L, -1));
-        text = lua_tostring(L, -1);
+        text = sxe__lua_option_text(L, "http.static", name);
         lua_pushvalue(L, -1);
         lua_setfield(L, 3, name);
     }
@@ -174,7 +172,7 @@ check_options(lua_State *L)
 static int
 new_files(lua_State *L)
 {
-    struct sxe_http_files_config config = {.root = luaL_checkstring(L, 1)};
+    struct sxe_http_files_config config = {.root = sxe__lua_check_text(L, 1)};
     struct directory *directory;
 
     if (sxe_loop() != NULL)

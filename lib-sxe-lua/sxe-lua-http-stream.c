@@ -173,8 +173,10 @@ add_lines(luaL_Buffer *buffer, const char *name, struct sxe_span text)
     const char *line = text.base;
 
     for (;;) {
-        size_t length = strcspn(line, "\r\n");
+        size_t length = 0;
 
+        while (line + length < end && line[length] != '\r' && line[length] != '\n')
+            length++;
         luaL_addstring(buffer, name);
         luaL_addstring(buffer, ": ");
         luaL_addlstring(buffer, line, length);

@@ -25,12 +25,12 @@ static const struct level {
 static const char *
 format(lua_State *L)
 {
-    if (lua_gettop(L) == 1)
-        return luaL_tolstring(L, 1, NULL);
-    lua_pushvalue(L, lua_upvalueindex(2)); /* string.format */
-    lua_insert(L, 1);
-    lua_call(L, lua_gettop(L) - 1, 1);
-    return lua_tostring(L, -1);
+    if (lua_gettop(L) > 1) {
+        lua_pushvalue(L, lua_upvalueindex(2)); /* string.format */
+        lua_insert(L, 1);
+        lua_call(L, lua_gettop(L) - 1, 1);
+    }
+    return sxe__lua_push_shown(L, 1);
 }
 
 /* log.info(format, ...) and the others; the first upvalue is the level. */
@@ -59,7 +59,7 @@ say(lua_State *L)
 static int
 get_level(lua_State *L)
 {
-    if (strcmp(luaL_checkstring(L, 2), "level") != 0)
+    if (strcmp(sxe__lua_check_text(L, 2), "level") != 0)
         return luaL_error(L, "sxe.log has no field '%s'", lua_tostring(L, 2));
     for (int level = SXE_LOG_TRACE; level > 0; level--) {
         if (sxe_log_shown(&script_log, level)) {
@@ -74,10 +74,10 @@ get_level(lua_State *L)
 static int
 set_level(lua_State *L)
 {
-    const char *text = luaL_checkstring(L, 3);
+    const char *text = sxe__lua_check_text(L, 3);
     int level;
 
-    if (strcmp(luaL_checkstring(L, 2), "level") != 0)
+    if (strcmp(sxe__lua_check_text(L, 2), "level") != 0)
         return luaL_error(L, "sxe.log has no field '%s'", lua_tostring(L, 2));
     if (strcmp(text, "warn") == 0)
         text = "warning";

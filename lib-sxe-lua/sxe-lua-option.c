@@ -10,8 +10,9 @@
 static bool
 is_one_of(lua_State *L, int key, const char *const *names)
 {
-    while (*names != NULL &&
-           (lua_type(L, key) != LUA_TSTRING || strcmp(lua_tostring(L, key), *names) != 0))
+    const char *name = sxe__lua_text(L, key);
+
+    while (*names != NULL && (name == NULL || strcmp(name, *names) != 0))
         names++;
     return *names != NULL;
 }
@@ -34,6 +35,18 @@ sxe__lua_option_names_of_list(lua_State *L, int table, const char *const *names,
         if (!lua_isinteger(L, -2) && !is_one_of(L, -2, names))
             luaL_error(L, "%s has no option '%s'", what, luaL_tolstring(L, -2, NULL));
     }
+}
+
+const char *
+sxe__lua_option_text(lua_State *L, const char *what, const char *name)
+{
+    const char *text = sxe__lua_text(L, -1);
+
+    if (lua_type(L, -1) != LUA_TSTRING)
+        luaL_error(L, "%s: %s must be a string, not a %s", what, name, luaL_typename(L, -1));
+    if (text == NULL)
+        luaL_error(L, "%s: %s must be a string without zero bytes", what, name);
+    return text;
 }
 
 bool
@@ -87,10 +100,11 @@ sxe__lua_option_count(lua_State *L, const char *name, unsigned least, unsigned m
 const char *
 sxe__lua_option_file(lua_State *L)
 {
-    const char *file = lua_getfield(L, 1, "file") == LUA_TSTRING ? lua_tostring(L, -1) : NULL;
+    const char *file;
 
-    luaL_argcheck(L, lua_isnil(L, -1) || (file != NULL && strlen(file) == lua_rawlen(L, -1)), 1,
-                  "file: a path, or a name expected");
+    lua_getfield(L, 1, "file");
+    file = sxe__lua_text(L, -1);
+    luaL_argcheck(L, lua_isnil(L, -1) || file != NULL, 1, "file: a path, or a name expected");
     return file;
 }
 

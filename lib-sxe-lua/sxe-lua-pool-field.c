@@ -45,15 +45,18 @@ take_pair(lua_State *L, struct sxe_pool_field *field)
 {
     struct sxe_pool_layout one;
     char why[SXE_POOL_WHY_SIZE];
-    const char *text;
+    const char *type;
 
     lua_pushvalue(L, -2);
     sxe__lua_option_name(L, field->name, "a field");
-    text = lua_pushfstring(L, "%s %s", luaL_tolstring(L, -2, NULL), field->name);
-    if (sxe_pool_layout_parse(&one, text, why) < 0)
+    luaL_tolstring(L, -2, NULL);
+    type = sxe__lua_text(L, -1);
+    if (type == NULL)
+        luaL_error(L, "field %s: a type expected, got zero bytes", field->name);
+    if (sxe_pool_layout_parse(&one, lua_pushfstring(L, "%s %s", type, field->name), why) < 0)
         luaL_error(L, "field %s: %s", field->name, why);
     if (one.number != 1)
-        luaL_error(L, "field %s: one type expected, got %s", field->name, lua_tostring(L, -2));
+        luaL_error(L, "field %s: one type expected, got %s", field->name, type);
     *field = one.field[0];
     lua_pop(L, 3);
 }
@@ -118,6 +121,7 @@ sxe__lua_pool_take_fields(lua_State *L, struct sxe_pool_layout *fields,
                           char text[SXE_POOL_FIELDS_MAX + 1])
 {
     char why[SXE_POOL_WHY_SIZE];
+    const char *given;
 
     *text = '\0';
     *fields = (struct sxe_pool_layout){.alignment = 1};
@@ -129,12 +133,13 @@ sxe__lua_pool_take_fields(lua_State *L, struct sxe_pool_layout *fields,
     }
     if (lua_istable(L, -1))
         join(L);
-    if (lua_type(L, -1) != LUA_TSTRING)
+    given = sxe__lua_text(L, -1);
+    if (given == NULL)
         luaL_error(L, "fields: a text, or a table of names and types expected, got %s",
-                   luaL_typename(L, -1));
-    if (sxe_pool_layout_parse(fields, lua_tostring(L, -1), why) < 0)
+                   lua_type(L, -1) == LUA_TSTRING ? "zero bytes" : luaL_typename(L, -1));
+    if (sxe_pool_layout_parse(fields, given, why) < 0)
         luaL_error(L, "fields: %s", why);
-    snprintf(text, SXE_POOL_FIELDS_MAX + 1, "%s", lua_tostring(L, -1));
+    snprintf(text, SXE_POOL_FIELDS_MAX + 1, "%s", given);
 }
 
 /* ---- Values ---- */

@@ -44,9 +44,9 @@ take_timeouts(lua_State *L, struct sxe__lua_pool *pool)
     if (lua_getfield(L, 1, "timeouts") != LUA_TNIL) {
         luaL_argcheck(L, lua_istable(L, -1), 1, "timeouts: a table of states and seconds expected");
         for (lua_pushnil(L); lua_next(L, -2) != 0; lua_pop(L, 1)) {
-            unsigned state = lua_type(L, -2) == LUA_TSTRING
-                                 ? sxe__lua_pool_find_state(pool, lua_tostring(L, -2))
-                                 : SXE__LUA_POOL_STATES;
+            const char *name = sxe__lua_text(L, -2);
+            unsigned state =
+                name == NULL ? SXE__LUA_POOL_STATES : sxe__lua_pool_find_state(pool, name);
 
             if (state == SXE__LUA_POOL_STATES)
                 luaL_error(L, "timeouts: there is no state '%s'", luaL_tolstring(L, -2, NULL));

@@ -52,7 +52,7 @@ sxe__lua_pool_find_state(const struct sxe__lua_pool *pool, const char *name)
 static unsigned
 check_state(lua_State *L, const struct sxe__lua_pool *pool, int argument)
 {
-    const char *name = luaL_checkstring(L, argument);
+    const char *name = sxe__lua_check_text(L, argument);
     unsigned state = sxe__lua_pool_find_state(pool, name);
 
     if (state == SXE__LUA_POOL_STATES)
@@ -309,7 +309,7 @@ l_add(lua_State *L)
 {
     const struct sxe__lua_pool *pool = check_pool(L);
     unsigned id = check_element(L, pool);
-    const struct sxe_pool_field *field = check_field(L, pool, luaL_checkstring(L, 3), 3);
+    const struct sxe_pool_field *field = check_field(L, pool, sxe__lua_check_text(L, 3), 3);
     char *element;
 
     lua_settop(L, 4);
@@ -370,9 +370,10 @@ l_write(lua_State *L)
     lua_settop(L, 3);
     memset(pool->scratch, 0, pool->element_size);
     for (lua_pushnil(L); lua_next(L, 3) != 0; lua_pop(L, 1)) {
-        luaL_argcheck(L, lua_type(L, -2) == LUA_TSTRING, 3, "names of fields expected");
-        sxe__lua_pool_set(L, check_field(L, pool, lua_tostring(L, -2), 3), pool->scratch,
-                          lua_gettop(L));
+        const char *name = sxe__lua_text(L, -2);
+
+        luaL_argcheck(L, name != NULL, 3, "names of fields expected");
+        sxe__lua_pool_set(L, check_field(L, pool, name, 3), pool->scratch, lua_gettop(L));
     }
     if (id == SXE_POOL_NO_INDEX)
         return sxe__lua_fail(L, "gone");

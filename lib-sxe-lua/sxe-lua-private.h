@@ -32,7 +32,7 @@
  *     sxe-lua-dict*.c     require "sxe.dict", see sxe-lua-dict-private.h
  *     sxe-lua-option.c    tables of options
  *     sxe-lua-spawn.c     require "sxe.spawn"; sxe-lua-spawn-process.c has a child that is watched
- *     sxe-lua-split.c     sxe.split
+ *     sxe-lua-text.c      strings of Lua as texts of C; sxe-lua-split.c has sxe.split
  *     sxe-lua-repl.c      the shell; -repl-edit.c its line editor, -repl.lua values and names
  *     sxe-lua-tcp.c, -udp.c, -timer.c, -log.c, -stats.c, -json*.c
  *
@@ -293,9 +293,22 @@ void sxe__lua_option_names(lua_State *L, int table, const char *const *names, co
 void sxe__lua_option_names_of_list(lua_State *L, int table, const char *const *names,
                                    const char *what);
 
-/* ---- Texts (sxe-lua-split.c) ---- */
+/* The text on top, which is an option; raises "http.serve: ip must be a string, not a table". */
+const char *sxe__lua_option_text(lua_State *L, const char *what, const char *name);
 
-int sxe__lua_split(lua_State *L); /* sxe.split */
+/* ---- Texts (sxe-lua-text.c) ---- */
+
+/* The string at a stack index for what takes a text of C; NULL: it is none, or a zero byte in it
+ * would cut it. */
+const char *sxe__lua_text(lua_State *L, int index);
+
+/* As luaL_checkstring, which it takes the place of; raises for a zero byte, too. */
+const char *sxe__lua_check_text(lua_State *L, int argument);
+
+/* Push the value at a stack index as a line of the log shows it, "\0" for a zero byte. */
+const char *sxe__lua_push_shown(lua_State *L, int index);
+
+int sxe__lua_split(lua_State *L); /* sxe.split (sxe-lua-split.c) */
 
 /* ---- Protected calls from C ---- */
 

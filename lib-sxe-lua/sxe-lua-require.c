@@ -152,7 +152,7 @@ look_up(lua_State *L)
 static int
 require(lua_State *L)
 {
-    luaL_checkstring(L, NAME);
+    sxe__lua_check_text(L, NAME);
     lua_settop(L, NAME);
     lua_getfield(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
     return look_up(L);
@@ -181,7 +181,7 @@ static const struct {
 static int
 find_ours(lua_State *L)
 {
-    const char *name = luaL_checkstring(L, 1);
+    const char *name = sxe__lua_check_text(L, 1);
 
     for (size_t i = 0; i < sizeof(modules) / sizeof(modules[0]); i++) {
         if (strcmp(modules[i].name, name) != 0)
@@ -223,6 +223,7 @@ load(lua_State *L)
 static int
 load_file(lua_State *L)
 {
+    (void)luaL_opt(L, sxe__lua_check_text, 1, NULL);
     return load_text_only(L, 2);
 }
 
@@ -237,7 +238,7 @@ did_file(lua_State *L, int status, lua_KContext context)
 static int
 do_file(lua_State *L)
 {
-    const char *path = luaL_optstring(L, 1, NULL);
+    const char *path = luaL_opt(L, sxe__lua_check_text, 1, NULL);
 
     lua_settop(L, 1);
     if (luaL_loadfilex(L, path, "t") != LUA_OK)

@@ -137,7 +137,7 @@ print(lua_State *L)
         luaL_addvalue(&line);
     }
     luaL_pushresult(&line);
-    SXE_INFO("%s", lua_tostring(L, -1));
+    SXE_INFO("%s", sxe__lua_push_shown(L, -1));
     return 0;
 }
 

@@ -80,7 +80,7 @@ keep_only(lua_State *L, const char *names)
 static int
 find_ours(lua_State *L)
 {
-    const char *name = luaL_checkstring(L, 1);
+    const char *name = sxe__lua_check_text(L, 1);
 
     for (size_t i = 0; i < MODULES; i++) {
         if (strcmp(modules[i].name, name) == 0) {
@@ -97,7 +97,7 @@ find_ours(lua_State *L)
 static int
 find_file(lua_State *L)
 {
-    luaL_checkstring(L, 1);
+    sxe__lua_check_text(L, 1);
     lua_pushvalue(L, lua_upvalueindex(1));
     lua_pushvalue(L, 1);
     lua_pushliteral(L, "./?.lua;./rocks/share/lua/5.4/?.lua");

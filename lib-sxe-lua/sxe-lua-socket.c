@@ -222,7 +222,7 @@ sxe__lua_is_ip(const char *host)
 const char *
 sxe__lua_check_ip(lua_State *L, int argument)
 {
-    const char *ip = luaL_checkstring(L, argument);
+    const char *ip = sxe__lua_check_text(L, argument);
 
     luaL_argcheck(L, *ip == '\0' || strcmp(ip, SXE_IP_ADDR_ANY) == 0 || sxe__lua_is_ip(ip),
                   argument, "an IPv4 or IPv6 address is expected, or \"\" for any");

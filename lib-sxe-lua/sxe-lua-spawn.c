@@ -246,9 +246,9 @@ how_to_give(lua_State *L, const char *name, enum how default_)
     int how = (int)default_;
 
     if (lua_getfield(L, OPTIONS, name) != LUA_TNIL) {
-        const char *text = lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : "";
+        const char *text = sxe__lua_text(L, -1);
 
-        for (how = 0; hows[how] != NULL && strcmp(text, hows[how]) != 0; how++)
+        for (how = 0; hows[how] != NULL && (text == NULL || strcmp(text, hows[how]) != 0); how++)
             continue;
         if (hows[how] == NULL || (how == AS_STDOUT && strcmp(name, "stderr") != 0))
             luaL_error(L, "%s: \"pipe\", \"null\"%s or \"inherit\" expected", name,
@@ -492,7 +492,7 @@ check_signal(lua_State *L)
 
     if (lua_isinteger(L, 2))
         return (int)lua_tointeger(L, 2);
-    name = luaL_optstring(L, 2, "TERM");
+    name = luaL_opt(L, sxe__lua_check_text, 2, "TERM");
     for (int i = 1; i < SIGRTMIN; i++) {
         const char *abbreviation = sigabbrev_np(i);
 
@@ -515,7 +515,7 @@ static int
 index_child(lua_State *L)
 {
     const struct child *child = check(L);
-    const char *name = luaL_checkstring(L, 2);
+    const char *name = sxe__lua_check_text(L, 2);
     SXE *s = find_socket(child, ERRORS);
 
     lua_pushvalue(L, 2);

@@ -85,7 +85,7 @@ change(lua_State *L, bool is_less)
     uint32_t generation;
     uint32_t index = sxe__lua_check_handle(L, 1, SXE__LUA_STAT, &generation);
     unsigned which;
-    struct group *group = find_counter(index, luaL_checkstring(L, 2), &which);
+    struct group *group = find_counter(index, sxe__lua_check_text(L, 2), &which);
     uint64_t by;
 
     if (group == NULL)
@@ -216,13 +216,15 @@ new_group(lua_State *L)
     memset(values, 0, number * sizeof(*values));
     lua_createtable(L, (int)number, 0);
     for (unsigned i = 0; i < number; i++) {
-        luaL_argcheck(L, lua_rawgeti(L, 2, i + 1) == LUA_TSTRING, 2, "names expected");
-        names[i] = lua_tostring(L, -1);
+        lua_rawgeti(L, 2, i + 1);
+        names[i] = sxe__lua_text(L, -1);
+        luaL_argcheck(L, names[i] != NULL, 2, "names expected");
         lua_rawseti(L, 4, i + 1);
     }
     lua_setiuservalue(L, 3, 1);
     luaL_ref(L, LUA_REGISTRYINDEX);
-    name = lua_getfield(L, 2, "name") == LUA_TSTRING ? lua_tostring(L, -1) : "script";
+    name = lua_getfield(L, 2, "name") == LUA_TNIL ? "script"
+                                                  : sxe__lua_option_text(L, "stats", "name");
     sxe__lua_stats_push(L, name, names, values, number);
     return 1;
 }

@@ -353,7 +353,7 @@ static int
 l_index(lua_State *L)
 {
     const struct sxe__lua_object *object = check_object(L);
-    const char *key = luaL_checkstring(L, 2);
+    const char *key = sxe__lua_check_text(L, 2);
 
     if (strcmp(key, "status") == 0) {
         lua_pushstring(L, status_of(object));
@@ -372,9 +372,9 @@ static int
 l_newindex(lua_State *L)
 {
     check_object(L);
-    if (strcmp(luaL_checkstring(L, 2), "name") != 0)
+    if (strcmp(sxe__lua_check_text(L, 2), "name") != 0)
         return luaL_error(L, "a task has no field '%s' to set", lua_tostring(L, 2));
-    luaL_checkstring(L, 3);
+    sxe__lua_check_text(L, 3);
     lua_settop(L, 3);
     lua_setiuservalue(L, 1, NAME);
     return 0;

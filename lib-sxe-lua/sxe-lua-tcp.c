@@ -420,7 +420,7 @@ l_connect(lua_State *L)
 {
     static const char *const names[] = {"timeout", "from", NULL};
 
-    luaL_checkstring(L, HOST);
+    sxe__lua_check_text(L, HOST);
     sxe__lua_check_port(L, PORT);
     lua_settop(L, OPTIONS);
     if (!lua_isnil(L, OPTIONS))

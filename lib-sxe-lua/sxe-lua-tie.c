@@ -68,8 +68,8 @@ copy_text(lua_State *L, const struct tied *tied)
     size_t length;
     const char *text = lua_tolstring(L, 3, &length);
 
-    if (text == NULL)
-        refuse_value(L, "a string");
+    if (text == NULL || strlen(text) != length)
+        refuse_value(L, "a string without zero bytes");
     if (length >= tied->size)
         length = tied->size - 1;
     memcpy(tied->variable, text, length);

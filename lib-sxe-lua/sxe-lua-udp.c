@@ -256,7 +256,7 @@ l_sendto(lua_State *L)
 {
     struct sxe__lua_slot *slot;
     SXE *s = check(L, &slot);
-    const char *host = luaL_checkstring(L, HOST);
+    const char *host = sxe__lua_check_text(L, HOST);
     uint64_t deadline_ns;
 
     luaL_checkstring(L, DATA);

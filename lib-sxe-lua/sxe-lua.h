@@ -119,9 +119,9 @@ SXE_PUBLIC int sxe_lua_module(struct sxe_lua *lua, const char *name,
                               const struct luaL_Reg *functions);
 
 /* table.field in Lua reads and writes *variable from now on; the table is made if need be.
- * Borrowed. A string's variable is a char array of size bytes, cut. 0; -EINVAL no such type, no
- * such state, or the table is none or has a metatable of its own; -ENOMEM. BOOL is a bool, INT an
- * int. */
+ * Borrowed. A string's variable is a char array of size bytes, cut; one with a zero byte cannot be
+ * assigned. 0; -EINVAL no such type, no such state, or the table is none or has a metatable of its
+ * own; -ENOMEM. BOOL is a bool, INT an int. */
 enum sxe_lua_type {
     SXE_LUA_BOOL = 'b',
     SXE_LUA_INT = 'i',

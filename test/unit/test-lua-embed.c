@@ -454,7 +454,8 @@ START_TEST(variables_of_c_are_fields)
         "for _, k in ipairs{'b', 'i', 'l', 'd', 's'} do\n"
         "    assert(not pcall(function() c[k] = {} end))\n"
         "end\n"
-        "assert(not pcall(function() c.i = 1 << 40 end))");
+        "assert(not pcall(function() c.i = 1 << 40 end))\n"
+        "assert(not pcall(function() c.s = 'a\\0b' end))");
     ck_assert(!b);
     ck_assert_int_eq(i, -1);
     ck_assert_int_eq(l, INT64_C(1) << 40);

@@ -60,6 +60,9 @@ static const struct reply {
      "Transfer-Encoding: chunked\r\n\r\nc\r\ndata: tick\n\n\r\n"
      "3a\r\nevent: e\nid: 7\nretry: 100\ndata: a\ndata: b\ndata: c\ndata: \n\n\r\n"
      "1\r\n\n\r\n4\r\n: \n\n\r\n9\r\n: x\n: y\n\n\r\n0\r\n\r\n"},
+    {"res:sse():send('a\\0b')", /* eleven bytes, of which a text of C has the first seven */
+     "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nCache-Control: no-cache\r\n"
+     "Transfer-Encoding: chunked\r\n\r\nb\r\ndata: a"},
     {"res.headers['Cache-Control'] = 'no-store' res:sse()",
      "HTTP/1.1 200 OK\r\nCache-Control: no-store\r\nContent-Type: text/event-stream\r\n"
      "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n"},
