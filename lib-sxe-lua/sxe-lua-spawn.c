@@ -13,6 +13,7 @@
 #include "sxe-lua-spawn-private.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -284,18 +285,34 @@ fail(lua_State *L, struct child *child, int error, const char *what)
     return sxe__lua_fail_errno(L, error, what);
 }
 
+/* 0 or -errno: posix_spawn(3) does not tell this from what is wrong with the program. */
+static int
+try_directory(const char *path)
+{
+    int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    int result = fd < 0 || faccessat(fd, ".", F_OK, AT_EACCESS) < 0 ? -errno : 0;
+
+    if (fd >= 0)
+        close(fd);
+    return result;
+}
+
 static int
 start(lua_State *L, struct child *child)
 {
     struct sxe__lua_command command = {.argv = lua_touserdata(L, ARGV),
                                        .environment = lua_touserdata(L, ENVIRONMENT),
                                        .directory = lua_tostring(L, DIRECTORY)};
-    int result;
+    int result = 0;
 
     if (command.environment == NULL)
         command.environment = environ;
     for (int i = 0; i < 3; i++)
         command.fd[i] = descriptor_of(child, how_to_give(L, names[i], defaults[i]), i / 2);
+    if (command.directory != NULL)
+        result = try_directory(command.directory);
+    if (result < 0)
+        return fail(L, child, -result, command.directory);
     lua_pushvalue(L, CHILD);
     lua_rawsetp(L, LUA_REGISTRYINDEX, child);
     result = sxe__lua_process_start(&child->process, &command, on_end);

@@ -6,6 +6,7 @@
 
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 
 #include "test-main.h"
@@ -127,7 +128,29 @@ START_TEST(what_does_not_run_is_told)
            "say(tostring(c), why, code)",
            "nil /no/such: No such file or directory 2");
     expect("local c, why, code = spawn{'true', cwd = '/no/such'} say(why, code)",
-           "true: No such file or directory 2");
+           "/no/such: No such file or directory 2");
+    expect("local c, why, code = spawn{'true', cwd = '/dev/null'} say(why, code)",
+           "/dev/null: Not a directory 20");
+    expect("local c, why, code = spawn{'/no/such', cwd = '/'} say(why, code)",
+           "/no/such: No such file or directory 2");
+    net_stop();
+}
+END_TEST
+
+START_TEST(a_directory_that_cannot_be_entered_is_named)
+{
+    char path[] = "/tmp/sxe-spawn-XXXXXX", text[128], message[64];
+    const uid_t user = geteuid();
+
+    ck_assert_ptr_nonnull(mkdtemp(path));
+    ck_assert_int_eq(chmod(path, 0), 0);
+    snprintf(text, sizeof(text), "say(select(2, spawn{'true', cwd = '%s'}))", path);
+    snprintf(message, sizeof(message), "%s: Permission denied 13", path);
+    start();
+    ck_assert(user != 0 || seteuid(65534) == 0);
+    expect(text, message);
+    ck_assert_int_eq(seteuid(user), 0);
+    ck_assert_int_eq(rmdir(path), 0);
     net_stop();
 }
 END_TEST
@@ -374,6 +397,7 @@ suite(void)
     tcase_add_test(c, errors_have_a_stream);
     tcase_add_test(c, its_surroundings_are_chosen);
     tcase_add_test(c, what_does_not_run_is_told);
+    tcase_add_test(c, a_directory_that_cannot_be_entered_is_named);
     tcase_add_test(c, arguments_are_checked);
     tcase_add_test(c, a_read_that_raises_keeps_no_socket);
     tcase_add_test(c, who_waits_is_told_the_end);
