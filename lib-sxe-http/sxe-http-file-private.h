@@ -203,8 +203,10 @@ void sxe__http_file_reply(const struct sxe__http_wish *wish, struct sxe__http_fi
                           struct sxe__http_file *file);
 void sxe__http_file_refuse(struct sxe_http_request *request, unsigned status);
 
-/* 301 to the same path with a slash at its end; made of the name, which is no "//host". */
-void sxe__http_file_redirect(struct sxe_http_files *files, struct sxe_http_request *request);
+/* 301 to the request's path with a slash at its end; made of its name, which is no "//host". 404 if
+ * that does not end with `name`, a handler's choice: nothing is below the request's path then. */
+void sxe__http_file_redirect(struct sxe_http_files *files, struct sxe_http_request *request,
+                             const char *name);
 
 /* Status 405 or 204. */
 void sxe__http_file_allow(struct sxe_http_request *request, unsigned status);

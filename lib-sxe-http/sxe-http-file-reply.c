@@ -38,17 +38,34 @@ sxe__http_file_refuse(struct sxe_http_request *request, unsigned status)
     (void)!sxe_http_reply_status(response, status);
 }
 
+static bool
+ends_with(struct sxe_span text, const char *name)
+{
+    const size_t length = strlen(name);
+    const char *end = text.base + text.length;
+
+    return text.length >= length && memcmp(end - length, name, length) == 0 &&
+           (text.length == length || length == 0 || end[-(ptrdiff_t)length - 1] == '/');
+}
+
 void
-sxe__http_file_redirect(struct sxe_http_files *files, struct sxe_http_request *request)
+sxe__http_file_redirect(struct sxe_http_files *files, struct sxe_http_request *request,
+                        const char *name)
 {
     struct sxe_http_response *response = sxe_http_response_of(request);
     struct sxe_span query = request->query;
     char location[3 * SXE__HTTP_NAME_SIZE + SXE__HTTP_PATH_ROOM] = "/";
     ssize_t length = sxe_http_path_to_file(request->raw_path, files->room, sizeof(files->room));
 
-    if (SXE_ALWAYS(length > 0))
-        length = sxe_http_encode_path((struct sxe_span){files->room, (size_t)length}, location + 1,
-                                      3 * SXE__HTTP_NAME_SIZE);
+    if (SXE_ALWAYS(length > 0)) {
+        const struct sxe_span all = {files->room, (size_t)length};
+
+        if (!ends_with(all, name)) {
+            sxe__http_file_refuse(request, 404);
+            return;
+        }
+        length = sxe_http_encode_path(all, location + 1, 3 * SXE__HTTP_NAME_SIZE);
+    }
     length = SXE_ALWAYS(length >= 0) ? length + 1 : 1;
     snprintf(location + length, sizeof(location) - (size_t)length, "/%s%.*s",
              query.base == NULL ? "" : "?", (int)query.length, query.base);
@@ -400,7 +417,7 @@ sxe__http_file_reply(const struct sxe__http_wish *wish, struct sxe__http_file *b
     };
 
     if (file->status == 301) {
-        sxe__http_file_redirect(base->files, wish->request);
+        sxe__http_file_redirect(base->files, wish->request, base->name);
         return;
     }
     if (file->status != 0) {

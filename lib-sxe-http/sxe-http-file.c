@@ -279,7 +279,7 @@ serve(struct sxe_http_files *files, struct sxe_http_request *request, struct sxe
     if (status == 0)
         return sxe__http_file_serve(files, request, name);
     if (status == 301)
-        sxe__http_file_redirect(files, request);
+        sxe__http_file_redirect(files, request, "");
     else
         sxe__http_file_refuse(request, status);
     return SXE_HTTP_DONE;

@@ -101,7 +101,8 @@ SXE_PUBLIC enum sxe_http_verdict sxe_http_files_handle(struct sxe_http_request *
                                                        struct sxe_http_response *response);
 
 /* The same, but for the file at another path than the request's, escapes and all, without a prefix
- * and for any method. */
+ * and for any method. A directory's path has its slash: without, it is redirected (301) where the
+ * request's path ends with that path, below a prefix of a handler's, and 404 elsewhere. */
 SXE_PUBLIC enum sxe_http_verdict sxe_http_files_send(struct sxe_http_files *files,
                                                      struct sxe_http_request *request,
                                                      struct sxe_span path);

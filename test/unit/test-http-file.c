@@ -513,11 +513,12 @@ static const struct {
     struct sxe_span path;
     unsigned status;
 } given[] = {
-    GIVEN("/d/e", 200),    GIVEN("/d/%65", 200),       GIVEN("/d/../d/e", 200),
-    GIVEN("//d//e", 200),  GIVEN("/d/e\0x", 400),      GIVEN("/d\\e", 400),
-    GIVEN("/d%2Fe", 400),  GIVEN("/d/.e", 404),        GIVEN("/", 403),
-    GIVEN("/d", 301),      GIVEN("d/e", 400),          GIVEN("", 400),
-    GIVEN("/../d/e", 400), GIVEN("/.well-known", 404),
+    GIVEN("/d/e", 200),     GIVEN("/d/%65", 200),       GIVEN("/d/../d/e", 200),
+    GIVEN("//d//e", 200),   GIVEN("/d/e\0x", 400),      GIVEN("/d\\e", 400),
+    GIVEN("/d%2Fe", 400),   GIVEN("/d/.e", 404),        GIVEN("/", 403),
+    GIVEN("/d", 404),       GIVEN("/given", 301),       GIVEN("/ven", 404),
+    GIVEN("/d/given", 404), GIVEN("d/e", 400),          GIVEN("", 400),
+    GIVEN("/../d/e", 400),  GIVEN("/.well-known", 404),
 };
 
 static void
@@ -543,6 +544,9 @@ START_TEST(a_handler_may_give_any_bytes_for_a_path)
     struct sxe_http_config http = {.connections = 4, .router = router};
 
     put_directory("d");
+    put_directory("given");
+    put_directory("ven");
+    put_directory("d/given");
     put_file("d/e", "inner");
     put_file("d/.e", "hidden");
     put_file("d\\e", "backslash");
