@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+enum { ASKED_EACH = 65536 }; /* places, whether to go on */
+
 /* A bit a cell: those that were met. */
 struct met {
     uint8_t *bits;
@@ -96,13 +98,15 @@ check_chain(const SXE_DICT *dict, uint32_t shard, uint32_t bucket, struct met *m
 }
 
 static int
-check_shard(const SXE_DICT *dict, uint32_t shard, uint8_t *bits, char *why)
+check_shard(const SXE_DICT *dict, uint32_t shard, uint8_t *bits, char *why, bool (*is_over)(void))
 {
     struct met met = {.bits = bits};
 
     for (uint32_t bucket = 0; bucket <= dict->bucket_mask; bucket++) {
         if (check_chain(dict, shard, bucket, &met, why) < 0)
             return -EUCLEAN;
+        if ((bucket + 1) % ASKED_EACH == 0 && is_over != NULL && is_over())
+            return -ECANCELED;
     }
     for (uint32_t state = SXE_DICT_LIVE; state < SXE__DICT_STATES; state++) {
         const uint32_t count = SXE__POOL_GET(sxe__dict_list(dict, shard, state)->count);
@@ -119,12 +123,13 @@ check_shard(const SXE_DICT *dict, uint32_t shard, uint8_t *bits, char *why)
 }
 
 static int
-lock_and_check(const SXE_DICT *dict, uint32_t shard, uint8_t *bits, char *why)
+lock_and_check(const SXE_DICT *dict, uint32_t shard, uint8_t *bits, char *why,
+               bool (*is_over)(void))
 {
     int result = sxe__dict_lock(dict, shard);
 
     if (result == 0) {
-        result = check_shard(dict, shard, bits, why);
+        result = check_shard(dict, shard, bits, why, is_over);
         sxe__dict_unlock(dict, shard);
     } else if (result == -EUCLEAN)
         snprintf(why, SXE_POOL_WHY_SIZE,
@@ -136,12 +141,20 @@ lock_and_check(const SXE_DICT *dict, uint32_t shard, uint8_t *bits, char *why)
 int
 sxe_dict_check(SXE_DICT *dict, char *why)
 {
+    return sxe_dict_check_until(dict, why, NULL);
+}
+
+int
+sxe_dict_check_until(SXE_DICT *dict, char *why, bool (*is_over)(void))
+{
     char unwanted[SXE_POOL_WHY_SIZE];
     uint8_t *bits = new_bits(dict);
     int result = bits == NULL ? -ENOMEM : 0;
 
     for (uint32_t shard = 0; shard < dict->shards && result == 0; shard++)
-        result = lock_and_check(dict, shard, bits, why == NULL ? unwanted : why);
+        result = is_over != NULL && is_over()
+                     ? -ECANCELED
+                     : lock_and_check(dict, shard, bits, why == NULL ? unwanted : why, is_over);
     free(bits);
     return result;
 }

@@ -93,6 +93,10 @@ SXE_PUBLIC void *sxe_dict_get_pool(const SXE_DICT *dict);
  * may be NULL; -EAGAIN; -ENOMEM. */
 SXE_PUBLIC SXE_MUST_USE int sxe_dict_check(SXE_DICT *dict, char *why);
 
+/* The same, but is_over is asked before each shard, and every 65,536 of its places: -ECANCELED,
+ * with no lock held, once it is. */
+SXE_PUBLIC SXE_MUST_USE int sxe_dict_check_until(SXE_DICT *dict, char *why, bool (*is_over)(void));
+
 /* ---- One entry ---- */
 
 /* Copy up to `size` bytes of the value out and make the entry the youngest of its state. Returns

@@ -16,6 +16,7 @@
 
 enum {
     LISTS_AT_A_TIME = 1024, /* whose elements are counted in one pass */
+    ASKED_EACH = 65536,     /* elements, whether to go on */
     POWERS = 32             /* of 2: there are fewer than 2^32 elements */
 };
 
@@ -27,7 +28,8 @@ struct view {
     uint32_t shard;
     uint32_t mask;
     uint32_t shift;
-    char *why; /* or NULL */
+    char *why;             /* or NULL */
+    bool (*is_over)(void); /* or NULL */
 };
 
 static struct view
@@ -165,6 +167,12 @@ check_list(const struct view *view, uint32_t state, uint32_t elements)
     return 0;
 }
 
+static inline bool
+is_over(const struct view *view, uint32_t *looked)
+{
+    return ++*looked % ASKED_EACH == 0 && view->is_over != NULL && view->is_over();
+}
+
 /* The lists of the states from `first` on, as many as are counted at a time. */
 static int
 check_some_lists(const struct view *view, uint32_t first)
@@ -172,12 +180,15 @@ check_some_lists(const struct view *view, uint32_t first)
     uint32_t elements[LISTS_AT_A_TIME] = {0};
     const uint32_t left = view->pool->states - first;
     const uint32_t states = left < LISTS_AT_A_TIME ? left : LISTS_AT_A_TIME;
+    uint32_t looked = 0;
 
     for (uint64_t id = first_id(view); id < view->pool->number; id = next_id(view, id)) {
         const uint32_t state = SXE__POOL_GET(view->nodes[id].state) - first;
 
         if (state < states)
             elements[state]++;
+        if (is_over(view, &looked))
+            return -ECANCELED;
     }
     for (uint32_t state = 0; state < states; state++) {
         const int result = check_list(view, first + state, elements[state]);
@@ -191,8 +202,10 @@ check_some_lists(const struct view *view, uint32_t first)
 static int
 check_view(const struct view *view)
 {
+    uint32_t looked = 0;
+
     for (uint64_t id = first_id(view); id < view->pool->number; id = next_id(view, id)) {
-        const int result = check_element(view, (uint32_t)id);
+        const int result = is_over(view, &looked) ? -ECANCELED : check_element(view, (uint32_t)id);
 
         if (result != 0)
             return result;
@@ -206,18 +219,25 @@ check_view(const struct view *view)
     return 0;
 }
 
-int
-sxe__pool_check_shard(const struct sxe__pool_header *pool, uint32_t shard, char *why)
+static int
+check_shard(const struct sxe__pool_header *pool, uint32_t shard, char *why, bool (*over)(void))
 {
-    const struct view view = view_of(pool, shard, why);
+    struct view view = view_of(pool, shard, why);
 
+    view.is_over = over;
     if (sxe__pool_is_begun(&pool->sharing->shards[shard]))
         return refuse(&view, "a change was begun and not completed");
     return check_view(&view);
 }
 
+int
+sxe__pool_check_shard(const struct sxe__pool_header *pool, uint32_t shard, char *why)
+{
+    return check_shard(pool, shard, why, NULL);
+}
+
 static int
-lock_and_check(const struct sxe__pool_header *pool, uint32_t shard, char *why)
+lock_and_check(const struct sxe__pool_header *pool, uint32_t shard, char *why, bool (*over)(void))
 {
     const unsigned locked = sxe__pool_lock_shard(pool, shard);
 
@@ -227,7 +247,7 @@ lock_and_check(const struct sxe__pool_header *pool, uint32_t shard, char *why)
         const struct view view = view_of(pool, shard, why);
         return refuse(&view, "what a process that died had begun cannot be completed");
     }
-    const int result = sxe__pool_check_shard(pool, shard, why);
+    const int result = check_shard(pool, shard, why, over);
     sxe__pool_unlock_shard(pool, shard);
     return result;
 }
@@ -235,14 +255,23 @@ lock_and_check(const struct sxe__pool_header *pool, uint32_t shard, char *why)
 int
 sxe_pool_check(void *array, char *why)
 {
+    return sxe_pool_check_until(array, why, NULL);
+}
+
+int
+sxe_pool_check_until(void *array, char *why, bool (*over)(void))
+{
     const struct sxe__pool_header *pool = sxe__pool_header(array);
 
     if (pool->sharing == NULL) {
-        const struct view view = view_of(pool, 0, why);
+        struct view view = view_of(pool, 0, why);
+
+        view.is_over = over;
         return check_view(&view);
     }
     for (uint32_t shard = 0; shard <= pool->sharing->shard_mask; shard++) {
-        const int result = lock_and_check(pool, shard, why);
+        const int result =
+            over != NULL && over() ? -ECANCELED : lock_and_check(pool, shard, why, over);
 
         if (result != 0)
             return result;

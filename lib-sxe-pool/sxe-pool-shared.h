@@ -229,6 +229,10 @@ SXE_PUBLIC SXE_MUST_USE int sxe_pool_set_timeouts(void *array, const double *tim
  * why; -EAGAIN. */
 SXE_PUBLIC SXE_MUST_USE int sxe_pool_check(void *array, char *why);
 
+/* The same, but is_over is asked before each shard, and every 65,536 of its elements: -ECANCELED,
+ * with no lock held, once it is. */
+SXE_PUBLIC SXE_MUST_USE int sxe_pool_check_until(void *array, char *why, bool (*is_over)(void));
+
 /* A process that uses the pool: its process id in its own namespace. 0: no such slot is in use. */
 SXE_PUBLIC int sxe_pool_get_user(const void *array, unsigned slot);
 

@@ -9,19 +9,22 @@
 #include "pool-tool.h"
 #include "sxe-time.h"
 
-enum { TRIES = 1000, TEXT_SIZE = 256 };
+enum { TRIES = 1000, TEXT_SIZE = 256, SIGNALS_EACH = 65536 };
 
-/* The pool, then the table of a dict; again while a lock is held, for a second. */
+/* The pool, then the table of a dict; again while a lock is held, for a second. -ECANCELED: a
+ * signal asks to end. */
 static int
 check(const struct pool_opened *opened, char *why)
 {
     for (unsigned tries = 0;; tries++) {
-        int result = sxe_pool_check(opened->array, why);
+        int result = sxe_pool_check_until(opened->array, why, pool_is_over);
 
         if (result == 0 && opened->dict != NULL)
-            result = sxe_dict_check(opened->dict, why);
-        if (result != -EAGAIN || tries == TRIES || pool_wait(SXE_NS_PER_MS))
+            result = sxe_dict_check_until(opened->dict, why, pool_is_over);
+        if (result != -EAGAIN || tries == TRIES)
             return result;
+        if (pool_wait(SXE_NS_PER_MS))
+            return -ECANCELED;
     }
 }
 
@@ -34,13 +37,19 @@ is_torn(const void *array, unsigned id)
     return sxe_pool_is_torn(array, id) && sxe_pool_read_part(array, id, 0, 1, &byte) != 0;
 }
 
+static bool
+goes_on(unsigned id)
+{
+    return (id + 1) % SIGNALS_EACH != 0 || !pool_is_over();
+}
+
 /* Say which elements' contents are not whole: how many. */
 static unsigned
 tell_torn(const void *array)
 {
     unsigned torn = 0;
 
-    for (unsigned id = 0; id < sxe_pool_get_number(array); id++) {
+    for (unsigned id = 0; id < sxe_pool_get_number(array) && goes_on(id); id++) {
         if (!is_torn(array, id))
             continue;
         if (torn++ == 0)
@@ -62,6 +71,8 @@ check_and_tell(const struct pool_opened *opened)
     char why[SXE_POOL_WHY_SIZE] = "";
     const int result = check(opened, why);
 
+    if (result == -ECANCELED)
+        return EXIT_FAILURE;
     if (result == -EAGAIN)
         return pool_fail("pool %s: a process that is alive has held a lock for a second: try "
                          "again; is it stopped?",

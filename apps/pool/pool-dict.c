@@ -102,7 +102,7 @@ dump(SXE_DICT *dict, const struct pool_options *options, SXE_DICT_ENTRY *entry)
         if (options->state != NULL && strcmp(options->state, state) != 0)
             continue;
         print_entry(entry, state, options->is_json);
-        if (++shown % SIGNALS_EACH == 0 && pool_wait(0))
+        if (++shown % SIGNALS_EACH == 0 && pool_is_over())
             break;
     }
     return result >= 0

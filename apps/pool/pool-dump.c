@@ -197,7 +197,7 @@ show(struct dump *dump, unsigned id)
         print_json(dump, &seen, now);
     else
         print_text(dump, &seen, now);
-    return ++dump->shown % SIGNALS_EACH != 0 || !pool_wait(0);
+    return ++dump->shown % SIGNALS_EACH != 0 || !pool_is_over();
 }
 
 /* ---- Which ---- */

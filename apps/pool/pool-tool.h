@@ -54,8 +54,17 @@ bool pool_open(const struct pool_options *options, unsigned pool_options,
                struct pool_opened *opened);
 void pool_close(const struct pool_opened *opened);
 
-/* Wait, or do not if it is 0. True: a signal asks to end. So a pool is let go in good order. */
+/* A user that is killed leaves the pool in need of a look by the next. So the signals that ask to
+ * end are blocked, and looked for by those who take long; SIG_UNBLOCK where there is nothing to be
+ * let go in good order. */
+void pool_hold_signals(int how);
+
+/* Wait, or do not if it is 0. True: a signal asks to end. */
 bool pool_wait(uint64_t ns);
+bool pool_is_over(void);
+
+/* The signal that asked to end; 0: none. */
+int pool_ended_by(void);
 
 /* pool_dump of a dict, which has entries. */
 int pool_dump_dict(SXE_DICT *dict, const struct pool_options *options);

@@ -32,18 +32,53 @@ pool_fail(const char *format, ...)
     return EXIT_FAILURE;
 }
 
-bool
-pool_wait(uint64_t ns)
+/* ---- Signals ---- */
+
+static int ended_by;
+
+static sigset_t
+ending_signals(void)
 {
-    const struct timespec time = {.tv_sec = (time_t)(ns / SXE_NS_PER_SECOND),
-                                  .tv_nsec = (long)(ns % SXE_NS_PER_SECOND)};
     sigset_t signals;
 
     sigemptyset(&signals);
     sigaddset(&signals, SIGINT);
     sigaddset(&signals, SIGTERM);
     sigaddset(&signals, SIGHUP);
-    return sigtimedwait(&signals, NULL, &time) > 0;
+    return signals;
+}
+
+void
+pool_hold_signals(int how)
+{
+    const sigset_t signals = ending_signals();
+
+    sigprocmask(how, &signals, NULL);
+}
+
+bool
+pool_wait(uint64_t ns)
+{
+    const struct timespec time = {.tv_sec = (time_t)(ns / SXE_NS_PER_SECOND),
+                                  .tv_nsec = (long)(ns % SXE_NS_PER_SECOND)};
+    const sigset_t signals = ending_signals();
+    const int number = sigtimedwait(&signals, NULL, &time);
+
+    if (number > 0)
+        ended_by = number;
+    return number > 0;
+}
+
+bool
+pool_is_over(void)
+{
+    return pool_wait(0);
+}
+
+int
+pool_ended_by(void)
+{
+    return ended_by;
 }
 
 /* ---- Pools of processes ---- */
@@ -122,6 +157,14 @@ wait_for_others(const char *path)
     return patience_ms == 0;
 }
 
+/* By those who were killed: opening it takes a look at all of it, and who is killed at that leaves
+ * it as it was. */
+static bool
+is_left_open(const struct pool_peek *peek)
+{
+    return peek->why[0] == '\0' && peek->users == 0 && !peek->is_closed;
+}
+
 /* Open a file, or what fd has open if that is not -1, as what its head says that it is. */
 static bool
 open_as(const char *path, int fd, unsigned pool_options, struct pool_opened *opened)
@@ -134,12 +177,16 @@ open_as(const char *path, int fd, unsigned pool_options, struct pool_opened *ope
     *opened = (struct pool_opened){0};
     if (!wait_for_others(path))
         return false;
-    if (pool_peek_file(path, &peek) && pool_peek_is_dict(&peek)) {
+    const bool is_pool = pool_peek_file(path, &peek);
+    if (is_left_open(&peek))
+        pool_hold_signals(SIG_UNBLOCK);
+    if (is_pool && pool_peek_is_dict(&peek)) {
         opened->dict = fd == -1 ? sxe_dict_open(&dict, why) : sxe_dict_open_fd(fd, &dict, why);
         opened->array = opened->dict == NULL ? NULL : sxe_dict_get_pool(opened->dict);
     } else {
         opened->array = fd == -1 ? sxe_pool_open(&pool, why) : sxe_pool_open_fd(fd, &pool, why);
     }
+    pool_hold_signals(SIG_BLOCK);
     if (opened->array == NULL)
         pool_fail("%s", pool_plain_text(why));
     else if (why[0] != '\0') /* what was found wrong, and is not any more */

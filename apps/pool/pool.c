@@ -59,7 +59,7 @@ static const struct command_line line = {
             {"watch 1234", "how does the pool of process 1234 do?"},
         },
     .closing = "Exit status: 0; 1 if a pool cannot be used or is not whole; 2 for what cannot be "
-               "understood.",
+               "understood; 128 and the signal's number for what a signal cut short.",
     .options = table,
     .number = sizeof(table) / sizeof(table[0]),
     .take = take,
@@ -123,21 +123,6 @@ find_command(const struct pool_options *options)
     return COMMANDS;
 }
 
-/* A user that is killed leaves the pool in need of a look by the next: signals are looked for by
- * those who take long. */
-static void
-hold_signals(void)
-{
-    sigset_t signals;
-
-    sigemptyset(&signals);
-    sigaddset(&signals, SIGINT);
-    sigaddset(&signals, SIGTERM);
-    sigaddset(&signals, SIGHUP);
-    sigprocmask(SIG_BLOCK, &signals, NULL);
-    signal(SIGPIPE, SIG_IGN);
-}
-
 int
 main(int argc, char **argv)
 {
@@ -151,8 +136,11 @@ main(int argc, char **argv)
     const unsigned command = find_command(&options);
     if (command == COMMANDS)
         return COMMAND_LINE_WRONG;
-    hold_signals();
+    pool_hold_signals(SIG_BLOCK);
+    signal(SIGPIPE, SIG_IGN);
     status = commands[command].run(&options);
+    if (pool_ended_by() != 0 && commands[command].run != pool_watch)
+        status = 128 + pool_ended_by();
     if (fflush(stdout) != 0 || ferror(stdout))
         status = pool_fail("cannot write to standard output: %s", strerror(errno));
     return status;

@@ -569,6 +569,33 @@ START_TEST(damage_is_repaired_when_that_is_asked_for)
 }
 END_TEST
 
+/* ---- Checking ---- */
+
+static unsigned asked, patience;
+
+static bool
+is_enough(void)
+{
+    return ++asked > patience;
+}
+
+/* Asked before the shard, and four times about its 262,144 places. */
+START_TEST(a_check_may_be_ended_and_leaves_no_lock)
+{
+    const SXE_DICT_SPEC spec = {.name = "large", .cells = 140000};
+    SXE_DICT *large = sxe_dict_open(&spec, why);
+
+    for (patience = 0; patience < 5; patience++) {
+        asked = 0;
+        ck_assert_int_eq(sxe_dict_check_until(large, why, is_enough), -ECANCELED);
+        ck_assert_uint_eq(large->sharing->shards[0].lock, 0);
+    }
+    asked = 0;
+    ck_assert_int_eq(sxe_dict_check_until(large, why, is_enough), 0);
+    sxe_dict_close(large);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -592,6 +619,7 @@ main(void)
                         (int)SXE_COUNT(damages));
     tcase_add_loop_test(tcase, damage_is_repaired_when_that_is_asked_for, 0,
                         (int)SXE_COUNT(damages));
+    tcase_add_test(tcase, a_check_may_be_ended_and_leaves_no_lock);
     suite_add_tcase(suite, tcase);
     return sxe_test_main(suite);
 }

@@ -221,7 +221,7 @@ START_TEST(who_opens_or_closes_it_is_waited_for_until_a_signal)
     ck_assert_int_eq(truncate(path, (off_t)8 << 30), 0);
     ran.prepare = interrupted;
     RUN_POOL("show", path);
-    ended(1, "",
+    ended(128 + SIGINT, "",
           "jobs.pool: another process is opening or closing it: try again; is it stopped?\n");
     kill_child(holder);
 }
@@ -468,10 +468,43 @@ START_TEST(a_lock_that_is_held_is_waited_for_but_not_for_ever)
     ended(1, "", "a process that is alive has held a lock for a second: try again; is it stopped?");
     ran.prepare = interrupted;
     RUN_POOL("check", path);
-    ended(1, "", "has held a lock");
+    ended(128 + SIGINT, "", "");
     RUN_POOL("dump", path, "-s", "READY");
-    ended(0, "", "");
+    ended(128 + SIGINT, "", "");
     sharing()->shards[0].lock = 0;
+}
+END_TEST
+
+/* The user that it was is gone, and has no lock. */
+START_TEST(a_signal_ends_a_long_check_and_the_pool_is_let_go)
+{
+    SXE_POOL_SPEC spec = spec_of(path);
+
+    spec.number = 70000;
+    open_as(&spec);
+    ran.prepare = interrupted;
+    RUN_POOL("check", path);
+    ended(128 + SIGINT, "", "");
+    ck_assert_int_eq(sxe_pool_get_user(jobs, 1), 0);
+    ck_assert_uint_eq(sharing()->shards[0].lock, 0);
+    close_jobs();
+    RUN_POOL("check", path);
+    ended(128 + SIGINT, "", "");
+    ran.prepare = NULL;
+    RUN_POOL("show", path);
+    ended(0, "pool jobs: closed by all that used it", "");
+}
+END_TEST
+
+START_TEST(a_signal_ends_the_look_at_a_pool_that_was_left_open)
+{
+    leave_jobs(NULL);
+    ran.prepare = interrupted;
+    RUN_POOL("check", path);
+    ended(-SIGINT, "", "");
+    ran.prepare = NULL;
+    RUN_POOL("check", path);
+    ended(0, "pool jobs is whole: ", "");
 }
 END_TEST
 
@@ -696,6 +729,8 @@ main(void)
     tcase_add_test(looks, check_says_what_is_damaged);
     tcase_add_test(looks, a_lock_that_is_held_is_waited_for_but_not_for_ever);
     tcase_add_test(looks, check_names_the_elements_that_are_half_written);
+    tcase_add_test(looks, a_signal_ends_a_long_check_and_the_pool_is_let_go);
+    tcase_add_test(looks, a_signal_ends_the_look_at_a_pool_that_was_left_open);
     tcase_add_test(looks, repair_leaves_alone_what_is_good);
     tcase_add_test(looks, repair_makes_new_lists_of_what_is_damaged);
     tcase_add_test(looks, repair_refuses_a_pool_in_use);

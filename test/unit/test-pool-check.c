@@ -158,6 +158,36 @@ START_TEST(a_pool_of_one_thread_can_be_checked_too)
 }
 END_TEST
 
+static unsigned asked, patience;
+
+static bool
+is_enough(void)
+{
+    return ++asked > patience;
+}
+
+/* Asked before the shard, twice about its elements, twice about its lists. */
+START_TEST(a_check_may_be_ended_and_leaves_no_lock)
+{
+    enum { MANY = 140000 };
+    void *own = sxe_pool_new("own", MANY, 8, STATES, SXE_POOL_OPTION_UNLOCKED);
+
+    open_pool(MANY, STATES, 1, SXE_POOL_OPTION_SHARED);
+    for (patience = 0; patience < 5; patience++) {
+        asked = 0;
+        ck_assert_int_eq(sxe_pool_check_until(array, why, is_enough), -ECANCELED);
+        ck_assert_uint_eq(sharing->shards[0].lock, 0);
+        asked = 1; /* as if before a shard */
+        ck_assert_int_eq(sxe_pool_check_until(own, why, is_enough), -ECANCELED);
+    }
+    asked = 0;
+    ck_assert_int_eq(sxe_pool_check_until(array, why, is_enough), 0);
+    ck_assert_uint_eq(asked, 5);
+    close_pool();
+    sxe_pool_delete(own);
+}
+END_TEST
+
 START_TEST(there_may_be_more_states_than_are_counted_at_a_time)
 {
     open_pool(3000, 2500, 2, SXE_POOL_OPTION_LOCKED);
@@ -539,6 +569,7 @@ main(void)
     tcase_add_loop_test(
         checks, a_pool_is_whole_from_the_beginning_and_after_whatever_is_done_with_it, 0, 2);
     tcase_add_test(checks, a_pool_of_one_thread_can_be_checked_too);
+    tcase_add_test(checks, a_check_may_be_ended_and_leaves_no_lock);
     tcase_add_test(checks, there_may_be_more_states_than_are_counted_at_a_time);
     tcase_add_loop_test(checks, what_is_wrong_is_said, 0, NUMBER_OF(damages));
     tcase_add_test(checks, of_several_shards_it_says_which);
