@@ -137,6 +137,11 @@ test("it is readable at 800 pixels and fits a phone", function()
     end
 end)
 
+test("the targets fit a phone without scrolling", function()
+    local _, unseen = browser.width("page.html", 390, "#targets .scroll")
+    equal(unseen, 0)
+end)
+
 test("light and dark change the colours", function()
     local changed = browser.open("page.html", [[
         const back = () => getComputedStyle(document.body).backgroundColor, was = back();

@@ -70,19 +70,21 @@ function browser.found(document, name)
     return body and body:match("data%-" .. name .. '="([^"]*)"')
 end
 
--- How wide the page is in a window of so many pixels. A browser's own window has at least 500; a
--- frame in it may have fewer.
-function browser.width(name, pixels)
+-- How wide the page is in a window of so many pixels, and how much of its widest table is out of
+-- sight. A browser's own window has at least 500; a frame in it may have fewer.
+function browser.width(name, pixels, tables)
     browser.write("framed.html", ([[<!DOCTYPE html><body>
         <iframe src="%s" style="width: %dpx; height: 800px; border: 0"></iframe>
         <script>document.querySelector("iframe").addEventListener("load", event => {
             const page = event.target.contentDocument;
             document.body.dataset.drawn = page.body.dataset.drawn;
             document.body.dataset.wide = page.documentElement.scrollWidth;
-        });</script>]]):format(name, pixels))
+            document.body.dataset.unseen = Math.max(0, ...Array.from(
+                page.querySelectorAll("%s"), table => table.scrollWidth - table.clientWidth));
+        });</script>]]):format(name, pixels, tables or ".scroll"))
     local document = browser.browse("framed.html")
     check(browser.found(document, "drawn"), "not drawn: " .. name)
-    return tonumber(browser.found(document, "wide"))
+    return tonumber(browser.found(document, "wide")), tonumber(browser.found(document, "unseen"))
 end
 
 return browser
