@@ -1,59 +1,25 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: runs sxe-http in this process and keeps what it printed. RUN_HTTP("-c", "1") fills `ran`.
- * Limits: 256 KiB of each output. Faults of fake-os are off when it returns.
+ * What: runs sxe-http in this process: RUN_HTTP("-c", "1"), as run-program.h has it.
  */
 #ifndef RUN_HTTP_H
 #define RUN_HTTP_H
 
-#include <check.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
-
-#include "captured.h"
-#include "fake-os.h"
-#include "has.h"
+#include "run-program.h"
 
 int sxe_http_main(int argc, char **argv);
-
-static struct {
-    int status;
-    char output[256 * 1024];
-    char errors[256 * 1024];
-    unsigned calls[FAKE_CALLS]; /* made meanwhile */
-} ran;
 
 /* The same, with standard output going elsewhere. */
 static inline void
 run_http_into(FILE *output, const char **argv)
 {
-    struct captured out = capture(STDOUT_FILENO, output);
-    struct captured errors = capture(STDERR_FILENO, tmpfile());
-    unsigned before[FAKE_CALLS];
-    int argc = 0;
-
-    while (argv[argc] != NULL)
-        argc++;
-    for (unsigned call = 0; call < FAKE_CALLS; call++)
-        before[call] = fake_os_calls((enum fake_call)call);
-    ran.status = sxe_http_main(argc, (char **)(uintptr_t)argv);
-    for (unsigned call = 0; call < FAKE_CALLS; call++)
-        ran.calls[call] = fake_os_calls((enum fake_call)call) - before[call];
-    fflush(stdout);
-    fake_os_reset();
-    captured_text(&errors, ran.errors, sizeof(ran.errors));
-    end_capture(&out);
+    run_here_into(output, sxe_http_main, argv);
 }
 
 static inline void
 run_http(const char **argv)
 {
-    FILE *output = tmpfile();
-
-    run_http_into(output, argv);
-    read_back(output, ran.output, sizeof(ran.output));
+    run_here(sxe_http_main, argv);
 }
 #define RUN_HTTP(...) run_http((const char *[]){"sxe-http", __VA_ARGS__, NULL})
 

@@ -1,45 +1,31 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: runs sxe-httpd: RUN_HTTPD("-p", "x") in this process, to its end, and fills `ran`;
+ * What: runs sxe-httpd: RUN_HTTPD("-p", "x") in this process, as run-program.h has it;
  * START_HTTPD("-p", "0") in a child, which listens when it returns, and fills `httpd_child`.
  *
  * Place: tests of the program as a whole. The clients are plain sockets of this process, which wait
  * up to 10 seconds for what must come.
  *
- * Limits: 8 KiB of each output. A child ends with its parent. Faults of fake-os are off when
- * RUN_HTTPD returns; those of a child are set by httpd_child.prepare.
+ * Limits: a child ends with its parent. Its faults of fake-os are set by httpd_child.prepare.
  */
 #ifndef RUN_HTTPD_H
 #define RUN_HTTPD_H
 
+#include "run-program.h"
+
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>
-#include <signal.h>
 #include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/un.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include "captured.h"
-#include "fake-os.h"
-#include "has.h"
 #include "test-main.h"
 
 int sxe_httpd_main(int argc, char **argv);
-
-static struct {
-    int status;
-    char output[8192];
-    char errors[8192];
-} ran;
 
 static struct {
     pid_t pid;
@@ -51,27 +37,10 @@ static struct {
 
 /* ---- To its end ---- */
 
-static inline int
-main_of(const char **argv)
-{
-    int argc = 0;
-
-    while (argv[argc] != NULL)
-        argc++;
-    return sxe_httpd_main(argc, (char **)(uintptr_t)argv);
-}
-
 static inline void
 run_httpd(const char **argv)
 {
-    struct captured output = capture(STDOUT_FILENO, tmpfile());
-    struct captured errors = capture(STDERR_FILENO, tmpfile());
-
-    ran.status = main_of(argv);
-    fflush(NULL);
-    fake_os_reset();
-    captured_text(&output, ran.output, sizeof(ran.output));
-    captured_text(&errors, ran.errors, sizeof(ran.errors));
+    run_here(sxe_httpd_main, argv);
 }
 #define RUN_HTTPD(...) run_httpd((const char *[]){"sxe-httpd", __VA_ARGS__, NULL})
 
@@ -85,7 +54,7 @@ be_httpd(const char **argv, int out, int err)
     dup2(err, STDERR_FILENO);
     if (httpd_child.prepare != NULL)
         httpd_child.prepare();
-    exit(main_of(argv));
+    exit(main_of(sxe_httpd_main, argv));
 }
 
 /* said_on: where it says that it listens. */

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: runs a program of ours, its main(), in a child to its end, and fills `ran`.
- * Place: run-pool.h and run-lua.h, which say which program; run-httpd.h has others to serve.
+ * What: runs a program of ours, its main(), to its end, and fills `ran`: run_program() in a child,
+ * run_here() in this process.
+ * Place: run-pool.h, run-lua.h, run-httpd.h and run-http.h, which say which program.
  *
- * Limits: 64 KiB of output, 8 of errors. What is to go wrong in the child is done by ran.prepare.
+ * Limits: 256 KiB of each output. What is to go wrong in the child is done by ran.prepare; faults
+ * of fake-os that are set in this process are off when run_here() returns.
  */
 #ifndef RUN_PROGRAM_H
 #define RUN_PROGRAM_H
@@ -24,9 +26,9 @@ typedef int (*program_main)(int argc, char **argv);
 
 static struct {
     int status;
-    char output[65536];
+    char output[256 * 1024];
     size_t output_size;
-    char errors[8192];
+    char errors[256 * 1024];
     unsigned injected;     /* failures in the child, unless it called exit() */
     void (*prepare)(void); /* called in the child before the program */
 } ran;
@@ -78,6 +80,29 @@ run_program(program_main program, const char **argv)
     read_back(errors, ran.errors, sizeof(ran.errors));
     read_back(injected, number, sizeof(number));
     ran.injected = (unsigned)strtoul(number, NULL, 10);
+}
+
+/* Standard output goes into a file, which stays open. */
+static inline void
+run_here_into(FILE *output, program_main program, const char **argv)
+{
+    struct captured out = capture(STDOUT_FILENO, output);
+    struct captured errors = capture(STDERR_FILENO, tmpfile());
+
+    ran.status = main_of(program, argv);
+    fflush(NULL);
+    fake_os_reset();
+    captured_text(&errors, ran.errors, sizeof(ran.errors));
+    end_capture(&out);
+}
+
+static inline void
+run_here(program_main program, const char **argv)
+{
+    FILE *output = tmpfile();
+
+    run_here_into(output, program, argv);
+    read_back(output, ran.output, sizeof(ran.output));
 }
 
 #endif

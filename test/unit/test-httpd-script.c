@@ -468,7 +468,7 @@ START_TEST(with_repl_there_is_a_shell_in_it)
     httpd_child.pid = forkpty(&terminal, NULL, NULL, NULL);
     if (httpd_child.pid == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
-        exit(main_of(argv));
+        exit(main_of(sxe_httpd_main, argv));
     }
     await_on(terminal, "listening on http://127.0.0.1:");
     await_on(terminal, "> ");
