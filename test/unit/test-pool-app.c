@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include "fake-time.h"
 #include "sxe-pool-opening-private.h"
 
 /* ---- The command line ---- */
@@ -404,22 +405,25 @@ END_TEST
 START_TEST(ages_are_said_in_the_unit_that_fits)
 {
     static const struct {
-        double seconds;
+        uint64_t ms;
         const char *text;
     } ages[] = {
-        {0.0125, " ms"},
-        {3.21, "    3.2 s"},
-        {307.5, "  5m 07s"},
-        {7502, " 2h 05m"},
-        {3 * 86400 + 4 * 3600, " 3d 04h"},
+        {12, "      12 ms\n"},
+        {3249, "      3.2 s\n"},
+        {307999, "     5m 07s\n"},
+        {7502000, "     2h 05m\n"},
+        {(3 * 86400 + 4 * 3600) * UINT64_C(1000), "     3d 04h\n"},
     };
+    uint64_t ms = 0;
+
+    fake_time_start(SXE_NS_PER_SECOND, SXE_NS_PER_SECOND);
     open_jobs(path);
     struct sxe__pool_node *node = &sharing()->nodes[1];
     ck_assert_uint_eq(sxe_pool_set_oldest_element_state(jobs, READY, FREE), 0);
+    node->stamp = sxe_pool_get_now(jobs);
     for (unsigned i = 0; i < sizeof(ages) / sizeof(ages[0]); i++) {
-        sharing()->head->time_offset_ns += UINT64_C(10) * 86400 * SXE_NS_PER_SECOND;
-        sharing()->time_offset_ns = sharing()->head->time_offset_ns;
-        node->stamp = sxe_pool_get_now(jobs) - (uint64_t)(ages[i].seconds * 1e9);
+        fake_time_advance((ages[i].ms - ms) * SXE_NS_PER_MS);
+        ms = ages[i].ms;
         RUN_POOL("show", path);
         ended(0, ages[i].text, "");
     }
