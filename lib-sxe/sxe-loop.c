@@ -262,7 +262,10 @@ sxe__on_timeout(void *array, unsigned id, void *user)
     SXE_UNUSED_PARAMETER(array);
     SXE_UNUSED_PARAMETER(user);
     SXE_DEBUG_ID(id, "closing: %s for too long", sxe_state_to_string(sxe__state(s)));
-    sxe__end(s, ETIMEDOUT);
+    if (sxe__state(s) >= SXE_STATE_IDLE && !sxe__queue_is_empty(s))
+        sxe__reset(s, ETIMEDOUT);
+    else
+        sxe__end(s, ETIMEDOUT);
 }
 
 static void

@@ -228,6 +228,10 @@ void sxe__give(SXE *s);           /* NEW or CLOSED -> FREE */
 void sxe__open(SXE *s);           /* NEW -> fields of an open socket */
 void sxe__end(SXE *s, int error); /* any -> CLOSED, with the reason; once */
 
+/* The same, where the peer has not got all that was written: it must not take a part for the whole,
+ * nor the kernel keep megabytes for a peer that does not read. */
+void sxe__reset(SXE *s, int error);
+
 /* The program, back-pressure or want of room keeps it from being read. */
 bool sxe__reading_rests(const SXE *s);
 

@@ -87,6 +87,16 @@ sxe__end(SXE *s, int error)
     sxe__move(s, SXE_STATE_CLOSED);
 }
 
+void
+sxe__reset(SXE *s, int error)
+{
+    struct linger at_once = {.l_onoff = 1, .l_linger = 0};
+
+    if (s->kind == SXE__TCP && s->fd >= 0)
+        (void)setsockopt(s->fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
+    sxe__end(s, error);
+}
+
 /* What a socket between connecting and closing does next is a function of what it holds. */
 static enum sxe_state
 state_by_contents(const SXE *s)

@@ -137,7 +137,7 @@ write_vector(SXE *s, const struct iovec *vector, unsigned count, size_t bytes)
                     "closing: its peer does not read, and no chunk is free to keep the output; "
                     "configure more than %u chunks",
                     sxe_chunks_number(CONTEXT->chunks));
-        sxe__end(s, ENOBUFS);
+        sxe__reset(s, ENOBUFS);
     }
     return result;
 }

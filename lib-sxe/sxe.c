@@ -148,13 +148,9 @@ sxe_close_lingering(SXE *this)
 SXE_RETURN
 sxe_abort(SXE *this)
 {
-    struct linger at_once = {.l_onoff = 1, .l_linger = 0};
-
     if (this == NULL || sxe__state(this) == SXE_STATE_FREE || sxe__state(this) == SXE_STATE_CLOSED)
         return -EALREADY;
-    if (this->kind == SXE__TCP && this->fd >= 0)
-        (void)setsockopt(this->fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
-    sxe__end(this, ECONNABORTED);
+    sxe__reset(this, ECONNABORTED);
     return 0;
 }
 

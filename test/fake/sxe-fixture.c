@@ -319,6 +319,18 @@ peer_receive(int fd, void *data, size_t length)
     return used;
 }
 
+int
+peer_drain(int fd)
+{
+    char data[4096];
+    ssize_t n;
+
+    do
+        n = __real_recv(fd, data, sizeof(data), MSG_DONTWAIT);
+    while (n > 0);
+    return n == 0 ? 0 : errno;
+}
+
 void
 peer__expect(const char *file, int line, int fd, const char *text)
 {

@@ -118,6 +118,7 @@ START_TEST(output_that_can_neither_go_nor_stay_closes)
     ck_assert_str_eq(line_without_numbers(0),
                      "     1 3 - closing: its peer does not read, and no chunk is free to keep the "
                      "output; configure more than 4 chunks\n");
+    ck_assert_int_eq(peer_drain(peer), ECONNRESET);
     close_pair();
 }
 END_TEST

@@ -180,6 +180,34 @@ START_TEST(each_state_ends_after_its_time_and_not_before)
 }
 END_TEST
 
+/* Not with an orderly end, which would make of a part the whole, and which the kernel keeps, with
+ * megabytes in front of it, for a peer that does not read. */
+START_TEST(a_peer_that_did_not_get_all_is_reset)
+{
+    const enum sxe_state with_output[] = {SXE_STATE_WRITING, SXE_STATE_CLOSING};
+
+    start(with_output[_i], TIMEOUT * 1000);
+    bring_into(with_output[_i]);
+    event_reset();
+    expect_end_at(TIMEOUT, 0);
+    EXPECT("close", s, ETIMEDOUT);
+    ck_assert_int_eq(peer_drain(peers[0]), ECONNRESET);
+    end();
+}
+END_TEST
+
+START_TEST(a_peer_that_got_all_sees_an_orderly_end)
+{
+    start(SXE_STATE_IDLE, TIMEOUT * 1000);
+    bring_into(SXE_STATE_IDLE);
+    event_reset();
+    expect_end_at(TIMEOUT, 0);
+    EXPECT("close", s, ETIMEDOUT);
+    ck_assert_int_eq(peer_drain(peers[0]), 0);
+    end();
+}
+END_TEST
+
 START_TEST(without_a_timeout_a_state_lasts)
 {
     if (states[_i] == SXE_STATE_CLOSING)
@@ -347,6 +375,8 @@ main(void)
     TCase *others = tcase_create("others");
 
     tcase_add_loop_test(ends, each_state_ends_after_its_time_and_not_before, 0, STATES_NUMBER * 9);
+    tcase_add_loop_test(ends, a_peer_that_did_not_get_all_is_reset, 0, 2);
+    tcase_add_test(ends, a_peer_that_got_all_sees_an_orderly_end);
     tcase_add_loop_test(ends, without_a_timeout_a_state_lasts, 0, STATES_NUMBER);
     tcase_add_test(ends, timeouts_of_states_that_end_nothing_are_ignored);
     suite_add_tcase(suite, ends);
