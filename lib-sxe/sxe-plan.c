@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #define DEFAULT_CHUNK_SIZE   16384u
+#define SPARE_CHUNKS         64u /* beside one for what is unread and one for what is unsent */
 #define DEFAULT_OUTPUT_PAUSE 65536u
 #define DEFAULT_OUTPUT_MAX   1048576u
 #define DEFAULT_BACKLOG      4096u
@@ -74,7 +75,7 @@ complete(const struct sxe__context *c)
     uint32_t *closing_ms;
 
     config.chunk_size = or_default(config.chunk_size, DEFAULT_CHUNK_SIZE);
-    config.chunks = or_default(config.chunks, c->registered / 4 + 64);
+    config.chunks = or_default(config.chunks, 2 * c->registered + SPARE_CHUNKS);
     config.output_pause = or_default(config.output_pause, DEFAULT_OUTPUT_PAUSE);
     config.output_max = or_default(config.output_max, DEFAULT_OUTPUT_MAX);
     config.backlog = or_default(config.backlog, DEFAULT_BACKLOG);

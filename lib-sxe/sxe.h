@@ -116,7 +116,7 @@ struct sxe_listeners {
 struct sxe_config {
     struct ev_loop *loop;  /* default: ev_default_loop(EVFLAG_AUTO) */
     uint32_t chunk_size;   /* bytes; also the most one read takes; 16384 */
-    uint32_t chunks;       /* default: a quarter of the connections + 64 */
+    uint32_t chunks;       /* default: two for each connection + 64; those not used cost nothing */
     uint32_t output_pause; /* unsent bytes above which a socket is not read; 65536 */
     uint32_t output_max;   /* unsent copied bytes above which sxe_write refuses; 1048576 */
     uint32_t backlog;      /* of listen(2); 4096 */

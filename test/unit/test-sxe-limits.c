@@ -100,6 +100,35 @@ START_TEST(what_was_unread_when_output_stopped_reading_is_shown_again)
 }
 END_TEST
 
+/* ---- Chunks enough, unless configured otherwise ---- */
+
+enum { MANY = 200 };
+
+/* Those who stop in the middle of a request, or do not read, take nothing from the others. */
+START_TEST(each_socket_can_keep_unread_and_unsent_bytes)
+{
+    int peers[MANY];
+    SXE *listener;
+
+    plan_start(MANY + 1);
+    listener = listen_tcp(push_read_keep);
+    for (unsigned i = 0; i < MANY; i++) {
+        SXE *s = accept_peer(listener, &peers[i]);
+
+        shrink_kernel_buffers(sxe_fd(s), peers[i]);
+        peer_send(peers[i], "GET", 3);
+        EXPECT_READ(s, "GET");
+        ck_assert_int_eq(sxe_send(s, pattern(MIB), MIB, NULL), 0);
+        turn(1);
+        ck_assert_uint_eq(sxe_get_state(s), SXE_STATE_WRITING);
+    }
+    EXPECT_NOTHING();
+    for (unsigned i = 0; i < MANY; i++)
+        close(peers[i]);
+    plan_stop();
+}
+END_TEST
+
 /* ---- No chunk for what the kernel does not take ---- */
 
 static struct sxe_config few_chunks = {.chunk_size = 64, .chunks = 4};
@@ -182,6 +211,7 @@ limits_suite(void)
     tcase_add_test(configured, a_write_at_once_may_be_output_max_and_no_more);
     tcase_add_test(configured, output_above_output_pause_stops_reading_until_half_of_it_is_gone);
     tcase_add_test(configured, what_was_unread_when_output_stopped_reading_is_shown_again);
+    tcase_add_test(chunks, each_socket_can_keep_unread_and_unsent_bytes);
     tcase_add_test(chunks, output_that_can_neither_go_nor_stay_closes);
     tcase_add_test(chunks, a_write_that_chunks_could_not_keep_is_refused_whole);
     tcase_add_test(chunks, without_a_chunk_nothing_is_lent);

@@ -298,3 +298,25 @@ test("G13: 1,000 slow heads: others are answered at once, and all the slow are c
     end
     server:check_descriptors(descriptors)
 end)
+
+test("G13: 99 of 100 clients do not read their reply: the last gets its own at once", function()
+    local server <close> = site.start("--connections", "100")
+    local content = ("0123456789abcdef"):rep(1250000)
+    server:write("large.bin", content)
+    local slow = {}
+    for i = 1, 99 do
+        slow[i] = server:connect(4096)
+        slow[i]:send(http.request("GET /large.bin") .. "GET")
+    end
+    for _, sock in ipairs(slow) do
+        sock:recv_until("\r\n\r\n") -- none of them is refused
+    end
+    local seconds = server:seconds_of(function()
+        check(server:get("/hello.txt").body == site.HELLO, "not the small file")
+    end)
+    check(seconds < SOON, ("answered after %.3f s"):format(seconds))
+    check(server:get("/large.bin").body == content, "not the large file")
+    for _, sock in ipairs(slow) do
+        sock:close()
+    end
+end)
