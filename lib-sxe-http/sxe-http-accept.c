@@ -12,8 +12,13 @@
 #include "sxe-cidr.h"
 #include "sxe-proxy.h"
 
-#define NO_PLACE \
-    "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+/* It is composed for nobody, and so has no Date, which a 503 needs not have (RFC 9110, 6.6.1). */
+#define NO_PLACE                                  \
+    "HTTP/1.1 503 Service Unavailable\r\n"        \
+    "Content-Type: text/plain; charset=utf-8\r\n" \
+    "Content-Length: 24\r\n"                      \
+    "Connection: close\r\n\r\n"                   \
+    "503 Service Unavailable\n"
 
 /* Whoever has waited longest for the first byte of a request, or NO_INDEX. */
 static unsigned

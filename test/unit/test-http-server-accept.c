@@ -13,8 +13,12 @@
 
 /* ---- Places ---- */
 
-#define NO_PLACE \
-    "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+#define NO_PLACE                                  \
+    "HTTP/1.1 503 Service Unavailable\r\n"        \
+    "Content-Type: text/plain; charset=utf-8\r\n" \
+    "Content-Length: 24\r\n"                      \
+    "Connection: close\r\n\r\n"                   \
+    "503 Service Unavailable\n"
 
 /* The reply that is not composed for anybody has no Date, which 503 need not have (RFC 9110,
  * 6.6.1). */

@@ -59,7 +59,9 @@ for _, places in ipairs{1, 2, 10} do
 end
 
 local function check_no_place(sock)
-    equal(sock:read_reply().status, 503)
+    local reply = sock:read_reply()
+    equal(reply.status, 503)
+    equal(reply.body, "503 Service Unavailable\n")
     check(sock:eof(), "not closed")
     sock:close()
 end
