@@ -75,6 +75,15 @@ may_trail(enum sxe_http_field_id id)
            id == SXE_HTTP_FIELD_LAST_MODIFIED;
 }
 
+bool
+sxe__http_is_line(struct sxe_span name, struct sxe_span value, enum sxe_http_field_id *id)
+{
+    if (!sxe_http_is_token(name) || !is_value(value))
+        return false;
+    *id = sxe__http_field_id_of(name.base, name.length);
+    return !is_reserved(*id);
+}
+
 int
 sxe__http_add_line(struct sxe__http_slot *slot, const char *name, struct sxe_span value)
 {
@@ -84,10 +93,8 @@ sxe__http_add_line(struct sxe__http_slot *slot, const char *name, struct sxe_spa
     char *to = (char *)slot + http->reply_at + slot->fields_used;
     enum sxe_http_field_id id;
 
-    if (!sxe_http_is_token((struct sxe_span){name, name_length}) || !is_value(value))
-        return -EINVAL;
-    id = sxe__http_field_id_of(name, name_length);
-    if (is_reserved(id) || (slot->progress == SXE__HTTP_BEGUN && !may_trail(id)))
+    if (!sxe__http_is_line((struct sxe_span){name, name_length}, value, &id) ||
+        (slot->progress == SXE__HTTP_BEGUN && !may_trail(id)))
         return -EINVAL;
     if (length > http->config.fields_max - slot->fields_used)
         return -ENOBUFS;

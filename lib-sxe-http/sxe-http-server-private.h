@@ -275,6 +275,10 @@ SXE_MUST_USE unsigned sxe__http_route(struct sxe__http_slot *slot);
 
 /* ---- sxe-http-response.c ---- */
 
+/* Whether a reply may have that line beside those of the library's; sets which field it is. */
+SXE_MUST_USE bool sxe__http_is_line(struct sxe_span name, struct sxe_span value,
+                                    enum sxe_http_field_id *id);
+
 /* One line more, of fields or trailers. 0 or -errno. */
 SXE_MUST_USE int sxe__http_add_line(struct sxe__http_slot *slot, const char *name,
                                     struct sxe_span value);

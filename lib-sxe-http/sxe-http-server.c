@@ -37,12 +37,30 @@ fill_in(struct sxe_http_config *config)
         config->fields = "";
 }
 
+static bool
+are_lines(const char *at)
+{
+    enum sxe_http_field_id id;
+
+    while (*at != '\0') {
+        size_t name = strcspn(at, ":\r");
+        const char *end = strstr(at, "\r\n");
+
+        if (end == NULL || at[name] != ':' ||
+            !sxe__http_is_line((struct sxe_span){at, name},
+                               (struct sxe_span){at + name + 1, (size_t)(end - at) - name - 1},
+                               &id))
+            return false;
+        at = end + 2;
+    }
+    return true;
+}
+
 /* NULL, or what is wrong. */
 static const char *
 check(const struct sxe_http_config *config)
 {
     uint32_t chunk_size = sxe_get_config()->chunk_size;
-    size_t length = strlen(config->fields);
 
     if (config->connections > 10000000)
         return "connections must be at most 10,000,000";
@@ -54,8 +72,8 @@ check(const struct sxe_http_config *config)
         return "head.head_max must be at most the chunk_size of sxe_configure";
     if (config->body_max > 1u << 30 || config->fields_max > 1u << 20)
         return "body_max must be at most 1 GiB, and fields_max at most 1 MiB";
-    if (length > 0 && (length < 2 || memcmp(config->fields + length - 2, "\r\n", 2) != 0))
-        return "fields must end with CR LF";
+    if (!are_lines(config->fields))
+        return "fields must be lines that sxe_http_add_field could add, each with CR LF";
     return NULL;
 }
 

@@ -12,6 +12,8 @@
 
 /* ---- Configuration ---- */
 
+#define BAD_FIELDS "fields must be lines that sxe_http_add_field could add, each with CR LF"
+
 static const struct refused {
     struct sxe_http_config config;
     const char *why;
@@ -23,8 +25,18 @@ static const struct refused {
     {{.body_max = (1u << 30) + 1}, "body_max must be at most 1 GiB, and fields_max at most 1 MiB"},
     {{.fields_max = (1u << 20) + 1},
      "body_max must be at most 1 GiB, and fields_max at most 1 MiB"},
-    {{.fields = "Server: x"}, "fields must end with CR LF"},
-    {{.fields = "\n"}, "fields must end with CR LF"},
+    {{.fields = "Server: x"}, BAD_FIELDS},
+    {{.fields = "\n"}, BAD_FIELDS},
+    {{.fields = "\r\n"}, BAD_FIELDS},
+    {{.fields = "Server: x\r\n\r\n"}, BAD_FIELDS},
+    {{.fields = "Server: x\nA: b\r\n"}, BAD_FIELDS},
+    {{.fields = "Server: \x01\r\n"}, BAD_FIELDS},
+    {{.fields = "Server : x\r\n"}, BAD_FIELDS},
+    {{.fields = "A: b\r\n Server: x\r\n"}, BAD_FIELDS},
+    {{.fields = ": x\r\n"}, BAD_FIELDS},
+    {{.fields = "A: b\r\nserver\r\nC: d\r\n"}, BAD_FIELDS},
+    {{.fields = "A: b\r\ncontent-length: 1\r\n"}, BAD_FIELDS},
+    {{.fields = "Date: now\r\n"}, BAD_FIELDS},
 };
 #define IMPOSSIBLE (sizeof(impossible) / sizeof(impossible[0]))
 
