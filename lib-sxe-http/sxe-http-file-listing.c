@@ -88,7 +88,8 @@ follow(const struct sxe__http_file *file, const char *name, struct stat *found)
 static bool
 is_shown(const struct sxe__http_file *file, const char *name, size_t length)
 {
-    if (length > NAME_MAX || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+    if (length > NAME_MAX || strcmp(name, ".") == 0 || strcmp(name, "..") == 0 ||
+        strchr(name, '\\') != NULL) /* in a path it is refused */
         return false;
     return *name != '.' || file->files->config.dot_files;
 }

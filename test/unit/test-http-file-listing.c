@@ -113,6 +113,7 @@ START_TEST(what_could_not_be_opened_is_not_shown)
     ck_assert_int_eq(mkfifo(path_of("fifo"), 0666), 0);
     put_link("out", "/etc/passwd");
     put_link("dangling", "none");
+    put_file("back\\slash", "no path leads there");
     put_file("a", "a");
     put_directory("d");
     put_link("d/up", "../a");
@@ -124,6 +125,7 @@ START_TEST(what_could_not_be_opened_is_not_shown)
     ck_assert_ptr_null(strstr(reply.body, "fifo"));
     ck_assert_ptr_null(strstr(reply.body, "out"));
     ck_assert_ptr_null(strstr(reply.body, "dangling"));
+    ck_assert_ptr_null(strstr(reply.body, "slash"));
     ck_assert_ptr_nonnull(strstr(reply.body, "\"in\""));
     ck_assert_ptr_nonnull(strstr(reply.body, "\"directory/\""));
     get("/d/", "");
