@@ -5,6 +5,8 @@
 #include "sxe-http-server-private.h"
 
 #include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -172,6 +174,29 @@ sxe_http_delete(struct sxe_http *http)
     free(http);
 }
 
+/* A client that is gone may have ended like one that only says no more, and waits for its reply;
+ * what is sent tells, but a handler may have nothing to send for long. So the kernel asks, and hears
+ * by a reset, or by nothing, that nobody is there. It asks later than idle connections are closed:
+ * they cost nothing. Accepted sockets inherit it; of a unix socket the end shows at once. */
+static void
+ask_for_silent(const SXE *listener)
+{
+    static const struct {
+        int level;
+        int name;
+        int value; /* seconds, and how often */
+    } options[] = {
+        {SOL_SOCKET, SO_KEEPALIVE, 1},
+        {IPPROTO_TCP, TCP_KEEPIDLE, 75},
+        {IPPROTO_TCP, TCP_KEEPINTVL, 15},
+        {IPPROTO_TCP, TCP_KEEPCNT, 4},
+    };
+
+    for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++)
+        (void)!setsockopt(sxe_fd(listener), options[i].level, options[i].name, &options[i].value,
+                          sizeof(options[i].value));
+}
+
 static SXE_RETURN
 listen_with(struct sxe_http *http, SXE *listener)
 {
@@ -187,6 +212,7 @@ listen_with(struct sxe_http *http, SXE *listener)
         sxe_close(listener);
         return result;
     }
+    ask_for_silent(listener);
     http->listeners[http->listener_count++] = listener;
     /* Half of what may be unsent is left to the next reply. */
     http->unsent_max = sxe_get_config()->output_pause / 2;

@@ -4,6 +4,8 @@
  */
 #include "http-site.h"
 
+#include <netinet/tcp.h>
+
 /* ---- From a timer ---- */
 
 static void
@@ -247,6 +249,39 @@ START_TEST(a_reply_to_a_client_that_is_gone_is_enotconn)
 }
 END_TEST
 
+/* An orderly end may be that of a client which still reads. The kernel asks whether there is one,
+ * and tells with a reset that there is none. */
+START_TEST(the_kernel_asks_for_a_client_that_is_silent_but_not_for_idle_ones)
+{
+    static const struct {
+        int level, name, least, most;
+    } options[] = {
+        {SOL_SOCKET, SO_KEEPALIVE, 1, 1},
+        {IPPROTO_TCP, TCP_KEEPIDLE, 61, 120}, /* idle ones are closed after 60 */
+        {IPPROTO_TCP, TCP_KEEPINTVL, 1, 30},
+        {IPPROTO_TCP, TCP_KEEPCNT, 1, 5},
+    };
+    int peer;
+
+    serve((struct sxe_http_config){.handler = push_later});
+    peer = client();
+    say(peer, GET("/"));
+    EXPECT_OF("later", "/", 0);
+    for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
+        int fd = sxe_fd(SXE__HTTP_SLOT_OF_RESPONSE(site.response)->connection->sxe);
+        int value = 0;
+        socklen_t length = sizeof(value);
+
+        ck_assert_int_eq(getsockopt(fd, options[i].level, options[i].name, &value, &length), 0);
+        ck_assert_int_ge(value, options[i].least);
+        ck_assert_int_le(value, options[i].most);
+    }
+    peer_reset(peer);
+    EXPECT_OF("done", "/", -ECONNRESET);
+    end_site();
+}
+END_TEST
+
 static Suite *
 later_suite(void)
 {
@@ -260,6 +295,7 @@ later_suite(void)
     tcase_add_test(later, on_body_may_answer_at_the_end_or_before_it);
     tcase_add_test(later, a_client_that_left_is_told_by_done_once);
     tcase_add_loop_test(later, a_reply_to_a_client_that_is_gone_is_enotconn, 0, 4);
+    tcase_add_test(later, the_kernel_asks_for_a_client_that_is_silent_but_not_for_idle_ones);
     suite_add_tcase(suite, later);
     return suite;
 }
