@@ -47,6 +47,7 @@
 #ifndef SXE_HTTP_CLIENT_H
 #define SXE_HTTP_CLIENT_H
 
+#include <errno.h>
 #include <string.h>
 
 #include "sxe-http-parse.h"

@@ -49,6 +49,8 @@
 #ifndef SXE_HTTP_H
 #define SXE_HTTP_H
 
+#include <errno.h>
+
 #include "sxe-http-handler.h"
 #include "sxe-http-parse.h"
 #include "sxe-http-router.h"
