@@ -4,14 +4,14 @@
 local httpd = require "httpd"
 local server <close> = httpd.start()
 
-test("a request, then the end: the reply comes, then the end", function()
+test("F19: a request, then the end: the reply comes, then the end", function()
     local sock <close> = server:connect()
     sock:send(httpd.GET)
     sock:shutdown()
     equal(httpd.undated(sock:recv_all()), httpd.hello())
 end)
 
-test("the end after the reply closes an idle connection", function()
+test("F19: the end after the reply closes an idle connection", function()
     local sock <close> = server:connect()
     sock:send(httpd.GET)
     sock:read_reply()
@@ -26,7 +26,7 @@ test("5,000 requests, then the end: all replies come", function()
     equal(httpd.undated(sock:recv_all()), httpd.hello():rep(5000))
 end)
 
-test("the end in the middle of a request is no request", function()
+test("F19: the end in the middle of a request is no request", function()
     for at = 1, #httpd.GET - 1 do
         local sock <close> = server:connect()
         sock:send(httpd.GET:sub(1, at))
@@ -36,7 +36,7 @@ test("the end in the middle of a request is no request", function()
     end
 end)
 
-test("the end in the middle of a body ends the connection", function()
+test("F19: the end in the middle of a body ends the connection", function()
     local sock <close> = server:connect()
     sock:send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\n12345")
     sock:shutdown()
@@ -45,7 +45,7 @@ test("the end in the middle of a body ends the connection", function()
     check(said == "" or said:find("^HTTP/1%.1 400 ") or httpd.undated(said) == httpd.hello(), said)
 end)
 
-test("a connection without a word is closed when its client closes", function()
+test("F19: a connection without a word is closed when its client closes", function()
     local sock <close> = server:connect()
     sock:shutdown()
     equal(sock:recv_all(), "")

@@ -4,7 +4,7 @@
 local httpd = require "httpd"
 local server <close> = httpd.start()
 
-test("200 clients send a byte at a time while others are answered", function()
+test("F19: 200 clients send a byte at a time while others are answered", function()
     local slow, request = {}, httpd.LAST
     for i = 1, 200 do
         slow[i] = server:connect()
@@ -21,7 +21,7 @@ test("200 clients send a byte at a time while others are answered", function()
     end
 end)
 
-test("200 clients stop in a body while others are answered", function()
+test("F19: 200 clients stop in a body while others are answered", function()
     local slow = {}
     for i = 1, 200 do
         slow[i] = server:connect()
@@ -38,7 +38,7 @@ test("200 clients stop in a body while others are answered", function()
     end
 end)
 
-test("a reader that takes ten bytes at a time gets every byte", function()
+test("F19: a reader that takes ten bytes at a time gets every byte", function()
     local sock <close> = server:connect(4096)
     local pieces = {}
     sock:send(httpd.GET:rep(100) .. httpd.LAST)

@@ -6,7 +6,7 @@ local httpd = require "httpd"
 -- The kernel alone keeps the replies to some 25,000 requests of a client.
 local CLIENTS, REQUESTS = 4, 60000
 
-test("who does not read is not read, others are answered, no byte is missing", function()
+test("F19: who does not read is not read, others are answered, no byte is missing", function()
     local server <close> = httpd.start()
     local bytes = httpd.GET:rep(REQUESTS - 1) .. httpd.LAST
     local greedy, sent = {}, {}
@@ -37,7 +37,7 @@ test("who does not read is not read, others are answered, no byte is missing", f
     end
 end)
 
-test("a server with clients that never read can be stopped", function()
+test("F19: a server with clients that never read can be stopped", function()
     local server <close> = httpd.start()
     local sock <close> = server:connect(4096)
     sock:send_some(httpd.GET:rep(REQUESTS), 0.1)
