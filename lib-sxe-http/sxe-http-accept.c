@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * What: connections come and go. Where there is no place for a newcomer, whoever has waited longest
- * without a request under way makes room, so clients that do nothing keep nobody out.
+ * without a request under way makes room, then whoever has its last reply and does not close, so
+ * clients that do nothing keep nobody out.
  */
 #include "sxe-http-server-private.h"
 
@@ -11,6 +12,8 @@
 
 #include "sxe-cidr.h"
 #include "sxe-proxy.h"
+
+#define LOOKS_MAX 16
 
 /* It is composed for nobody, and so has no Date, which a 503 needs not have (RFC 9110, 6.6.1). */
 #define NO_PLACE                                  \
@@ -32,14 +35,32 @@ longest_waiting(const struct sxe_http *http)
                                              is_idle ? SXE__HTTP_IDLE : SXE__HTTP_FRESH);
 }
 
-/* A client that has not read its last reply yet would hold the socket for seconds. */
+/* Whoever has its last reply for longest, or NO_INDEX. Some may still have to read; of many only a
+ * few are looked at. */
+static unsigned
+longest_closing(const struct sxe_http *http)
+{
+    SXE_POOL_WALKER walker;
+    unsigned id;
+
+    sxe_pool_walker_construct(&walker, http->connections, SXE__HTTP_CLOSING);
+    for (unsigned looks = 0;
+         looks < LOOKS_MAX && (id = sxe_pool_walker_step(&walker)) != SXE_POOL_NO_INDEX; looks++) {
+        if (http->connections[id].slot == NULL && sxe_unsent(http->connections[id].sxe) == 0)
+            return id;
+    }
+    return SXE_POOL_NO_INDEX;
+}
+
+/* A client that has not read its last reply yet would hold the socket for seconds, and so would one
+ * that does not close. */
 static void
 evict(struct sxe__http_connection *connection)
 {
     SXE *s = connection->sxe;
 
     SXE_USER_DATA(s) = NULL;
-    if (sxe_unsent(s) > 0)
+    if (sxe_unsent(s) > 0 || connection->phase == SXE__HTTP_OVER)
         sxe_abort(s);
     else
         sxe_close(s);
@@ -54,6 +75,8 @@ take_place(struct sxe_http *http)
 
     if (sxe_pool_get_number_in_state(http->connections, SXE__HTTP_FREE) == 0) {
         id = longest_waiting(http);
+        if (id == SXE_POOL_NO_INDEX)
+            id = longest_closing(http);
         if (id == SXE_POOL_NO_INDEX)
             return NULL;
         evict(&http->connections[id]);

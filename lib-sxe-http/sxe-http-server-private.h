@@ -44,6 +44,7 @@ enum sxe__http_state {
     SXE__HTTP_BODY,     /* more of a body is awaited */
     SXE__HTTP_HANDLING, /* a handler answers later, or the body waits for it */
     SXE__HTTP_SENDING,  /* lib-sxe watches over it: its peer must read */
+    SXE__HTTP_CLOSING,  /* the same behind its last reply: its peer must read, and may close */
     SXE__HTTP_STATES
 };
 

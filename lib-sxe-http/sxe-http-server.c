@@ -88,8 +88,8 @@ seconds(uint32_t ms)
 static const char *
 state_name(unsigned state)
 {
-    static const char *const names[] = {"FREE", "FRESH",    "IDLE",   "HEAD",
-                                        "BODY", "HANDLING", "SENDING"};
+    static const char *const names[] = {"FREE", "FRESH",    "IDLE",    "HEAD",
+                                        "BODY", "HANDLING", "SENDING", "CLOSING"};
 
     return names[state];
 }

@@ -69,7 +69,7 @@ void
 sxe__http_over(struct sxe__http_connection *connection)
 {
     connection->phase = SXE__HTTP_OVER;
-    sxe__http_move(connection, SXE__HTTP_SENDING);
+    sxe__http_move(connection, SXE__HTTP_CLOSING);
     sxe_close_lingering(connection->sxe);
 }
 
@@ -77,7 +77,7 @@ void
 sxe__http_dismiss(struct sxe__http_connection *connection)
 {
     connection->phase = SXE__HTTP_OVER;
-    sxe__http_move(connection, SXE__HTTP_SENDING);
+    sxe__http_move(connection, SXE__HTTP_CLOSING);
     sxe_close(connection->sxe);
 }
 

@@ -8,6 +8,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 
+#include "pattern.h"
 #include "sxe-cidr.h"
 #include "sxe-proxy.h"
 
@@ -79,6 +80,56 @@ START_TEST(the_longest_silent_makes_room_if_nobody_is_idle_for_longer)
         close(newcomers[i]);
     }
     close(idle);
+    end_site();
+}
+END_TEST
+
+#define CLOSING "GET /c HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"
+
+/* Their replies are with the kernel; whether they ever close is up to them. */
+START_TEST(who_lingers_for_longest_makes_room_if_nobody_waits)
+{
+    int refused, served, newcomers[2];
+
+    serve((struct sxe_http_config){.handler = echo, .connections = 2});
+    refused = client();
+    say(refused, "rubbish\r\n\r\n");
+    EXPECT_REFUSAL(refused, "400 Bad Request");
+    served = client();
+    say(served, CLOSING);
+    EXPECT_STATUS(served, "200 OK", LINES("", "Connection: close\r\n"), "GET /c");
+    for (unsigned i = 0; i < 2; i++) {
+        newcomers[i] = client();
+        say(newcomers[i], "GET / HT");
+    }
+    expect_no_place(client());
+    for (unsigned i = 0; i < 2; i++) {
+        say(newcomers[i], "TP/1.1\r\nHost: h\r\n\r\n");
+        EXPECT_OK(newcomers[i], "GET /");
+        close(newcomers[i]);
+    }
+    close(served);
+    close(refused);
+    end_site();
+}
+END_TEST
+
+START_TEST(who_has_not_got_all_of_a_last_reply_makes_no_room)
+{
+    static char much[900000];
+    int reader;
+
+    serve((struct sxe_http_config){.handler = push_later, .connections = 1});
+    reader = client();
+    shrink_kernel_buffers(sxe_fd(site.http->connections[0].sxe), reader);
+    say(reader, CLOSING);
+    EXPECT_OF("later", "/c", 0);
+    sxe_http_reply(site.response, 200, NULL, much, sizeof(much));
+    EXPECT_OF("done", "/c", 0);
+    expect_no_place(client());
+    ck_assert_int_eq(peer_drain(reader), EAGAIN);
+    close(reader);
+    turn(5);
     end_site();
 }
 END_TEST
@@ -502,6 +553,8 @@ accept_suite(void)
 
     tcase_add_test(places, the_longest_idle_makes_room);
     tcase_add_test(places, the_longest_silent_makes_room_if_nobody_is_idle_for_longer);
+    tcase_add_test(places, who_lingers_for_longest_makes_room_if_nobody_waits);
+    tcase_add_test(places, who_has_not_got_all_of_a_last_reply_makes_no_room);
     tcase_add_test(places, exactly_as_many_clients_as_places_stay);
     tcase_add_test(places, who_has_a_request_under_way_makes_no_room);
     tcase_add_test(places, who_is_told_that_there_is_no_place_takes_none_for_long);

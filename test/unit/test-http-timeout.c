@@ -415,7 +415,7 @@ START_TEST(a_refusal_is_seen_by_who_still_sends)
     say(peer, much);
     PEER_EXPECT_END(peer);
     say(peer, much);
-    ck_assert_uint_eq(connections_in(SXE__HTTP_SENDING), 1);
+    ck_assert_uint_eq(connections_in(SXE__HTTP_CLOSING), 1);
     close(peer);
     turn(20);
     ck_assert_uint_eq(connections_in(SXE__HTTP_FREE), 100);
@@ -435,7 +435,7 @@ START_TEST(who_does_not_close_is_waited_for_five_seconds)
         wait_ms(1000);
         say(peer, "x");
     }
-    ck_assert_uint_eq(connections_in(SXE__HTTP_SENDING), 1);
+    ck_assert_uint_eq(connections_in(SXE__HTTP_CLOSING), 1);
     wait_ms(1000);
     ck_assert_uint_eq(connections_in(SXE__HTTP_FREE), 100);
     close(peer);
