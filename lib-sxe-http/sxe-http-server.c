@@ -174,10 +174,11 @@ sxe_http_delete(struct sxe_http *http)
     free(http);
 }
 
-/* A client that is gone may have ended like one that only says no more, and waits for its reply;
- * what is sent tells, but a handler may have nothing to send for long. So the kernel asks, and hears
- * by a reset, or by nothing, that nobody is there. It asks later than idle connections are closed:
- * they cost nothing. Accepted sockets inherit it; of a unix socket the end shows at once. */
+/* A client that is gone may have ended like one that only says no more, and waits for its reply.
+ * What is sent tells, but a handler may have nothing to send for long: then the kernel asks, and
+ * hears by a reset, or by nothing, that nobody is there. It asks later than idle connections are
+ * closed by default: they cost nothing. Accepted sockets inherit it; of a unix socket the end shows
+ * at once. */
 static void
 ask_for_silent(const SXE *listener)
 {

@@ -21,8 +21,8 @@ local good = {
 }
 
 local ODD = {"\r", "\n", "\r\n", "\0", " ", "\t", ":", ",", ";", "\"", "%", "/", "0", "-", "\x80",
-             "\xff", "\r\n\r\n", "chunked", "Content-Length: 1\r\n", "Transfer-Encoding: chunked\r\n",
-             "18446744073709551616", "HTTP/1.1", ("x"):rep(9000)}
+             "\xff", "\r\n\r\n", "chunked", "Content-Length: 1\r\n",
+             "Transfer-Encoding: chunked\r\n", "18446744073709551616", "HTTP/1.1", ("x"):rep(9000)}
 
 local function faulty(request)
     local at, from = math.random(#request), math.random(#request)
