@@ -264,7 +264,7 @@ END_TEST
 
 /* ---- Being sent while they change ---- */
 
-START_TEST(a_reply_under_way_ends_with_the_file_it_began_with)
+START_TEST(f9_a_reply_under_way_ends_with_the_file_it_began_with)
 {
     bool is_small = _i;
     int slow;
@@ -585,7 +585,7 @@ END_TEST
 
 /* ---- Descriptors ---- */
 
-START_TEST(when_descriptors_run_out_an_unused_one_is_given_back)
+START_TEST(f9_when_descriptors_run_out_an_unused_one_is_given_back)
 {
     put_file("small", "small");
     put_large("large", 100000);
@@ -606,7 +606,7 @@ START_TEST(when_descriptors_run_out_an_unused_one_is_given_back)
 }
 END_TEST
 
-START_TEST(when_no_descriptor_is_left_it_is_503)
+START_TEST(f9_when_no_descriptor_is_left_it_is_503)
 {
     put_file("small", "small");
     put_large("large", 100000);
@@ -642,7 +642,7 @@ main(void)
     tcase_add_test(tcase, a_sibling_that_comes_is_seen_when_the_file_is_old);
     tcase_add_test(tcase, what_changed_a_moment_ago_is_read_again_for_it_may_change_unseen);
     tcase_add_test(tcase, what_cannot_be_read_just_now_stays_as_it_was_known);
-    tcase_add_loop_test(tcase, a_reply_under_way_ends_with_the_file_it_began_with, 0, 2);
+    tcase_add_loop_test(tcase, f9_a_reply_under_way_ends_with_the_file_it_began_with, 0, 2);
     tcase_add_test(tcase, all_who_want_a_file_wait_for_one_to_open_it);
     tcase_add_test(tcase, those_who_wait_get_what_each_accepts);
     tcase_add_loop_test(tcase, who_gives_up_waiting_leaves_the_others_in_line, 0, 3);
@@ -657,8 +657,8 @@ main(void)
     tcase_add_test(tcase, without_an_entry_for_a_sibling_the_file_itself_is_sent);
     tcase_add_test(tcase, contents_beyond_memory_max_make_way);
     tcase_add_test(tcase, when_contents_are_all_being_sent_others_are_sent_from_their_files);
-    tcase_add_loop_test(tcase, when_descriptors_run_out_an_unused_one_is_given_back, 0, 2);
-    tcase_add_test(tcase, when_no_descriptor_is_left_it_is_503);
+    tcase_add_loop_test(tcase, f9_when_descriptors_run_out_an_unused_one_is_given_back, 0, 2);
+    tcase_add_test(tcase, f9_when_no_descriptor_is_left_it_is_503);
     suite_add_tcase(suite, tcase);
     return sxe_test_main(suite);
 }

@@ -19,7 +19,7 @@ static const struct {
     {ENFILE, 503}, {ENOMEM, 503},  {EAGAIN, 503}, {EIO, 500},          {ESTALE, 500}, {EBADF, 500},
 };
 
-START_TEST(what_the_system_says_of_a_name_has_its_status)
+START_TEST(f9_what_the_system_says_of_a_name_has_its_status)
 {
     put_file("a", "a");
     put_directory("d");
@@ -50,7 +50,7 @@ static const struct {
     unsigned nth;
 } failures[] = {{FAKE_FSTAT, 1}, {FAKE_FSTAT, 2}, {FAKE_PREAD, 1}};
 
-START_TEST(what_cannot_be_read_is_500)
+START_TEST(f9_what_cannot_be_read_is_500)
 {
     put_file("a", "a");
     serve(NULL);
@@ -119,7 +119,7 @@ START_TEST(without_threads_it_is_503)
 }
 END_TEST
 
-START_TEST(a_sendfile_that_fails_ends_the_connection_early)
+START_TEST(f9_a_sendfile_that_fails_ends_the_connection_early)
 {
     int peer;
 
@@ -181,7 +181,7 @@ END_TEST
 
 /* ---- What others do to files ---- */
 
-START_TEST(a_file_that_shrinks_while_it_is_sent_ends_the_connection)
+START_TEST(f9_a_file_that_shrinks_while_it_is_sent_ends_the_connection)
 {
     size_t left = _i == 0 ? 0 : BIG / 2;
     size_t length;
@@ -218,7 +218,7 @@ write_letters(const char *name, char letter, size_t length)
     put_bytes(name, letters, length);
 }
 
-START_TEST(of_a_thousand_files_that_are_replaced_none_is_mixed)
+START_TEST(f9_of_a_thousand_files_that_are_replaced_none_is_mixed)
 {
     unsigned small_max = _i == 0 ? 100 : LETTERS;
 
@@ -446,18 +446,18 @@ main(void)
     TCase *tcase = tcase_create("http-file-fault");
 
     tcase_add_checked_fixture(tcase, begin_site, NULL);
-    tcase_add_loop_test(tcase, what_the_system_says_of_a_name_has_its_status, 0,
+    tcase_add_loop_test(tcase, f9_what_the_system_says_of_a_name_has_its_status, 0,
                         sizeof(errors) / sizeof(errors[0]));
     tcase_add_test(tcase, a_rename_that_disturbs_is_tried_again);
-    tcase_add_loop_test(tcase, what_cannot_be_read_is_500, 0, 3);
+    tcase_add_loop_test(tcase, f9_what_cannot_be_read_is_500, 0, 3);
     tcase_add_test(tcase, short_reads_make_no_short_file);
     tcase_add_loop_test(tcase, any_call_may_fail, 0, 4);
     tcase_add_test(tcase, without_threads_it_is_503);
-    tcase_add_test(tcase, a_sendfile_that_fails_ends_the_connection_early);
+    tcase_add_test(tcase, f9_a_sendfile_that_fails_ends_the_connection_early);
     tcase_add_loop_test(tcase, without_openat2_no_link_is_followed, 0, 2);
     tcase_add_test(tcase, a_root_that_may_not_be_searched_is_refused);
-    tcase_add_loop_test(tcase, a_file_that_shrinks_while_it_is_sent_ends_the_connection, 0, 2);
-    tcase_add_loop_test(tcase, of_a_thousand_files_that_are_replaced_none_is_mixed, 0, 2);
+    tcase_add_loop_test(tcase, f9_a_file_that_shrinks_while_it_is_sent_ends_the_connection, 0, 2);
+    tcase_add_loop_test(tcase, f9_of_a_thousand_files_that_are_replaced_none_is_mixed, 0, 2);
     tcase_add_test(tcase, a_file_with_less_than_its_size_ends_the_connection);
     tcase_add_test(tcase, without_room_for_its_fields_a_reply_is_500);
     tcase_add_test(tcase, parts_that_have_no_room_end_the_connection_early);
