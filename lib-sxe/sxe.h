@@ -237,8 +237,8 @@ SXE_PUBLIC void sxe_set_half_close(SXE *this_, bool wanted);
 /* ---- Writing ----
  * Nothing is written inside these calls but what would not fit the loop's 64 KiB output buffer; one
  * send(2) follows at the end of the event, or of up to 16 that came together, if they are so quick
- * that none waits for much longer than 100 us. -ENOTCONN: not connected; -ENOBUFS: output_max reached
- * or no chunk free; then nothing was taken. */
+ * that none waits for much longer than 100 us. -ENOTCONN: not connected; -ENOBUFS: output_max
+ * reached or no chunk free; then nothing was taken. */
 SXE_PUBLIC SXE_RETURN sxe_write(SXE *this_, const void *data, unsigned length); /* copies */
 SXE_PUBLIC SXE_RETURN sxe_write_static(SXE *this_, const void *data,
                                        size_t length); /* borrows for ever */
