@@ -12,7 +12,8 @@
  * probe replies are counted by their length only, and the bytes of long ones are thrown away by the
  * kernel. A connection that is refused, reset or closed, or that brings more than was asked for, is
  * one error and is not replaced. Of pipelined requests all replies must have come before the next
- * are sent; their latency is that of the last. cpu_user and cpu_sys are this process's CPU seconds
+ * are sent; their latency is that of the last. As a limit it answers reply by reply, as a client
+ * that is to be no limit it does so in batches (-b), which costs the kernel less. cpu_user and cpu_sys are this process's CPU seconds
  * within the measured time, bytes what came within it. */
 
 #include <arpa/inet.h>
@@ -38,6 +39,7 @@ enum {
     REPLY_MAX = 65536,
     REQUEST_MAX = 256,
     DEPTH_MAX = 1024,
+    BATCH_MAX = EVENTS_MAX,
     SOCKETS_MAX = 1000000,
     TICK_MS = 100,
     STALL_MS = 10000
@@ -49,6 +51,7 @@ struct options {
     const char *target;
     uint32_t sockets;
     uint32_t depth;   /* requests in one write */
+    uint32_t batch;   /* connections that are read before the next requests are sent on them */
     uint64_t queries; /* per socket; 0: run for .seconds */
     double seconds;
     double warmup; /* < 0: not given */
@@ -69,6 +72,8 @@ struct client {
     char *requests; /* as many as are sent in one write */
     size_t request_len;
     size_t reply_len;
+    struct connection *due[BATCH_MAX]; /* their replies have come, and the next requests wait */
+    uint32_t due_count;
     bool measuring;
     uint32_t opened; /* sockets created so far */
     uint32_t connecting;
@@ -94,16 +99,19 @@ usage(const char *complaint, const char *value)
     fprintf(stderr,
             "limit-client: %s%s%s\n"
             "usage: limit-client [-i ip] [-p port] [-u target] [-c sockets] [-P depth]\n"
-            "                    [-n queries-per-socket | -d seconds] [-w warmup-seconds]\n"
+            "                    [-b batch] [-n queries-per-socket | -d seconds]\n"
+            "                    [-w warmup-seconds]\n"
             "  -i ip       IPv4 address to connect to (127.0.0.1)\n"
             "  -p port     1 to 65535 (8080)\n"
             "  -u target   what is asked for (/)\n"
             "  -c sockets  connections, all open at the same time (64)\n"
             "  -P depth    pipelining: so many requests in one write, 1 to %d (1)\n"
+            "  -b batch    read so many replies that came together before the next requests are\n"
+            "              sent, 1 to %d (1)\n"
             "  -n queries  stop when each socket has had so many replies, a multiple of the depth\n"
             "  -d seconds  stop after so many seconds of measuring (1)\n"
             "  -w seconds  load that is not counted comes first (0.3 with -d, 0 with -n)\n",
-            complaint, value[0] == '\0' ? "" : ": ", value, DEPTH_MAX);
+            complaint, value[0] == '\0' ? "" : ": ", value, DEPTH_MAX, BATCH_MAX);
     exit(2);
 }
 
@@ -164,6 +172,9 @@ apply_option(struct options *options, int letter, const char *value)
     case 'P':
         options->depth = (uint32_t)number(value, DEPTH_MAX, "not a depth");
         break;
+    case 'b':
+        options->batch = (uint32_t)number(value, BATCH_MAX, "not a batch");
+        break;
     case 'n':
         options->queries = number(value, UINT32_MAX, "not a number of queries");
         break;
@@ -185,6 +196,7 @@ parse_options(int argc, char **argv)
                               .target = "/",
                               .sockets = 64,
                               .depth = 1,
+                              .batch = 1,
                               .seconds = -1,
                               .warmup = -1};
     int letter;
@@ -192,7 +204,7 @@ parse_options(int argc, char **argv)
     options.address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     options.address.sin_port = htons(8080);
 
-    while ((letter = getopt(argc, argv, "i:p:u:c:P:n:d:w:")) != -1) {
+    while ((letter = getopt(argc, argv, "i:p:u:c:P:b:n:d:w:")) != -1) {
         apply_option(&options, letter, optarg);
     }
 
@@ -475,6 +487,17 @@ send_requests(struct client *client, struct connection *connection)
 }
 
 static void
+send_due(struct client *client)
+{
+    for (uint32_t i = 0; i < client->due_count; i++) {
+        client->now_ns = latency_clock_ns();
+        send_requests(client, client->due[i]);
+    }
+
+    client->due_count = 0;
+}
+
+static void
 count_replies(struct client *client, struct connection *connection)
 {
     client->now_ns = latency_clock_ns();
@@ -494,7 +517,16 @@ count_replies(struct client *client, struct connection *connection)
         }
     }
 
-    send_requests(client, connection);
+    if (client->options.batch == 1) {
+        send_requests(client, connection);
+        return;
+    }
+
+    client->due[client->due_count++] = connection;
+
+    if (client->due_count == client->options.batch) {
+        send_due(client);
+    }
 }
 
 /* Copying long replies here would hide what they cost the server: the kernel throws them away. A
@@ -549,6 +581,8 @@ load(struct client *client, uint64_t end_ns)
         for (int i = 0; i < count; i++) {
             readable(client, events[i].data.ptr);
         }
+
+        send_due(client);
 
         if (stalled(client)) {
             return false;

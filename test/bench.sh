@@ -40,6 +40,7 @@ check "a row that there is not is refused" fails 'no such row or option: S99' ha
 check "an option needs its value" fails '--rounds needs' harness --rounds
 check "a profile is made of a row, or the reason said" harness --profile hello-64 --seconds 1
 check "queries must be whole batches" refuses $bench/limit-client -n 100 -P 16
+check "a batch has a bound" refuses $bench/limit-client -b 513
 check "a request length must be possible" refuses $bench/limit-server -r 3
 check "a wait before replies must be a number" refuses $bench/limit-server -w long
 check "replies of one write have a bound" refuses $bench/limit-server -r 16 -l 1048576

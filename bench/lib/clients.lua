@@ -8,13 +8,14 @@
 --            where it takes others than those}
 -- result    {rate = good replies a second, seconds, count, bytes, connects = a second, p50, p99 in
 --            µs, curve = {{percentile, µs}, ...}}, what of it the client knows
--- load      rows.lua says what is in one
+-- load      rows.lua says what is in one; batch = 1 where limit-client itself is measured
 
 local cjson = require "cjson"
 
 local clients = {}
 
 local WARM_UP = 0.3 -- of the time that is measured
+local BATCH = 64 -- replies that limit-client reads before it asks again, where it is no limit
 local EXACT_BODY = 4096 -- longer bodies are known by their length
 local SHOWN = {0, 1, 5, 10, 25, 50, 75, 90, 95, 98, 99, 99.5, 99.8, 99.9, 99.95, 99.98, 99.99}
 local BEYOND = 10 -- samples that a percentile must have beyond it
@@ -139,7 +140,7 @@ end
 
 local function command_limit_client(load, server, seconds)
     local words = command_limit("bench/limit-client", load, server, seconds)
-    append(words, "-P", load.depth or 1)
+    append(words, "-P", load.depth or 1, "-b", load.batch or BATCH)
     return words
 end
 

@@ -172,7 +172,7 @@ local function generators(connections)
         reference = "limit-client", ours = "sxe-http", group = "clients", budget = 30,
         checks = "each what it checks: limit-client lengths, sxe-http and ab more, wrk statuses",
         void = "an error that any of them counts", seconds = 0.6,
-        load = {connections = connections, second = false},
+        load = {connections = connections, second = false, batch = 1},
         target = {peer = "limit-client", ratio = 0.95, of = "issue 4"}}
 end
 
@@ -241,7 +241,8 @@ return {
         peers = {"limit", "sxe-httpd", "nginx", "h2o", "haproxy", "go", "node"},
         title = "Hello, World!, 64 connections, 16 requests at a time on each",
         work = "16 requests come in one write; the next 16 follow the last reply",
-        command = "limit-client -c 64 -P 16 -d 1 -p PORT", checks = "the length of all 16 replies",
+        command = "limit-client -c 64 -P 16 -b 64 -d 1 -p PORT",
+        checks = "the length of all 16 replies",
         void = VOID, budget = 35, load = {connections = 64, depth = 16, body = GREETING,
                                           second = false},
         target = {peer = "limit", ratio = 0.85, of = "issue 3"}},

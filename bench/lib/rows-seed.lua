@@ -202,7 +202,8 @@ return {
         peers = {"limit", "sxe-httpd-lua", "nginx-lua", "go", "node"}, better = "less", digits = 3,
         title = "A random number after a second: 10,000 requests, 5,000 at a time",
         work = "5,000 connections ask twice each; a second passes before each reply, so 2.0 s is "
-               .. "the floor", command = "limit-client -c 5000 -n 2 -u '/random?number=8' -p PORT",
+               .. "the floor",
+        command = "limit-client -c 5000 -b 64 -n 2 -u '/random?number=8' -p PORT",
         checks = "the length of each reply, status once a sample, a digit once a server",
         void = VOID, takes = 3.4,
         target = {peer = "limit", ratio = 1.03, of = "issue 5"},
