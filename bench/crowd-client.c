@@ -9,7 +9,8 @@
  *     crowd-client [-p port] [-u target] [-s 10000,100000] [-t workers] [-d seconds] [-q pause]
  *
  * A line is {"connections", "connect_seconds", "requests", "seconds", "errors"}; in the pause that
- * follows, -q seconds, nothing is under way, and others may look at the server's memory.
+ * follows, -q seconds, nothing is under way, and others may look at the server's memory. Before the
+ * load of a step begins there is a line {"connections", "begins"}.
  * Connections come from 127.0.0.1 to .8, as one address has ports for 28,000 only. The first reply
  * of each worker is looked at: status 200. All others must be as long. What is refused, reset,
  * closed or wrong is an error.
@@ -446,6 +447,8 @@ run_step(const struct options *options, struct shared *shared, unsigned connecti
     double connect_seconds = run_phase(options, shared);
 
     run_phase(options, shared); /* GREETING */
+    printf("{\"connections\":%u,\"begins\":true}\n", connections);
+    fflush(stdout);
     run_phase(options, shared); /* STARTING */
     atomic_store(&shared->replies, 0);
     atomic_store(&shared->end_ns, latency_clock_ns() + (uint64_t)(options->seconds * 1e9));

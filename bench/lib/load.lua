@@ -4,8 +4,9 @@
 -- Place: what a row without a run of its own does; rows with one call bench.load.
 --
 -- sample  {value, errors = why it is void, seconds, cpu_server, cpu_client, lost = CPUs that others
---          took, lost_to = who they were, rate, p50, p99, connects, server_us = µs of the server's
---          CPU a request, reply_length, megabytes a second, client = command line, curve}
+--          took, lost_to = who they were, stolen = of it by the host, rate, p50, p99, connects,
+--          server_us = µs of the server's CPU a request, reply_length, megabytes a second,
+--          client = command line, curve}
 
 local clients = require "clients"
 local clocks = require "clocks"
@@ -87,7 +88,7 @@ local function run_client(house, client, server, what, seconds)
     if not status then
         return nil, client.name .. " did not end"
     end
-    local lost, lost_to = who_else()
+    local lost, lost_to, stolen = who_else()
     local output = proc:output(PATIENCE)
     local result, why = client.read(output, house.files, what)
     if not result or not (client.good or {[0] = true})[status] then
@@ -95,7 +96,7 @@ local function run_client(house, client, server, what, seconds)
             client.name, why or "failed", status, output:match("\n(queries[^\n]*)") or "",
             proc:errors())
     end
-    result.lost, result.lost_to = lost, lost_to
+    result.lost, result.lost_to, result.stolen = lost, lost_to, stolen
     result.client = servers.command_line(words):gsub(house.files, "")
     return result, times_of(result.seconds or seconds)
 end

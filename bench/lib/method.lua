@@ -4,10 +4,10 @@
 -- take long to warm up.
 -- Place: bench.lua runs it for each row; result.lua makes of the rounds what is shown.
 --
--- A sample in which others took more than LOST_MAX of a CPU, or in which anything was wrong, is
--- void and taken again at once, REPEATS_MAX times at most, and no more at all once PATIENCE times
--- as many were void as there are rounds; after that the row is void, and says why. What was
--- measured last stands in it nevertheless.
+-- A sample in which others took more than LOST_MAX of a CPU beyond what they take in all samples of
+-- the row, or in which anything was wrong, is void and taken again at once, REPEATS_MAX times at
+-- most, and no more at all once PATIENCE times as many were void as there are rounds; after that
+-- the row is void, and says why. What was measured last stands in it nevertheless.
 -- A peer that cannot be measured in the first round is left out; the row is void only if that peer
 -- is ours or the reference.
 
@@ -170,7 +170,7 @@ function method.sample(house, row, peer, client)
     end
     sample = sample or {errors = "no result"}
     if who_else and not sample.lost then
-        sample.lost, sample.lost_to = who_else()
+        sample.lost, sample.lost_to, sample.stolen = who_else()
     end
     sample.command = sample.command or bench.command
     sample.client = sample.client or bench.client
@@ -187,11 +187,20 @@ local function first_line(text)
     return (text:gsub("^%s+", ""):match("^[^\n]*") or text):sub(1, 240)
 end
 
+-- Whether others took too much. What takes part in all samples of a row is the same for all peers:
+-- it may be as much again.
+local function is_disturbed(sample, state)
+    local lost = sample.lost or 0
+    state.least_lost = math.min(state.least_lost or lost, lost)
+    return lost > method.LOST_MAX + math.min(state.least_lost, method.LOST_MAX)
+           or (sample.stolen or 0) > method.LOST_MAX
+end
+
 -- Why a sample is void; and whether that is the peer's own fault.
-local function why_void(house, row, peer, sample)
+local function why_void(house, row, peer, sample, state)
     if sample.errors then
         return peer.name .. ": " .. first_line(sample.errors), true
-    elseif (sample.lost or 0) > method.LOST_MAX and not house.smoke and not row.is_exact then
+    elseif not house.smoke and not row.is_exact and is_disturbed(sample, state) then
         return ("%.2f CPU taken by others%s"):format(
             sample.lost, sample.lost_to and (" (%s)"):format(sample.lost_to) or "")
     end
@@ -204,7 +213,7 @@ local function insist(house, row, peer, state, round, client)
     local is_hopeless = house.smoke or #state.void_samples >= state.patience
     for _ = 0, is_hopeless and 0 or method.REPEATS_MAX do
         sample = method.sample(house, row, peer, client)
-        why, is_fault = why_void(house, row, peer, sample)
+        why, is_fault = why_void(house, row, peer, sample, state)
         if not why then
             return sample
         end

@@ -109,8 +109,8 @@ local function names_of(ran, seconds)
     return #texts > 0 and table.concat(texts, ", ") or nil
 end
 
--- From now until what is returned is called, which gives the CPUs that others took, and who they
--- were: a number and a text, or nil where that was too short to say.
+-- From now until what is returned is called, which gives the CPUs that others took, who they were,
+-- and how much of it was steal: or nil where that was too short to say.
 function others.watch()
     local driver = machine.self()
     local first, steal, start = machine.processes(), wire.steal(), wire.time()
@@ -124,7 +124,7 @@ function others.watch()
         end
         local sum, ran = others.between(first, machine.processes(), driver)
         ran.steal = stolen
-        return (sum + stolen) / seconds, names_of(ran, seconds)
+        return (sum + stolen) / seconds, names_of(ran, seconds), stolen / seconds
     end
 end
 

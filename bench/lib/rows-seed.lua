@@ -5,6 +5,7 @@
 local cjson = require "cjson"
 
 local clocks = require "clocks"
+local others = require "others"
 local peers = require "peers"
 local programs = require "programs"
 local sort = require "sort-load"
@@ -41,7 +42,9 @@ local PAGE = make_page()
 
 local WORKERS = 6 -- a process may have 20,000 descriptors
 
--- All steps are one run: the client opens more and more connections, and tells when it pauses.
+-- All steps are one run: the client opens more and more connections, and tells when it pauses. What
+-- others take counts while there is load, of the step that they disturbed most: while connections
+-- are opened nothing is measured.
 local function run_crowd(bench, peer)
     local steps = bench.smoke and {60, 120} or {10000, 30000, 100000}
     local most = steps[#steps]
@@ -54,11 +57,20 @@ local function run_crowd(bench, peer)
     local client <close> = bench.spawn{
         wire.program("bench/crowd-client"), "-p", server.port, "-s", table.concat(steps, ","), "-t",
         WORKERS, "-d", bench.smoke and 0.1 or 0.5, "-q", 0.2}
-    local points = {}
+    local points, who_else = {}, nil
+    local worst = {}
     for line in function() return client:line(120) end do
         local step = cjson.decode(line)
-        points[#points + 1] = {x = step.connections, value = step.requests / step.seconds,
-                               memory = server:pss()}
+        if step.begins then
+            who_else = others.watch()
+        else
+            local lost, by, stolen = who_else()
+            if lost and lost >= (worst.lost or 0) then
+                worst = {lost = lost, by = by, stolen = stolen}
+            end
+            points[#points + 1] = {x = step.connections, value = step.requests / step.seconds,
+                                   memory = server:pss()}
+        end
     end
     local status = client:wait(60)
     local times = stop()
@@ -66,6 +78,7 @@ local function run_crowd(bench, peer)
         return {errors = client:errors()}
     end
     return {value = points[#points].value, points = points, cpu_server = times.cpu_server,
+            lost = worst.lost, lost_to = worst.by, stolen = worst.stolen,
             more = {memory = points[#points].memory}}
 end
 

@@ -84,6 +84,20 @@ test("a sample that others disturbed is taken again, and no other", function()
     equal(table.concat(got.peers[2].values, " "), "90 190")
 end)
 
+test("what takes part in all samples disturbs none, but more does, and steal", function()
+    local steady = {value = 1, lost = 0.14}
+    local got = measure(row_of{limit = {steady}, us = {steady}}, 2, "limit", "us")
+    equal(got.is_void, false)
+    local more = {value = 7, lost = 0.17, lost_to = "make 0.17"}
+    got = measure(row_of{limit = {steady}, us = {more}}, 2, "limit", "us")
+    equal(got.why_void, "0.17 CPU taken by others (make 0.17)")
+    local stolen = {value = 7, lost = 0.14, stolen = 0.1}
+    got = measure(row_of{limit = {steady}, us = {stolen}}, 2, "limit", "us")
+    equal(got.why_void, "0.14 CPU taken by others")
+    got = measure(row_of{limit = {{value = 1, lost = 0.04}}, us = {steady}}, 2, "limit", "us")
+    equal(got.is_void, true)
+end)
+
 test("a row that stays disturbed is void, says why, and shows what it has", function()
     local got = measure(row_of{limit = {100}, us = {{value = 7, lost = 0.2}}}, 2, "limit", "us")
     equal(got.is_void, true)
