@@ -16,16 +16,15 @@ enum { TRIES = 1000, TEXT_SIZE = 256, SIGNALS_EACH = 65536 };
 static int
 check(const struct pool_opened *opened, char *why)
 {
-    for (unsigned tries = 0;; tries++) {
-        int result = sxe_pool_check_until(opened->array, why, pool_is_over);
+    unsigned tries = 0;
+    int result;
 
+    do {
+        result = sxe_pool_check_until(opened->array, why, pool_is_over);
         if (result == 0 && opened->dict != NULL)
             result = sxe_dict_check_until(opened->dict, why, pool_is_over);
-        if (result != -EAGAIN || tries == TRIES)
-            return result;
-        if (pool_wait(SXE_NS_PER_MS))
-            return -ECANCELED;
-    }
+    } while (result == -EAGAIN && tries++ < TRIES && !pool_wait(SXE_NS_PER_MS));
+    return result == -EAGAIN && tries <= TRIES ? -ECANCELED : result;
 }
 
 /* Whether nobody is writing it and yet it is half written: a live writer is done soon. */

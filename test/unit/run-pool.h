@@ -10,7 +10,9 @@
 
 #include "run-program.h"
 
+#include <signal.h>
 #include <stdarg.h>
+#include <time.h>
 
 #include "sxe-dict-private.h"
 #include "test-main.h"
@@ -196,9 +198,8 @@ static inline const char *SXE_PRINTF(1, 2) text_of(const char *format, ...)
 #define PID            text_of("%d", (int)getpid())
 #define DESCRIPTOR(fd) text_of("%d:%d", (int)getpid(), fd)
 
-/* For ran.prepare: SIGINT waits for the program. */
 static inline void
-interrupted(void)
+block_sigint(void)
 {
     sigset_t signals;
 
@@ -206,7 +207,27 @@ interrupted(void)
     sigaddset(&signals, SIGINT);
     sigprocmask(SIG_BLOCK, &signals, NULL);
     signal(SIGINT, SIG_DFL); /* libcheck's own kills the test */
+}
+
+/* For ran.prepare: SIGINT waits for the program. */
+static inline void
+interrupted(void)
+{
+    block_sigint();
     raise(SIGINT);
+}
+
+/* The same: SIGINT comes while it runs. */
+static inline void
+interrupted_in_20_ms(void)
+{
+    const struct itimerspec time = {.it_value.tv_nsec = 20 * 1000 * 1000};
+    struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGINT};
+    timer_t timer;
+
+    block_sigint();
+    timer_create(CLOCK_MONOTONIC, &event, &timer);
+    timer_settime(timer, 0, &time, NULL);
 }
 
 #endif

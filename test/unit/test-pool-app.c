@@ -475,6 +475,9 @@ START_TEST(a_lock_that_is_held_is_waited_for_but_not_for_ever)
     ended(128 + SIGINT, "", "");
     RUN_POOL("dump", path, "-s", "READY");
     ended(128 + SIGINT, "", "");
+    ran.prepare = interrupted_in_20_ms;
+    RUN_POOL("check", path);
+    ended(128 + SIGINT, "", "");
     sharing()->shards[0].lock = 0;
 }
 END_TEST
