@@ -84,6 +84,7 @@ struct sxe_io_table {
     ssize_t (*peek)(SXE *s, void *buffer, size_t size);
     ssize_t (*write)(SXE *s, const struct iovec *vector, int count, bool more); /* follows */
     ssize_t (*sendfile)(SXE *s, int fd, off_t offset, size_t length);
+    void (*cork)(SXE *s, bool wanted); /* only whole segments leave */
     int (*end)(SXE *s); /* send our half-close */
 };
 

@@ -301,13 +301,27 @@ write_bytes(SXE *s)
     return GO_ON;
 }
 
-/* To a peer that reads as fast as we send, sendfile(2) would go on to the end of the file. */
+static void
+cork(SXE *s, bool wanted)
+{
+    if (s->corked != wanted)
+        s->io->cork(s, wanted);
+    s->corked = wanted;
+}
+
+/* To a peer that reads as fast as we send, sendfile(2) would go on to the end of the file. Without a
+ * cork the end of each slice would be a short segment of its own. */
 static int
 write_file(SXE *s, const struct record *record)
 {
     size_t slice = record->left < SXE__FILE_SLICE ? record->left : SXE__FILE_SLICE;
-    ssize_t sent = s->io->sendfile(s, (int)record->fd, record->at.offset, slice);
+    ssize_t sent;
 
+    if (record->left > slice)
+        cork(s, true);
+    sent = s->io->sendfile(s, (int)record->fd, record->at.offset, slice);
+    if (sent == (ssize_t)record->left)
+        cork(s, false);
     if (sent < 0)
         return sxe__write_failed((int)sent);
     if (sent == 0)

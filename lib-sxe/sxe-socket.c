@@ -45,6 +45,15 @@ socket_sendfile(SXE *s, int fd, off_t offset, size_t length)
     return or_error(sendfile(s->fd, fd, &offset, length));
 }
 
+static void
+socket_cork(SXE *s, bool wanted)
+{
+    int value = wanted;
+
+    if (s->kind == SXE__TCP)
+        (void)setsockopt(s->fd, IPPROTO_TCP, TCP_CORK, &value, sizeof(value));
+}
+
 static int
 socket_end(SXE *s)
 {
@@ -56,6 +65,7 @@ const struct sxe_io_table sxe__io_socket = {
     .peek = socket_peek,
     .write = socket_write,
     .sendfile = socket_sendfile,
+    .cork = socket_cork,
     .end = socket_end,
 };
 

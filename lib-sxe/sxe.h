@@ -342,6 +342,7 @@ struct sxe {
     uint8_t kind;                        /* private */
     uint8_t watched;                     /* private: what epoll reports */
     uint8_t state;                       /* private: as the pool has it */
+    bool corked;                         /* private: more of a file follows */
     uint16_t flags;                      /* private */
     int16_t error;                       /* private */
     void *user_data;                     /* rw */

@@ -36,6 +36,7 @@ local function run_memory(bench, peer)
     local client <close> = bench.spawn{
         wire.program("bench/crowd-client"), "-p", server.port, "-s", OPEN, "-t", 1, "-d", 0.1, "-q",
         60}
+    client:line(60) -- the load begins
     local line = client:line(60)
     if not line or not line:find('"errors":0', 1, true) then
         return {errors = (line or "") .. client:errors()}

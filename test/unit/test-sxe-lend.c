@@ -152,6 +152,8 @@ START_TEST(a_long_file_keeps_nobody_waiting)
     expect_pattern(peer, 2 * MIB);
     EXPECT("sent", ours, 0);
     ck_assert_uint_ge(fake_os_calls(FAKE_SENDFILE), 2 * MIB / SXE__FILE_SLICE);
+    /* The cork comes in, and out again. */
+    ck_assert_uint_eq(fake_os_calls(FAKE_SETSOCKOPT), 2);
     close(file);
     close_two_pairs();
 }
