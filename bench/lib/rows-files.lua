@@ -32,13 +32,15 @@ local function row(name, connections, content, who, more)
     return result
 end
 
--- Targets are about nginx as it is best; as it is installed, it is shown.
+-- Targets are about nginx as it is best, but for that of 13 bytes: it is about an nginx that spends a
+-- second segment on them and makes 0.29 to 0.45 of the limit program, which is nginx as it comes.
 local LONG = {"sxe-httpd", "nginx", "nginx-defaults", "nginx-debian", "h2o", "lighttpd", "go"}
 local SHORT = {"limit", "sxe-httpd", "nginx", "nginx-defaults", "nginx-debian", "h2o", "lighttpd",
                "go", "node"}
 
 return {
-    row("13", 64, "Hello, World!", SHORT, {target = {peer = "nginx", ratio = 2, of = "issue 3"}}),
+    row("13", 64, "Hello, World!", SHORT,
+        {target = {peer = "nginx-defaults", ratio = 2, of = "issue 3"}}),
     row("100k", 64, numbered(100000), LONG,
         {target = {peer = "nginx", ratio = 1.2, of = "issue 3"}}),
     row("10m", 16, numbered(10000000), LONG,

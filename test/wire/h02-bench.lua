@@ -106,6 +106,12 @@ test("a row that stays disturbed is void, says why, and shows what it has", func
     equal(got.peers[2].median, 7)
 end)
 
+test("a row may say how often a disturbed sample is taken again", function()
+    local row = row_of{limit = {100}, us = {{value = 7, lost = 0.2}}}
+    row.repeats = 0
+    equal(#measure(row, 2, "limit", "us").void_samples, 2)
+end)
+
 test("a peer that fails is left out; the row is void only without ours or the reference", function()
     local samples = {limit = {100}, us = {90}, other = {"it did not start"}}
     local got = measure(row_of(samples), 2, "limit", "us", "other")
