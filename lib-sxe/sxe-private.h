@@ -85,7 +85,7 @@ struct sxe_io_table {
     ssize_t (*write)(SXE *s, const struct iovec *vector, int count, bool more); /* follows */
     ssize_t (*sendfile)(SXE *s, int fd, off_t offset, size_t length);
     void (*cork)(SXE *s, bool wanted); /* only whole segments leave */
-    int (*end)(SXE *s); /* send our half-close */
+    int (*end)(SXE *s);                /* send our half-close */
 };
 
 struct sxe__line {

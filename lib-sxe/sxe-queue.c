@@ -309,8 +309,8 @@ cork(SXE *s, bool wanted)
     s->corked = wanted;
 }
 
-/* To a peer that reads as fast as we send, sendfile(2) would go on to the end of the file. Without a
- * cork the end of each slice would be a short segment of its own. */
+/* To a peer that reads as fast as we send, sendfile(2) would go on to the end of the file. Without
+ * a cork the end of each slice would be a short segment of its own. */
 static int
 write_file(SXE *s, const struct record *record)
 {
