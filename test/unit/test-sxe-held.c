@@ -359,17 +359,20 @@ END_TEST
 
 /* ---- The kernel does not take it ---- */
 
+static int error_of_first;
+
 static void
 hello_that_fails(SXE *s)
 {
     if (s == first)
-        fake_os_fail(FAKE_SEND, 1, 1, EPIPE);
+        fake_os_fail(FAKE_SEND, 1, 1, error_of_first);
     write_hello(s);
 }
 
 START_TEST(one_that_cannot_be_sent_ends_its_own_socket)
 {
     open_some(2);
+    error_of_first = EPIPE;
     events_of(2, hello_that_fails);
     EXPECT("close", first, EPIPE);
     PEER_EXPECT(second_peer(), "hello");
@@ -377,18 +380,11 @@ START_TEST(one_that_cannot_be_sent_ends_its_own_socket)
 }
 END_TEST
 
-static void
-hello_that_is_interrupted(SXE *s)
-{
-    if (s == first)
-        fake_os_fail(FAKE_SEND, 1, 1, EINTR);
-    write_hello(s);
-}
-
 START_TEST(one_that_is_not_sent_now_is_sent_later)
 {
     open_some(2);
-    events_of(2, hello_that_is_interrupted);
+    error_of_first = EINTR;
+    events_of(2, hello_that_fails);
     ck_assert_int_eq(sxe_get_state(first), SXE_STATE_WRITING);
     PEER_EXPECT(peer_of(first), "hello");
     PEER_EXPECT(second_peer(), "hello");
