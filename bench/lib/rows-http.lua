@@ -170,9 +170,9 @@ local function generators(connections)
         title = ("Load generators, %d connections, against the limit program"):format(connections),
         work = "closed loop, keep-alive, one core; each counts good replies by its own means",
         command = ("sxe-http -c %d -d 1 http://127.0.0.1:PORT/"):format(connections),
-        reference = "limit-client", ours = "sxe-http", group = "clients", budget = 30,
+        reference = "limit-client", ours = "sxe-http", group = "clients", budget = 80,
         checks = "each what it checks: limit-client lengths, sxe-http and ab more, wrk statuses",
-        void = "an error that any of them counts", seconds = 0.6,
+        void = "an error that any of them counts", seconds = 0.4, rounds = 21,
         load = {connections = connections, second = false, batch = 1},
         target = {peer = "limit-client", ratio = 0.95, of = "issue 4"}}
 end
