@@ -9,7 +9,6 @@
 #include "command-line.h"
 #include "stats.h"
 #include "sxe-time.h"
-#include "threshold.h"
 
 #define SOCKETS_MAX 10000000ul
 #define QUERIES_MAX 1000000000000ul
@@ -186,14 +185,6 @@ result_of(bool is_good)
     return is_good ? COMMAND_LINE_GO_ON : COMMAND_LINE_WRONG;
 }
 
-static int
-refuse_if(const char *what, const char *problem)
-{
-    if (problem == NULL)
-        return COMMAND_LINE_GO_ON;
-    return http_command_refuse("%s is '%s': %s", what, optarg, problem);
-}
-
 /* ---- Values of one option ---- */
 
 static int
@@ -287,66 +278,6 @@ take_ramp(struct http_plan *plan)
     return result;
 }
 
-static int
-take_arrivals(struct http_command *command)
-{
-    command->typed.has_arrivals = true;
-    command->plan.arrivals = strcmp(optarg, "fixed") == 0 ? HTTP_FIXED : HTTP_POISSON;
-    if (command->plan.arrivals == HTTP_FIXED || strcmp(optarg, "poisson") == 0)
-        return COMMAND_LINE_GO_ON;
-    return http_command_refuse("the arrivals (--arrivals) are '%s'; they must be poisson or fixed",
-                               optarg);
-}
-
-static int
-take_positive(const char *what, const char *unit, double max, double *value)
-{
-    char *end;
-
-    *value = strtod(optarg, &end);
-    if (end != optarg && (strcmp(end, unit) == 0 || *end == '\0') && *value > 0 && *value <= max)
-        return COMMAND_LINE_GO_ON;
-    return http_command_refuse("%s is '%s'; it must be a number above 0 and up to %g%s", what,
-                               optarg, max, unit);
-}
-
-static int
-take_until_ci(struct http_plan *plan)
-{
-    int result = take_positive("the width (--until-ci)", "%", 50, &plan->until_ci);
-
-    plan->until_ci /= 100;
-    return result;
-}
-
-static int
-take_condition(const char *what, const char **to)
-{
-    struct http_threshold threshold;
-
-    *to = optarg;
-    return refuse_if(what, http_threshold_parse(&threshold, optarg));
-}
-
-static int
-take_threshold(struct http_command *command)
-{
-    unsigned last = sizeof(command->plan.thresholds) / sizeof(command->plan.thresholds[0]) - 1;
-
-    if (command->typed.thresholds == last)
-        return http_command_refuse("there are more than %u thresholds", last);
-    return take_condition("the threshold", &command->plan.thresholds[command->typed.thresholds++]);
-}
-
-static int
-take_request_file(struct http_typed *typed)
-{
-    if (typed->request_files_number == HTTP_REQUEST_FILES_MAX)
-        return http_command_refuse("there are more than %u request files", HTTP_REQUEST_FILES_MAX);
-    typed->request_files[typed->request_files_number++] = optarg;
-    return COMMAND_LINE_GO_ON;
-}
-
 /* ---- The groups ---- */
 
 static int
@@ -407,22 +338,22 @@ take_judgement(struct http_command *command, int val)
         if (is_first)
             memset(command->expect.statuses, 0, sizeof(command->expect.statuses));
         command->typed.has_status = true;
-        return refuse_if("the status (--expect-status)",
-                         http_expect_add_status(&command->expect, optarg));
+        return http_command_refuse_if("the status (--expect-status)",
+                                      http_expect_add_status(&command->expect, optarg));
     case EXPECT_HEADER:
-        return refuse_if("the header (--expect-header)",
-                         http_expect_add_field(&command->expect, optarg));
+        return http_command_refuse_if("the header (--expect-header)",
+                                      http_expect_add_field(&command->expect, optarg));
     case EXPECT_BODY:
-        return refuse_if("the body (--expect-body)",
-                         http_expect_set_body(&command->expect, optarg));
+        return http_command_refuse_if("the body (--expect-body)",
+                                      http_expect_set_body(&command->expect, optarg));
     case THRESHOLD:
-        return take_threshold(command);
+        return http_command_threshold(command);
     case FIND:
-        return take_condition("the condition (--find)", &plan->find);
+        return http_command_condition("the condition (--find)", &plan->find);
     case TRIALS:
         return take_small("the number of trials (--trials)", 1, HTTP_TRIALS_MAX, &plan->trials);
     case UNTIL_CI:
-        return take_until_ci(plan);
+        return http_command_until_ci(plan);
     case SERVER_CMD:
         return keep(&plan->server_cmd);
     case BASELINE:
@@ -448,11 +379,11 @@ take_request(struct http_command *command, int val)
     case HTTP_1_0:
         return keep_flag(&typed->is_http_1_0);
     case REQUEST_FILE:
-        return take_request_file(typed);
+        return http_command_request_file(typed);
     case REPLAY:
         return keep(&typed->replay);
     case SPEED:
-        return take_positive("the speed (--speed)", "", 1e6, &typed->speed);
+        return http_command_positive("the speed (--speed)", "", 1e6, &typed->speed);
     case 's':
         return keep(&typed->script);
     case SCENARIO:
@@ -475,7 +406,7 @@ take_when(struct http_command *command, int val)
     case OPEN:
         return keep_flag(&command->typed.is_open);
     case ARRIVALS:
-        return take_arrivals(command);
+        return http_command_arrivals(command);
     case DEADLINE:
         return take_time("the deadline (--deadline)", 1, &plan->deadline_ns);
     case THINK:
@@ -549,7 +480,8 @@ take(void *settings, int val)
         return keep(&command->plan.unix_path);
     case SOURCE:
         command->plan.sources = &command->sources;
-        return refuse_if("the source (--source)", http_sources_parse(&command->sources, optarg));
+        return http_command_refuse_if("the source (--source)",
+                                      http_sources_parse(&command->sources, optarg));
     case PROXY:
         return take_proxy(&command->plan);
     default:

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * What: the command line of sxe-http, as a plan. Place: http.c calls it first. command.c has the
- * table and takes each option; command-plan.c makes the plan of them: the server's address, the
- * source of requests, what is left to defaults, and what cannot go together.
+ * table and takes each option, command-value.c some of their values; command-plan.c makes the plan
+ * of them: the server's address, the source of requests, what is left to defaults, and what cannot
+ * go together.
  */
 #ifndef HTTP_COMMAND_H
 #define HTTP_COMMAND_H
@@ -69,7 +70,7 @@ struct http_command {
 int http_command_parse(struct http_command *command, int argc, char **argv);
 void http_command_free(struct http_command *command);
 
-/* ---- Between the two files ---- */
+/* ---- Between the files ---- */
 
 /* Make the plan of what was typed, with what stood behind "--" in argc and argv: as
  * http_command_parse. */
@@ -77,5 +78,17 @@ int http_command_plan(struct http_command *command);
 
 /* Print "sxe-http: ...; Try --help." on stderr, and return the exit status for it. */
 int http_command_refuse(const char *format, ...) SXE_PRINTF(1, 2);
+
+/* The same, unless problem is NULL, of optarg: what is named, its value and the problem. */
+int http_command_refuse_if(const char *what, const char *problem);
+
+/* Take optarg as the value of an option: COMMAND_LINE_GO_ON, or say what is wrong with it. The
+ * number has that unit behind it, or none. */
+int http_command_arrivals(struct http_command *command);
+int http_command_positive(const char *what, const char *unit, double max, double *value);
+int http_command_until_ci(struct http_plan *plan);
+int http_command_condition(const char *what, const char **to);
+int http_command_threshold(struct http_command *command);
+int http_command_request_file(struct http_typed *typed);
 
 #endif

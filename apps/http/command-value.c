@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "command-line.h"
+#include "command.h"
+#include "threshold.h"
+
+int
+http_command_refuse_if(const char *what, const char *problem)
+{
+    if (problem == NULL)
+        return COMMAND_LINE_GO_ON;
+    return http_command_refuse("%s is '%s': %s", what, optarg, problem);
+}
+
+int
+http_command_arrivals(struct http_command *command)
+{
+    command->typed.has_arrivals = true;
+    command->plan.arrivals = strcmp(optarg, "fixed") == 0 ? HTTP_FIXED : HTTP_POISSON;
+    if (command->plan.arrivals == HTTP_FIXED || strcmp(optarg, "poisson") == 0)
+        return COMMAND_LINE_GO_ON;
+    return http_command_refuse("the arrivals (--arrivals) are '%s'; they must be poisson or fixed",
+                               optarg);
+}
+
+int
+http_command_positive(const char *what, const char *unit, double max, double *value)
+{
+    char *end;
+
+    *value = strtod(optarg, &end);
+    if (end != optarg && (strcmp(end, unit) == 0 || *end == '\0') && *value > 0 && *value <= max)
+        return COMMAND_LINE_GO_ON;
+    return http_command_refuse("%s is '%s'; it must be a number above 0 and up to %g%s", what,
+                               optarg, max, unit);
+}
+
+int
+http_command_until_ci(struct http_plan *plan)
+{
+    int result = http_command_positive("the width (--until-ci)", "%", 50, &plan->until_ci);
+
+    plan->until_ci /= 100;
+    return result;
+}
+
+int
+http_command_condition(const char *what, const char **to)
+{
+    struct http_threshold threshold;
+
+    *to = optarg;
+    return http_command_refuse_if(what, http_threshold_parse(&threshold, optarg));
+}
+
+int
+http_command_threshold(struct http_command *command)
+{
+    unsigned last = sizeof(command->plan.thresholds) / sizeof(command->plan.thresholds[0]) - 1;
+
+    if (command->typed.thresholds == last)
+        return http_command_refuse("there are more than %u thresholds", last);
+    return http_command_condition("the threshold",
+                                  &command->plan.thresholds[command->typed.thresholds++]);
+}
+
+int
+http_command_request_file(struct http_typed *typed)
+{
+    if (typed->request_files_number == HTTP_REQUEST_FILES_MAX)
+        return http_command_refuse("there are more than %u request files", HTTP_REQUEST_FILES_MAX);
+    typed->request_files[typed->request_files_number++] = optarg;
+    return COMMAND_LINE_GO_ON;
+}
