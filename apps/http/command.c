@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "command-line.h"
+#include "fanout.h"
 #include "stats.h"
 #include "sxe-time.h"
 
@@ -49,6 +50,7 @@ enum {
     CANDLES,
     HGRM,
     HTML,
+    FANOUT,
     SELFTEST
 };
 
@@ -137,6 +139,7 @@ static const struct command_option table[] = {
      "a kind and socket: min, mean, 101 % of it, max"},
     {{"hgrm", required_argument, NULL, HGRM}, "FILE", "response times, for HdrHistogram's tools"},
     {{"html", required_argument, NULL, HTML}, "FILE", "a page with plots"},
+    {{"fanout", required_argument, NULL, FANOUT}, "K", "say what pages of K queries at once take"},
     {{"quiet", no_argument, NULL, 'q'}, "", "no progress on standard error"},
     COMMAND_LINE_GROUP("About"),
     {{"selftest", no_argument, NULL, SELFTEST}, "", "can this machine measure? a few seconds"},
@@ -317,6 +320,8 @@ take_output(struct http_command *command, int val)
         return keep(&plan->hgrm);
     case HTML:
         return keep(&plan->html);
+    case FANOUT:
+        return take_small("the fan-out (--fanout)", 2, HTTP_FANOUT_MAX, &plan->fanout);
     case 'q':
         return keep_flag(&plan->quiet);
     case SELFTEST:

@@ -9,7 +9,7 @@
  *     worker       one process of the load; ticker, heap, pace, reply, expect
  *     requests.h   what is sent: template, replay, script, scenario
  *     result.h     what was counted; histogram, timeline
- *     verdict      was it the client? threshold, stats, compare, fingerprint
+ *     verdict      was it the client? threshold, stats, fanout, compare, fingerprint
  *     summary      what people read; live, output-* and page.html; text, json-writer, result-file
  */
 #include <poll.h>

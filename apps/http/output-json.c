@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <string.h>
 
+#include "fanout.h"
 #include "json-writer.h"
 #include "output.h"
 #include "requests.h"
@@ -382,6 +383,34 @@ write_find(struct http_json *json, const struct http_run *run)
 }
 
 static void
+write_fanout(struct http_json *json, const struct http_run *run)
+{
+    struct http_fanout fanout;
+
+    if (run->plan->fanout == 0) {
+        http_json_null(json, "fanout");
+        return;
+    }
+    http_fanout_tell(&fanout, run);
+    http_json_open(json, "fanout", '{');
+    http_json_count(json, "queries", run->plan->fanout);
+    http_json_text(json, "times", fanout.times);
+    http_json_number(json, "beyond_p99", fanout.beyond_p99);
+    for (unsigned i = 0; i < HTTP_FANOUT_LEVELS; i++) {
+        const struct http_fanout_level *level = &fanout.levels[i];
+
+        http_json_open(json, level->name, '{');
+        http_json_number(json, "of_one", level->of_one);
+        if (level->is_told)
+            http_json_number(json, "time", (double)level->ns / US);
+        else
+            http_json_null(json, "time");
+        http_json_close(json, '}');
+    }
+    http_json_close(json, '}');
+}
+
+static void
 write_origin(struct http_json *json, const struct http_run *run)
 {
     const struct http_plan *plan = run->plan;
@@ -414,6 +443,7 @@ http_output_json(FILE *out, const struct http_run *run)
     write_figures(&json, run);
     write_thresholds(&json, run);
     write_find(&json, run);
+    write_fanout(&json, run);
     write_verdict(&json, &run->verdict);
     http_json_close(&json, '}');
     putc('\n', out);

@@ -97,8 +97,9 @@ struct http_plan {
     const char *candles; /* the five columns of S8 */
     const char *hgrm;
     const char *html;
-    bool quiet; /* no progress on stderr */
-    int argc;   /* for the fingerprint */
+    unsigned fanout; /* queries that a page needs at once; 0: nothing is said of pages */
+    bool quiet;      /* no progress on stderr */
+    int argc;        /* for the fingerprint */
     char **argv;
 };
 

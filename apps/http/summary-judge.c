@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
 
+#include "fanout.h"
 #include "summary-page.h"
 
 #define PLOT_ROWS    5
@@ -101,6 +102,34 @@ add_thresholds(struct http_page *page, const struct http_run *run)
     }
 }
 
+/* ---- Pages of several queries ---- */
+
+/* The fraction of one query has as many digits as it takes to see two of what lies beyond it. */
+static void
+add_level(struct http_page *page, const struct http_fanout_level *level)
+{
+    double beyond = 100 * (1 - level->of_one);
+
+    http_page_item(page, "%s %s (one's p%.*f)", level->name,
+                   level->is_told ? http_time_text(level->ns) : "n/a",
+                   (int)fmax(1 - floor(log10(beyond)), 0), 100 * level->of_one);
+}
+
+static void
+add_fanout(struct http_page *page, const struct http_run *run)
+{
+    struct http_fanout fanout;
+
+    if (run->plan->fanout == 0)
+        return;
+    http_fanout_tell(&fanout, run);
+    http_page_begin(page, HTTP_WEIGHT_JUDGED, HTTP_PAINT_NONE);
+    http_page_add(page, "fan-out   %s of %u at once:", fanout.times, run->plan->fanout);
+    for (unsigned i = 0; i < HTTP_FANOUT_LEVELS; i++)
+        add_level(page, &fanout.levels[i]);
+    http_page_item(page, "%.3g %% beyond one's p99", 100 * fanout.beyond_p99);
+}
+
 /* ---- The search for a rate ---- */
 
 struct plot {
@@ -195,5 +224,6 @@ http_summary_judge(struct http_page *page, const struct http_run *run)
     add_until_ci(page, run);
     add_noise(page, run);
     add_thresholds(page, run);
+    add_fanout(page, run);
     add_find(page, run);
 }

@@ -8,7 +8,7 @@
  * 2010. Each line has a weight; where there are too many, the lightest are left out.
  *
  *     summary.c         the plan, the sockets, accounts, times, the client
- *     summary-judge.c   what was concluded: trials, thresholds, the search for a rate
+ *     summary-judge.c   what was concluded: trials, thresholds, pages, the search for a rate
  *     summary-page.c    lines, their weights and colours
  */
 #ifndef HTTP_SUMMARY_H

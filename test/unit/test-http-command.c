@@ -382,6 +382,9 @@ START_TEST(outputs_are_taken)
     ck_assert_str_eq(plan->candles, "c");
     ck_assert_str_eq(plan->hgrm, "d");
     ck_assert_str_eq(plan->html, "-");
+    ck_assert_uint_eq(plan->fanout, 0);
+    GOOD("--fanout", "1k");
+    ck_assert_uint_eq(plan->fanout, 1000);
 }
 END_TEST
 
@@ -496,6 +499,8 @@ static const struct {
     {{"--request-file", "/dev/zero"}, "File too large"},
     {{"--threshold", "p99"}, "the threshold is 'p99'"},
     {{"--trials", "1000"}, "the number of trials"},
+    {{"--fanout", "1"}, "the fan-out (--fanout)"},
+    {{"--fanout", "1000001"}, "the fan-out (--fanout)"},
     {{"compare", "a"}, "compare needs two files"},
     {{"compare", "a", "b", "c"}, "compare needs two files"},
     {{"html"}, "html needs one file or more"},

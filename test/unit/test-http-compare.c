@@ -349,6 +349,8 @@ static const struct {
     {"\"command\": [\"http\", \"--json\", \"a\", \"-q\", \"-c\", \"10\"], ",
      "\"command\": [\"http\", \"--json=b\", \"-c\", \"10\", \"--quiet\", \"--baseline\", \"a\"], ",
      NULL},
+    {"\"command\": [\"http\", \"--fanout\", \"9\", \"x\"], ", "\"command\": [\"http\", \"x\"], ",
+     NULL},
     {"\"command\": [\"http\", \"--js\", \"a\", \"--tri=9\", \"x\"], ",
      "\"command\": [\"http\", \"x\"], ", NULL},
     {"\"command\": [\"http\", \"--\", \"-\", \"x\"], ", "\"command\": [\"http\", \"x\"], ",

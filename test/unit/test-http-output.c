@@ -105,6 +105,7 @@ START_TEST(json_has_the_run_with_its_trials_and_their_sum)
     ck_assert(json_is_false(at(root, "figures.rate.is_known")));
     ck_assert(json_is_null(at(root, "noise")));
     ck_assert(json_is_null(at(root, "find")));
+    ck_assert(json_is_null(at(root, "fanout")));
     ck_assert_double_eq(number_at(root, "verdict.cpu"), 0.5);
     json_decref(root);
     free_run(&made);
@@ -196,6 +197,27 @@ START_TEST(json_has_what_was_judged)
     ck_assert_double_eq(number_at(root, "total.kinds.2.clients.0.2"),
                         (double)run->total->by_client[2].sum_ns /
                             (double)run->total->by_client[2].count / 1000);
+    json_decref(root);
+    free_run(&made);
+}
+END_TEST
+
+START_TEST(json_has_what_a_page_of_several_queries_takes)
+{
+    json_t *root;
+
+    make_run(&made, 1);
+    made.plan.fanout = 100;
+    root = read_json();
+    ck_assert_double_eq(number_at(root, "fanout.queries"), 100);
+    ck_assert_str_eq(text_at(root, "fanout.times"), "service");
+    ck_assert_double_eq_tol(number_at(root, "fanout.beyond_p99"), 0.634, 0.0005);
+    ck_assert_double_eq_tol(number_at(root, "fanout.p50.of_one"), pow(0.5, 0.01), 1e-9);
+    ck_assert_double_eq(number_at(root, "fanout.p50.time"),
+                        (double)http_histogram_quantile(&made.run.total->service, pow(0.5, 0.01)) /
+                            1000);
+    ck_assert_double_eq_tol(number_at(root, "fanout.p99:9.of_one"), pow(0.999, 0.01), 1e-9);
+    ck_assert(json_is_null(at(root, "fanout.p99:9.time")));
     json_decref(root);
     free_run(&made);
 }
@@ -707,6 +729,7 @@ main(void)
     tcase_add_test(tcase, json_has_the_run_with_its_trials_and_their_sum);
     tcase_add_test(tcase, json_histograms_have_all_buckets_and_no_percentile_that_cannot_be_told);
     tcase_add_test(tcase, json_has_what_was_judged);
+    tcase_add_test(tcase, json_has_what_a_page_of_several_queries_takes);
     tcase_add_test(tcase, json_of_a_run_in_which_nothing_happened_has_no_number_that_is_none);
     tcase_add_test(tcase, csv_has_a_line_a_trial_and_one_for_all);
     tcase_add_test(tcase, csv_of_no_reply_has_empty_fields);

@@ -526,6 +526,25 @@ START_TEST(thresholds_are_held_or_missed_with_their_figures)
 }
 END_TEST
 
+START_TEST(a_page_of_several_queries_is_told_from_one_of_them)
+{
+    char *text;
+
+    make_run(&made, 1);
+    made.plan.fanout = _i == 0 ? 10 : 1000000;
+    made.plan.model = _i == 0 ? HTTP_CLOSED : HTTP_OPEN;
+    text = summary();
+    if (_i == 0)
+        check_has(text, "\nfan-out   service of 10 at once:  p50 351 us (one's p93.3)  p90 603 us "
+                        "(one's p99.0)\n          p99 1.37 ms (one's p99.90)  p99.9 n/a (one's "
+                        "p99.990)  9.56 % beyond one's p99\n");
+    else
+        check_has(text, "\nfan-out   response of 1000000 at once:  p50 n/a (one's p99.999931)  p90 "
+                        "n/a (one's p99.999989)\n");
+    free(text);
+}
+END_TEST
+
 START_TEST(a_search_shows_latency_against_load)
 {
     char *text;
@@ -754,6 +773,7 @@ say_more(unsigned bits)
         run->total->unopened[i] = run->trials[0].result->unopened[i];
     }
     made.plan.aa = (bits & 256) != 0;
+    made.plan.fanout = bits & 512 ? 1000000 : 0;
 }
 
 START_TEST(whatever_there_is_to_say_fits)
@@ -766,7 +786,7 @@ START_TEST(whatever_there_is_to_say_fits)
     for (unsigned i = 0; i < HTTP_REASONS_MAX; i++)
         for (unsigned k = 0; k < HTTP_REASON_MAX - 1; k++)
             run->verdict.reasons[i][k] = k % 8 == 7 ? ' ' : 'w';
-    for (unsigned bits = 0; bits < 512; bits++) {
+    for (unsigned bits = 0; bits < 1024; bits++) {
         char *text;
 
         say_more(bits);
@@ -890,6 +910,7 @@ main(void)
     tcase_add_loop_test(tcase, an_interval_that_stayed_too_wide_is_said, 0, 2);
     tcase_add_test(tcase, without_an_interval_it_is_too_wide);
     tcase_add_test(tcase, thresholds_are_held_or_missed_with_their_figures);
+    tcase_add_loop_test(tcase, a_page_of_several_queries_is_told_from_one_of_them, 0, 2);
     tcase_add_test(tcase, a_search_shows_latency_against_load);
     tcase_add_loop_test(tcase, a_search_may_find_nothing, 0, 2);
     tcase_add_test(tcase, a_search_of_one_rate_has_no_plot);

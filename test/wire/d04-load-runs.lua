@@ -122,6 +122,12 @@ test("Ctrl-C between trials ends them all, and the server", function()
     check(not pcall(wire.connect, "127.0.0.1", port), "it still listens")
 end)
 
+test("of pages that need several queries the slowest is told", function()
+    local ran = run_with_server(free_port(), "-c", "2", "--requests", "200", "--fanout", "2")
+    check(ran.output:find("\nfan%-out   service of 2 at once:  p50 %d[%d.]+ %a+ %(one's p71%)"),
+          ran.output)
+end)
+
 test("JSON on standard output is all that is there", function()
     local ran = run_with_server(free_port(), "-c", "1", "--requests", "10", "--json", "-")
     check(ran.output:find("^{\n.*\n}\n$"), ran.output)

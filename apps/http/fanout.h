@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: what the figures of single queries mean for a page that needs K of them at once, and so
+ * waits for the slowest (--fanout K; Dean and Barroso, The Tail at Scale, CACM 2013). Place: the
+ * summary and output-json.c ask it.
+ *
+ * Shape: where queries are independent, all K are in time with the probability of one to the power
+ * of K. So quantile q of the page is quantile q^(1/K) of one query, and of all pages 1 - p^K wait
+ * longer than quantile p of one. Response times count; in a closed loop service times are that.
+ *
+ * Limits: the further out a quantile, the more samples it takes: where fewer than ten lie beyond it
+ * it is not told.
+ */
+#ifndef HTTP_FANOUT_H
+#define HTTP_FANOUT_H
+
+#include "run.h"
+
+#define HTTP_FANOUT_MAX    1000000
+#define HTTP_FANOUT_LEVELS 4 /* the first of http_percentiles */
+
+struct http_fanout_level {
+    const char *name; /* of the page: "p50" */
+    double of_one;    /* the fraction of single queries that it is */
+    uint64_t ns;
+    bool is_told; /* there are enough samples; otherwise ns is 0 */
+};
+
+struct http_fanout {
+    const char *times; /* "response" or "service" */
+    double beyond_p99; /* the part of all pages that wait longer than the p99 of one query */
+    struct http_fanout_level levels[HTTP_FANOUT_LEVELS];
+};
+
+/* Of all trials together, for the plan's fanout, which is not 0. */
+void http_fanout_tell(struct http_fanout *fanout, const struct http_run *run);
+
+#endif
