@@ -112,9 +112,9 @@ $B/$(SONAME): $(core.obj) tools/libsxe.map
 
 # ---- Programs: apps/<name>/*.c is build/<mode>/sxe-<name> ----
 
-# What they share is in apps/common. The load generator has scripts, and reads JSON.
+# What they share is in apps/common. The load generator has scripts, reads JSON, and compresses.
 
-http.libs  := $(LUA_LIBS) -ljansson
+http.libs  := $(LUA_LIBS) -ljansson -lz
 httpd.libs := $B/libsxe-lua.a $B/libsxe.a $(LUA_LIBS) -ledit
 lua.libs   := $B/libsxe-lua.a $B/libsxe.a $(LUA_LIBS) -ledit
 app_cflags = $(ALL_CFLAGS) -fPIE -Iapps/common $(call includes,$(core) sxe-lua) $(LUA_CFLAGS)

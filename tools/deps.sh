@@ -30,6 +30,8 @@ int main(void) { return ev_version_major() != 4; }' -lev
 int main(void) { return LUA_VERSION_NUM != 504; }' $lua_flags
     need libjansson-dev compiles '#include <jansson.h>
 int main(void) { json_decref(json_object()); return 0; }' -ljansson
+    need zlib1g-dev compiles '#include <zlib.h>
+int main(void) { return zlibVersion()[0] != ZLIB_VERSION[0]; }' -lz
     need libedit-dev compiles '#include <histedit.h>
 int main(void) { history_end(history_init()); return 0; }' -ledit
 }

@@ -421,7 +421,7 @@ static int
 check_outputs(struct http_command *command)
 {
     const struct http_plan *plan = &command->plan;
-    const char *paths[] = {plan->json, plan->csv, plan->candles, plan->hgrm, plan->html};
+    const char *paths[] = {plan->json, plan->csv, plan->candles, plan->hgrm, plan->hdr, plan->html};
 
     for (unsigned i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
         for (unsigned k = 0; k < i; k++)

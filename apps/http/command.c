@@ -49,6 +49,7 @@ enum {
     CSV,
     CANDLES,
     HGRM,
+    HDR,
     HTML,
     FANOUT,
     SELFTEST
@@ -138,6 +139,9 @@ static const struct command_option table[] = {
      "FILE",
      "a kind and socket: min, mean, 101 % of it, max"},
     {{"hgrm", required_argument, NULL, HGRM}, "FILE", "response times, for HdrHistogram's tools"},
+    {{"hdr", required_argument, NULL, HDR},
+     "FILE",
+     "a log of histograms, for HdrHistogram's readers"},
     {{"html", required_argument, NULL, HTML}, "FILE", "a page with plots"},
     {{"fanout", required_argument, NULL, FANOUT}, "K", "say what pages of K queries at once take"},
     {{"quiet", no_argument, NULL, 'q'}, "", "no progress on standard error"},
@@ -318,6 +322,8 @@ take_output(struct http_command *command, int val)
         return keep(&plan->candles);
     case HGRM:
         return keep(&plan->hgrm);
+    case HDR:
+        return keep(&plan->hdr);
     case HTML:
         return keep(&plan->html);
     case FANOUT:

@@ -15,8 +15,8 @@ static const char *const passing_facts[] = {"steal", "command"};
 
 /* Options that change what is said of a run, not the run; all but the last have a value. */
 static const char *const saying_options[] = {
-    "--json",   "--csv",      "--candles",  "--hgrm",   "--html",  "--threshold",
-    "--trials", "--until-ci", "--baseline", "--fanout", "--quiet",
+    "--json",      "--csv",    "--candles",  "--hgrm",     "--hdr",    "--html",
+    "--threshold", "--trials", "--until-ci", "--baseline", "--fanout", "--quiet",
 };
 
 struct side {

@@ -99,8 +99,9 @@ bool http_histogram_can_tell(const struct http_histogram *histogram, double frac
 double http_histogram_mean_ns(const struct http_histogram *histogram); /* 0 when there is none */
 double http_histogram_deviation_ns(const struct http_histogram *histogram);
 
-/* Walk the buckets that are not empty, in order: begin with *bucket 0; false at the end. The
- * durations in one are from from_ns to to_ns, both inclusive. */
+/* Walk the buckets that are not empty, in order: begin with *bucket 0, which is then the number of
+ * the one behind that which was found; false at the end. The durations in one are from from_ns to
+ * to_ns, both inclusive. */
 struct http_bucket {
     uint64_t from_ns;
     uint64_t to_ns;

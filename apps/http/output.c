@@ -81,7 +81,7 @@ write_file(const char *path, int (*write)(FILE *, const struct http_run *),
     return fclose(file) != 0 && error == 0 ? -errno : error;
 }
 
-#define FILES 5
+#define FILES 6
 
 struct file {
     const char *option;
@@ -96,7 +96,8 @@ list_files(struct file files[FILES], const struct http_plan *plan)
     files[1] = (struct file){"--csv", plan->csv, http_output_csv};
     files[2] = (struct file){"--candles", plan->candles, http_output_candles};
     files[3] = (struct file){"--hgrm", plan->hgrm, http_output_hgrm};
-    files[4] = (struct file){"--html", plan->html, http_output_html};
+    files[4] = (struct file){"--hdr", plan->hdr, http_output_hdr};
+    files[5] = (struct file){"--html", plan->html, http_output_html};
 }
 
 bool

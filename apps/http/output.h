@@ -5,6 +5,7 @@
  * Shape: output-json.c      everything, with full histograms; schema in docs/load-generator.md
  *        output-csv.c       a line a trial; and the five columns of S8 a kind and client
  *        output-hgrm.c      percentiles of response as HdrHistogram's tools read them, in ms
+ *        output-hdr.c       the histograms themselves, as HdrHistogram's log has them
  *        output-html.c      page.html with the JSON of one or several runs in it
  *        result-file.h      reads again what output-json.c wrote
  *        output.c           the files that the plan asks for
@@ -25,6 +26,7 @@ int http_output_json(FILE *out, const struct http_run *run);
 int http_output_csv(FILE *out, const struct http_run *run);
 int http_output_candles(FILE *out, const struct http_run *run);
 int http_output_hgrm(FILE *out, const struct http_run *run);
+int http_output_hdr(FILE *out, const struct http_run *run); /* or -ENOMEM */
 int http_output_html(FILE *out, const struct http_run *run);
 
 /* Before a run: whether each file that the plan asks for can be written; what is in it stays. Says

@@ -96,6 +96,7 @@ struct http_plan {
     const char *csv;
     const char *candles; /* the five columns of S8 */
     const char *hgrm;
+    const char *hdr;
     const char *html;
     unsigned fanout; /* queries that a page needs at once; 0: nothing is said of pages */
     bool quiet;      /* no progress on stderr */

@@ -7,6 +7,7 @@
 
 #include "run-private.h"
 #include "summary.h"
+#include "sxe-time.h"
 
 /* ---- One trial after the other ---- */
 
@@ -165,6 +166,8 @@ describe(struct http_run *run, FILE *out)
     time_t now = time(NULL);
     struct tm utc;
 
+    run->started_s = (uint64_t)now;
+    run->started_ns = sxe_time_ns();
     http_fingerprint_take(&run->fingerprint, "", run->plan);
     strftime(run->started_at, sizeof(run->started_at), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc));
     if (out != NULL) {

@@ -82,6 +82,8 @@ struct http_run {
     const struct http_plan *plan;
     struct http_fingerprint fingerprint;
     char started_at[32]; /* UTC, RFC 3339 */
+    uint64_t started_s;  /* the same, since the epoch */
+    uint64_t started_ns; /* and by CLOCK_MONOTONIC */
     unsigned trials_number;
     struct http_trial trials[HTTP_TRIALS_MAX];
     struct http_result

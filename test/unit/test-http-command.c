@@ -376,11 +376,12 @@ END_TEST
 
 START_TEST(outputs_are_taken)
 {
-    GOOD("--json", "a", "--csv", "b", "--candles", "c", "--hgrm", "d", "--html", "-");
+    GOOD("--json", "a", "--csv", "b", "--candles", "c", "--hgrm", "d", "--hdr", "e", "--html", "-");
     ck_assert_str_eq(plan->json, "a");
     ck_assert_str_eq(plan->csv, "b");
     ck_assert_str_eq(plan->candles, "c");
     ck_assert_str_eq(plan->hgrm, "d");
+    ck_assert_str_eq(plan->hdr, "e");
     ck_assert_str_eq(plan->html, "-");
     ck_assert_uint_eq(plan->fanout, 0);
     GOOD("--fanout", "1k");
@@ -473,6 +474,7 @@ static const struct {
     {{"--request-file", "/none"}, "the request file '/none': No such file or directory."},
     {{"--json", "a", "--html", "a"}, "two outputs go to 'a'"},
     {{"--csv", "-", "--hgrm", "-"}, "two outputs go to '-'"},
+    {{"--hgrm", "a", "--hdr", "a"}, "two outputs go to 'a'"},
     {{"--speed", "2", U1}, "give one with --replay"},
     {{"-m", "", U1}, "the method (-m) is empty"},
     {{"-H", "x", U1}, "the request for 'http://127.0.0.1:81/a' cannot be made: 'x' is no header"},

@@ -573,7 +573,8 @@ END_TEST
 /* ---- Files ---- */
 
 static int (*const writers[])(FILE *, const struct http_run *) = {
-    http_output_json, http_output_csv, http_output_candles, http_output_hgrm, http_output_html,
+    http_output_json, http_output_csv, http_output_candles,
+    http_output_hgrm, http_output_hdr, http_output_html,
 };
 
 START_TEST(a_full_disk_is_an_error)
@@ -612,20 +613,21 @@ END_TEST
 
 START_TEST(each_file_that_is_asked_for_is_written)
 {
-    char *paths[5];
+    char *paths[6];
     FILE *err = tmpfile();
     size_t length;
 
     make_run(&made, 1);
-    for (unsigned i = 0; i < 5; i++)
+    for (unsigned i = 0; i < 6; i++)
         paths[i] = strdup(path_with("old"));
     made.plan.json = paths[0];
     made.plan.csv = paths[1];
     made.plan.candles = paths[2];
     made.plan.hgrm = paths[3];
-    made.plan.html = paths[4];
+    made.plan.hdr = paths[4];
+    made.plan.html = paths[5];
     ck_assert_int_eq(http_output_all(&made.run, err), HTTP_EXIT_OK);
-    for (unsigned i = 0; i < 5; i++) {
+    for (unsigned i = 0; i < 6; i++) {
         char *expected = written_by(writers[i]);
         char *text = text_of(fopen(paths[i], "r"), NULL);
 

@@ -7,7 +7,8 @@ local load = require "load"
 local common = {"-p", "-n", "-d", "-c", "-t", "-R", "-m", "-H", "-b", "-s", "--help", "8000",
                 "1000"}
 local others = {"-i", "--timeout", "--version", "--open", "--trials", "--server-cmd", "--find",
-                "--threshold", "--baseline", "--json", "--fanout", "--selftest", "127.0.0.1"}
+                "--threshold", "--baseline", "--json", "--hdr", "--fanout", "--selftest",
+                "127.0.0.1"}
 
 test("-h names what is common, on one screen", function()
     local ran = cli.run("sxe-http", "-h")

@@ -133,6 +133,18 @@ test("JSON on standard output is all that is there", function()
     check(ran.output:find("^{\n.*\n}\n$"), ran.output)
 end)
 
+test("a log of histograms has a line a kind of time", function()
+    local ran = run_with_server(free_port(), "-c", "1", "--requests", "10", "--hdr", "-")
+    local head, lines = ran.output:match('^(.-\n"StartTimestamp"[^\n]+\n)(.*)$')
+    check(head and head:find("\n#[Histogram log format version 1.3]\n", 1, true), ran.output)
+    local tags = {}
+    for line in lines:gmatch("[^\n]+") do
+        tags[#tags + 1] =
+            line:match("^Tag=([%a_]+),%d+%.%d%d%d,%d+%.%d%d%d,%d+%.%d%d%d,HISTFAAA[%w+/]+=*$")
+    end
+    equal(table.concat(tags, " "), "first_byte service response", ran.output)
+end)
+
 test("where nobody listens there is no run, and a question", function()
     local port = free_port()
     local ran = cli.run("sxe-http", "-p", tostring(port), "-c", "4", "-d", "60")

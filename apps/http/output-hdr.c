@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A log of histograms as HdrHistogram's HistogramLogReader reads it (format 1.3): a line a trial
+ * and kind of time, which its tag names, in us. The times of connect are not in it: most were taken
+ * before the interval that a line names.
+ *
+ *     Tag=service,StartTimestamp,Interval_Length,Interval_Max,base64 of:
+ *         cookie, length, and by zlib
+ *             cookie, length, offset, digits, lowest, highest, ratio     big endian, 40 bytes
+ *             counts, each ZigZag LEB128 (a run of n empty ones is -n)
+ *
+ * For three digits and up to 1 h in us HdrHistogram has the buckets of histogram.h, so the counts
+ * are copied one by one, and nothing is lost.
+ */
+#define ZLIB_CONST
+#include <errno.h>
+#include <stdlib.h>
+#include <zlib.h>
+
+#include "output.h"
+#include "sxe-util.h"
+
+#define NS 1e9
+#define US 1e3
+
+#define COOKIE_COUNTS     0x1c849313u /* V2; counts are of any length */
+#define COOKIE_COMPRESSED 0x1c849314u
+#define DIGITS            3
+#define LOWEST_US         1
+#define RATIO_BITS        0x3ff0000000000000u /* 1.0: the values are what they stand for */
+#define HEADER_SIZE       40u
+#define HEADER_PACKED     8u
+#define COUNT_SIZE        9u /* of the longest count; a run of empty ones is shorter */
+#define BITS_A_BYTE       7u
+#define GOES_ON           0x80u
+
+/* 1,024 for each of the 21 powers of two from 2,048 us to 1 h, and 2,048 below. */
+_Static_assert(HTTP_HISTOGRAM_BUCKETS == 23 * 1024, "as many counts as HdrHistogram has");
+
+/* ---- Encoding ---- */
+
+static uint8_t *
+put_number(uint8_t *to, uint64_t number, unsigned bytes)
+{
+    while (bytes-- > 0)
+        *to++ = (uint8_t)(number >> 8 * bytes);
+    return to;
+}
+
+/* Seven bits a byte, the lowest first; a ninth byte has the eight that are left. */
+static uint8_t *
+put_bits(uint8_t *to, uint64_t bits)
+{
+    for (unsigned i = 1; i < COUNT_SIZE && bits >= GOES_ON; i++) {
+        *to++ = (uint8_t)(bits | GOES_ON);
+        bits >>= BITS_A_BYTE;
+    }
+    *to++ = (uint8_t)bits;
+    return to;
+}
+
+/* ZigZag: n is 2n, and -n is 2n - 1. */
+static uint8_t *
+put_counts(uint8_t *to, const struct http_histogram *histogram)
+{
+    struct http_bucket bucket;
+    unsigned next = 0, before = 0;
+
+    while (http_histogram_next(histogram, &next, &bucket)) {
+        unsigned empty = next - 1 - before;
+
+        if (empty > 0)
+            to = put_bits(to, 2 * empty - 1);
+        to = put_bits(to, 2 * bucket.count);
+        before = next;
+    }
+    return to;
+}
+
+/* Returns how many bytes it has. */
+static size_t
+encode(uint8_t *bytes, const struct http_histogram *histogram)
+{
+    uint8_t *end = put_counts(bytes + HEADER_SIZE, histogram);
+    uint8_t *to = put_number(bytes, COOKIE_COUNTS, 4);
+
+    to = put_number(to, (uint64_t)(end - bytes) - HEADER_SIZE, 4);
+    to = put_number(to, 0, 4);
+    to = put_number(to, DIGITS, 4);
+    to = put_number(to, LOWEST_US, 8);
+    to = put_number(to, HTTP_HISTOGRAM_MAX_NS / 1000, 8);
+    put_number(to, RATIO_BITS, 8);
+    return (size_t)(end - bytes);
+}
+
+/* ---- Compression ---- */
+
+static void *
+allocate(void *nothing, unsigned number, unsigned size)
+{
+    SXE_UNUSED_PARAMETER(nothing);
+    return calloc(number, size);
+}
+
+static void
+release(void *nothing, void *memory)
+{
+    SXE_UNUSED_PARAMETER(nothing);
+    free(memory);
+}
+
+/* NULL: out of memory. The caller frees it. */
+static uint8_t *
+pack(const uint8_t *bytes, size_t size, size_t *packed_size)
+{
+    z_stream stream = {
+        .zalloc = allocate, .zfree = release, .next_in = bytes, .avail_in = (unsigned)size};
+    unsigned long bound;
+    uint8_t *packed;
+
+    if (deflateInit(&stream, Z_BEST_COMPRESSION) != Z_OK)
+        return NULL;
+    bound = deflateBound(&stream, size);
+    packed = malloc(HEADER_PACKED + bound);
+    if (packed != NULL) {
+        stream.next_out = packed + HEADER_PACKED;
+        stream.avail_out = (unsigned)bound;
+        deflate(&stream, Z_FINISH); /* there is room for all of it */
+        put_number(put_number(packed, COOKIE_COMPRESSED, 4), stream.total_out, 4);
+        *packed_size = HEADER_PACKED + stream.total_out;
+    }
+    deflateEnd(&stream);
+    return packed;
+}
+
+/* NULL: out of memory. The caller frees it. */
+static uint8_t *
+pack_histogram(const struct http_histogram *histogram, size_t *size)
+{
+    uint8_t *bytes = malloc(HEADER_SIZE + HTTP_HISTOGRAM_BUCKETS * COUNT_SIZE);
+    uint8_t *packed = NULL;
+
+    if (bytes != NULL)
+        packed = pack(bytes, encode(bytes, histogram), size);
+    free(bytes);
+    return packed;
+}
+
+/* ---- Lines ---- */
+
+/* RFC 4648, 4. */
+static void
+write_base64(FILE *out, const uint8_t *bytes, size_t size)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+    for (size_t i = 0; i < size; i += 3) {
+        size_t left = size - i;
+        unsigned three = (unsigned)bytes[i] << 16 | (left > 1 ? (unsigned)bytes[i + 1] << 8 : 0) |
+                         (left > 2 ? bytes[i + 2] : 0);
+
+        putc(digits[three >> 18], out);
+        putc(digits[three >> 12 & 63], out);
+        putc(left > 1 ? digits[three >> 6 & 63] : '=', out);
+        putc(left > 2 ? digits[three & 63] : '=', out);
+    }
+}
+
+static int
+write_times(FILE *out, const char *tag, const struct http_run *run,
+            const struct http_result *result, const struct http_histogram *histogram)
+{
+    uint8_t *packed;
+    size_t size = 0;
+
+    if (histogram->count == 0)
+        return 0;
+    packed = pack_histogram(histogram, &size);
+    if (packed == NULL)
+        return -ENOMEM;
+    fprintf(out, "Tag=%s,%.3f,%.3f,%.3f,", tag,
+            (double)http_later_part(result->started_ns, run->started_ns) / NS,
+            (double)result->elapsed_ns / NS, (double)histogram->max_ns / US);
+    write_base64(out, packed, size);
+    putc('\n', out);
+    free(packed);
+    return 0;
+}
+
+static int
+write_trial(FILE *out, const struct http_run *run, const struct http_result *result)
+{
+    const struct {
+        const char *tag;
+        const struct http_histogram *histogram;
+    } times[] = {
+        {"first_byte", &result->first_byte},
+        {"service", &result->service},
+        {"response", &result->response},
+    };
+    int error = 0;
+
+    for (unsigned i = 0; i < SXE_COUNT(times) && error == 0; i++)
+        error = write_times(out, times[i].tag, run, result, times[i].histogram);
+    return error;
+}
+
+/* A line of the head has less than 128 characters: readers in C have no room for more. */
+int
+http_output_hdr(FILE *out, const struct http_run *run)
+{
+    int error = 0;
+
+    fprintf(out, "#[Logged by sxe-http " SXE_VERSION ", times in us]\n");
+    fprintf(out, "#[Histogram log format version 1.3]\n");
+    fprintf(out, "#[StartTime: %.3f (seconds since epoch), %s]\n", (double)run->started_s,
+            run->started_at);
+    fprintf(out, "\"StartTimestamp\",\"Interval_Length\",\"Interval_Max\","
+                 "\"Interval_Compressed_Histogram\"\n");
+    for (unsigned i = 0; i < run->trials_number && error == 0; i++)
+        error = write_trial(out, run, run->trials[i].result);
+    return error < 0 ? error : http_output_finish(out);
+}
