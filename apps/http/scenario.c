@@ -45,7 +45,7 @@ refuse_other_names(lua_State *L, int table, const char *where, const char *const
 
         while (names[i] != NULL && strcmp(names[i], name) != 0)
             i++;
-        if (names[i] == NULL)
+        if (names[i] == NULL || http_lua_has_zero(L, -1))
             luaL_error(L, "%s has a '%s', which means nothing", where, name);
         lua_pop(L, 1);
     }
@@ -97,6 +97,8 @@ read_text(lua_State *L, int table, const char *where, const char *name)
         return NULL;
     }
     text = lua_tostring(L, -1);
+    if (http_lua_has_zero(L, -1))
+        luaL_error(L, "%s.%s has to be a text without zero bytes", where, name);
     luaL_ref(L, LUA_REGISTRYINDEX);
     return text;
 }

@@ -8,6 +8,8 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include "script-lua.h"
+
 static const char type_name[] = "wrk.addr";
 
 const struct http_address *
@@ -62,7 +64,7 @@ address_of(const struct addrinfo *found)
 int
 http_address_lookup(lua_State *L)
 {
-    struct addrinfo *found = find(L, luaL_checkstring(L, 1), luaL_checkstring(L, 2));
+    struct addrinfo *found = find(L, http_lua_check_text(L, 1), http_lua_check_text(L, 2));
     struct http_address addresses[ADDRESSES_MAX];
     int number = 0;
 

@@ -65,6 +65,25 @@ http_lua_of(lua_State *L)
     return *(struct http_lua **)lua_getextraspace(L);
 }
 
+/* ---- Texts ---- */
+
+bool
+http_lua_has_zero(lua_State *L, int index)
+{
+    size_t length;
+
+    return strlen(lua_tolstring(L, index, &length)) != length;
+}
+
+const char *
+http_lua_check_text(lua_State *L, int argument)
+{
+    const char *text = luaL_checkstring(L, argument);
+
+    luaL_argcheck(L, !http_lua_has_zero(L, argument), argument, "text without zero bytes expected");
+    return text;
+}
+
 /* ---- Functions that do not end ---- */
 
 unsigned http_lua_patience_ms = 5000;

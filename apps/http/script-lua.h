@@ -60,6 +60,12 @@ bool http_lua_timed_call(struct http_lua *lua, struct http_lua_cost *cost, const
 /* The state that L, or the coroutine L, is of. */
 struct http_lua *http_lua_of(lua_State *L);
 
+/* The string, or number, at the index has a zero byte: a text of C would end there. */
+bool http_lua_has_zero(lua_State *L, int index);
+
+/* Inside a call: as luaL_checkstring; and an error if the argument has a zero byte. */
+const char *http_lua_check_text(lua_State *L, int argument);
+
 /* Inside a call: put bytes behind lua->text; memory is kept for the next text. Raises an error when
  * there is no memory. */
 void http_lua_put(lua_State *L, const char *bytes, size_t length);

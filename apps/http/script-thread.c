@@ -13,7 +13,8 @@ struct thread {
 
 /* A global on its way into, or out of, the state of a worker. */
 struct transfer {
-    const char *name;
+    const char *name; /* Lua allows zero bytes in it */
+    size_t name_length;
     struct http_values values;
     const char *why; /* it cannot go; NULL */
 };
@@ -29,11 +30,11 @@ static struct transfer
 transfer_of(lua_State *L, const struct thread *thread)
 {
     struct http_script_slot *slot = &thread->script->slots[thread->worker];
+    struct transfer transfer = {.values = {slot->globals, slot->is_over ? slot->globals_length : 0,
+                                           HTTP_SCRIPT_GLOBALS_MAX}};
 
-    return (struct transfer){
-        luaL_checkstring(L, 2),
-        {slot->globals, slot->is_over ? slot->globals_length : 0, HTTP_SCRIPT_GLOBALS_MAX},
-        NULL};
+    transfer.name = luaL_checklstring(L, 2, &transfer.name_length);
+    return transfer;
 }
 
 static int
@@ -41,7 +42,9 @@ put_global(lua_State *L)
 {
     struct transfer *transfer = lua_touserdata(L, 1);
 
-    lua_getglobal(L, transfer->name);
+    lua_pushglobaltable(L);
+    lua_pushlstring(L, transfer->name, transfer->name_length);
+    lua_gettable(L, -2);
     transfer->why = http_values_put(L, -1, &transfer->values);
     return 0;
 }
@@ -52,8 +55,10 @@ set_global(lua_State *L)
     struct transfer *transfer = lua_touserdata(L, 1);
     const char *at = transfer->values.bytes;
 
+    lua_pushglobaltable(L);
+    lua_pushlstring(L, transfer->name, transfer->name_length);
     http_values_push(L, &at);
-    lua_setglobal(L, transfer->name);
+    lua_settable(L, -3);
     return 0;
 }
 
@@ -74,12 +79,15 @@ get(lua_State *L)
     const struct thread *thread = check_thread(L);
     struct transfer transfer = transfer_of(L, thread);
 
-    if (thread->script->own != NULL)
-        lua_getglobal(L, transfer.name);
-    else if (thread->script->slots[thread->worker].is_over)
-        transfer.why = http_values_push_global(L, &transfer.values, transfer.name);
-    else
+    if (thread->script->own != NULL) {
+        lua_pushglobaltable(L);
+        lua_pushvalue(L, 2);
+        lua_gettable(L, -2);
+    } else if (thread->script->slots[thread->worker].is_over) {
+        transfer.why = http_values_push_global(L, &transfer.values, 2);
+    } else {
         get_from_state(L, thread, &transfer);
+    }
     if (transfer.why != NULL)
         return luaL_error(L, "cannot get '%s' of a thread: %s", transfer.name, transfer.why);
     return 1;
@@ -94,7 +102,9 @@ set(lua_State *L)
     luaL_checkany(L, 3);
     if (thread->script->own != NULL) {
         lua_settop(L, 3);
-        lua_setglobal(L, transfer.name);
+        lua_pushglobaltable(L);
+        lua_insert(L, 2);
+        lua_settable(L, 2);
         return 0;
     }
     if (thread->script->slots[thread->worker].is_over)
@@ -120,6 +130,13 @@ stop(lua_State *L)
     return 0;
 }
 
+/* thread.addr is what is meant, not a longer name that begins so. */
+static bool
+is_addr(lua_State *L, int index)
+{
+    return strcmp(luaL_checkstring(L, index), "addr") == 0 && !http_lua_has_zero(L, index);
+}
+
 static int
 get_field(lua_State *L)
 {
@@ -128,8 +145,9 @@ get_field(lua_State *L)
     struct http_address *address = &script->addresses[thread->worker];
     struct http_address resolved;
 
-    if (strcmp(luaL_checkstring(L, 2), "addr") != 0) {
-        lua_getfield(L, lua_upvalueindex(1), lua_tostring(L, 2));
+    if (!is_addr(L, 2)) {
+        lua_settop(L, 2);
+        lua_gettable(L, lua_upvalueindex(1));
         return 1;
     }
     if (address->length == 0) {
@@ -144,10 +162,9 @@ static int
 set_field(lua_State *L)
 {
     const struct thread *thread = check_thread(L);
-    const char *name = luaL_checkstring(L, 2);
 
-    if (strcmp(name, "addr") != 0)
-        return luaL_error(L, "a thread has no field '%s' to set", name);
+    if (!is_addr(L, 2))
+        return luaL_error(L, "a thread has no field '%s' to set", lua_tostring(L, 2));
     thread->script->addresses[thread->worker] = *http_address_check(L, 3);
     return 0;
 }

@@ -202,15 +202,16 @@ http_values_put_globals(lua_State *L, int without, struct http_values *values)
 }
 
 const char *
-http_values_push_global(lua_State *L, const struct http_values *values, const char *name)
+http_values_push_global(lua_State *L, const struct http_values *values, int name)
 {
     const char *at = values->bytes;
 
+    name = lua_absindex(L, name);
     while (at < values->bytes + values->length) {
         bool is_it, is_there;
 
         http_values_push(L, &at);
-        is_it = strcmp(lua_tostring(L, -1), name) == 0;
+        is_it = lua_rawequal(L, -1, name);
         lua_pop(L, 1);
         is_there = http_values_push(L, &at);
         if (is_it)

@@ -60,7 +60,8 @@ put_line(lua_State *L, int name, int value)
 static bool
 is_named(lua_State *L, int index, const char *name)
 {
-    return lua_type(L, index) == LUA_TSTRING && strcasecmp(lua_tostring(L, index), name) == 0;
+    return lua_type(L, index) == LUA_TSTRING && lua_rawlen(L, index) == strlen(name) &&
+           strcasecmp(lua_tostring(L, index), name) == 0;
 }
 
 /* A header's value, the case of its name ignored; nil. Pushed. */

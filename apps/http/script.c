@@ -171,8 +171,13 @@ read_kinds(lua_State *L)
 
     http_wrk_push(L);
     if (lua_getfield(L, -1, "kinds") == LUA_TTABLE)
-        for (lua_Integer i = 1; lua_geti(L, 3, i) != LUA_TNIL; i++)
-            http_script_add_kind(L, script, luaL_tolstring(L, -1, NULL));
+        for (lua_Integer i = 1; lua_geti(L, 3, i) != LUA_TNIL; i++) {
+            const char *name = luaL_tolstring(L, -1, NULL);
+
+            if (http_lua_has_zero(L, -1))
+                luaL_error(L, "wrk.kinds[%I] has to be a text without zero bytes", i);
+            http_script_add_kind(L, script, name);
+        }
     if (script->requests.kinds == 0)
         http_script_add_kind(L, script, "request");
     return 0;

@@ -154,6 +154,8 @@ static const struct {
     {"return {kinds = 5}", "the scenario.kinds has to be a table and is a number"},
     {"return {kinds = {5}}", "kinds[1] has to be a table"},
     {"return {kinds = {{}, {paht = '/'}}}", "kinds[2] has a 'paht', which means nothing"},
+    {"return {kinds = {{['path\\0'] = '/'}}}", "kinds[1] has a 'path', which means nothing"},
+    {"return {kinds = {{name = 'a\\0b'}}}", "kinds[1].name has to be a text without zero bytes"},
     {"return {file = 3, kinds = {{}}}", "the scenario has a 'file', which means nothing"},
     {"return {kinds = {{}}, {}}", "the scenario has a '1', which means nothing"},
     {"return {files = 0, kinds = {{}}}", "the scenario.files has to be a whole number from 1 to"},

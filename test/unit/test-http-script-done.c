@@ -69,6 +69,30 @@ START_TEST(values_go_to_a_worker_and_come_back)
 }
 END_TEST
 
+START_TEST(a_zero_byte_is_a_part_of_a_name)
+{
+    options.workers = 1;
+    must_begin("function setup(thread)\n"
+               "    the_thread = thread\n"
+               "    thread:set('a\\0b', 1)\n"
+               "    assert(thread:get('a\\0b') == 1 and thread:get('a') == nil)\n"
+               "end\n"
+               "function init()\n"
+               "    assert(_G['a\\0b'] == 1 and a == nil)\n"
+               "    wrk.thread:set('c\\0d', 2)\n"
+               "    assert(_G['c\\0d'] == 2 and c == nil)\n"
+               "    assert(wrk.thread:get('c\\0d') == 2 and wrk.thread:get('c') == nil)\n"
+               "end\n"
+               "function done()\n"
+               "    assert(the_thread:get('a\\0b') == 1 and the_thread:get('a') == nil)\n"
+               "    assert(the_thread:get('c\\0d') == 2 and the_thread:get('c') == nil)\n"
+               "end");
+    end_calls();
+    ck_assert_int_eq(done(), HTTP_EXIT_OK);
+    ck_assert_str_eq(said(), "");
+}
+END_TEST
+
 static const struct {
     const char *value;
     const char *why;
@@ -196,7 +220,8 @@ START_TEST(threads_have_only_what_wrk_gives_them)
     must_refuse("function setup(thread) thread:set('x') end", "value expected");
     must_refuse("function setup(thread) thread:get() end", "string expected");
     must_refuse("function setup(thread) thread.get('x') end", "wrk.thread expected");
-    must_load("function setup(thread) assert(thread.x == nil) end");
+    must_refuse("function setup(thread) thread['addr\\0x'] = thread.addr end", "no field 'addr'");
+    must_load("function setup(thread) assert(thread.x == nil and thread['addr\\0x'] == nil) end");
 }
 END_TEST
 
@@ -327,6 +352,7 @@ suite(void)
                         sizeof(refused) / sizeof(*refused));
     tcase_add_loop_test(cases, what_cannot_come_from_a_worker_is_refused_when_it_is_asked_for, 0,
                         sizeof(refused) / sizeof(*refused));
+    tcase_add_test(cases, a_zero_byte_is_a_part_of_a_name);
     tcase_add_test(cases, globals_that_have_no_room_are_as_if_they_were_not_there);
     tcase_add_loop_test(cases, values_end_where_the_room_does, 0, 6);
     tcase_add_test(cases, threads_have_only_what_wrk_gives_them);

@@ -68,6 +68,15 @@ START_TEST(format_takes_hosts_from_where_one_is)
 }
 END_TEST
 
+START_TEST(a_name_with_a_zero_byte_is_no_host)
+{
+    must_load("function setup()\n"
+              "    local text = wrk.format(nil, nil, {['Host\\0x'] = 'y'})\n"
+              "    assert(text:find('Host: 127.0.0.1:8000\\r\\nHost\\0x: y\\r\\n', 1, true))\n"
+              "end");
+}
+END_TEST
+
 static const char *const wrong_formats[] = {"{}", "nil, {}", "nil, nil, 'A: b'",
                                             "nil, nil, nil, {}"};
 
@@ -182,6 +191,10 @@ START_TEST(what_is_no_address_is_refused)
 {
     must_refuse("wrk.lookup('127.0.0.1', 'no such service')", "cannot find 127.0.0.1 port no such");
     must_refuse("wrk.lookup({}, 80)", "bad argument #1");
+    must_refuse("wrk.lookup('127.0.0.1\\0', 80)",
+                "bad argument #1 to 'lookup' (text without zero bytes expected)");
+    must_refuse("wrk.lookup('127.0.0.1', '80\\0')",
+                "bad argument #2 to 'lookup' (text without zero bytes expected)");
     must_refuse("wrk.connect('127.0.0.1:80')", "wrk.addr expected");
     must_refuse("function setup(thread) thread.addr = '127.0.0.1' end", "wrk.addr expected");
 }
@@ -298,6 +311,7 @@ suite(void)
     tcase_add_loop_test(cases, format_fills_in_what_is_not_given, 0,
                         sizeof(formats) / sizeof(*formats));
     tcase_add_test(cases, format_takes_hosts_from_where_one_is);
+    tcase_add_test(cases, a_name_with_a_zero_byte_is_no_host);
     tcase_add_loop_test(cases, format_refuses_what_cannot_be_written, 0,
                         sizeof(wrong_formats) / sizeof(*wrong_formats));
     tcase_add_test(cases, a_large_request_is_composed);

@@ -307,6 +307,7 @@ START_TEST(too_many_kinds_or_bytes_of_a_name_are_refused)
 {
     must_refuse("wrk.kinds = {} for i = 1, 17 do wrk.kinds[i] = i end", "there may be 16 kinds");
     must_refuse("wrk.kinds = {('k'):rep(64)}", "may have 63 bytes");
+    must_refuse("wrk.kinds = {'a', 'a\\0b'}", "wrk.kinds[2] has to be a text without zero bytes");
     must_load("wrk.kinds = {('k'):rep(63)}");
 }
 END_TEST
