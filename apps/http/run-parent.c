@@ -99,6 +99,22 @@ look(struct http_parent *parent, uint64_t now_ns)
     parent->look_ns = now_ns + http_live_period_ns(parent->live);
 }
 
+/* To wait for what is in flight may take as long as --drain says; who is not told that a second
+ * interrupt cuts it short looks for another way to end us. */
+static void
+say_interrupted(struct http_parent *parent)
+{
+    bool is_shown = parent->live != NULL;
+
+    if (parent->plan->quiet || parent->number == 0)
+        return;
+    http_parent_show(parent, false);
+    fputs("sxe-http: interrupted: waits for replies still to come (--drain); interrupt again to "
+          "end at once\n",
+          parent->err);
+    http_parent_show(parent, is_shown);
+}
+
 static void
 take_signals(struct http_parent *parent)
 {
@@ -109,6 +125,7 @@ take_signals(struct http_parent *parent)
             http_workers_reap(parent);
             http_server_reap(parent);
         } else if (++parent->interrupts == 1) {
+            say_interrupted(parent);
             http_workers_stop(parent);
         } else {
             http_workers_kill(parent);

@@ -448,6 +448,20 @@ START_TEST(a_second_interrupt_kills)
 }
 END_TEST
 
+START_TEST(the_first_interrupt_says_what_a_second_does)
+{
+    plan.quiet = false;
+    fake_worker.bad_shard = 2;
+    fake_worker.do_at_mark = interrupts[_i];
+    fake_worker.queries = 0;
+    plan.warmup_ns = SXE_NS_PER_MS;
+    ck_assert_int_eq(run_plan(), 0);
+    ck_assert_int_eq(run.status, HTTP_EXIT_INTERRUPTED);
+    check_has(errors, "sxe-http: interrupted: waits for replies still to come (--drain); interrupt "
+                      "again to end at once\n");
+}
+END_TEST
+
 START_TEST(an_interrupted_trial_is_not_in_the_intervals)
 {
     plan.trials = 10;
@@ -585,6 +599,8 @@ main(void)
     tcase_add_test(interrupted, under_nohup_a_hangup_is_none);
     tcase_add_test(interrupted, an_interrupt_in_the_ramp_lets_no_query_begin);
     tcase_add_test(interrupted, a_second_interrupt_kills);
+    tcase_add_loop_test(interrupted, the_first_interrupt_says_what_a_second_does, 0,
+                        sizeof(interrupts) / sizeof(*interrupts));
     tcase_add_test(interrupted, an_interrupted_trial_is_not_in_the_intervals);
     tcase_add_loop_test(calls, a_call_that_fails_is_said, 0, sizeof(faults) / sizeof(faults[0]));
     tcase_add_test(calls, one_worker_process_is_one);
