@@ -7,16 +7,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "text.h"
+
 enum { FIRST_ROOM = 1024, FIRST_BYTES = 4096 };
 
-/* Fowler, Noll, Vo: logs are not written to harm us, and a slow table would be all the harm. */
+/* Logs are not written to harm us, and a slow table would be all the harm. */
 static uint32_t
 hash_of(struct sxe_span text)
 {
-    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    uint64_t hash = http_text_hash(text.base, text.length);
 
-    for (size_t i = 0; i < text.length; i++)
-        hash = (hash ^ (uint8_t)text.base[i]) * UINT64_C(0x100000001b3);
     return (uint32_t)(hash ^ hash >> 32);
 }
 

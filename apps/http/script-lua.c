@@ -160,11 +160,19 @@ add_traceback(lua_State *L)
     return 1;
 }
 
+bool
+http_lua_is_news(struct http_lua *lua, const char *what, const char *text)
+{
+    return lua->is_news == NULL || lua->is_news(lua->user, what, text);
+}
+
 static void
 say_error(struct http_lua *lua, const char *what, int status)
 {
     const char *text = lua_type(lua->L, -1) == LUA_TSTRING ? lua_tostring(lua->L, -1) : "?";
 
+    if (!http_lua_is_news(lua, what, text))
+        return;
     fprintf(lua->err, "sxe-http: %s: %s failed: %s\n", lua->path, what, text);
     if (status == LUA_ERRMEM)
         fprintf(lua->err, "sxe-http: a script may have %u MB of memory\n",

@@ -30,10 +30,13 @@ struct http_lua {
     lua_State *L;     /* ro */
     const char *path; /* ro: of the script */
     FILE *err;        /* ro: where its errors go */
-    size_t used;      /* ro: bytes */
-    char *text;       /* ro: what http_lua_put put together */
-    size_t length;    /* rw: of it */
-    size_t room;      /* private */
+    /* rw: whether nobody has said that error yet; NULL: all are said */
+    bool (*is_news)(void *user, const char *what, const char *text);
+    void *user;    /* rw: of is_news */
+    size_t used;   /* ro: bytes */
+    char *text;    /* ro: what http_lua_put put together */
+    size_t length; /* rw: of it */
+    size_t room;   /* private */
 };
 
 /* What calls took. */
@@ -51,6 +54,9 @@ void http_lua_free(struct http_lua *lua);
 /* Run body(L), which has argument as a light userdata, at index 1. False: it raised an error; err
  * has it with what it was ("request()") and a traceback. */
 bool http_lua_call(struct http_lua *lua, const char *what, lua_CFunction body, void *argument);
+
+/* An error is to be said. */
+bool http_lua_is_news(struct http_lua *lua, const char *what, const char *text);
 
 /* The same, and count it. The clock is read for the first 16 calls and then for each 16th, which
  * counts for 16. */

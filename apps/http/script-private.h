@@ -30,9 +30,10 @@
 /* What a worker leaves for the parent, in memory that both see. */
 struct http_script_slot {
     uint64_t failed_checks;
-    char reason[200]; /* of the first of them */
-    bool has_failed;  /* a function of it raised an error */
-    bool is_over;     /* globals are those at its end */
+    char reason[200];      /* of the first of them */
+    bool has_failed;       /* a function of it raised an error */
+    _Atomic uint64_t said; /* the hash of an error that some worker has said; 0: none */
+    bool is_over;          /* globals are those at its end */
     size_t globals_length;
     char globals[HTTP_SCRIPT_GLOBALS_MAX]; /* see script-values.h; before the run: thread:set's */
 };

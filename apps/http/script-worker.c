@@ -98,9 +98,10 @@ take_query(struct http_script *script, struct http_query *query)
     ssize_t length = http_script_query(bytes, left, &is_head, &why);
 
     if (length == 0) {
-        fprintf(script->err,
-                "sxe-http: %s: request() returned %zu bytes that are no whole request\n",
-                script->options.path, left);
+        if (http_lua_is_news(script->own, "request()", "no whole request"))
+            fprintf(script->err,
+                    "sxe-http: %s: request() returned %zu bytes that are no whole request\n",
+                    script->options.path, left);
         http_script_fail(script);
         return -1;
     }

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <netdb.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,7 @@
 
 #include "script-private.h"
 #include "script-wrk.h"
+#include "text.h"
 #include "whole-file.h"
 
 /* ---- Standard output ---- */
@@ -57,12 +59,33 @@ set_address(struct http_script *script)
     }
 }
 
+/* What another worker has said is not said again. An error has the first place that was free, so
+ * of two workers that say the same at once one finds the other's. */
+static bool
+is_news(void *user, const char *what, const char *text)
+{
+    struct http_script *script = user;
+    uint64_t hash = (http_text_hash(what, strlen(what)) ^ http_text_hash(text, strlen(text))) | 1;
+
+    for (unsigned i = 0; i < script->options.workers; i++) {
+        uint64_t there = 0;
+
+        if (atomic_compare_exchange_strong(&script->slots[i].said, &there, hash))
+            return true;
+        if (there == hash)
+            return false;
+    }
+    return true;
+}
+
 void
 http_script_begin(struct http_script *script, unsigned shard, struct http_lua *own)
 {
     divert_stdout(script);
     script->slots[shard].is_over = false;
     script->own = own;
+    own->is_news = is_news;
+    own->user = script;
     script->shard = shard;
     script->is_stopped = false;
     script->at = script->length = 0;
@@ -112,6 +135,7 @@ http_script_end(struct http_requests *requests, uint64_t *calls, uint64_t *ns)
 
     *calls = script->requesting.calls + script->replying.calls;
     *ns = script->requesting.ns + script->replying.ns;
+    script->own->is_news = NULL;
     script->own = NULL;
     http_lua_watch(false);
     fflush(NULL);
@@ -287,26 +311,29 @@ call_done(lua_State *L)
     return 0;
 }
 
-/* Whether a worker's script failed; and what its check() found. */
+/* Whether a worker's script failed, and in how many; and what its check() found. */
 static bool
 say_slots(const struct http_script *script)
 {
     const char *reason = NULL;
     uint64_t failed = 0;
-    bool has_failed = false;
+    unsigned workers = 0;
 
     for (unsigned i = 0; i < script->options.workers; i++) {
         const struct http_script_slot *slot = &script->slots[i];
 
         failed += slot->failed_checks;
-        has_failed |= slot->has_failed;
+        workers += slot->has_failed;
         if (slot->failed_checks > 0 && reason == NULL)
             reason = slot->reason;
     }
     if (reason != NULL)
         fprintf(script->err, "sxe-http: %s: replies that failed check(): %llu, the first: %s\n",
                 script->options.path, (unsigned long long)failed, reason);
-    return has_failed;
+    if (workers > 1)
+        fprintf(script->err, "sxe-http: %s: the script failed in %u of %u workers\n",
+                script->options.path, workers, script->options.workers);
+    return workers > 0;
 }
 
 int

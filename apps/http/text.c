@@ -148,3 +148,13 @@ http_wants_colour(void)
 
     return http_can_move_cursor() && (no_colour == NULL || *no_colour == '\0');
 }
+
+uint64_t
+http_text_hash(const char *text, size_t length)
+{
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+
+    for (size_t i = 0; i < length; i++)
+        hash = (hash ^ (uint8_t)text[i]) * UINT64_C(0x100000001b3);
+    return hash;
+}

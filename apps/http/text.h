@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: numbers as people read them, and what a terminal takes. Place: the summary and the live
- * view. A text belongs to this thread, and is good until the sixteenth call from now.
+ * What: numbers as people read them, what a terminal takes, and a hash of texts. Place: the
+ * summary and the live view; replays and scripts. A text belongs to this thread, and is good until the sixteenth call from now.
  */
 #ifndef HTTP_TEXT_H
 #define HTTP_TEXT_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 
 #include "histogram.h"
@@ -32,6 +33,9 @@ void http_sparkline(char *text, size_t size, const double *values, unsigned numb
 
 /* Columns on a terminal: characters of UTF-8. */
 unsigned http_columns(const char *text);
+
+/* Fowler, Noll, Vo: fast, and not for texts that somebody chose to harm a table with. */
+uint64_t http_text_hash(const char *text, size_t length);
 
 /* Cut the text so that it takes at most that many columns, 3 or more; what was cut off is "...". */
 void http_clip(char *text, unsigned columns);

@@ -161,6 +161,60 @@ START_TEST(an_error_in_a_reply_ends_the_run_and_the_reply_is_no_good_one)
 }
 END_TEST
 
+/* All calls of request() and their shards as the workers of a run, one after the other. */
+static void
+run_workers(void)
+{
+    for (unsigned shard = 0; shard < options.workers; shard++) {
+        ck_assert_int_eq(requests->begin(requests, shard, options.workers, 1), 0);
+        ck_assert_ptr_null(next_text());
+        end_calls();
+    }
+}
+
+START_TEST(what_all_workers_have_to_say_is_said_once)
+{
+    const char *part = _i == 0 ? "request() failed: " : "9 bytes that are no whole request\n";
+    const char *text;
+
+    options.workers = 3;
+    must_load(_i == 0 ? "function request() error('a reason') end"
+                      : "function request() return 'GET / HTT' end");
+    run_workers();
+    text = said();
+    check_has(text, part);
+    check_has_not(strstr(text, part) + 1, part);
+    ck_assert_int_eq(done(), HTTP_EXIT_ERRORS);
+    check_has(said(), ": the script failed in 3 of 3 workers\n");
+}
+END_TEST
+
+START_TEST(each_worker_says_what_no_other_has)
+{
+    const char *text;
+
+    options.workers = 2;
+    must_load("function setup(thread) n = (n or 0) + 1 thread:set('name', 'thread ' .. n) end\n"
+              "function request() error('a reason of ' .. name) end");
+    run_workers();
+    text = said();
+    check_has(text, "a reason of thread 1\n");
+    check_has(text, "a reason of thread 2\n");
+}
+END_TEST
+
+/* Two errors of the one worker there is: a place is free for the first only. */
+START_TEST(errors_for_which_there_is_no_place_are_said)
+{
+    options.workers = 1;
+    must_load("n = 0 function request() n = n + 1 error('reason ' .. n) end");
+    for (int i = 0; i < 2; i++) {
+        run_workers();
+        check_has(said(), i == 0 ? "reason 1\n" : "reason 2\n");
+    }
+}
+END_TEST
+
 START_TEST(an_error_in_done_is_the_exit_status)
 {
     must_load("function done() error('in done') end");
@@ -464,6 +518,9 @@ suite(void)
     tcase_add_loop_test(cases, a_traceback_is_said_if_there_is_something_of_the_script_in_it, 0, 2);
     tcase_add_loop_test(cases, an_error_in_a_reply_ends_the_run_and_the_reply_is_no_good_one, 0,
                         sizeof(wrong_replies) / sizeof(*wrong_replies));
+    tcase_add_loop_test(cases, what_all_workers_have_to_say_is_said_once, 0, 2);
+    tcase_add_test(cases, each_worker_says_what_no_other_has);
+    tcase_add_test(cases, errors_for_which_there_is_no_place_are_said);
     tcase_add_test(cases, an_error_in_done_is_the_exit_status);
     tcase_add_test(cases, what_is_no_request_is_sent_as_it_is_and_that_is_said_once);
     tcase_add_loop_test(cases, a_body_in_chunks_ends_where_the_last_one_does, 0,

@@ -239,6 +239,20 @@ test("an error in a function ends the run, with a report", function()
     check(client.errors:find(":4: my reason\nstack traceback:", 1, true), client.errors)
 end)
 
+test("an error of all workers is said once, and of how many it is", function()
+    local listener <close> = wire.listen("127.0.0.1", 0)
+    local client = start(listener, "-s", [[
+        function request() error("my reason") end
+    ]], "-c", "2", "-n", "1", "-t", "2")
+    local socks = load.accept(listener, 2)
+    client:finish():check_report{status = 1, ok = 0}
+    os.remove(client.path)
+    equal(select(2, client.errors:gsub("my reason", "")), 1, client.errors)
+    check(client.errors:find(": the script failed in 2 of 2 workers\n", 1, true), client.errors)
+    socks[1]:close()
+    socks[2]:close()
+end)
+
 for name, text in pairs{
     ["that is none"] = "x = = 1",
     ["whose setup fails"] = "function setup() error('x') end",
