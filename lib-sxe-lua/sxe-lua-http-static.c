@@ -161,7 +161,7 @@ ranges_option(lua_State *L, struct sxe_http_files_config *config)
 static void
 check_options(lua_State *L)
 {
-    static const char *const names[] = {"index",         "listing", "dot_files", "gzip", "etag",
+    static const char *const names[] = {"index",         "listing", "dot_files", "gzip",
                                         "cache_control", "types",   "ranges",    NULL};
 
     if (!lua_isnil(L, 2))

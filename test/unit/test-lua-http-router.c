@@ -129,6 +129,7 @@ static const struct wrong {
     {"http.static('/none')", "http.static: /none: No such file or directory"},
     {"http.static('.', {color = 1})", "http.static has no option 'color'"},
     {"http.static('.', {1})", "http.static has no option '1'"},
+    {"http.static('.', {etag = false})", "http.static has no option 'etag'"},
     {"http.static('.', {index = 1})", "http.static: index must be a string, not a number"},
     {"http.static('.', {ranges = 257})", "http.static: ranges must be a number from 0 to 256"},
     {"http.static('.', {ranges = -1})", "http.static: ranges must be a number from 0 to 256"},
@@ -252,9 +253,8 @@ START_TEST(files_are_served_below_a_prefix)
     char text[6000];
 
     make_directory();
-    serve_router(
-        "r:use('/files', http.static('.', {index = 'start.htm', gzip = 'pre', etag = true, "
-        "cache_control = 'no-cache', types = 'text/x txt\\n'}))");
+    serve_router("r:use('/files', http.static('.', {index = 'start.htm', gzip = 'pre', "
+                 "cache_control = 'no-cache', types = 'text/x txt\\n'}))");
     EXPECT_IN(ask_file(ASK("GET /files/a%20b.txt", "", "")), "\r\n\r\nfile a");
     EXPECT_IN(ask_file(ASK("GET /files/", "", "")), "\r\n\r\n<start>");
     EXPECT_IN(ask_file(ASK("GET /files", "", "")),
