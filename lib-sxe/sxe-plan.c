@@ -175,6 +175,15 @@ choose_loop(struct sxe__context *c)
     return c->loop != NULL ? 0 : -ENOMEM;
 }
 
+/* All but one for what each socket has unread; where so many were not asked for, half of them. */
+static uint32_t
+output_chunks_max(const struct sxe__context *c)
+{
+    uint32_t half = c->config.chunks / 2;
+
+    return c->config.chunks - (c->number < half ? c->number : half);
+}
+
 /* Everything that is memory. */
 static int
 reserve(struct sxe__context *c)
@@ -187,6 +196,8 @@ reserve(struct sxe__context *c)
     c->stride = stride_of(c);
     c->read_memory = calloc(1, SXE__READ_FRONT + (size_t)c->config.chunk_size);
     c->stages = malloc(SXE__HELD_SIZE + SXE__STAGE_SIZE);
+    c->output_chunks = 0;
+    c->output_chunks_max = output_chunks_max(c);
     c->chunks = sxe_chunks_new("sxe chunks", c->config.chunks, c->config.chunk_size);
     c->sockets = sxe_pool_new_with_timeouts("sxe", c->number, c->stride, SXE_STATES, timeouts,
                                             sxe__on_timeout, NULL);

@@ -125,6 +125,8 @@ struct sxe__context {
     char *sockets; /* the pool's array; NULL before sxe_init */
     size_t stride;
     struct sxe_chunks *chunks;
+    uint32_t output_chunks; /* of them have unsent output */
+    uint32_t output_chunks_max;
     int epoll;
     SXE *reader;      /* its unread bytes are in read_buffer now */
     bool orders_idle; /* somebody asks which socket has been IDLE for the longest time */

@@ -55,6 +55,16 @@ room_in_tail(const SXE *s)
     return sxe_chunks_size(CONTEXT->chunks) - chunk_used(s->u.open.out_tail);
 }
 
+/* Output leaves chunks for input, or a few peers who do not read would starve all others. */
+static uint32_t
+free_for_output(void)
+{
+    uint32_t left = CONTEXT->output_chunks_max - CONTEXT->output_chunks;
+    uint32_t free = sxe_chunks_free(CONTEXT->chunks);
+
+    return free < left ? free : left;
+}
+
 size_t
 sxe__queue_room(const SXE *s)
 {
@@ -62,10 +72,10 @@ sxe__queue_room(const SXE *s)
     size_t tail = room_in_tail(s);
 
     tail = tail > sizeof(struct record) ? tail - sizeof(struct record) : 0;
-    return tail + each * sxe_chunks_free(CONTEXT->chunks);
+    return tail + each * free_for_output();
 }
 
-/* The chunk at the end of the chain with room for size bytes; SXE_NONE when none is free. */
+/* The chunk at the end of the chain with room for size bytes; SXE_NONE when none is free for it. */
 static uint32_t
 tail_with_room(SXE *s, size_t size)
 {
@@ -73,9 +83,10 @@ tail_with_room(SXE *s, size_t size)
 
     if (room_in_tail(s) >= size)
         return s->u.open.out_tail;
-    chunk = sxe_chunks_take(CONTEXT->chunks);
-    if (chunk == SXE_NONE)
+    if (free_for_output() == 0)
         return SXE_NONE;
+    chunk = sxe_chunks_take(CONTEXT->chunks);
+    CONTEXT->output_chunks++;
     set_chunk_used(chunk, HEAD);
     if (s->u.open.out_tail == SXE_NONE) {
         s->u.open.out_head = chunk;
@@ -214,6 +225,7 @@ pop(SXE *s, const struct record *record)
     if (next.chunk == SXE_NONE)
         s->u.open.out_tail = SXE_NONE;
     sxe_chunks_give(CONTEXT->chunks, chunk);
+    CONTEXT->output_chunks--;
 }
 
 /* The bytes of the records in front, up to one that is no bytes; whether it is a file, which goes

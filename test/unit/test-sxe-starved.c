@@ -156,6 +156,57 @@ START_TEST(a_starved_socket_loses_nothing_of_a_long_input)
 }
 END_TEST
 
+/* ---- Output takes no chunk that input needs ---- */
+
+/* A peer that does not read, and as much for it as is taken. */
+static void
+fill_output(unsigned i)
+{
+    unsigned taken = 0;
+
+    shrink_kernel_buffers(sxe_fd(ours[i]), peers[i]);
+    while (sxe_send(ours[i], pattern(MIB), MIB, NULL) == 0)
+        taken++;
+    ck_assert_uint_gt(taken, 0);
+    ck_assert_int_eq(sxe_write(ours[i], "x", 1), -ENOBUFS);
+    turn(3);
+    EXPECT_STATE(i, WRITING);
+}
+
+START_TEST(a_peer_that_does_not_read_starves_no_other)
+{
+    static const struct sxe_config one_each = {.chunk_size = 64, .chunks = 2 * (PEERS + 1)};
+
+    open_peers(one_each, echo_lines);
+    fill_output(0);
+    for (unsigned i = 1; i < PEERS; i++) {
+        say(i, "half ");
+        EXPECT_STATE(i, READING);
+    }
+    for (unsigned i = 1; i < PEERS; i++) {
+        say(i, "a line\n");
+        PEER_EXPECT(peers[i], "half a line\n");
+    }
+    close_peers();
+}
+END_TEST
+
+START_TEST(of_few_chunks_input_has_half)
+{
+    open_peers(two_chunks, echo_lines);
+    fill_output(0);
+    say(1, "half ");
+    say(2, "half ");
+    EXPECT_STATE(1, READING);
+    EXPECT_STATE(2, STARVED);
+    say(1, "a line\n");
+    say(2, "a line\n");
+    PEER_EXPECT(peers[1], "half a line\n");
+    PEER_EXPECT(peers[2], "half a line\n");
+    close_peers();
+}
+END_TEST
+
 /* ---- A starved socket ends, or rests ---- */
 
 static void
@@ -401,6 +452,8 @@ starved_suite(void)
     tcase_add_test(waiting, the_longest_starved_is_fed_first);
     tcase_add_test(waiting, of_whole_and_half_only_the_half_waits);
     tcase_add_test(waiting, a_starved_socket_loses_nothing_of_a_long_input);
+    tcase_add_test(waiting, a_peer_that_does_not_read_starves_no_other);
+    tcase_add_test(waiting, of_few_chunks_input_has_half);
     tcase_add_loop_test(waiting, a_starved_socket_can_be_closed, 0, 2);
     tcase_add_test(waiting, a_starved_sockets_peer_can_reset);
     tcase_add_test(waiting, what_a_starved_sockets_peer_said_before_its_end_is_not_lost);
