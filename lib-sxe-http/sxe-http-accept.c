@@ -190,6 +190,13 @@ sxe__http_free(struct sxe__http_connection *connection)
     sxe__http_check_stopped(http);
 }
 
+/* The body is last in the queue, so that what was dropped is of it first. */
+static void
+take_dropped(struct sxe__http_slot *slot, size_t dropped)
+{
+    slot->body_sent = dropped < slot->body_sent ? slot->body_sent - dropped : 0;
+}
+
 void
 sxe__http_on_close(SXE *s)
 {
@@ -198,6 +205,8 @@ sxe__http_on_close(SXE *s)
 
     if (connection == NULL)
         return;
+    if (connection->slot != NULL)
+        take_dropped(connection->slot, sxe_dropped(s));
     sxe__http_forget(connection, error != 0 ? -error : -ECONNRESET);
     sxe__http_free(connection);
 }

@@ -69,10 +69,12 @@ struct sxe_http;
 
 /* ---- The server ---- */
 
-/* What on_reply gets, when a reply has been sent or given up. */
+/* What on_reply gets, when a reply has been sent or given up. One that was copied as a whole is sent
+ * when lib-sxe has it; others when the kernel has them. */
 struct sxe_http_summary {
     unsigned status;      /* 0: none was sent */
-    uint64_t body_length; /* bytes of the reply's body, none for HEAD */
+    uint64_t body_length; /* bytes of the reply's body, none for HEAD; of one that was given up,
+                             without those that still waited to be sent */
     uint64_t duration_ns; /* from the event that brought the request's first byte */
     int result;           /* 0, or -errno: the connection ended first */
 };

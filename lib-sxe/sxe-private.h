@@ -129,6 +129,8 @@ struct sxe__context {
     uint32_t output_chunks_max;
     int epoll;
     SXE *reader;      /* its unread bytes are in read_buffer now */
+    SXE *released;    /* its on_close is called now */
+    size_t dropped;   /* bytes that were in its queue */
     bool orders_idle; /* somebody asks which socket has been IDLE for the longest time */
 
     SXE *staged; /* its output is in vector[], and then in stage[] from stage_open on */
@@ -264,8 +266,8 @@ SXE_MUST_USE int sxe__queue_end(SXE *s); /* a half-close */
  * or nothing is left; 1: it may take more at once; -errno. */
 SXE_MUST_USE int sxe__queue_write(SXE *s);
 
-/* Drop it all; every on_sent is called with result. */
-void sxe__queue_drop(SXE *s, int result);
+/* Drop it all; every on_sent is called with result. So many bytes. */
+size_t sxe__queue_drop(SXE *s, int result);
 
 /* ---- sxe-write.c ---- */
 

@@ -388,16 +388,20 @@ sxe__queue_write(SXE *s)
     return result;
 }
 
-void
+size_t
 sxe__queue_drop(SXE *s, int result)
 {
+    size_t dropped = 0;
+
     while (!sxe__queue_is_empty(s)) {
         struct record record;
 
         load(first(s), &record);
         pop(s, &record);
+        dropped += record.left;
         if (record.on_sent != NULL)
             record.on_sent(s, result);
     }
     s->u.open.out_copied = 0;
+    return dropped;
 }

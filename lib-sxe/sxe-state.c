@@ -165,9 +165,11 @@ sxe__settle(SXE *s)
 static void
 release(SXE *s)
 {
-    sxe__queue_drop(s, s->error != 0 ? -s->error : -ECONNRESET);
+    CONTEXT->dropped = sxe__queue_drop(s, s->error != 0 ? -s->error : -ECONNRESET);
+    CONTEXT->released = s;
     if ((s->flags & SXE__PEER) && s->on_close != NULL)
         s->on_close(s);
+    CONTEXT->released = NULL;
     sxe__drop_unread(s);
     sxe__socket_close(s);
     sxe__give(s);

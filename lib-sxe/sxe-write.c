@@ -519,6 +519,12 @@ sxe_unsent(const SXE *this)
     return sxe__state(this) <= SXE_STATE_NEW ? 0 : this->u.open.out_copied;
 }
 
+size_t
+sxe_dropped(const SXE *this)
+{
+    return CONTEXT->released == this ? CONTEXT->dropped : 0;
+}
+
 void
 sxe__writable(SXE *s)
 {

@@ -392,6 +392,39 @@ START_TEST(a_client_that_leaves_ends_what_was_lent)
 }
 END_TEST
 
+static void
+push_sent_bytes(struct sxe_http_request *request, const struct sxe_http_summary *summary)
+{
+    push_target("bytes", request, (long)summary->body_length);
+    ck_assert_int_eq(summary->result, -ECONNRESET);
+}
+
+/* The kernel takes 1000 bytes of the body, and then the client is gone. */
+START_TEST(what_was_not_sent_is_in_no_summary)
+{
+    const size_t head =
+        SXE_LITERAL_LENGTH("HTTP/1.1 200 OK\r\nContent-Length: 8388608\r\n\r\n") + DATE_LINE;
+    int peer;
+
+    make_content(LONG_SIZE);
+    serve((struct sxe_http_config){.handler = lenders[_i], .on_reply = push_sent_bytes});
+    peer = client();
+    if (lenders[_i] == lend_file) {
+        fake_os_limit(FAKE_SENDFILE, 1000);
+        fake_os_fail(FAKE_SENDFILE, 2, 1, ECONNRESET);
+    } else {
+        fake_os_limit(FAKE_SENDMSG, head + 1000);
+        fake_os_fail(FAKE_SEND, 1, 1, ECONNRESET);
+    }
+    ask_for(peer, LONG_SIZE);
+    EXPECT("done", NULL, -ECONNRESET);
+    EXPECT("bytes", NULL, 1000);
+    close(peer);
+    end_site();
+    drop_content();
+}
+END_TEST
+
 static Suite *
 stream_suite(void)
 {
@@ -409,6 +442,7 @@ stream_suite(void)
     tcase_add_loop_test(lent, head_lends_nothing, 0, 3);
     tcase_add_test(lent, rfc_9112_7_1_a_file_may_be_a_chunk);
     tcase_add_test(lent, rfc_9112_8_a_file_that_ends_early_ends_the_connection);
+    tcase_add_loop_test(lent, what_was_not_sent_is_in_no_summary, 0, 2);
     tcase_add_test(lent, a_client_that_leaves_ends_what_was_lent);
     suite_add_tcase(suite, lent);
     return suite;

@@ -240,6 +240,36 @@ START_TEST(a_mark_comes_back_when_the_socket_closes_first)
 }
 END_TEST
 
+static void
+push_dropped(SXE *s)
+{
+    event_push("close", s, (long)sxe_dropped(s));
+}
+
+/* The kernel takes half of the second, and none of what is behind it. */
+START_TEST(on_close_may_ask_how_much_was_dropped)
+{
+    open_pair(NULL);
+    ours->on_close = push_dropped;
+    ck_assert_int_eq(sxe_send(ours, pattern(10000), 10000, push_sent), 0);
+    EXPECT("sent", ours, 0);
+    ck_assert_uint_eq(sxe_dropped(ours), 0);
+    fake_os_limit(FAKE_SENDMSG, 5000);
+    fake_os_fail(FAKE_SENDMSG, 2, 0, EAGAIN);
+    ck_assert_int_eq(sxe_send(ours, pattern(10000), 10000, push_sent), 0);
+    ck_assert_int_eq(sxe_send(ours, pattern(7000), 7000, push_sent), 0);
+    ck_assert_int_eq(sxe_write(ours, "copied", 6), 0);
+    turn(3);
+    ck_assert_uint_eq(sxe_dropped(ours), 0);
+    sxe_abort(ours);
+    EXPECT("sent", ours, -ECONNABORTED);
+    EXPECT("sent", ours, -ECONNABORTED);
+    EXPECT("close", ours, 5000 + 7000 + 6);
+    close(peer);
+    plan_stop();
+}
+END_TEST
+
 static size_t streamed;
 
 static void
@@ -304,6 +334,7 @@ lend_suite(void)
     tcase_add_loop_test(marks, a_mark_comes_when_the_kernel_has_all_before_it, 0, 4);
     tcase_add_test(marks, a_mark_comes_back_when_the_socket_closes_first);
     tcase_add_test(marks, a_stream_goes_on_from_mark_to_mark_and_keeps_nobody_waiting);
+    tcase_add_test(marks, on_close_may_ask_how_much_was_dropped);
     tcase_add_test(marks, a_mark_without_a_free_chunk_is_refused);
     suite_add_tcase(suite, marks);
     return suite;
