@@ -6,8 +6,10 @@
 --
 -- A sample in which others took more than LOST_MAX of a CPU beyond what they take in all samples of
 -- the row, or in which anything was wrong, is void and taken again at once, REPEATS_MAX times at
--- most, unless the row says otherwise, and no more at all once PATIENCE times as many were void as there are rounds; after that
--- the row is void, and says why. What was measured last stands in it nevertheless.
+-- most, unless the row says otherwise, and no more at all once PATIENCE times as many were void as
+-- there are rounds; after that the row is void, and says why. What was measured last stands in it
+-- nevertheless. How quiet it can be is known at the end only: rounds with a sample that was let
+-- pass before are then measured again.
 -- A peer that cannot be measured in the first round is left out; the row is void only if that peer
 -- is ours or the reference.
 
@@ -190,9 +192,7 @@ end
 -- Whether others took too much. What takes part in all samples of a row is the same for all peers:
 -- it may be as much again.
 local function is_disturbed(sample, state)
-    local lost = sample.lost or 0
-    state.least_lost = math.min(state.least_lost or lost, lost)
-    return lost > method.LOST_MAX + math.min(state.least_lost, method.LOST_MAX)
+    return (sample.lost or 0) > method.LOST_MAX + math.min(state.least_lost, method.LOST_MAX)
            or (sample.stolen or 0) > method.LOST_MAX
 end
 
@@ -206,6 +206,11 @@ local function why_void(house, row, peer, sample, state)
     end
 end
 
+local function add_void(row, state, round, peer, why)
+    table.insert(state.void_samples, {round = round, peer = peer.name, why = why})
+    io.stderr:write(("  %s, round %d, %s: %s\n"):format(row.name, round, peer.name, why))
+end
+
 -- Takes a sample until it is good, or has been tried often enough. The sample, why it is void, and
 -- whether that is the peer's fault.
 local function insist(house, row, peer, state, round, client)
@@ -213,12 +218,12 @@ local function insist(house, row, peer, state, round, client)
     local is_hopeless = house.smoke or #state.void_samples >= state.patience
     for _ = 0, is_hopeless and 0 or row.repeats or method.REPEATS_MAX do
         sample = method.sample(house, row, peer, client)
+        state.least_lost = math.min(state.least_lost, sample.lost or 0)
         why, is_fault = why_void(house, row, peer, sample, state)
         if not why then
             return sample
         end
-        table.insert(state.void_samples, {round = round, peer = peer.name, why = why})
-        io.stderr:write(("  %s, round %d, %s: %s\n"):format(row.name, round, peer.name, why))
+        add_void(row, state, round, peer, why)
     end
     return sample, why, is_fault
 end
@@ -256,6 +261,27 @@ local function leave_out(row, state, culprit, why)
     return #state.peers > 0
 end
 
+-- Drops rounds with samples that are void by what others took in the quietest of all, which came
+-- later: how many. When patience is over they stay, and the row is void.
+local function drop_disturbed(house, row, state)
+    local kept = {}
+    for number, samples in ipairs(state.rounds) do
+        local is_good = true
+        for _, peer in ipairs(state.peers) do
+            local why = why_void(house, row, peer, samples[peer.name], state)
+            if why then
+                is_good = #state.void_samples >= state.patience
+                state.void = is_good and why or state.void
+                add_void(row, state, number, peer, why)
+            end
+        end
+        kept[#kept + 1] = is_good and samples or nil
+    end
+    local dropped = #state.rounds - #kept
+    state.rounds = kept
+    return dropped
+end
+
 local function run_all(house, row, state, rounds)
     local number = 1
     while number <= rounds do
@@ -272,6 +298,9 @@ local function run_all(house, row, state, rounds)
                 state.rounds[#state.rounds + 1] = samples
             end
             number = number + 1
+        end
+        if number > rounds and not state.void then
+            rounds = rounds + drop_disturbed(house, row, state)
         end
     end
 end
@@ -307,6 +336,7 @@ end
 -- void_samples, failed, second, second_rounds, second_why}
 function method.run(house, row, peers)
     local state = {rounds = {}, void_samples = {}, failed = {}, peers = peers,
+                   least_lost = math.huge,
                    patience = PATIENCE * method.rounds_of(row, house.options)}
     local kept <close> = setmetatable({}, {__close = close_all})
     house.kept = kept -- servers that stay for all rounds, by their peers' names

@@ -98,6 +98,24 @@ test("what takes part in all samples disturbs none, but more does, and steal", f
     equal(got.is_void, true)
 end)
 
+test("a round before the quietest sample is measured again if more than that disturbed it", function()
+    local loud, quiet = {value = 1, lost = 0.15}, {value = 100, lost = 0.01}
+    local got = measure(row_of{limit = {loud, quiet}, us = {loud, quiet}}, 2, "limit", "us")
+    equal(got.is_void, false)
+    equal(got.rounds, 2)
+    equal(#got.void_samples, 2)
+    equal(table.concat(got.peers[1].values, " "), "100 100")
+end)
+
+test("it is void if that is so of too many samples", function()
+    local loud, quiet = {value = 1, lost = 0.15}, {value = 100, lost = 0.01}
+    local got = measure(row_of{limit = {loud}, us = {loud}, other = {loud}, more = {loud},
+                               last = {quiet}}, 1, "limit", "us", "other", "more", "last")
+    equal(got.why_void, "0.15 CPU taken by others")
+    equal(got.rounds, 1)
+    equal(#got.void_samples, 4)
+end)
+
 test("a row that stays disturbed is void, says why, and shows what it has", function()
     local got = measure(row_of{limit = {100}, us = {{value = 7, lost = 0.2}}}, 2, "limit", "us")
     equal(got.is_void, true)
