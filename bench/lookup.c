@@ -3,7 +3,10 @@
  * What: S9, 30 million records of 32 bytes in a pool, 1 GB, looked up by their keys in random
  * order: by binary search, by a hash table, and by the same with 16 look-ups under way at a time.
  *
- *     lookup [-r records] [-n rounds] bsearch | hash | hash-16
+ *     lookup [-r records] [-n rounds] bsearch | hash | hash-16 | -
+ *
+ * With "-" the ways are read from standard input, a line for each round, after a line that says
+ * that all is made: so rounds of all ways can be in turns, and others wait for the next.
  *
  * Keys are 64 bits, spread evenly but not equally, and the records are in the order of their keys,
  * as bsearch wants them. The hash table has 32 bits in each of its slots, at most half of which are
@@ -255,12 +258,23 @@ look_up_batches(uint32_t first, uint32_t count)
     }
 }
 
-static void
-run_round(const char *how, uint32_t first, uint32_t count)
+static bool
+is_way(const char *how)
 {
+    return strcmp(how, "bsearch") == 0 || strcmp(how, "hash") == 0 || strcmp(how, "hash-16") == 0;
+}
+
+/* Another part of all records than that of the round before. */
+static void
+run_round(const char *how, uint32_t round, uint32_t rounds)
+{
+    const uint32_t first = round % rounds * (number / rounds);
+    const bool is_search = strcmp(how, "bsearch") == 0;
+    const uint32_t count =
+        is_search && number / rounds > SEARCHES_MAX ? SEARCHES_MAX : number / rounds;
     const uint64_t start_ns = sxe_time_ns();
 
-    if (strcmp(how, "bsearch") == 0)
+    if (is_search)
         look_up(find_sorted, first, count);
     else if (strcmp(how, "hash") == 0)
         look_up(find_hashed, first, count);
@@ -268,6 +282,25 @@ run_round(const char *how, uint32_t first, uint32_t count)
         look_up_batches(first, count);
     printf("round %.2f ns\n", (double)(sxe_time_ns() - start_ns) / count);
     fflush(stdout);
+}
+
+/* Rounds as standard input asks for them; 1 when that is no way. */
+static int
+run_asked(uint32_t rounds)
+{
+    char how[16];
+
+    puts("ready");
+    fflush(stdout);
+    for (uint32_t round = 0; fgets(how, sizeof(how), stdin) != NULL; round++) {
+        how[strcspn(how, "\n")] = '\0';
+        if (!is_way(how)) {
+            fprintf(stderr, "lookup: bsearch, hash or hash-16, not: %s\n", how);
+            return 1;
+        }
+        run_round(how, round, rounds);
+    }
+    return 0;
 }
 
 static uint32_t
@@ -287,7 +320,6 @@ int
 main(int argc, char **argv)
 {
     uint32_t rounds = ROUNDS;
-    uint32_t count;
     const char *how;
     int letter;
 
@@ -301,20 +333,18 @@ main(int argc, char **argv)
             return 2;
     }
     how = optind == argc - 1 ? argv[optind] : "";
-    if ((strcmp(how, "bsearch") != 0 && strcmp(how, "hash") != 0 && strcmp(how, "hash-16") != 0) ||
-        number / rounds < BATCH) {
-        fprintf(stderr, "usage: lookup [-r records] [-n rounds] bsearch | hash | hash-16\n");
+    if ((!is_way(how) && strcmp(how, "-") != 0) || number / rounds < BATCH) {
+        fprintf(stderr, "usage: lookup [-r records] [-n rounds] bsearch | hash | hash-16 | -\n");
         return 2;
     }
     make_records();
     make_order();
     if (strcmp(how, "bsearch") != 0)
         make_table();
-    count = number / rounds;
-    if (strcmp(how, "bsearch") == 0 && count > SEARCHES_MAX)
-        count = SEARCHES_MAX;
+    if (strcmp(how, "-") == 0)
+        return run_asked(rounds);
     for (uint32_t i = 0; i < rounds; i++)
-        run_round(how, i * (number / rounds), count);
+        run_round(how, i, rounds);
     printf("records %zu, the pool's own %zu, table %zu bytes\n", number * sizeof(*records),
            sxe_pool_size(number, sizeof(*records), STATES) - number * sizeof(*records),
            slots == NULL ? 0 : sizeof(*slots) << slots_log2);

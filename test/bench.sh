@@ -44,4 +44,6 @@ check "a batch has a bound" refuses $bench/limit-client -b 513
 check "a request length must be possible" refuses $bench/limit-server -r 3
 check "a wait before replies must be a number" refuses $bench/limit-server -w long
 check "replies of one write have a bound" refuses $bench/limit-server -r 16 -l 1048576
+check "a way to look up must be known" \
+    fails 'hash-16, not: guess' sh -c "echo guess | $bench/lookup -r 1000 -"
 finish bench

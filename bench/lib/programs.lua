@@ -1,18 +1,22 @@
 -- SPDX-License-Identifier: MIT
 --
 -- What: programs that measure themselves, of which several rows or variants want a value each.
--- Place: rows-micro.lua and rows-seed.lua. One run of a program gives values to all who ask, once
--- to each; who asks again has it run again.
+-- Place: rows-micro.lua, where one run of a program gives values to all who ask, once to each, and
+-- who asks again has it run again; rows-seed.lua, whose program takes long to begin and waits.
+
+local servers = require "servers"
 
 local programs = {}
+
+local PATIENCE = 300 -- seconds
 
 local runs = {} -- by command: {output, taken = set of who had something of it}
 
 -- Runs it to its end, on the server's CPU, or on those; its output.
 local function run(bench, words, cpu)
     local proc <close> = bench.spawn(words, {cpu = cpu or bench.server_cpu})
-    local output = proc:output(300)
-    local status = proc:wait(300)
+    local output = proc:output(PATIENCE)
+    local status = proc:wait(PATIENCE)
     if status ~= 0 then
         error(("%s: exit status %s: %s"):format(words[1], status, proc:errors()), 0)
     end
@@ -31,20 +35,38 @@ function programs.output(bench, words, who, cpu)
     return last.output
 end
 
--- The next of several values in its output, by a pattern that captures one.
-local queues = {}
+-- ---- Programs that wait for a word before each round ----
 
-function programs.next_value(bench, words, pattern)
-    local key = table.concat(words, " ") .. pattern
-    local queue = queues[key]
-    if not queue or #queue == 0 then
-        queue = {}
-        for value in run(bench, words):gmatch(pattern) do
-            table.insert(queue, 1, tonumber(value))
-        end
-        queues[key] = queue
+-- Of a program that says a line when it is ready, and one after each word that its standard input
+-- brings: a function(word) -> what it said. It stays for all rounds of a row, unless it ends.
+function programs.start(bench, words)
+    local kept = bench.kept or {}
+    local program = kept[words[1]]
+    if not program then
+        local path = bench.scratch .. "/words"
+        assert(os.execute("mkfifo " .. path))
+        local input = assert(io.open(path, "r+")) -- for both, so that none waits here
+        bench.command = servers.command_line(words)
+        local proc = bench.spawn({"sh", "-c", 'exec "$@" <"$0"', path, table.unpack(words)},
+                                 {cpu = bench.server_cpu})
+        program = setmetatable({proc = proc, input = input}, {__close = function()
+            input:close()
+            local _ <close> = proc
+        end})
+        kept[words[1]] = program
+        program.is_ready = proc:line(PATIENCE)
+        os.remove(path)
     end
-    return table.remove(queue) or error(words[1] .. " gave no value", 0)
+    return function(word)
+        program.input:write(word, "\n")
+        program.input:flush()
+        local line = program.is_ready and program.proc:line(PATIENCE)
+        if not line then
+            kept[words[1]] = nil
+            error(words[1] .. " ended: " .. program.proc:errors(), 0)
+        end
+        return line
+    end
 end
 
 return programs

@@ -11,6 +11,7 @@ local load = require "load"
 local machine = require "machine"
 local method = require "method"
 local others = require "others"
+local programs = require "programs"
 local report = require "report"
 local result = require "result"
 local tables = require "tables"
@@ -98,7 +99,7 @@ test("what takes part in all samples disturbs none, but more does, and steal", f
     equal(got.is_void, true)
 end)
 
-test("a round before the quietest sample is measured again if more than that disturbed it", function()
+test("a round that only a louder one made good is measured again", function()
     local loud, quiet = {value = 1, lost = 0.15}, {value = 100, lost = 0.01}
     local got = measure(row_of{limit = {loud, quiet}, us = {loud, quiet}}, 2, "limit", "us")
     equal(got.is_void, false)
@@ -306,6 +307,22 @@ test("a server that failed does not stay", function()
     local _, warm = run_warm{{value = 1}, {errors = "a reset"}, {value = 1}}
     equal(#warm, 2)
     check(not os.execute(("kill -s 0 %d 2>/dev/null"):format(warm[1])), "it stays")
+end)
+
+test("a program that waits for words stays for a row; one that ended is started again", function()
+    local bench = method.bench(setmetatable({kept = {}}, {__index = house(1)}), {})
+    local words = {"sh", "-c", "echo ready; read -r word; echo $$ $word; read -r word"}
+    local pid, word = programs.start(bench, words)("one"):match("^(%d+) (%a+)$")
+    equal(word, "one")
+    local good, why = pcall(programs.start(bench, words), "two")
+    equal(good, false)
+    equal(why, "sh ended: ")
+    local other = programs.start(bench, words)("three"):match("^(%d+) three$")
+    check(other and other ~= pid, "no other program")
+    do
+        local _ <close> = bench.kept.sh
+    end
+    check(not os.execute(("kill -s 0 %d 2>/dev/null"):format(other)), "it stays for ever")
 end)
 
 test("the file can be read again, and has names in order", function()
