@@ -8,7 +8,8 @@
 --            where it takes others than those}
 -- result    {rate = good replies a second, seconds, count, bytes, connects = a second, p50, p99 in
 --            µs, curve = {{percentile, µs}, ...}}, what of it the client knows
--- load      rows.lua says what is in one; batch = 1 where limit-client itself is measured
+-- load      rows.lua says what is in one; batch = 1 where limit-client itself is measured;
+--           body_length: of replies whose bytes are not known
 
 local cjson = require "cjson"
 
@@ -119,6 +120,9 @@ local function command_sxe_http(load, server, seconds, files)
         local file <close> = assert(io.open(files .. "body", "wb"))
         file:write(load.body)
         append(words, "--expect-body", "@" .. files .. "body")
+    end
+    if load.body_length then
+        append(words, "--expect-header", ("Content-Length: %d"):format(load.body_length))
     end
     append_headers(words, load)
     append(words, url_of(load, server))

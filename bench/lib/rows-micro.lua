@@ -31,7 +31,7 @@ local function row(name, title, program, variants, more)
         name = name, title = title, unit = "ns", better = "less", digits = 1, peers = variants,
         variants = true, reference = variants[1].name, ours = variants[1].name, budget = 15,
         command = "build/release/bench/" .. program, checks = "by the program itself",
-        void = "other work on its CPU"}
+        void = "0.08 of a CPU taken by others"}
     result.run = function(bench, variant)
         local words = {wire.program("bench/" .. program), table.unpack(result.arguments or {})}
         local output = programs.output(bench, words, name .. variant.name, result.cpu)

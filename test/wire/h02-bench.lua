@@ -5,6 +5,7 @@
 package.path = "bench/lib/?.lua;" .. package.path
 
 local cjson = require "cjson"
+local clients = require "clients"
 local flame = require "flame"
 local json = require "json"
 local load = require "load"
@@ -323,6 +324,12 @@ test("a program that waits for words stays for a row; one that ended is started 
         local _ <close> = bench.kept.sh
     end
     check(not os.execute(("kill -s 0 %d 2>/dev/null"):format(other)), "it stays for ever")
+end)
+
+test("replies of random bytes are known by their length", function()
+    local words = clients.find("sxe-http").command({connections = 1, body_length = 108000},
+                                                   {port = 80}, 1, directory .. "/")
+    check(table.concat(words, " "):find("--expect-header Content-Length: 108000", 1, true), "no")
 end)
 
 test("the file can be read again, and has names in order", function()
