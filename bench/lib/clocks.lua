@@ -20,11 +20,11 @@ local function between(first, last)
     return {seconds = seconds, cpu_server = share("server"), cpu_client = share("client")}
 end
 
--- Both sides, from now until what is returned is called. The client is the driver with what it
--- started and saw ending.
-function clocks.start(server)
-    local first = now(server)
-    return function() return between(first, now(server)) end
+-- Both sides, from now until what is returned is called. The client is this process with what it
+-- started; without one it is the driver with what it started and saw ending.
+function clocks.start(server, client)
+    local first = now(server, client)
+    return function() return between(first, now(server, client)) end
 end
 
 -- Of the samples, the first and the last within so many seconds before the end, but for the edges.

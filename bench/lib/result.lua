@@ -66,11 +66,20 @@ local function ratios_of(rounds, name, reference, key)
     return values
 end
 
-local function bottleneck_of(server, client, cpus)
+local function cpus_of(row)
+    local cpu = row.context and row.context.cpu
+    return type(cpu) == "table" and #cpu or 1
+end
+
+-- Of a row in which servers have several CPUs the client's work is on the same, and so it is a part
+-- of what fills them.
+local function bottleneck_of(row, server, client)
     if not server or not client then
         return nil
     end
-    local is_server, is_client = server / cpus >= FULL, client >= FULL
+    local cpus = cpus_of(row)
+    local is_server = (cpus > 1 and server + client or server) / cpus >= FULL
+    local is_client = client / (row.client_cpus or 1) >= FULL
     return is_server and is_client and "both" or is_server and "server"
         or is_client and "client" or "neither"
 end
@@ -157,11 +166,6 @@ local function put_spread(target, prefix, values)
     end
 end
 
-local function cpus_of(row)
-    local cpu = row.context and row.context.cpu
-    return type(cpu) == "table" and #cpu or 1
-end
-
 -- What another client says of this peer.
 local function second_of(state, peer, row, first)
     if not state.second_rounds or #state.second_rounds == 0 then
@@ -178,7 +182,7 @@ local function second_of(state, peer, row, first)
         put_spread(second, "ratio", ratios_of(state.second_rounds, name, row.reference))
     end
     second.of_first = second.median and first.median and second.median / first.median
-    second.bottleneck = bottleneck_of(second.cpu_server, second.cpu_client, cpus_of(row))
+    second.bottleneck = bottleneck_of(row, second.cpu_server, second.cpu_client)
     return second
 end
 
@@ -198,7 +202,7 @@ local function summarize_peer(row, state, peer)
     if row.reference then
         put_spread(got, "ratio", ratios_of(rounds, name, row.reference))
     end
-    got.bottleneck = bottleneck_of(got.cpu_server, got.cpu_client, cpus_of(row))
+    got.bottleneck = bottleneck_of(row, got.cpu_server, got.cpu_client)
     got.second = second_of(state, peer, row, got)
     return got
 end

@@ -44,7 +44,7 @@ local WORKERS = 6 -- a process may have 20,000 descriptors
 
 -- All steps are one run: the client opens more and more connections, and tells when it pauses. What
 -- others take counts while there is load, of the step that they disturbed most: while connections
--- are opened nothing is measured.
+-- are opened nothing is measured. The CPU of both sides is that of the last step's load.
 local function run_crowd(bench, peer)
     local steps = bench.smoke and {60, 120} or {10000, 30000, 100000}
     local most = steps[#steps]
@@ -53,17 +53,16 @@ local function run_crowd(bench, peer)
     if wrong then
         return {errors = wrong}
     end
-    local stop = clocks.start(server)
     local client <close> = bench.spawn{
         wire.program("bench/crowd-client"), "-p", server.port, "-s", table.concat(steps, ","), "-t",
         WORKERS, "-d", bench.smoke and 0.1 or 0.5, "-q", 0.2}
-    local points, who_else = {}, nil
-    local worst = {}
+    local points, worst, stop, who_else, times = {}, {}, nil, nil, nil
     for line in function() return client:line(120) end do
         local step = cjson.decode(line)
         if step.begins then
-            who_else = others.watch()
+            stop, who_else = clocks.start(server, client:pid()), others.watch()
         else
+            times = stop()
             local lost, by, stolen = who_else()
             if lost and lost >= (worst.lost or 0) then
                 worst = {lost = lost, by = by, stolen = stolen}
@@ -73,13 +72,12 @@ local function run_crowd(bench, peer)
         end
     end
     local status = client:wait(60)
-    local times = stop()
     if status ~= 0 or #points ~= #steps then
         return {errors = client:errors()}
     end
     return {value = points[#points].value, points = points, cpu_server = times.cpu_server,
-            lost = worst.lost, lost_to = worst.by, stolen = worst.stolen,
-            more = {memory = points[#points].memory}}
+            cpu_client = times.cpu_client, lost = worst.lost, lost_to = worst.by,
+            stolen = worst.stolen, more = {memory = points[#points].memory}}
 end
 
 -- given: what of the row is its own
@@ -114,7 +112,7 @@ local function cluster_load(name)
             body_length = peers.services[name].length}
 end
 
--- A server, and the Redis that it asks.
+-- A server, and the Redis that it asks, whose CPU is a part of the server's.
 local function start_with_redis(bench, peer)
     local redis = peers.start_redis(bench)
     local good, server = pcall(bench.start, peer, {redis_port = redis.port, workers = #CPUS,
@@ -122,6 +120,11 @@ local function start_with_redis(bench, peer)
     if not good then
         redis.stop()
         error(server, 0)
+    end
+    local own = server.pids
+    function server.pids()
+        local pids, more = own(), redis.pids()
+        return table.move(more, 1, #more, #pids + 1, pids)
     end
     return setmetatable({server = server}, {__close = function()
         server.stop()
@@ -253,7 +256,7 @@ return {
         peers = {"sxe-lua-workers", "node-cluster"}, unit = "replies/s",
         title = "Redis: del, hmset of 100 texts of 1,000 characters, hgetall; 50 at a time",
         work = "a hash is set, read back, its texts are sent; ten connections to Redis from each "
-               .. "of as many workers as CPUs",
+               .. "of as many workers as CPUs; the server's CPU is theirs and that of Redis",
         command = "workers -w 2 PORT bench/lua/redis.lua REDIS_PORT; sxe-http -c 50 "
                   .. "--requests 2000",
         checks = "status and 100,000 bytes of each reply, letters once a sample",
@@ -277,14 +280,15 @@ return {
                .. "is a process, and each client one connection to one of them",
         command = "sxe-http --scenario examples/read-write.lua --candles - http://127.0.0.1:PORT/",
         checks = "status of each reply, and that its parts are sorted", void = VOID,
-        run = run_sort, target = {peer = "node-cluster", ratio = 1, of = "issue 7"}},
+        run = run_sort, target = {peer = "node-cluster", ratio = 1, of = "issue 7"},
+        context = {cpu = CPUS}, client_cpus = #CPUS},
     {
         name = "S8-sweep", group = "S8", service = "sort", reference = "node-cluster",
         ours = "sxe-lua-workers", peers = SORTERS, unit = "requests/s", plot = "candles",
         title = "The same with 1 to 4 servers and 1 to 8 clients", rounds = 1, budget = 70,
         work = "as S8, every combination once; min, mean, 101 % of mean and max go into a CSV",
         command = "make bench ROW=S8-sweep", checks = "as S8", void = VOID, run = run_sort_sweep,
-        seconds = 0.25},
+        seconds = 0.25, context = {cpu = CPUS}, client_cpus = #CPUS},
     {
         name = "S9", variants = true, reference = "bsearch", ours = "hash", unit = "s",
         peers = {{name = "bsearch"}, {name = "hash"},

@@ -6,6 +6,8 @@
 
 local cjson = require "cjson"
 
+local clocks = require "clocks"
+
 local sort = {}
 
 local FILES, PARTS = 30, 100
@@ -100,9 +102,19 @@ local function finish(candles)
     return list
 end
 
+local function pids_of(servers)
+    local pids = {}
+    for _, server in ipairs(servers) do
+        local own = server.pids()
+        table.move(own, 1, #own, #pids + 1, pids)
+    end
+    return pids
+end
+
 -- A sample: requests a second of all clients together. wanted: servers, clients, cpu.
 local function sample(bench, servers, wanted)
     write_files(bench.root)
+    local stop = clocks.start{pids = function() return pids_of(servers) end}
     local clients, candles, rate = start_clients(bench, servers, wanted), {}, 0
     for _, client in ipairs(clients) do
         local total, why = read(client)
@@ -112,7 +124,9 @@ local function sample(bench, servers, wanted)
         rate = rate + total.rate
         add_kinds(candles, total, wanted)
     end
-    return {value = rate, candles = finish(candles)}
+    local times = stop()
+    return {value = rate, candles = finish(candles), cpu_server = times.cpu_server,
+            cpu_client = times.cpu_client}
 end
 
 -- wanted: servers, clients, cpu. A sample, by servers that may stay for the next.

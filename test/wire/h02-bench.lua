@@ -231,6 +231,14 @@ test("who has all of a CPU is what limits", function()
     samples = {limit = {{value = 1, cpu_server = 1.9, cpu_client = 0.1}}}
     got = measure(row_of(samples, two), 1, "limit")
     equal(got.peers[1].bottleneck, "server")
+    samples = {limit = {{value = 1, cpu_server = 1.1, cpu_client = 0.8}},
+               us = {{value = 1, cpu_server = 1.1, cpu_client = 0.6}}}
+    got = measure(row_of(samples, two), 1, "limit", "us")
+    equal(got.peers[1].bottleneck, "server") -- on whose CPUs the client is
+    equal(got.peers[2].bottleneck, "neither")
+    two.client_cpus = 2
+    samples = {limit = {{value = 1, cpu_server = 0.5, cpu_client = 1.1}}}
+    equal(measure(row_of(samples, two), 1, "limit").peers[1].bottleneck, "neither")
 end)
 
 test("points of several rounds become one line of medians", function()
