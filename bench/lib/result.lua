@@ -136,6 +136,31 @@ local function merge_curves(rounds, name)
     return #curve > 1 and curve or nil
 end
 
+-- Of the candles of all rounds one at each place: the shortest and the longest of all, the median
+-- of the means.
+local function merge_candles(rounds, name)
+    local by_place, list = {}, {}
+    for _, samples in ipairs(rounds) do
+        for _, candle in ipairs(samples[name] and samples[name].candles or {}) do
+            local place = ("%s %s %s"):format(candle.servers, candle.clients, candle.kind)
+            local all = by_place[place]
+            if not all then
+                all = {servers = candle.servers, clients = candle.clients, kind = candle.kind,
+                       min = candle.min, max = candle.max, count = 0, means = {}}
+                by_place[place], list[#list + 1] = all, all
+            end
+            all.min, all.max = math.min(all.min, candle.min), math.max(all.max, candle.max)
+            all.count = all.count + (candle.count or 0)
+            table.insert(all.means, candle.mean)
+        end
+    end
+    for _, all in ipairs(list) do
+        all.rounds, all.mean, all.means = #all.means, median(all.means), nil
+        all.p = all.mean * 1.01
+    end
+    return #list > 0 and list or nil
+end
+
 local function last_with(rounds, name, key)
     for i = #rounds, 1, -1 do
         if rounds[i][name] and rounds[i][name][key] then
@@ -195,7 +220,7 @@ local function summarize_peer(row, state, peer)
                  cpu_server = median(column(rounds, name, "cpu_server")),
                  cpu_client = median(column(rounds, name, "cpu_client")),
                  more = more_of(rounds, name, row), points = merge_points(rounds, name),
-                 candles = last_with(rounds, name, "candles"), curve = merge_curves(rounds, name),
+                 candles = merge_candles(rounds, name), curve = merge_curves(rounds, name),
                  skipped = last_with(rounds, name, "skipped"),
                  note = last_with(rounds, name, "note")}
     put_spread(got, "", got.values)

@@ -20,7 +20,7 @@ local function row(name, connections, content, who, more)
         title = ("A file of %d bytes, %d keep-alive connections"):format(#content, connections),
         work = "the same file again and again, from the page cache; no access log",
         command = ("limit-client -c %d -b 64 -d 1 -u /%s -p PORT"):format(connections, name),
-        reference = "nginx", checks = "the length of each reply, status and all bytes once a sample",
+        reference = "nginx", checks = "length of each reply, status and all bytes once a sample",
         void = VOID, files = {[name] = content}, budget = 35,
         load = {connections = connections, target = "/" .. name, body = content,
                 client = "limit-client"},

@@ -23,7 +23,7 @@ local function row(name, service, title, who, load, more)
         reference = "sxe-c", ours = "sxe-lua", void = VOID, budget = 35,
         work = "a server of lib-sxe-http asks a handler in C, or the same handler in Lua",
         command = "lua-twins PORT hello; lua-twins PORT bench/lua/hello.lua",
-        checks = "the length of each reply, status and body once a sample", load = load}
+        checks = "length of each reply, status and body once a sample", load = load}
     load.connections, load.client = 64, "limit-client"
     for field, value in pairs(more or {}) do
         result[field] = value

@@ -408,6 +408,20 @@ test("numbers are short", function()
     equal(tables.number(12.3456, 2.0), "12.35")
 end)
 
+test("candles of several rounds become one", function()
+    local function round(min, mean, max)
+        return {candles = {{servers = 1, clients = 2, kind = "read", min = min, mean = mean,
+                            max = max, count = 10}}}
+    end
+    local rounds = {round(2, 10, 30), round(1, 30, 40), round(3, 20, 99)}
+    local got = measure(row_of{us = rounds}, 3, "us")
+    local candle = got.peers[1].candles[1]
+    equal(#got.peers[1].candles, 1)
+    equal(("%g %g %.1f %g"):format(candle.min, candle.mean, candle.p, candle.max), "1 20 20.2 99")
+    equal(candle.rounds, 3)
+    equal(candle.count, 30)
+end)
+
 test("candles become lines of CSV", function()
     local candle = {servers = 2, clients = 3, kind = "read", min = 1, mean = 10, p = 10.1, max = 99}
     local got = measure(row_of{us = {{candles = {candle}}}}, 1, "us")

@@ -49,7 +49,7 @@ local function candles(us)
     for servers = 1, 2 do
         for _, kind in ipairs{"read", "append"} do
             list[#list + 1] = {servers = servers, clients = 4, kind = kind, min = us / 2,
-                               mean = us, p = us * 1.01, max = us * 8}
+                               mean = us, p = us * 1.01, max = us * 8, rounds = 3}
         end
     end
     return {candles = list}
@@ -71,6 +71,7 @@ local got = {
                          is_met = true, better = "less"},
                         {peer = "nginx", ratio = 2, of = "issue 3", got = 1.98, is_met = false,
                          better = "more"}},
+             second_why = "0.30 CPU taken by others",
              disagreement = {"sxe-httpd: 0.76 of the rate by wrk"},
              skipped = {{name = "h2o", why = "h2o is not installed"}}}),
         row("lines", "seed", {peer("sxe-httpd", {}, line(200000)), peer("go", {}, line(150000))},
@@ -106,6 +107,8 @@ test("each row has a section, with its badge, plots and numbers", function()
     check(document:find("✗ at least 2 of nginx (issue 3): 1.98", 1, true), "one that is missed")
     check(document:find("Void: 0.20 CPU taken by others", 1, true), "the void row")
     check(document:find("Two clients disagree: sxe-httpd: 0.76 of", 1, true), "the disagreement")
+    check(document:find("Void are the rounds of the second client: 0.30 CPU", 1, true), "theirs")
+    check(document:find("shortest, mean, longest, of 3 rounds;", 1, true), "whose candles")
     check(document:find("Not measured: h2o: h2o is not installed", 1, true), "who is not here")
     check(document:find("2026-11-21 to 2026-11-22 on a machine", 1, true), "days and machine")
     check(document:find("2026-11-22 01:02:03 UTC, of commit 0123abc", 1, true), "a row's own time")
@@ -122,6 +125,15 @@ test("every plot has shapes in it and a text for those who do not see it", funct
     end
     equal(count(document:match('Bars of replies/s.-</svg>'), 'class="whisker"'), 9)
     equal(count(document:match('Candles of read.-</svg>'), "<title>"), 4)
+end)
+
+test("ranges of lines are within their plot", function()
+    local number = 0
+    for top in document:match("Lines of replies/s.-</svg>"):gmatch('y2="([%d.-]+)" style') do
+        number = number + 1
+        check(tonumber(top) >= 14, "a range ends at " .. top) -- the plot's upper edge
+    end
+    equal(number, 2)
 end)
 
 test("the published tables come first", function()
@@ -152,6 +164,18 @@ test("light and dark change the colours", function()
     ]])
     equal(browser.found(changed, "differ"), "true")
     equal(browser.found(changed, "same"), "true")
+end)
+
+test("what stands beside a bar is within the plot, however long", function()
+    got.rows[4].unit = "operations of both/second"
+    write("long.html", got)
+    got.rows[4].unit = "ns"
+    local document = browser.open("long.html", [[
+        const svg = document.querySelector("#row-void figure svg"), edge = svg.getBoundingClientRect();
+        found.within = [...svg.querySelectorAll("text")].every(
+            text => text.getBoundingClientRect().right <= edge.right);
+    ]])
+    equal(browser.found(document, "within"), "true")
 end)
 
 test("a line is hidden by its button, and comes back", function()
