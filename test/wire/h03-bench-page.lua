@@ -167,13 +167,16 @@ test("light and dark change the colours", function()
 end)
 
 test("what stands beside a bar is within the plot, however long", function()
-    got.rows[4].unit = "operations of both/second"
+    local long = got.rows[4]
+    long.unit, long.peers[1].title = "operations of both/second", "text, 66 bytes to escape, MIM"
     write("long.html", got)
-    got.rows[4].unit = "ns"
+    long.unit, long.peers[1].title = "ns", "sxe-httpd"
     local document = browser.open("long.html", [[
-        const svg = document.querySelector("#row-void figure svg"), edge = svg.getBoundingClientRect();
+        const svg = document.querySelector("#row-void figure svg");
+        const edge = svg.getBoundingClientRect();
         found.within = [...svg.querySelectorAll("text")].every(
-            text => text.getBoundingClientRect().right <= edge.right);
+            text => text.getBoundingClientRect().right <= edge.right
+                    && text.getBoundingClientRect().left >= edge.left);
     ]])
     equal(browser.found(document, "within"), "true")
 end)
