@@ -42,6 +42,7 @@ local warden = require "warden"
 local SERVER_CPU, CLIENT_CPU = 0, 1
 local OUTPUT, RESULTS = "build/bench", "bench/results"
 local SMOKE_SECONDS, SMOKE_OTHERS = 0.15, 1
+local SECONDS_LEAST = 0.05 -- of a sample
 
 local scratch -- a directory
 
@@ -81,9 +82,36 @@ local function is_known(word)
     return false
 end
 
-local function can_read(path)
-    local file <close> = io.open(path)
-    return file ~= nil
+-- A result, or its end if the file is none.
+local function load_result(path)
+    local good, got = pcall(result.load, path)
+    if not good then
+        fail("%s cannot be read as a result of make bench: %s", path,
+             (got:gsub("^%S+%.lua:%d+: ", "")))
+    end
+    return got
+end
+
+-- Whether a file can be made there, or written anew, is known before anything is measured.
+local function check_place(path)
+    local file, why = io.open(path .. ".part", "w")
+    if not file then
+        fail("%s cannot be written: %s; name another file", path, why)
+    end
+    file:close()
+    os.remove(path .. ".part")
+end
+
+-- A number of an option, which is at least so much; whole if that is.
+local function number_of(options, name, least)
+    local text = options[name]
+    local value = tonumber(text)
+    if text and not (value and value >= least and value < math.huge
+                     and (math.type(least) == "float" or math.tointeger(value))) then
+        fail("--%s is %s: it must be a %snumber from %s", name, text,
+             math.type(least) == "integer" and "whole " or "", least)
+    end
+    options[name] = value
 end
 
 local function parse_arguments()
@@ -98,21 +126,24 @@ local function parse_arguments()
         elseif is_known(word) then
             options.names[word] = true
         else
-            fail("no such row or option: %s; --list says what there is", word)
+            fail("no such row or option: %s; --list says what rows there are, docs/benchmarks.md "
+                 .. "what options", word)
         end
         i = i + 1
     end
-    for _, name in ipairs{"rounds", "seconds"} do
+    number_of(options, "rounds", 1)
+    number_of(options, "seconds", SECONDS_LEAST)
+    for _, name in ipairs{"json", "markdown", "into"} do
         if options[name] then
-            options[name] = tonumber(options[name]) or fail("--%s needs a number", name)
+            check_place(options[name])
         end
     end
-    local path = options.from or options.into
-    if path and not can_read(path) then
-        fail("%s cannot be read", path)
+    if options.from and next(options.names) then
+        fail("--from makes page and tables of all rows of a result: name none")
     end
+    options.old = (options.from or options.into) and load_result(options.from or options.into)
     if options.into then
-        options.lacking = result.lacking(result.load(options.into))
+        options.lacking = result.lacking(options.old)
     end
     if options.smoke then
         options.rounds, options.seconds = 1, options.seconds or SMOKE_SECONDS
@@ -248,13 +279,27 @@ local function output_of(options)
     return directory
 end
 
+local has_lost = false
+
+-- Who cannot write loses a file, but no row that was measured, nor those that will be.
+local function try_to(write, ...)
+    local good, why = pcall(write, ...)
+    if not good then
+        io.stderr:write("bench: ", why, "\n")
+        has_lost = true
+    end
+end
+
 -- What there is, after each row.
 local function write(got, options)
     local directory = output_of(options)
-    for _, path in ipairs{not options.from and directory .. "/result.json" or nil, options.into} do
-        result.save(got, path)
+    if not options.from then
+        try_to(result.save, got, directory .. "/result.json")
     end
-    page.write(got, "bench/page.html", directory .. "/index.html")
+    if options.into then
+        try_to(result.save, got, options.into)
+    end
+    try_to(page.write, got, "bench/page.html", directory .. "/index.html")
 end
 
 local function write_all(got, options)
@@ -263,17 +308,17 @@ local function write_all(got, options)
     for _, row in ipairs(got.rows) do
         local csv = report.csv(row)
         if csv then
-            result.write_file(("%s/%s.csv"):format(directory, row.name), csv)
+            try_to(result.write_file, ("%s/%s.csv"):format(directory, row.name), csv)
         end
     end
     if options.json then
-        result.save(got, options.json)
+        try_to(result.save, got, options.json)
     elseif not (next(options.names) or options.smoke or options.from or options.into) then
         os.execute("mkdir -p " .. RESULTS)
-        result.save(got, ("%s/%s.json"):format(RESULTS, got.date:sub(1, 10)))
+        try_to(result.save, got, ("%s/%s.json"):format(RESULTS, got.date:sub(1, 10)))
     end
     if options.markdown then
-        report.write_markdown(got, options.markdown)
+        try_to(report.write_markdown, got, options.markdown)
     end
     print(("%s/index.html shows it"):format(directory))
 end
@@ -308,9 +353,10 @@ local function begin(options, list)
     if not options.into then
         return result.new(here, options, list)
     end
-    local got = result.load(options.into)
+    local got = options.old
     if got.machine.text ~= here.text then
-        fail("%s is of another machine, or of other programs: %s", options.into, got.machine.text)
+        fail("%s is of another machine, or of other programs: %s; this is %s: what is measured here "
+             .. "can go into a file of its own (--json)", options.into, got.machine.text, here.text)
     end
     return got
 end
@@ -384,7 +430,7 @@ warden.start(scratch)
 if options.profile then
     leave(profile.run(make_house(options), asked_for(options), present))
 end
-local got = options.from and result.load(options.from) or measure_all(options)
+local got = options.from and options.old or measure_all(options)
 if options.from then
     for _, row in ipairs(got.rows) do
         report.print(row)
@@ -392,4 +438,4 @@ if options.from then
 end
 report.print_end(got)
 write_all(got, options)
-leave(is_good(got))
+leave(is_good(got) and not has_lost)

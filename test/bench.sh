@@ -29,6 +29,13 @@ check "a row is put into a result" harness size --smoke --into "$work/result.jso
 check "a whole result lacks nothing" \
     sh -c "build/release/test/wire bench/bench.lua --smoke --into $work/result.json | grep -q '^0 rows'"
 check "a result that is not there is refused" fails 'cannot be read' harness --into "$work/none"
+check "a file that is no result is refused" fails 'cannot be read as a result' harness --from README.md
+sed 's/"text": "/&another /' "$work/result.json" >"$work/other.json"
+check "a result of another machine is left alone" \
+    fails 'of another machine' harness size --smoke --into "$work/other.json"
+check "a file that cannot be written is refused before anything is measured" \
+    fails 'none/x cannot be written' harness size --smoke --json "$work/none/x"
+check "a result is shown whole" fails 'name none' harness --from "$work/result.json" size
 check "it says what rows there are" harness --list
 unnamed() { # rows that the docs do not name; of the examples all at once
     harness --list | sed -n 's/^\([a-zA-Z][a-zA-Z0-9-]*\) .*(.*/\1/p' | sed 's/^example-.*/example-/' | while read -r row; do
@@ -38,6 +45,8 @@ unnamed() { # rows that the docs do not name; of the examples all at once
 check "the docs name every row" test -z "$(unnamed)"
 check "a row that there is not is refused" fails 'no such row or option: S99' harness S99
 check "an option needs its value" fails '--rounds needs' harness --rounds
+check "less than a round is refused" fails 'rounds is 0: it must be a whole number' harness --rounds 0
+check "no time is no sample" fails 'seconds is 0: it must be a number from' harness --seconds 0
 check "a profile is made of a row, or the reason said" harness --profile hello-64 --seconds 1
 check "queries must be whole batches" refuses $bench/limit-client -n 100 -P 16
 check "a batch has a bound" refuses $bench/limit-client -b 513

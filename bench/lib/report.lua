@@ -3,6 +3,7 @@
 -- What: a result as tables: for the terminal, and as one for the README.
 -- Place: bench.lua prints each row as it comes. Shape: rows of result.lua.
 
+local result = require "result"
 local tables = require "tables"
 
 local report = {}
@@ -346,8 +347,7 @@ function report.write_markdown(got, path)
         before, after = old:read("a"):match("^(.*<!%-%- bench[^\n]*\n).*(<!%-%- /bench %-%->.*)$")
         old:close()
     end
-    local file <close> = assert(io.open(path, "w"))
-    file:write(before or "", report.markdown(got), after or "")
+    result.write_file(path, (before or "") .. report.markdown(got) .. (after or ""))
 end
 
 -- A row's candles as CSV, in microseconds.

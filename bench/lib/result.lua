@@ -381,12 +381,27 @@ function result.lacking(got)
     return set
 end
 
--- Whole or not at all, whatever happens meanwhile.
+-- Whole or not at all, whatever happens meanwhile: nil and why it is not.
+local function try_to_write(path, text)
+    local file, why = io.open(path, "w")
+    if not file then
+        return nil, why
+    end
+    local good, wrong = file:write(text)
+    local is_closed, late = file:close()
+    return good and is_closed, wrong or late
+end
+
 function result.write_file(path, text)
-    local file <close> = assert(io.open(path .. ".part", "w"))
-    assert(file:write(text))
-    assert(file:close())
-    assert(os.rename(path .. ".part", path))
+    local part = path .. ".part"
+    local good, why = try_to_write(part, text)
+    if good then
+        good, why = os.rename(part, path)
+    end
+    if not good then
+        os.remove(part)
+        error(("%s cannot be written: %s"):format(path, why), 0)
+    end
 end
 
 function result.save(got, path)
@@ -396,7 +411,8 @@ end
 -- Of version 1, too, whose rows are of one time, and which repeated whole rounds.
 function result.load(path)
     local file <close> = assert(io.open(path))
-    local got = cjson.decode(file:read("a"))
+    local got = cjson.decode(assert(file:read("a")))
+    assert(type(got) == "table" and got.rows and got.date, "it has no rows")
     got.missing = got.missing or {}
     for _, row in ipairs(got.rows) do
         row.void_samples = row.void_samples or row.void_rounds

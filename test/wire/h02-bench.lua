@@ -355,6 +355,20 @@ test("the file can be read again, and has names in order", function()
     equal(json.encode(result.load(path .. "2")), json.encode(again))
 end)
 
+test("what cannot be written leaves the file as it was, and nothing beside it", function()
+    local path = directory .. "/whole"
+    result.write_file(path, "before")
+    assert(os.execute(("ln -s /dev/full %s.part"):format(path)))
+    local good, why = pcall(result.write_file, path, "after")
+    equal(good, false)
+    equal(why, path .. " cannot be written: No space left on device")
+    equal(assert(io.open(path)):read("a"), "before")
+    check(not os.execute(("test -e %s.part -o -L %s.part"):format(path, path)), "a part is left")
+    good, why = pcall(result.write_file, directory .. "/none/file", "text")
+    equal(good, false)
+    check(why:find("none/file cannot be written: ", 1, true), why)
+end)
+
 test("a result that is not whole says what it lacks, and rows are put in by their order", function()
     local order = {{name = "a"}, {name = "b"}, {name = "c"}}
     local got = result.new({text = "a machine"}, {}, order)
