@@ -355,8 +355,9 @@ local function begin(options, list)
     end
     local got = options.old
     if got.machine.text ~= here.text then
-        fail("%s is of another machine, or of other programs: %s; this is %s: what is measured here "
-             .. "can go into a file of its own (--json)", options.into, got.machine.text, here.text)
+        fail("%s is of another machine, or of other programs: %s; this is %s: what is measured "
+             .. "here can go into a file of its own (--json)", options.into, got.machine.text,
+             here.text)
     end
     return got
 end

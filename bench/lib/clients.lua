@@ -5,7 +5,8 @@
 --
 -- A client  {name, can(load) -> true | nil, why; command(load, server, seconds, files) -> words;
 --            read(output, files, load) -> result | nil, why; warms_up; seconds_of(load, seconds)
---            where it takes others than those}
+--            where it takes others than those; program, package: of Debian, where that has another
+--            name}
 -- result    {rate = good replies a second, seconds, count, bytes, connects = a second, p50, p99 in
 --            µs, curve = {{percentile, µs}, ...}}, what of it the client knows
 -- load      rows.lua says what is in one; batch = 1 where limit-client itself is measured;
@@ -288,9 +289,10 @@ local list = {
      seconds_of = seconds_of_wrk, good = {[124] = true}}, -- which is timeout's
     {name = "weighttp", command = command_weighttp, read = read_weighttp, can = only_plain,
      program = "weighttp"},
-    {name = "ab", command = command_ab, read = read_ab, can = only_plain, program = "ab"},
+    {name = "ab", command = command_ab, read = read_ab, can = only_plain, program = "ab",
+     package = "apache2-utils"},
     {name = "h2load", command = command_h2load, read = read_h2load, can = only_plain,
-     program = "h2load"},
+     program = "h2load", package = "nghttp2-client"},
 }
 
 function clients.find(name)

@@ -290,8 +290,8 @@ function examples.rows()
             checks = case.target and "a reply by hand; then status and length of each"
                      or "every byte that comes back",
             void = "a wrong reply; 0.08 of a CPU taken by others. Where the server's CPU is not "
-                   .. "full (it waits by design, or the client is no faster), the rate says little, "
-                   .. "and µs a reply more",
+                   .. "full (it waits by design, or the client is no faster), the rate says "
+                   .. "little, and µs a reply more",
             peers = {contender("Lua", case), contender("Node", case)}, run = run(case),
             columns = {{"server_us", "server µs/" .. (case.one or "request"), 1}},
             seconds = 0.25, asked_only = case.name == "random"} -- it is S3

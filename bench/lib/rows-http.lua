@@ -156,8 +156,8 @@ local function run_size(bench, peer)
     return {value = bytes / 2^20}
 end
 
-local function program(name, title)
-    return {name = name, title = title or name, needs = {name}, package = name,
+local function program(name, title, package)
+    return {name = name, title = title or name, needs = {name}, package = package or name,
             path = wire.has(name)}
 end
 
@@ -172,7 +172,8 @@ local function generators(connections)
     for _, name in ipairs{"limit-client", "sxe-http", "weighttp", "ab", "h2load", "wrk"} do
         local client = clients.find(name)
         list[#list + 1] = {
-            name = name, client = name, needs = {client.program}, package = client.program,
+            name = name, client = name, needs = {client.program},
+            package = client.package or client.program,
             start = function(context)
                 context.keep_alive = true -- ab asks in HTTP/1.0
                 return peers.find("limit").start(context)
@@ -302,20 +303,21 @@ return {
                  "node"},
         title = "From exec to the first reply", digits = 1,
         work = "it is asked again and again from the start, until it answers",
-        command = "time until curl is answered",
+        command = "sxe-httpd -p PORT & time sh -c 'until curl -s 127.0.0.1:PORT; do :; done'",
         checks = "status 200 and body of the reply",
         void = "another reply; it is too short to say who else had the CPUs",
         budget = 5, run = run_start_up},
     {
         name = "size", unit = "MiB", better = "less", digits = 2, reference = "sxe-httpd",
         peers = {our_program("sxe-httpd"), our_program("sxe-http"), our_program("sxe-lua"),
-                 program("nginx"), program("h2o"), program("lighttpd"), program("haproxy"),
-                 program("node", "Node")},
+                 program("nginx", "nginx", "nginx-light"), program("h2o"), program("lighttpd"),
+                 program("haproxy"), program("node", "Node", "nodejs")},
         title = "Size of the program", work = "the file without symbols; shared libraries are not "
                                               .. "counted, nor lighttpd's and nginx's modules",
         command = "strip -o COPY PROGRAM; ls -l COPY", checks = "strip knows it as a program",
         void = "a script in the program's place", rounds = 1,
-        run = run_size, budget = 2, is_exact = true, ours = "sxe-httpd"},
+        run = run_size, needs = {"strip"}, package = "binutils", budget = 2, is_exact = true,
+        ours = "sxe-httpd"},
     generators(64),
     generators(1024),
     sockets_row(10000, 50, 1),

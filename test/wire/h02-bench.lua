@@ -12,9 +12,11 @@ local load = require "load"
 local machine = require "machine"
 local method = require "method"
 local others = require "others"
+local peers = require "peers"
 local programs = require "programs"
 local report = require "report"
 local result = require "result"
+local rows = require "rows"
 local tables = require "tables"
 
 local directory = os.tmpname()
@@ -434,6 +436,33 @@ test("candles of several rounds become one", function()
     equal(("%g %g %.1f %g"):format(candle.min, candle.mean, candle.p, candle.max), "1 20 20.2 99")
     equal(candle.rounds, 3)
     equal(candle.count, 30)
+end)
+
+test("every package that is said to be missing is one that make bench-deps installs", function()
+    local known = assert(io.open("tools/bench-deps.sh")):read("a")
+    local number = 0
+    for _, row in ipairs(rows.list) do
+        local all = {row.needs and row or nil}
+        for _, peer in ipairs(row.peers) do
+            all[#all + 1] = type(peer) == "table" and peer or peers.find(peer)
+        end
+        for _, one in ipairs(all) do
+            local name = one.package or one.needs and one.needs[1]
+            check(not name or known:find("need " .. name .. " ", 1, true),
+                  ("%s of %s"):format(name, row.name))
+            number = number + (name and 1 or 0)
+        end
+    end
+    check(number > 50, number)
+end)
+
+test("every row names what it is, how it is checked and what makes it void", function()
+    for _, row in ipairs(rows.list) do
+        for _, field in ipairs{"title", "work", "command", "checks", "void", "unit", "reference"} do
+            check(row[field] and row[field]:find("%w"), ("%s: no %s"):format(row.name, field))
+        end
+        check(#row.peers > 0, row.name .. ": nobody")
+    end
 end)
 
 test("candles become lines of CSV", function()
