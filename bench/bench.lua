@@ -375,8 +375,9 @@ local function measure_all(options)
     if got.machine.cpus < 2 then
         print("there is one CPU, which server and client share: ratios say little, rates nothing")
     end
-    got.planned_s = planned(list, options, present)
-    print(("%d rows, %.1f minutes planned"):format(#list, got.planned_s / 60))
+    local seconds = planned(list, options, present)
+    got.planned_s = not options.into and seconds or got.planned_s -- of the whole
+    print(("%d rows, %.1f minutes planned"):format(#list, seconds / 60))
     if options.smoke and not next(options.names) then
         got.failed_checks = check_peers(house)
     end

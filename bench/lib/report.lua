@@ -301,13 +301,14 @@ end
 
 -- ---- Markdown ----
 
--- The others by their ratios to the same reference, or by their values where there is none.
+-- The others by their values, and where there are some by their ratios to the same reference.
 local function others_of(row)
     local parts = {}
     for _, peer in ipairs(row.peers) do
         if peer.name ~= row.ours and peer.name ~= row.reference and peer.median then
-            parts[#parts + 1] = peer.ratio and ("%s %.2f"):format(peer.title, peer.ratio)
-                or ("%s %s"):format(peer.title, tables.number(peer.median, row.digits))
+            parts[#parts + 1] = ("%s %s%s"):format(
+                peer.title, tables.number(peer.median, row.digits),
+                peer.ratio and (" (%.2f)"):format(peer.ratio) or "")
         end
     end
     return table.concat(parts, "; ")
@@ -324,14 +325,15 @@ local function line_of(row)
     local reference = row.reference and row.reference ~= ours.name and find(row, row.reference)
     local cells = {
         row.name, row.title, row.unit, name .. spread_of(row, ours),
-        reference and ours.ratio and ("%.2f of %s"):format(ours.ratio, reference.title) or "",
+        reference and ours.ratio and ("%.2f of %s's %s"):format(
+            ours.ratio, reference.title, tables.number(reference.median, row.digits)) or "",
         others_of(row) .. (row.is_void and " (void)" or "")}
     return "| " .. table.concat(cells, " | ") .. " |"
 end
 
 function report.markdown(got)
-    local lines = {"| row | work | what counts | ours (min-max) | ratio | others, as ratios to the "
-                   .. "same |", "|---|---|---|--:|--:|---|"}
+    local lines = {"| row | work | what counts | ours (min-max) | ratio | others (as ratios to the "
+                   .. "same) |", "|---|---|---|--:|--:|---|"}
     for _, row in ipairs(got.rows) do
         lines[#lines + 1] = line_of(row)
     end

@@ -227,7 +227,8 @@ end
 local function sockets_row(sockets, queries, workers)
     return {
         name = "sockets-" .. sockets, group = "clients", service = "hello", peers = {"limit"},
-        title = ("sxe-http with %d sockets and %d workers"):format(sockets, workers),
+        title = ("sxe-http with %d sockets and %d worker%s"):format(sockets, workers,
+                                                                    workers > 1 and "s" or ""),
         work = ("all sockets are opened, then each asks %d times"):format(queries),
         command = ("sxe-http -c %d -n %d -t %d --source 127.0.0.1-127.0.0.8")
             :format(sockets, queries, workers),

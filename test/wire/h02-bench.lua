@@ -406,7 +406,8 @@ test("the README's table stands between the marks, a line a row", function()
     check(text:find("^before\n<!%-%- bench: by make %-%->\n| row |"), text)
     check(text:find("<!%-%- /bench %-%->\nafter\n$"), text)
     check(not text:find("old"), text)
-    local line = "| r | A row | replies/s | US: 1,950 (1,900-2,000) | 0.93 of LIMIT | OTHER 0.01 |"
+    local line = "| r | A row | replies/s | US: 1,950 (1,900-2,000) | 0.93 of LIMIT's 2,100 | "
+                 .. "OTHER 10.5 (0.01) |"
     check(text:find(line, 1, true), text)
     check(text:find("a machine", 1, true), text)
     got.rows[1].date, got.rows[2] = "2026-01-02T", got.rows[1]
