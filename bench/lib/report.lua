@@ -8,6 +8,8 @@ local tables = require "tables"
 
 local report = {}
 
+local ROUNDS = 7 -- as usual: fewer are said
+
 local function spread_of(row, peer, prefix)
     local middle, low, high = peer.median, peer.min, peer.max
     if prefix then
@@ -229,6 +231,9 @@ function report.sentences(row)
     end
     for _, text in ipairs(row.notes or {}) do
         add(text)
+    end
+    if row.rounds < ROUNDS and not row.is_exact then
+        add(("of %d round%s"):format(row.rounds, row.rounds > 1 and "s" or ""))
     end
     if row.disagreement then
         add("two clients disagree: " .. table.concat(row.disagreement, "; "))

@@ -9,7 +9,7 @@
 --            plot, x_title, reference, ours, seconds, rounds, is_void, why_void,
 --            void_samples = {{round, peer, why}}, lost = CPUs that others took, notes,
 --            columns, targets = {{peer, key, ratio or value, of, got, is_met}}, disagreement,
---            skipped, has_failed, second_why, took_s, peers}
+--            skipped, has_failed, second_why, took_s, is_exact = does not depend on others, peers}
 -- peer      {name, title, version, command, client, values, median, min, max, ratio, ratio_min,
 --            ratio_max, cpu_server, cpu_client, bottleneck, more = {[key] = median}, points,
 --            candles, curve, note, second}
@@ -288,7 +288,8 @@ end
 local function head_of(row)
     local head = {}
     for _, name in ipairs{"name", "title", "group", "work", "command", "checks", "void", "unit",
-                          "better", "digits", "plot", "x_title", "reference", "columns", "notes"} do
+                          "better", "digits", "plot", "x_title", "reference", "columns", "notes",
+                          "is_exact"} do
         head[name] = row[name]
     end
     head.better = head.better or "more"

@@ -425,6 +425,14 @@ test("numbers are short", function()
     equal(tables.number(12.3456, 2.0), "12.35")
 end)
 
+test("a row says if it is of fewer rounds than seven", function()
+    local row = row_of{us = {1}}
+    equal(report.sentences(measure(row, 2, "us"))[1], "of 2 rounds")
+    equal(#report.sentences(measure(row, 7, "us")), 0)
+    row.is_exact = true
+    equal(#report.sentences(measure(row, 1, "us")), 0)
+end)
+
 test("candles of several rounds become one", function()
     local function round(min, mean, max)
         return {candles = {{servers = 1, clients = 2, kind = "read", min = min, mean = mean,

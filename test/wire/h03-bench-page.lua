@@ -75,7 +75,7 @@ local got = {
              disagreement = {"sxe-httpd: 0.76 of the rate by wrk"},
              skipped = {{name = "h2o", why = "h2o is not installed"}}}),
         row("lines", "seed", {peer("sxe-httpd", {}, line(200000)), peer("go", {}, line(150000))},
-            {x_title = "open connections"}),
+            {x_title = "open connections", is_exact = true}),
         row("candles", "seed",
             {peer("sxe-httpd", {}, candles(100)), peer("node", {}, candles(300))}),
         row("void", "micro", {peer("sxe-httpd", {40, 41.5, 43})},
@@ -108,6 +108,8 @@ test("each row has a section, with its badge, plots and numbers", function()
     check(document:find("Void: 0.20 CPU taken by others", 1, true), "the void row")
     check(document:find("Two clients disagree: sxe-httpd: 0.76 of", 1, true), "the disagreement")
     check(document:find("Void are the rounds of the second client: 0.30 CPU", 1, true), "theirs")
+    equal(count(document, "<li>Of 3 rounds.</li>"), 3)
+    check(document:find("counted, not timed", 1, true), "what does not depend on others")
     check(document:find("shortest, mean, longest, of 3 rounds;", 1, true), "whose candles")
     check(document:find("Not measured: h2o: h2o is not installed", 1, true), "who is not here")
     check(document:find("2026-11-21 to 2026-11-22 on a machine", 1, true), "days and machine")
