@@ -4,13 +4,14 @@
 -- Place: rows-micro.lua, where one run of a program gives values to all who ask, once to each, and
 -- who asks again has it run again; rows-seed.lua, whose program takes long to begin and waits.
 
+local others = require "others"
 local servers = require "servers"
 
 local programs = {}
 
 local PATIENCE = 300 -- seconds
 
-local runs = {} -- by command: {output, taken = set of who had something of it}
+local runs = {} -- by command: {output, lost, taken = set of who had something of it}
 
 -- Runs it to its end, on the server's CPU, or on those; its output.
 local function run(bench, words, cpu)
@@ -23,16 +24,19 @@ local function run(bench, words, cpu)
     return output
 end
 
--- The output of a program, one that `who` has not seen.
+-- The output of a program, one that `who` has not seen; and {lost, lost_to, stolen}, what others
+-- took of the CPUs while it ran, whoever had it run.
 function programs.output(bench, words, who, cpu)
     local key = table.concat(words, " ")
     local last = runs[key]
     if not last or last.taken[who] then
+        local who_else = others.watch()
         last = {output = run(bench, words, cpu), taken = {}}
+        last.lost, last.lost_to, last.stolen = who_else()
         runs[key] = last
     end
     last.taken[who] = true
-    return last.output
+    return last.output, last
 end
 
 -- ---- Programs that wait for a word before each round ----

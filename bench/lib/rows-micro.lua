@@ -34,8 +34,9 @@ local function row(name, title, program, variants, more)
         void = "0.08 of a CPU taken by others"}
     result.run = function(bench, variant)
         local words = {wire.program("bench/" .. program), table.unpack(result.arguments or {})}
-        local output = programs.output(bench, words, name .. variant.name, result.cpu)
-        local sample = {value = value_of(output, variant), more = {}}
+        local output, ran = programs.output(bench, words, name .. variant.name, result.cpu)
+        local sample = {value = value_of(output, variant), more = {}, lost = ran.lost,
+                        lost_to = ran.lost_to, stolen = ran.stolen}
         for key, number in pairs(result.also or {}) do
             sample.more[key] = value_of(output, {line = variant.line, below = variant.below,
                                                  column = number})

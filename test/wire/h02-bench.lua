@@ -336,6 +336,22 @@ test("a program that waits for words stays for a row; one that ended is started 
     check(not os.execute(("kill -s 0 %d 2>/dev/null"):format(other)), "it stays for ever")
 end)
 
+test("who shares a run of a program is judged by it, too", function()
+    local bench, watch = method.bench(house(1), {}), others.watch
+    local words, times = {"echo", "a value"}, 0
+    others.watch = function()
+        times = times + 1
+        return function() return 0.5, "make 0.50", 0.1 end
+    end
+    for _, who in ipairs{"one", "other"} do
+        local output, ran = programs.output(bench, words, who)
+        equal(output, "a value\n")
+        equal(("%g %s %g"):format(ran.lost, ran.lost_to, ran.stolen), "0.5 make 0.50 0.1")
+    end
+    equal(times, 1)
+    others.watch = watch
+end)
+
 test("replies of random bytes are known by their length", function()
     local words = clients.find("sxe-http").command({connections = 1, body_length = 108000},
                                                    {port = 80}, 1, directory .. "/")
