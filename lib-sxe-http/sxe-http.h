@@ -69,8 +69,8 @@ struct sxe_http;
 
 /* ---- The server ---- */
 
-/* What on_reply gets, when a reply has been sent or given up. One that was copied as a whole is sent
- * when lib-sxe has it; others when the kernel has them. */
+/* What on_reply gets, when a reply has been sent or given up. One that was copied as a whole is
+ * sent when lib-sxe has it; others when the kernel has them. */
 struct sxe_http_summary {
     unsigned status;      /* 0: none was sent */
     uint64_t body_length; /* bytes of the reply's body, none for HEAD; of one that was given up,

@@ -275,7 +275,8 @@ SXE_PUBLIC SXE_RETURN sxe_write_to(SXE *this_, const void *data, unsigned length
 /* Copied bytes that are not yet the kernel's. */
 SXE_PUBLIC unsigned sxe_unsent(const SXE *this_);
 
-/* In on_close: bytes, copied and lent and of files, that waited to be sent when the socket ended. */
+/* In on_close: bytes, copied and lent and of files, that waited to be sent when the socket ended.
+ */
 SXE_PUBLIC size_t sxe_dropped(const SXE *this_);
 
 /* ---- Looking at a socket ---- */

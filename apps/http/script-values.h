@@ -37,8 +37,8 @@ bool http_values_push(lua_State *L, const char **at);
 /* Inside http_lua_call: all globals but those that are in the table of names at the index. */
 void http_values_put_globals(lua_State *L, int without, struct http_values *values);
 
-/* Push the global whose name is at the index: NULL, or why it is not there, as a text that is pushed instead. One
- * that does not exist is nil. */
+/* Push the global whose name is at the index: NULL, or why it is not there, as a text that is
+ * pushed instead. One that does not exist is nil. */
 const char *http_values_push_global(lua_State *L, const struct http_values *values, int name);
 
 #endif

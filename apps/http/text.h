@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * What: numbers as people read them, what a terminal takes, and a hash of texts. Place: the
- * summary and the live view; replays and scripts. A text belongs to this thread, and is good until the sixteenth call from now.
+ * summary and the live view; replays and scripts. A text belongs to this thread, and is good until
+ * the sixteenth call from now.
  */
 #ifndef HTTP_TEXT_H
 #define HTTP_TEXT_H
