@@ -196,6 +196,10 @@ write_verdict(struct http_json *json, const struct http_verdict *verdict)
     http_json_open(json, "verdict", '{');
     http_json_number(json, "cpu", verdict->cpu);
     http_json_number(json, "run_queue", verdict->run_queue);
+    if (verdict->has_cpu_pressure)
+        http_json_number(json, "cpu_pressure", verdict->cpu_pressure);
+    else
+        http_json_null(json, "cpu_pressure");
     http_json_open(json, "reasons", '[');
     for (unsigned i = 0; i < verdict->number; i++)
         http_json_text(json, NULL, verdict->reasons[i]);

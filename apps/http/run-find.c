@@ -56,6 +56,7 @@ keep_marks(struct find *find)
         http_result_add(&find->before[i], find->parent->processes[i].mark);
         http_result_add(&find->before[number], find->parent->processes[i].mark);
     }
+    find->parent->pressure = http_pressure_read(HTTP_PRESSURE_FILE);
 }
 
 /* What the workers have counted since then, up to their next marks. */

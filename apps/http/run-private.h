@@ -26,6 +26,7 @@
 #include <sys/types.h>
 
 #include "live.h"
+#include "pressure.h"
 #include "run.h"
 #include "sxe-util.h"
 #include "threshold.h"
@@ -59,6 +60,9 @@ struct http_parent {
     unsigned number;            /* of processes */
     struct http_result *shared; /* [2 * number]: each one's result and mark */
     struct http_process processes[HTTP_WORKERS_MAX];
+
+    /* When what is measured began. */
+    struct http_pressure pressure;
 };
 
 /* ---- run-parent.c ---- */

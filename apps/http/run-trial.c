@@ -83,6 +83,7 @@ go(struct http_parent *parent)
 
     http_workers_tell(parent,
                       (struct http_message){.type = HTTP_MESSAGE_GO, .u.start_ns = start_ns});
+    parent->pressure = http_pressure_read(HTTP_PRESSURE_FILE);
     http_parent_show(parent, true);
     return start_ns;
 }
@@ -110,6 +111,7 @@ void
 http_trial_sum(struct http_parent *parent, struct http_trial *trial,
                const struct http_result *const *workers)
 {
+    struct http_pressure now = http_pressure_read(HTTP_PRESSURE_FILE);
     const char *open;
 
     http_results_clear(trial->result, 1);
@@ -117,6 +119,8 @@ http_trial_sum(struct http_parent *parent, struct http_trial *trial,
         http_result_add(trial->result, workers[i]);
     trial->result->interrupted = parent->interrupts > 0;
     http_verdict_judge(&trial->verdict, parent->plan, trial->result, workers, parent->number);
+    trial->verdict.has_cpu_pressure =
+        http_pressure_between(&trial->verdict.cpu_pressure, &parent->pressure, &now);
     /* There is nothing to suspect: it is an error. */
     if (trial->result->opened == 0)
         trial->verdict.number = 0;

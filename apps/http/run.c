@@ -17,8 +17,10 @@ measure_whole(struct http_parent *parent, uint64_t start_ns, void *user)
     uint64_t warmup_ns = parent->plan->warmup_ns;
 
     (void)user;
-    if (warmup_ns > 0 && !http_workers_await(parent, HTTP_MESSAGE_DONE, start_ns + warmup_ns))
+    if (warmup_ns > 0 && !http_workers_await(parent, HTTP_MESSAGE_DONE, start_ns + warmup_ns)) {
         http_workers_tell(parent, (struct http_message){.type = HTTP_MESSAGE_MARK});
+        parent->pressure = http_pressure_read(HTTP_PRESSURE_FILE);
+    }
     http_workers_await(parent, HTTP_MESSAGE_DONE, HTTP_NEVER);
     return false;
 }

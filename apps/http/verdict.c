@@ -233,4 +233,6 @@ http_verdict_add(struct http_verdict *to, const struct http_verdict *verdict)
     }
     to->cpu = fmax(to->cpu, verdict->cpu);
     to->run_queue = fmax(to->run_queue, verdict->run_queue);
+    to->cpu_pressure = fmax(to->cpu_pressure, verdict->cpu_pressure);
+    to->has_cpu_pressure |= verdict->has_cpu_pressure;
 }

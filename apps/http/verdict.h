@@ -28,6 +28,10 @@ struct http_verdict {
     unsigned char limits[HTTP_REASONS_MAX]; /* private: which was passed; 0: none of them */
     double cpu;                             /* of the busiest worker, 1 is a core */
     double run_queue; /* part of the time the unluckiest worker waited for a CPU */
+    /* Part of the time in which some process of the machine waited for one: pressure.h. It is no
+     * reason: beside a busy server it is high, and the client may be well. */
+    double cpu_pressure;
+    bool has_cpu_pressure;
 };
 
 /* workers: each worker's result, all added up in sum. */

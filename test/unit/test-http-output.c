@@ -107,6 +107,7 @@ START_TEST(json_has_the_run_with_its_trials_and_their_sum)
     ck_assert(json_is_null(at(root, "find")));
     ck_assert(json_is_null(at(root, "fanout")));
     ck_assert_double_eq(number_at(root, "verdict.cpu"), 0.5);
+    ck_assert(json_is_null(at(root, "verdict.cpu_pressure")));
     json_decref(root);
     free_run(&made);
 }
@@ -169,6 +170,8 @@ START_TEST(json_has_what_was_judged)
     run->total->clients = 1;
     run->verdict.number = 1;
     snprintf(run->verdict.reasons[0], HTTP_REASON_MAX, "loop lag");
+    run->verdict.cpu_pressure = 0.25;
+    run->verdict.has_cpu_pressure = true;
     run->status = HTTP_EXIT_THRESHOLD;
     run->is_interrupted = true;
     for (unsigned i = 0; i < 3; i++)
@@ -188,6 +191,7 @@ START_TEST(json_has_what_was_judged)
     ck_assert(json_is_true(at(root, "find.steps.0.holds")));
     ck_assert_double_eq(number_at(root, "noise.high"), 1.02);
     ck_assert_str_eq(text_at(root, "verdict.reasons.0"), "loop lag");
+    ck_assert_double_eq(number_at(root, "verdict.cpu_pressure"), 0.25);
     ck_assert_double_eq(number_at(root, "status"), 3);
     ck_assert(json_is_true(at(root, "is_interrupted")));
     ck_assert_double_eq(number_at(root, "total.accounts.first_bad_status"), 503);

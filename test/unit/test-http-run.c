@@ -87,6 +87,18 @@ START_TEST(a_run_that_ends_in_its_warm_up_is_reported_and_says_so)
 }
 END_TEST
 
+START_TEST(the_pressure_is_that_of_the_measuring)
+{
+    plan.warmup_ns = (uint64_t)_i * SXE_NS_PER_MS;
+    fake_worker.queries = 4000;
+    ck_assert_int_eq(run_plan(), 0);
+    ck_assert_int_eq(run.verdict.has_cpu_pressure,
+                     http_pressure_read(HTTP_PRESSURE_FILE).at_ns > 0);
+    ck_assert_double_ge(run.verdict.cpu_pressure, 0);
+    ck_assert_double_le(run.verdict.cpu_pressure, 1);
+}
+END_TEST
+
 START_TEST(the_live_view_is_looked_at_while_the_workers_run)
 {
     plan.quiet = false;
@@ -576,6 +588,7 @@ main(void)
     tcase_add_test(trial, all_workers_begin_at_the_same_instant);
     tcase_add_test(trial, what_the_warm_up_counted_is_not_reported);
     tcase_add_test(trial, a_run_that_ends_in_its_warm_up_is_reported_and_says_so);
+    tcase_add_loop_test(trial, the_pressure_is_that_of_the_measuring, 0, 2);
     tcase_add_test(trial, the_live_view_is_looked_at_while_the_workers_run);
     tcase_add_test(trial, too_few_descriptors_are_said_with_the_limit);
     tcase_add_loop_test(trial, a_server_that_is_not_there_is_asked_for_and_nothing_is_suspect, 0,

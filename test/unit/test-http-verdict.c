@@ -383,6 +383,22 @@ START_TEST(a_warning_of_another_trial_is_added_once)
     ck_assert_ptr_nonnull(strstr(all.reasons[0], "98.8"));
     ck_assert_ptr_nonnull(strstr(all.reasons[1], "loop lag"));
     ck_assert_double_eq_tol(all.cpu, 0.99, 1e-9);
+    ck_assert(!all.has_cpu_pressure);
+}
+END_TEST
+
+START_TEST(the_pressure_is_the_highest_and_no_reason)
+{
+    prepare();
+    judge();
+    for (unsigned i = 0; i < 3; i++) {
+        verdict.cpu_pressure = i == 1 ? 0.9 : 0.5;
+        verdict.has_cpu_pressure = true;
+        http_verdict_add(&all, &verdict);
+    }
+    ck_assert(all.has_cpu_pressure);
+    ck_assert_double_eq(all.cpu_pressure, 0.9);
+    ck_assert_uint_eq(all.number, 0);
 }
 END_TEST
 
@@ -420,6 +436,7 @@ main(void)
     tcase_add_test(tcase, more_than_a_core_is_a_core);
     tcase_add_test(tcase, a_replay_is_paced);
     tcase_add_test(tcase, a_warning_of_another_trial_is_added_once);
+    tcase_add_test(tcase, the_pressure_is_the_highest_and_no_reason);
     tcase_add_test(tcase, a_reason_that_is_no_limit_is_known_by_its_text);
     tcase_add_test(tcase, reasons_that_do_not_fit_are_left_out);
     suite_add_tcase(suite, tcase);

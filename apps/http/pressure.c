@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+#include "pressure.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+
+#include "sxe-time.h"
+
+struct http_pressure
+http_pressure_read(const char *path)
+{
+    struct http_pressure pressure = {0};
+    FILE *file = fopen(path, "re");
+
+    if (file == NULL)
+        return pressure;
+    if (fscanf(file, "some avg10=%*f avg60=%*f avg300=%*f total=%" SCNu64, &pressure.stalled_us) ==
+        1)
+        pressure.at_ns = sxe_time_ns();
+    fclose(file);
+    return pressure;
+}
+
+bool
+http_pressure_between(double *part, const struct http_pressure *from,
+                      const struct http_pressure *to)
+{
+    double stalled_us = (double)(to->stalled_us - from->stalled_us);
+    bool is_known = from->at_ns > 0 && to->at_ns > from->at_ns;
+
+    *part = is_known ? fmin(stalled_us * SXE_NS_PER_US / (double)(to->at_ns - from->at_ns), 1) : 0;
+    return is_known;
+}

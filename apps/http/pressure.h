@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: how much of a time some process of this machine waited for a CPU: the kernel's pressure
+ * stall information (PSI). Place: the parent reads it where the measuring begins and where it ends;
+ * the verdict has the part.
+ *
+ * Shape: the first line of the file counts since boot, in us:
+ *
+ *     some avg10=1.53 avg60=0.87 avg300=0.65 total=58761459
+ *
+ * Limits: it is not known where the kernel has no PSI, or has it switched off.
+ */
+#ifndef HTTP_PRESSURE_H
+#define HTTP_PRESSURE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define HTTP_PRESSURE_FILE "/proc/pressure/cpu"
+
+struct http_pressure {
+    uint64_t at_ns;      /* CLOCK_MONOTONIC; 0: it is not known */
+    uint64_t stalled_us; /* up to then some process waited so long */
+};
+
+struct http_pressure http_pressure_read(const char *path);
+
+/* *part becomes that of the time between the two, at most 1. False: it is not known, and 0. */
+bool http_pressure_between(double *part, const struct http_pressure *from,
+                           const struct http_pressure *to);
+
+#endif
