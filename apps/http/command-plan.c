@@ -23,6 +23,10 @@
 #define MANY          10000000 /* queries that are rather meant as a total */
 #define OUT_OF_MEMORY "out of memory"
 
+/* --warmup auto takes at most as long as -d, but for a -d that is shorter or longer than these. */
+#define WARMUP_LEAST_NS (2 * SXE_NS_PER_SECOND)
+#define WARMUP_MOST_NS  (10 * SXE_NS_PER_SECOND)
+
 /* A text for people, cut where there is no more room. */
 SXE_PRINTF(2, 3)
 static void
@@ -478,6 +482,27 @@ set_how_much(struct http_command *command)
     return typed->rate == NULL ? COMMAND_LINE_GO_ON : set_rate(command);
 }
 
+/* Bounded, for some servers are never warm, and some queries never many enough. */
+static int
+set_warmup(struct http_command *command)
+{
+    struct http_plan *plan = &command->plan;
+
+    if (!plan->is_warmup_auto)
+        return COMMAND_LINE_GO_ON;
+    if (plan->stop != HTTP_STOP_TIME || command->typed.replay != NULL ||
+        plan->rate != plan->rate_end)
+        return http_command_refuse("--warmup auto waits until the figures stay the same, and then "
+                                   "measures for so long as -d says: it needs -d, and goes without "
+                                   "--replay and a ramp (-R)");
+    plan->warmup_ns = plan->duration_ns;
+    if (plan->warmup_ns < WARMUP_LEAST_NS)
+        plan->warmup_ns = WARMUP_LEAST_NS;
+    else if (plan->warmup_ns > WARMUP_MOST_NS)
+        plan->warmup_ns = WARMUP_MOST_NS;
+    return COMMAND_LINE_GO_ON;
+}
+
 /* ---- All of it ---- */
 
 /* There is more on the command line than words. */
@@ -507,8 +532,8 @@ int
 http_command_plan(struct http_command *command)
 {
     static int (*const steps[])(struct http_command *) = {
-        check_source, check_outputs, set_how_much,  check_together, set_request,
-        set_url,      set_where,     make_requests, name_it,
+        check_source, check_outputs, set_how_much, set_warmup,    check_together,
+        set_request,  set_url,       set_where,    make_requests, name_it,
     };
     const struct http_typed *typed = &command->typed;
     const char *word = typed->words_number > 0 ? typed->words[0] : "";

@@ -78,7 +78,7 @@ static const struct command_option table[] = {
      "N",
      "all open at the same time (1000; with a URL 64)"},
     {{"threads", required_argument, NULL, 't'}, "N", "worker processes that share the load (1)"},
-    {{"warmup", required_argument, NULL, WARMUP}, "TIME", "at first do not measure (0)"},
+    {{"warmup", required_argument, NULL, WARMUP}, "TIME", "at first do not measure (0), or auto"},
     {{"drain", required_argument, NULL, DRAIN},
      "TIME",
      "at the end wait for replies still to come (1)"},
@@ -454,7 +454,10 @@ take_much(struct http_command *command, int val)
         return take_small("the number of workers (-t)", 1, HTTP_WORKERS_MAX,
                           &command->plan.workers);
     case WARMUP:
-        return take_time("the warm-up (--warmup)", 0, &command->plan.warmup_ns);
+        command->plan.is_warmup_auto = strcmp(optarg, "auto") == 0;
+        if (command->plan.is_warmup_auto)
+            return COMMAND_LINE_GO_ON;
+        return take_time("the warm-up (--warmup, auto or a time)", 0, &command->plan.warmup_ns);
     case DRAIN:
         return take_time("the time to drain (--drain)", 0, &command->plan.drain_ns);
     default:

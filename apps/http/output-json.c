@@ -207,6 +207,22 @@ write_verdict(struct http_json *json, const struct http_verdict *verdict)
     http_json_close(json, '}');
 }
 
+static void
+write_seconds(struct http_json *json, const char *name, uint64_t ns)
+{
+    http_json_number(json, name, (double)ns / NS);
+}
+
+static void
+write_left_out(struct http_json *json, const struct http_left_out *left_out)
+{
+    http_json_open(json, "left_out", '{');
+    write_seconds(json, "seconds", left_out->ns);
+    http_json_count(json, "queries", left_out->queries);
+    http_json_text(json, "problem", left_out->problem);
+    http_json_close(json, '}');
+}
+
 /* What a trial and the total have in common; the seconds of the total are those of all trials. */
 static void
 write_result(struct http_json *json, const char *name, const struct http_plan *plan,
@@ -218,6 +234,7 @@ write_result(struct http_json *json, const char *name, const struct http_plan *p
     http_json_open(json, name, '{');
     http_json_number(json, "rate", http_per_second(result->ends[HTTP_END_OK], seconds));
     http_json_number(json, "seconds", seconds);
+    write_left_out(json, &trial->left_out);
     write_accounts(json, result);
     write_sockets(json, result);
     write_histogram(json, "connect", &result->connect);
@@ -239,16 +256,11 @@ write_trials(struct http_json *json, const struct http_run *run)
         write_result(json, NULL, run->plan, &run->trials[i]);
     http_json_close(json, ']');
     write_result(json, "total", run->plan,
-                 &(struct http_trial){.result = run->total, .verdict = run->verdict});
+                 &(struct http_trial){
+                     .result = run->total, .left_out = run->left_out, .verdict = run->verdict});
 }
 
 /* ---- The plan ---- */
-
-static void
-write_seconds(struct http_json *json, const char *name, uint64_t ns)
-{
-    http_json_number(json, name, (double)ns / NS);
-}
 
 static void
 write_how_much(struct http_json *json, const struct http_plan *plan)
@@ -262,6 +274,7 @@ write_how_much(struct http_json *json, const struct http_plan *plan)
     http_json_count(json, "requests_max", plan->requests_max);
     write_seconds(json, "duration_s", plan->duration_ns);
     write_seconds(json, "warmup_s", plan->warmup_ns);
+    http_json_bool(json, "is_warmup_auto", plan->is_warmup_auto);
     write_seconds(json, "drain_s", plan->drain_ns);
 }
 

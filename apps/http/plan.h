@@ -61,6 +61,7 @@ struct http_plan {
     uint64_t requests_max; /* in total: STOP_TOTAL */
     uint64_t duration_ns;  /* STOP_TIME */
     uint64_t warmup_ns;    /* at the beginning, not measured; 0 */
+    bool is_warmup_auto;   /* so long at most, and no longer than the figures have a trend */
     uint64_t drain_ns;     /* at the end wait so long for what is in flight */
 
     /* When */

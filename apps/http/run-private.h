@@ -10,6 +10,7 @@
  *
  *     run.c           the trials one after the other, and what they say together
  *     run-trial.c     a trial: fork, READY, GO, measure, add up, judge
+ *     run-warmup.c    what of a trial is left out
  *     run-find.c      --find: measures many rates in one trial
  *     run-search.c    which rate comes next                                         pure
  *     run-workers.c   the processes of a trial: fork, tell, hear, reap
@@ -133,6 +134,17 @@ int http_trial_run(struct http_parent *parent, struct http_trial *trial, bool is
 /* Add up the workers, and judge. */
 void http_trial_sum(struct http_parent *parent, struct http_trial *trial,
                     const struct http_result *const *workers);
+
+/* ---- run-warmup.c ---- */
+
+/* How long a window of --warmup auto is at least, ns; shorter in tests. */
+extern uint64_t http_warmup_window_ns;
+
+/* Wait until the plan's warm-up is over, if it has one, and tell the workers to mark. */
+void http_warmup_wait(struct http_parent *parent, struct http_trial *trial, uint64_t start_ns);
+
+/* Suspect a trial that was not seen to be warm. */
+void http_warmup_judge(const struct http_plan *plan, struct http_trial *trial);
 
 /* ---- run-find.c, run-search.c ---- */
 

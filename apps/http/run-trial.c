@@ -89,15 +89,26 @@ go(struct http_parent *parent)
 }
 
 static void
-leave_out_warmup(struct http_parent *parent)
+leave_out(struct http_process *process, struct http_left_out *left_out)
+{
+    const struct http_result *mark = process->mark;
+
+    if (mark->elapsed_ns > left_out->ns)
+        left_out->ns = mark->elapsed_ns;
+    left_out->queries += mark->ends[HTTP_END_OK] + http_result_errors(mark);
+    http_result_subtract(process->result, mark);
+}
+
+static void
+leave_out_warmup(struct http_parent *parent, struct http_left_out *left_out)
 {
     bool is_reported = false;
 
     for (unsigned i = 0; i < parent->number; i++) {
-        const struct http_process *process = &parent->processes[i];
+        struct http_process *process = &parent->processes[i];
 
         if (process->said & 1u << HTTP_MESSAGE_MARKED)
-            http_result_subtract(process->result, process->mark);
+            leave_out(process, left_out);
         else
             is_reported = parent->plan->warmup_ns > 0 && parent->interrupts == 0;
     }
@@ -138,10 +149,11 @@ sum_all(struct http_parent *parent, struct http_trial *trial)
 {
     const struct http_result *workers[HTTP_WORKERS_MAX];
 
-    leave_out_warmup(parent);
+    leave_out_warmup(parent, &trial->left_out);
     for (unsigned i = 0; i < parent->number; i++)
         workers[i] = parent->processes[i].result;
     http_trial_sum(parent, trial, workers);
+    http_warmup_judge(parent->plan, trial);
 }
 
 /* All that is between the workers' beginning and their end. */

@@ -14,13 +14,7 @@
 static bool
 measure_whole(struct http_parent *parent, uint64_t start_ns, void *user)
 {
-    uint64_t warmup_ns = parent->plan->warmup_ns;
-
-    (void)user;
-    if (warmup_ns > 0 && !http_workers_await(parent, HTTP_MESSAGE_DONE, start_ns + warmup_ns)) {
-        http_workers_tell(parent, (struct http_message){.type = HTTP_MESSAGE_MARK});
-        parent->pressure = http_pressure_read(HTTP_PRESSURE_FILE);
-    }
+    http_warmup_wait(parent, user, start_ns);
     http_workers_await(parent, HTTP_MESSAGE_DONE, HTTP_NEVER);
     return false;
 }
@@ -91,7 +85,7 @@ run_trials(struct http_parent *parent, struct http_run *run)
            !parent->has_failed) {
         struct http_trial *trial = &run->trials[run->trials_number];
 
-        if (http_trial_run(parent, trial, run->trials_number == 0, measure_whole, NULL) < 0)
+        if (http_trial_run(parent, trial, run->trials_number == 0, measure_whole, trial) < 0)
             break;
         run->trials_number++;
         say_trial(run, parent->err);
@@ -115,6 +109,10 @@ add_trials(struct http_run *run)
 
         http_result_add(run->total, trial->result);
         http_verdict_add(&run->verdict, &trial->verdict);
+        run->left_out.ns += trial->left_out.ns;
+        run->left_out.queries += trial->left_out.queries;
+        if (run->left_out.problem == NULL)
+            run->left_out.problem = trial->left_out.problem;
         connect_ns += trial->result->connect_ns;
         elapsed_ns += trial->result->elapsed_ns;
     }

@@ -8,6 +8,7 @@
  *     http_run
  *       for each trial        --trials, --until-ci, --aa; --server-cmd is started anew for each
  *         fork the workers    worker.h: READY, GO, MARK at the warm-up's end, DONE
+ *         is it warm?         --warmup auto: warmup.h
  *         look, show          a timer of the parent: live view from the shared results
  *         add up, check       the accounts close, or that is the error
  *         judge               verdict.h, threshold.h
@@ -72,8 +73,16 @@ struct http_judged {
     bool holds;
 };
 
+/* What was before the mark, where the warm-up ended: no figure has it. */
+struct http_left_out {
+    uint64_t ns; /* 0: there was no warm-up, or all ended within it */
+    uint64_t queries;
+    const char *problem; /* --warmup auto: why it was not seen to be over; NULL: it was */
+};
+
 struct http_trial {
     struct http_result *result; /* all workers added up */
+    struct http_left_out left_out;
     struct http_verdict verdict;
     double figures[HTTP_FIGURES]; /* a second, or ns */
 };
@@ -89,6 +98,7 @@ struct http_run {
     struct http_result
         *total; /* the trials added up; its elapsed_ns and connect_ns are theirs added
                                   up, too, so that counts are of that time */
+    struct http_left_out left_out; /* added up; problem is the first */
     struct http_verdict verdict;
     struct http_interval figures[HTTP_FIGURES]; /* over the trials */
     struct http_interval noise; /* --aa: B/A of the rate; is_known false otherwise */

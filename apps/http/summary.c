@@ -86,7 +86,8 @@ lay_out_plan(struct http_page *page, const struct http_plan *plan)
     if (plan->think_ns > 0)
         http_page_item(page, "think %s", http_duration_text(plan->think_ns));
     if (plan->warmup_ns > 0)
-        http_page_item(page, "warm-up %s", http_duration_text(plan->warmup_ns));
+        http_page_item(page, "warm-up %s%s", plan->is_warmup_auto ? "auto, up to " : "",
+                       http_duration_text(plan->warmup_ns));
 }
 
 void
@@ -158,6 +159,22 @@ add_banner(struct http_page *page, const struct http_run *run)
         http_page_begin(page, HTTP_WEIGHT_BANNER, HTTP_PAINT_BAD);
         http_page_add(page, "interrupted: this is what was done so far");
     }
+}
+
+/* How long it took is not in the plan. */
+static void
+add_left_out(struct http_page *page, const struct http_run *run)
+{
+    const struct http_left_out *left_out = &run->left_out;
+
+    if (!run->plan->is_warmup_auto || left_out->ns == 0)
+        return;
+    http_page_begin(page, HTTP_WEIGHT_JUDGED,
+                    left_out->problem == NULL ? HTTP_PAINT_NONE : HTTP_PAINT_BAD);
+    http_page_add(page, "warm-up   left out: %s and %llu queries", http_time_text(left_out->ns),
+                  ull(left_out->queries));
+    if (run->trials_number > 1)
+        http_page_item(page, "of %u trials", run->trials_number);
 }
 
 /* Each kind that occurred, with what is known about the first of it. */
@@ -481,6 +498,7 @@ http_summary_print(FILE *out, const struct http_run *run, bool is_colored)
 
     http_page_init(&page, out);
     add_banner(&page, run);
+    add_left_out(&page, run);
     add_errors(&page, run->total);
     add_queries(&page, run);
     add_skipped(&page, run);

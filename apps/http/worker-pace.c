@@ -292,7 +292,7 @@ begin(struct http__worker *worker, uint64_t now_ns)
     http__start_accounts(worker);
     skip_unopened(worker);
     if (plan->stop == HTTP_STOP_TIME)
-        http__push(worker, worker->end_ns, HTTP__END, 0);
+        http__end_at(worker, worker->end_ns);
     else
         http__push(worker, now_ns + 2 * plan->timeout_ns, HTTP__PATIENCE, 0);
     if (worker->is_paced) {
@@ -321,6 +321,13 @@ http__go(struct http__worker *worker, uint64_t start_ns)
 }
 
 /* ---- The end ---- */
+
+void
+http__end_at(struct http__worker *worker, uint64_t end_ns)
+{
+    worker->end_ns = end_ns;
+    http__push(worker, end_ns, HTTP__END, 0);
+}
 
 void
 http__end(struct http__worker *worker)

@@ -293,6 +293,7 @@ void http__set_rate(struct http__worker *worker, double rate);
 void http__stop(struct http__worker *worker, uint64_t now_ns);
 
 /* Nothing more is waited for. */
+void http__end_at(struct http__worker *worker, uint64_t end_ns); /* nothing is offered from then */
 void http__end(struct http__worker *worker);
 
 /* If nothing is left to do, end. */

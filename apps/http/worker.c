@@ -65,6 +65,8 @@ obey(struct http__worker *worker, const struct http_message *message)
         break;
     case HTTP_MESSAGE_MARK:
         mark(worker);
+        if (message->u.end_ns > 0)
+            http__end_at(worker, message->u.end_ns);
         break;
     case HTTP_MESSAGE_RATE:
         http__set_rate(worker, message->u.rate);

@@ -10,10 +10,12 @@
  *       READY  ------------------->    waits for all
  *              <-------------------  GO start_ns      the same instant for all workers
  *       queries ...
- *              <-------------------  MARK             copy *result to *mark   ---> MARKED
+ *              <-------------------  MARK end_ns      copy *result to *mark   ---> MARKED
  *              <-------------------  RATE value       from now on; implies MARK --> MARKED
  *              <-------------------  STOP             offer nothing more, drain
  *       DONE   ------------------->    and the process ends with status 0
+ *
+ * A MARK may say when the time is over; 0: as the plan says.
  *
  * If the parent goes away (end of file), the worker ends. A STOP may come at any time, also in the
  * ramp; DONE follows. READY with an error is the last word.
@@ -52,6 +54,7 @@ struct http_message {
     int32_t error; /* of READY: 0, or errno: nothing could be started */
     union {
         uint64_t start_ns; /* GO: CLOCK_MONOTONIC */
+        uint64_t end_ns;   /* MARK: 0, or the same clock: nothing is offered from then on */
         double rate;       /* RATE: over all workers */
     } u;
 };

@@ -41,6 +41,7 @@ struct fake_worker_state {
     double rate;
     uint64_t now_ns; /* real */
     double due;      /* queries, not yet made up */
+    uint64_t end_ns; /* real; 0: none was told */
     uint64_t queries;
 };
 
@@ -133,6 +134,8 @@ fake_worker_obey(struct fake_worker_state *state)
         return false;
     }
     fake_worker_do(fake_worker.do_at_mark, worker);
+    if (message.type == HTTP_MESSAGE_MARK)
+        state->end_ns = message.u.end_ns;
     memcpy(worker->mark, worker->result, sizeof(*worker->mark));
     if (message.type == HTTP_MESSAGE_RATE)
         state->rate = message.u.rate;
@@ -151,7 +154,8 @@ fake_worker_run(const struct http_worker *worker)
         return -fake_worker.ready_error;
     }
     fake_worker_begin(&state);
-    while (state.now_ns > 0 && (fake_worker.queries == 0 || state.queries < fake_worker.queries)) {
+    while (state.now_ns > 0 && (state.end_ns == 0 || state.now_ns < state.end_ns) &&
+           (fake_worker.queries == 0 || state.queries < fake_worker.queries)) {
         fake_worker_go_on(&state);
         poll(&control, 1, 1);
         if (control.revents != 0 && !fake_worker_obey(&state))

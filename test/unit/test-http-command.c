@@ -222,12 +222,33 @@ START_TEST(each_model_is_taken)
 }
 END_TEST
 
+START_TEST(a_warm_up_that_is_found_out_is_bounded)
+{
+    static const struct {
+        const char *duration;
+        uint64_t seconds;
+    } bounds[] = {{"1", 2}, {"5", 5}, {"60", 10}};
+
+    for (unsigned i = 0; i < 3; i++) {
+        GOOD("--warmup", "auto", "-d", bounds[i].duration);
+        ck_assert(plan->is_warmup_auto);
+        ck_assert_uint_eq(plan->warmup_ns, bounds[i].seconds * SXE_NS_PER_SECOND);
+    }
+    GOOD("--warmup", "auto", "-R", "1k");
+    ck_assert_uint_eq(plan->warmup_ns, 4 * SXE_NS_PER_SECOND);
+    GOOD("--warmup", "auto", "--warmup", "3", "-n", "1");
+    ck_assert(!plan->is_warmup_auto);
+    ck_assert_uint_eq(plan->warmup_ns, 3 * SXE_NS_PER_SECOND);
+}
+END_TEST
+
 START_TEST(times_and_numbers_of_a_run_are_taken)
 {
     GOOD("-t", "2", "--warmup", "1", "--drain", "0", "--think", "5ms", "--timeout", "1m", "--seed",
          "7", "-q");
     ck_assert_uint_eq(plan->workers, 2);
     ck_assert_uint_eq(plan->warmup_ns, SXE_NS_PER_SECOND);
+    ck_assert(!plan->is_warmup_auto);
     ck_assert_uint_eq(plan->drain_ns, 0);
     ck_assert_uint_eq(plan->think_ns, 5000000);
     ck_assert_uint_eq(plan->timeout_ns, 60 * SXE_NS_PER_SECOND);
@@ -459,7 +480,13 @@ static const struct {
     {{"--find", "p99<1ms", "--trials", "2"}, "goes without --trials"},
     {{"--find", "p99<1ms", "-n", "2"}, "it goes without -n"},
     {{"--find", "p99<1ms", "--warmup", "1"}, "goes without --warmup"},
+    {{"--find", "p99<1ms", "--warmup", "auto"}, "goes without --warmup"},
     {{"--find", "p99<1ms", "-R", "1:2"}, "without a ramp (-R)"},
+    {{"--warmup", "soon"}, "the warm-up (--warmup, auto or a time) is 'soon'"},
+    {{"--warmup", "auto"}, "it needs -d"},
+    {{"--warmup", "auto", "--requests", "1"}, "it needs -d"},
+    {{"--warmup", "auto", "-R", "1:2", "-d", "1"}, "goes without --replay and a ramp"},
+    {{"--warmup", "auto", "--replay", "/none", "-d", "1"}, "goes without --replay and a ramp"},
     {{"--unix", LONG_PATH}, "the path of a unix socket (--unix) has at most 107 bytes"},
     {{"--think", "1", "-R", "1"}, "--think is a pause"},
     {{"--think", "1", "--pipeline", "2"}, "--think is a pause"},
@@ -580,6 +607,7 @@ main(void)
     tcase_add_test(plans, several_urls_take_turns);
     tcase_add_test(plans, each_stop_rule_is_taken);
     tcase_add_test(plans, each_model_is_taken);
+    tcase_add_test(plans, a_warm_up_that_is_found_out_is_bounded);
     tcase_add_test(plans, times_and_numbers_of_a_run_are_taken);
     tcase_add_test(plans, many_queries_a_socket_are_asked_about);
     tcase_add_test(plans, a_request_is_made_as_asked);

@@ -106,6 +106,9 @@ START_TEST(json_has_the_run_with_its_trials_and_their_sum)
     ck_assert(json_is_null(at(root, "noise")));
     ck_assert(json_is_null(at(root, "find")));
     ck_assert(json_is_null(at(root, "fanout")));
+    ck_assert_double_eq(number_at(root, "total.left_out.seconds"), 0);
+    ck_assert(json_is_null(at(root, "total.left_out.problem")));
+    ck_assert(json_is_false(at(root, "plan.is_warmup_auto")));
     ck_assert_double_eq(number_at(root, "verdict.cpu"), 0.5);
     ck_assert(json_is_null(at(root, "verdict.cpu_pressure")));
     json_decref(root);
@@ -172,6 +175,8 @@ START_TEST(json_has_what_was_judged)
     snprintf(run->verdict.reasons[0], HTTP_REASON_MAX, "loop lag");
     run->verdict.cpu_pressure = 0.25;
     run->verdict.has_cpu_pressure = true;
+    run->left_out = (struct http_left_out){1500000000, 77, "the rate has a trend"};
+    made.plan.is_warmup_auto = true;
     run->status = HTTP_EXIT_THRESHOLD;
     run->is_interrupted = true;
     for (unsigned i = 0; i < 3; i++)
@@ -192,6 +197,10 @@ START_TEST(json_has_what_was_judged)
     ck_assert_double_eq(number_at(root, "noise.high"), 1.02);
     ck_assert_str_eq(text_at(root, "verdict.reasons.0"), "loop lag");
     ck_assert_double_eq(number_at(root, "verdict.cpu_pressure"), 0.25);
+    ck_assert_double_eq(number_at(root, "total.left_out.seconds"), 1.5);
+    ck_assert_double_eq(number_at(root, "total.left_out.queries"), 77);
+    ck_assert_str_eq(text_at(root, "total.left_out.problem"), "the rate has a trend");
+    ck_assert(json_is_true(at(root, "plan.is_warmup_auto")));
     ck_assert_double_eq(number_at(root, "status"), 3);
     ck_assert(json_is_true(at(root, "is_interrupted")));
     ck_assert_double_eq(number_at(root, "total.accounts.first_bad_status"), 503);

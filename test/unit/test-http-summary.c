@@ -141,6 +141,13 @@ plan_rate(struct http_plan *plan)
 }
 
 static void
+plan_auto(struct http_plan *plan)
+{
+    plan->warmup_ns = UINT64_C(4000000000);
+    plan->is_warmup_auto = true;
+}
+
+static void
 plan_ramp(struct http_plan *plan)
 {
     plan->model = HTTP_OPEN;
@@ -178,6 +185,7 @@ static const struct {
                  "          think 10 ms\n"},
     {plan_rate,
      "partly open: 20000/s Poisson, 64 sockets for 4 s  " GET "  1 worker  warm-up 2 s\n"},
+    {plan_auto, "closed loop: 64 sockets for 4 s  " GET "  1 worker  warm-up auto, up to 4 s\n"},
     {plan_ramp, "open: 1000/s to 0.5/s fixed, 64 sockets for 4 s  " GET "  1 worker\n"},
     {plan_find, "partly open: highest rate with p99<10ms, Poisson, 64 sockets for 4 s  " GET "\n"
                 "          1 worker\n"},
@@ -295,6 +303,22 @@ START_TEST(a_good_run_in_a_closed_loop)
         "time for all connections: 0.008000 seconds or 8000.000000 per second\n"
         "time for all queries    : 4.000000 seconds or 5000.000000 per second\n"
         "time for all            : 4.008000 seconds or 4990.019960 per second\n");
+    free(text);
+}
+END_TEST
+
+START_TEST(what_a_warm_up_that_is_found_out_took_is_said_first)
+{
+    char *text;
+
+    make_run(&made, 2);
+    made.plan.is_warmup_auto = _i > 0;
+    made.run.trials_number = _i == 2 ? 2 : 1;
+    made.run.left_out = (struct http_left_out){UINT64_C(2300000000), 34211, NULL};
+    text = summary();
+    check_has(text, _i == 0   ? "connect p50 131 us p99 n/a max 163 us\nqueries "
+                    : _i == 1 ? "\nwarm-up   left out: 2.30 s and 34211 queries\nqueries "
+                              : "\nwarm-up   left out: 2.30 s and 34211 queries  of 2 trials\n");
     free(text);
 }
 END_TEST
@@ -897,6 +921,7 @@ main(void)
     tcase_add_test(tcase, sockets_are_those_wanted_and_those_open_with_what_connecting_took);
     tcase_add_test(tcase, sockets_that_are_not_open_are_named_by_kind);
     tcase_add_test(tcase, a_good_run_in_a_closed_loop);
+    tcase_add_loop_test(tcase, what_a_warm_up_that_is_found_out_took_is_said_first, 0, 3);
     tcase_add_test(tcase, errors_come_first_each_kind_with_its_first_detail);
     tcase_add_test(tcase, in_a_rate_response_stands_beside_service);
     tcase_add_test(tcase, too_high_a_rate_is_called_overload);

@@ -257,6 +257,32 @@ START_TEST(time_is_over_to_the_moment)
 }
 END_TEST
 
+static void
+mark_and_end(void)
+{
+    act_at((struct act){
+        .at_ns = world.started_ns + MS(100),
+        .what = TELL,
+        .message = {.type = HTTP_MESSAGE_MARK, .u.end_ns = world.started_ns + MS(205)}});
+}
+
+/* What the plan says is the latest. */
+START_TEST(a_mark_may_say_when_time_is_over)
+{
+    make_world();
+    world.plan.stop = HTTP_STOP_TIME;
+    world.plan.duration_ns = MS(105);
+    world.plan.warmup_ns = SECONDS(10);
+    world.serve = in_20_ms;
+    on_go = mark_and_end;
+    run_world();
+
+    expect_all_ok(11);
+    ck_assert_uint_eq(world.marked, 1);
+    ck_assert_uint_eq(world.result->elapsed_ns, MS(221));
+}
+END_TEST
+
 START_TEST(what_is_not_answered_within_the_drain_is_in_flight)
 {
     make_world();
@@ -451,6 +477,7 @@ suite(void)
     tcase_add_test(t, a_total_is_shared_exactly);
     tcase_add_test(t, a_share_of_nothing_is_done_at_once);
     tcase_add_test(t, time_is_over_to_the_moment);
+    tcase_add_test(t, a_mark_may_say_when_time_is_over);
     tcase_add_test(t, what_is_not_answered_within_the_drain_is_in_flight);
     tcase_add_test(t, the_source_may_end_the_run);
     suite_add_tcase(s, t);

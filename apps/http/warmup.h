@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: whether a server is warm: whether what is measured of it still has a trend. Place:
+ * run-warmup.c asks for --warmup auto, a window of time after the other; all else is left out here.
+ *
+ * Shape: of each window the rate of good replies, and the mean and the p99 of response times. The
+ * last ten windows are looked at, so that what was before them, however slow, has no say:
+ *
+ *     window     1  2  3  4  5  6  7  8  9 10 11 12 13 ...
+ *     p99       90 70 31 12  5  4  6  4  5  6  5  4  5
+ *               '--------- falls ----------'
+ *                        '----- no trend: warm -----'
+ *
+ * A figure has a trend if both are true:
+ *     shown      by the test of Mann (Econometrica 13, 1945) and Kendall: of the 45 pairs of
+ *                windows those that rise, less those that fall, are 23 or more, or -23 or fewer,
+ *                as in 4.7 % of series without a trend. It asks only which of two is larger, so it
+ *                holds for noise of any distribution, and one window in which the server stood
+ *                still decides nothing. Equal ones count as neither, which makes it say less.
+ *     of weight  the means of the first and of the last five windows differ by more than 2 % of
+ *                the mean: what varies by less is steady to Georges, Buytaert and Eeckhout
+ *                (OOPSLA 2007).
+ *
+ * Limits: what is smaller than the noise of ten windows is not seen, and neither is what comes
+ * behind ten windows in which nothing changed.
+ */
+#ifndef HTTP_WARMUP_H
+#define HTTP_WARMUP_H
+
+#include "histogram.h"
+
+#define HTTP_WARMUP_WINDOWS 10
+#define HTTP_WARMUP_REPLIES 100 /* good ones, that a window needs: one may be beyond its p99 */
+
+enum http_warmup_figure {
+    HTTP_WARMUP_RATE,
+    HTTP_WARMUP_MEAN,
+    HTTP_WARMUP_P99,
+    HTTP_WARMUP_FIGURES
+};
+
+/* All zero is the beginning. */
+struct http_warmup {
+    unsigned number;                                          /* of windows that are kept */
+    double figures[HTTP_WARMUP_FIGURES][HTTP_WARMUP_WINDOWS]; /* the latest is the last */
+};
+
+/* A window took ns, and had so many good replies and these response times. False: they are too few,
+ * and the window goes on. */
+bool http_warmup_add(struct http_warmup *warmup, uint64_t ns, uint64_t ok,
+                     const struct http_histogram *response);
+
+/* NULL: what the windows say is stationary. Otherwise what speaks against it; a static text. */
+const char *http_warmup_problem(const struct http_warmup *warmup);
+
+#endif

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Whether a server is warm, by windows that are made up: rates, means and p99 of servers of all
+ * kinds.
+ */
+#include "warmup.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "test-main.h"
+
+#define WINDOW_NS UINT64_C(100000000)
+#define OK        1000u
+#define RUNS      1000
+
+static struct http_warmup warmup;
+static struct http_histogram response;
+
+/* Between -1 and 1. */
+static double
+noise(void)
+{
+    return (double)random() / (double)RAND_MAX * 2 - 1;
+}
+
+/* 1,000 replies, each 50th of which takes ten times as long. */
+static bool
+add(double ms, uint64_t ok)
+{
+    memset(&response, 0, sizeof(response));
+    for (unsigned i = 0; i < OK; i++)
+        http_histogram_record(&response, (uint64_t)(ms * 1e6 * (i % 50 == 0 ? 10 : 1)));
+    return http_warmup_add(&warmup, WINDOW_NS, ok, &response);
+}
+
+/* Windows until it is warm, at most 100. */
+static unsigned
+windows_of(double (*ms)(unsigned))
+{
+    unsigned number = 0;
+
+    memset(&warmup, 0, sizeof(warmup));
+    while (number < 100 && http_warmup_problem(&warmup) != NULL)
+        ck_assert(add(ms(number++), OK));
+    return number;
+}
+
+static unsigned
+most_windows_of(double (*ms)(unsigned))
+{
+    unsigned most = 0;
+
+    for (unsigned i = 0; i < RUNS / 20; i++) {
+        unsigned number = windows_of(ms);
+
+        most = number > most ? number : most;
+    }
+    return most;
+}
+
+static double
+steady(unsigned window)
+{
+    (void)window;
+    return 1;
+}
+
+static double
+noisy(unsigned window)
+{
+    (void)window;
+    return 5 + 3 * noise();
+}
+
+/* It collects garbage in a third of the windows. */
+static double
+bimodal(unsigned window)
+{
+    (void)window;
+    return random() % 3 == 0 ? 9 + noise() : 1 + 0.1 * noise();
+}
+
+static double
+falling(unsigned window)
+{
+    return 100 - window;
+}
+
+static double
+falling_in_noise(unsigned window)
+{
+    return 100 - window + noise();
+}
+
+static double
+decaying(unsigned window)
+{
+    return 1 + 50.0 / (1u << (window < 31 ? window : 31)) + 0.05 * noise();
+}
+
+static double
+step_after_six(unsigned window)
+{
+    return window < 6 ? 50 : 5;
+}
+
+static double
+drifting_by_little(unsigned window)
+{
+    return 100 + 0.2 * window;
+}
+
+static double
+stopped_once(unsigned window)
+{
+    return window == 3 ? 500 : 5;
+}
+
+START_TEST(what_stays_the_same_is_warm_after_ten_windows)
+{
+    for (unsigned i = 0; i < 9; i++) {
+        ck_assert(add(1, OK));
+        ck_assert_str_eq(http_warmup_problem(&warmup), "too few good replies to tell");
+    }
+    ck_assert(add(1, OK));
+    ck_assert_ptr_null(http_warmup_problem(&warmup));
+    ck_assert_uint_eq(windows_of(steady), 10);
+}
+END_TEST
+
+/* A series without a trend is taken for one in a twentieth of the cases: then a window later it is
+ * another series. */
+START_TEST(noise_is_no_trend)
+{
+    unsigned at_once = 0;
+
+    for (unsigned i = 0; i < RUNS; i++)
+        at_once += windows_of(_i == 0 ? noisy : bimodal) == 10;
+    ck_assert_uint_gt(at_once, RUNS * 85 / 100);
+    ck_assert_uint_lt(most_windows_of(_i == 0 ? noisy : bimodal), 40);
+}
+END_TEST
+
+START_TEST(what_falls_is_not_warm)
+{
+    ck_assert_uint_eq(windows_of(falling), 100);
+    ck_assert_str_eq(http_warmup_problem(&warmup), "the mean of response times has a trend");
+    ck_assert_uint_gt(windows_of(falling_in_noise), 50);
+}
+END_TEST
+
+START_TEST(what_has_fallen_is_warm)
+{
+    for (unsigned i = 0; i < 20; i++) {
+        unsigned number = windows_of(decaying);
+
+        ck_assert_uint_gt(number, 10);
+        ck_assert_uint_lt(number, 40);
+    }
+}
+END_TEST
+
+/* Of the ten windows, three are from before the step then: too few for a trend. */
+START_TEST(a_step_is_a_trend_until_most_windows_are_behind_it)
+{
+    ck_assert_uint_eq(windows_of(step_after_six), 13);
+}
+END_TEST
+
+START_TEST(a_trend_of_less_than_two_percent_is_none)
+{
+    ck_assert_uint_eq(windows_of(drifting_by_little), 10);
+}
+END_TEST
+
+START_TEST(one_window_that_stood_still_decides_nothing)
+{
+    ck_assert_uint_eq(windows_of(stopped_once), 10);
+}
+END_TEST
+
+START_TEST(a_rate_may_have_a_trend_alone)
+{
+    for (unsigned i = 0; i < 10; i++)
+        ck_assert(add(1, OK - 50 * i));
+    ck_assert_str_eq(http_warmup_problem(&warmup), "the rate has a trend");
+}
+END_TEST
+
+/* Of 1,000 replies 20 are slow: what they change of the mean has no weight. */
+START_TEST(a_p99_may_have_a_trend_alone)
+{
+    for (unsigned window = 0; window < 10; window++) {
+        memset(&response, 0, sizeof(response));
+        for (unsigned i = 0; i < OK; i++)
+            http_histogram_record(&response, i % 50 == 0 ? 1000000 + 10000 * window : 900000);
+        ck_assert(http_warmup_add(&warmup, WINDOW_NS, OK, &response));
+    }
+    ck_assert_str_eq(http_warmup_problem(&warmup), "the p99 of response times has a trend");
+}
+END_TEST
+
+START_TEST(a_window_with_few_good_replies_is_none)
+{
+    for (unsigned i = 0; i < 20; i++) {
+        ck_assert(!add(1, HTTP_WARMUP_REPLIES - 1));
+        ck_assert(!add(1, 0));
+    }
+    ck_assert_uint_eq(warmup.number, 0);
+    ck_assert_str_eq(http_warmup_problem(&warmup), "too few good replies to tell");
+    ck_assert(add(1, HTTP_WARMUP_REPLIES));
+    ck_assert_uint_eq(warmup.number, 1);
+}
+END_TEST
+
+int
+main(void)
+{
+    Suite *suite = suite_create("http-warmup");
+    TCase *tcase = tcase_create("warmup");
+
+    tcase_add_test(tcase, what_stays_the_same_is_warm_after_ten_windows);
+    tcase_add_loop_test(tcase, noise_is_no_trend, 0, 2);
+    tcase_add_test(tcase, what_falls_is_not_warm);
+    tcase_add_test(tcase, what_has_fallen_is_warm);
+    tcase_add_test(tcase, a_step_is_a_trend_until_most_windows_are_behind_it);
+    tcase_add_test(tcase, a_trend_of_less_than_two_percent_is_none);
+    tcase_add_test(tcase, one_window_that_stood_still_decides_nothing);
+    tcase_add_test(tcase, a_rate_may_have_a_trend_alone);
+    tcase_add_test(tcase, a_p99_may_have_a_trend_alone);
+    tcase_add_test(tcase, a_window_with_few_good_replies_is_none);
+    suite_add_tcase(suite, tcase);
+    return sxe_test_main(suite);
+}

@@ -1,0 +1,60 @@
+-- SPDX-License-Identifier: MIT
+-- A warm-up whose end sxe-http finds by itself, against servers that are bad at first.
+
+local load = require "load"
+
+local reply = load.reply("hello")
+local not_yet = load.reply("", "503 Service Unavailable")
+
+-- A run against one socket of a server; serve(i) makes the reply to the ith query.
+local function run(serve, ...)
+    local listener <close> = wire.listen("127.0.0.1", 0)
+    local client = load.start(listener, "-q", "-c", "1", "-d", "1", "--warmup", "auto",
+                              "--json", "/dev/stderr", ...)
+    local sock <close> = listener:accept(20)
+    local answered = 0
+    while pcall(sock.recv_until, sock, "\r\n\r\n")
+          and pcall(sock.send, sock, serve(answered + 1)) do
+        answered = answered + 1
+    end
+    client:finish()
+    client.left_out = client.output:match("\nwarm%-up   left out: [%d.]+ m?s and (%d+) queries\n")
+    client.left_out = tonumber(client.left_out)
+    check(client.left_out, client.output .. client.errors)
+    client.answered = answered
+    return client
+end
+
+test("what a server that is slow at first is asked is left out", function()
+    local slow = 20
+    local client = run(function(i)
+        if i <= slow then
+            wire.sleep(0.005)
+        end
+        return reply
+    end)
+    check(client.left_out > slow, client.output)
+    check(client.ok > 0 and client.failed == 0, client.output)
+    check(client.left_out + client.ok >= client.answered - 1, client.output)
+    check(client.errors:find('"left_out": ?{"seconds": ?[%d.]+, ?"queries": ?' .. client.left_out),
+          client.errors:sub(1, 4000))
+end)
+
+test("a server that cannot answer at first is not warm", function()
+    local bad = 200
+    local client = run(function(i)
+        return i <= bad and not_yet or reply
+    end)
+    check(client.left_out > bad, client.output)
+    equal(client.failed, 0, client.output)
+end)
+
+test("one that answers too seldom is suspect", function()
+    local client = run(function()
+        wire.sleep(0.05)
+        return reply
+    end)
+    equal(client.status, 4, client.output)
+    check(client.output:find("RESULT SUSPECT: warm-up auto: not stationary after 2 s: too few good",
+                             1, true), client.output)
+end)
