@@ -94,41 +94,36 @@ http_expect_status(const struct http_expect *expect, unsigned status)
 /* ---- Fields ---- */
 
 const char *
-http_expect_add_field(struct http_expect *expect, char *text)
+http_expect_add_field(struct http_expect *expect, const char *text)
 {
-    char *colon = strchr(text, ':');
-    char *value = NULL;
+    const char *colon = strchr(text, ':');
+    struct sxe_span name = {text, colon == NULL ? strlen(text) : (size_t)(colon - text)};
+    struct sxe_span value = {NULL, 0};
 
     if (expect->fields == HTTP_EXPECT_FIELDS)
         return http_wrong("'%s' is one too many: at most %d", text, HTTP_EXPECT_FIELDS);
-    if (colon != NULL) {
-        size_t length;
-
-        *colon = '\0';
-        value = colon + 1 + strspn(colon + 1, BLANKS);
-        length = sxe_http_without_blanks((struct sxe_span){value, strlen(value)}).length;
-        value[length] = '\0';
-    }
-    if (!sxe_http_is_token((struct sxe_span){text, strlen(text)}))
-        return http_wrong("'%s' is not the name of a header: give 'Name' or 'Name: value'", text);
-    expect->field_names[expect->fields] = text;
+    if (!sxe_http_is_token(name))
+        return http_wrong("'%.*s' is not the name of a header: give 'Name' or 'Name: value'",
+                          (int)name.length, name.base);
+    if (colon != NULL)
+        value = sxe_http_without_blanks((struct sxe_span){colon + 1, strlen(colon + 1)});
+    expect->field_names[expect->fields] = name;
     expect->field_values[expect->fields++] = value;
     return NULL;
 }
 
 static bool
-has_field(const struct sxe_http_parser *head, const char *data, const char *name, const char *value)
+has_field(const struct sxe_http_parser *head, const char *data, struct sxe_span name,
+          struct sxe_span value)
 {
-    const struct sxe_http_field *field = sxe_http_field(head, data, name);
-    size_t length;
+    for (unsigned i = 0; i < head->number; i++) {
+        const struct sxe_http_field *field = &head->fields[i];
 
-    if (value == NULL)
-        return field != NULL;
-    length = strlen(value);
-    while (field != NULL) {
-        if (field->value_length == length && memcmp(data + field->value, value, length) == 0)
+        if (field->name_length == name.length &&
+            strncasecmp(data + field->name, name.base, name.length) == 0 &&
+            (value.base == NULL || (field->value_length == value.length &&
+                                    memcmp(data + field->value, value.base, value.length) == 0)))
             return true;
-        field = sxe_http_field_next(head, data, field);
     }
     return false;
 }

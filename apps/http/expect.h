@@ -25,9 +25,9 @@
 struct http_expect {
     uint64_t statuses[16]; /* private: a bit a status below 1000; see http_expect_status */
     unsigned fields;
-    const char *field_names[HTTP_EXPECT_FIELDS];
-    const char *field_values[HTTP_EXPECT_FIELDS]; /* NULL: any */
-    const char *body;                             /* NULL: any */
+    struct sxe_span field_names[HTTP_EXPECT_FIELDS];
+    struct sxe_span field_values[HTTP_EXPECT_FIELDS]; /* base NULL: any */
+    const char *body;                                 /* NULL: any */
     size_t body_length;
     bool is_whole_body; /* all of it, not a part */
     uint16_t *failure;  /* private: Knuth, Morris, Pratt; NULL for a whole body */
@@ -43,7 +43,7 @@ struct http_expect_body {
 
 /* Add what an option says: NULL, or what is wrong, as a text of this thread. Texts are borrowed. */
 const char *http_expect_add_status(struct http_expect *expect, const char *text);
-const char *http_expect_add_field(struct http_expect *expect, char *text); /* is cut in two */
+const char *http_expect_add_field(struct http_expect *expect, const char *text);
 const char *http_expect_set_body(struct http_expect *expect,
                                  const char *text); /* "@path": a file */
 
