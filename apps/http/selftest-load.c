@@ -90,18 +90,29 @@ begin(enum http_selftest_kind kind, char *text, size_t size)
     return NULL;
 }
 
-/* False: it did not run, or its accounts do not close; the text says so. */
+static bool is_interrupted;
+
+bool
+http_selftest_is_interrupted(void)
+{
+    return is_interrupted;
+}
+
+/* False: it did not run, it was interrupted, or its accounts do not close; the text says so. */
 static bool
 run(struct load *load, char *text, size_t size)
 {
     int status = http_run(&load->run, &load->plan, NULL, stderr);
     const char *wrong = status == 0 ? http_result_check(load->run.total) : NULL;
 
+    is_interrupted = load->run.is_interrupted;
     if (status != 0)
         snprintf(text, size, "the load did not run, status %d", status);
+    else if (is_interrupted)
+        snprintf(text, size, "interrupted");
     else if (wrong != NULL)
         snprintf(text, size, "the accounts do not close: %s", wrong);
-    return status == 0 && wrong == NULL;
+    return status == 0 && !is_interrupted && wrong == NULL;
 }
 
 /* What else runs on the machine may be why it does not hold. */
@@ -282,16 +293,18 @@ static bool
 time_late_replies(struct load *load, char *text, size_t size)
 {
     const struct http_histogram *held = &load->server.counts->held;
+    const struct http_histogram *service;
     double error;
 
     if (!run(load, text, size))
         return false;
-    error = (double)http_histogram_quantile(&load->run.total->service, 0.5) -
-            (double)http_histogram_quantile(held, 0.5);
+    service = &load->run.total->service;
+    error =
+        (double)http_histogram_quantile(service, 0.5) - (double)http_histogram_quantile(held, 0.5);
     snprintf(text, size, "replies held for 1 ms at %.0f/s are timed with an error of %.1f us",
              load->run.figures[HTTP_FIGURE_RATE].middle, error / 1e3);
     add_suspicion(load, text, size);
-    return load->run.verdict.number == 0 && fabs(error) < DELAY_ERROR_NS;
+    return load->run.verdict.number == 0 && service->count > 0 && fabs(error) < DELAY_ERROR_NS;
 }
 
 /* What else runs on the machine makes replies late, never early, and results suspect: the best of a
@@ -310,7 +323,7 @@ http_selftest_delay(char *text, size_t size)
     load->plan.rate = DELAY_RATE;
     load->plan.rate_end = DELAY_RATE;
     load->plan.sockets = DELAY_SOCKETS;
-    for (unsigned i = 0; i < DELAY_TRIES && !holds; i++) {
+    for (unsigned i = 0; i < DELAY_TRIES && !holds && !is_interrupted; i++) {
         memset(&load->server.counts->held, 0, sizeof(load->server.counts->held));
         holds = time_late_replies(load, text, size);
         http_run_free(&load->run);

@@ -68,4 +68,7 @@ bool http_selftest_merge(char *text, size_t size);
 bool http_selftest_stall(char *text, size_t size);
 bool http_selftest_delay(char *text, size_t size);
 
+/* Whether a signal ended the last load: it shows nothing, and the user wants no other. */
+bool http_selftest_is_interrupted(void);
+
 #endif

@@ -24,6 +24,11 @@ http_selftest(FILE *out, FILE *err)
     for (unsigned i = 0; i < number; i++) {
         bool holds = checks[i].check(text, sizeof(text));
 
+        if (http_selftest_is_interrupted()) {
+            fprintf(err, "sxe-http: interrupted: %u of %u checks are not made\n", number - i,
+                    number);
+            return HTTP_EXIT_INTERRUPTED;
+        }
         failed += !holds;
         fprintf(out, "%-7s %-10s %s\n", holds ? "ok" : "FAILED", checks[i].name, text);
         fflush(out);

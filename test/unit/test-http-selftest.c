@@ -216,6 +216,24 @@ use_all_of_a_cpu(const struct http_worker *worker)
     return 0;
 }
 
+static int
+reply_to_nothing(const struct http_worker *worker)
+{
+    struct fake_worker_state state = {.worker = worker};
+
+    fake_worker_begin(&state);
+    fake_worker_say(worker, HTTP_MESSAGE_DONE, 0);
+    return 0;
+}
+
+START_TEST(a_delay_that_no_reply_shows_is_not_good)
+{
+    http_workers_work = reply_to_nothing;
+    ck_assert(!http_selftest_delay(text, sizeof(text)));
+    check_has(text, "at 0/s");
+}
+END_TEST
+
 START_TEST(an_error_that_cannot_be_judged_is_not_good)
 {
     http_workers_work = use_all_of_a_cpu;
@@ -248,6 +266,49 @@ START_TEST(a_stall_that_cannot_be_judged_is_not_good)
 }
 END_TEST
 
+/* ---- Interrupts ---- */
+
+static void
+interrupt_parent(const struct http_worker *worker)
+{
+    (void)worker;
+    kill(getppid(), SIGINT);
+}
+
+static void
+set_interrupt(void)
+{
+    http_workers_work = fake_worker_run;
+    fake_worker.bad_shard = 1;
+    fake_worker.do_before_ready = interrupt_parent;
+}
+
+START_TEST(an_interrupted_check_does_not_hold)
+{
+    set_interrupt();
+    ck_assert(!loads[_i](text, sizeof(text)));
+    ck_assert_str_eq(text, "interrupted");
+    ck_assert(http_selftest_is_interrupted());
+}
+END_TEST
+
+START_TEST(behind_an_interrupt_no_check_is_made)
+{
+    char output[4096];
+    char errors[4096];
+    FILE *out = tmpfile();
+    FILE *err = tmpfile();
+
+    set_interrupt();
+    ck_assert_int_eq(http_selftest(out, err), HTTP_EXIT_INTERRUPTED);
+    read_back(out, output, sizeof(output));
+    read_back(err, errors, sizeof(errors));
+    check_has(output, "histogram");
+    ck_assert_ptr_null(strstr(output, "accounts"));
+    ck_assert_str_eq(errors, "sxe-http: interrupted: 4 of 7 checks are not made\n");
+}
+END_TEST
+
 /* The listener stays ready, so it is tried again. */
 START_TEST(a_connection_that_cannot_be_accepted_comes_again)
 {
@@ -274,6 +335,9 @@ main(void)
     tcase_add_test(all, a_stopper_that_cannot_be_forked_fails_the_stall);
     tcase_add_test(all, without_memory_for_requests_there_is_no_load);
     tcase_add_loop_test(all, accounts_that_do_not_close_fail_each_of_them, 0, LOADS);
+    tcase_add_test(all, a_delay_that_no_reply_shows_is_not_good);
+    tcase_add_loop_test(all, an_interrupted_check_does_not_hold, 0, LOADS);
+    tcase_add_test(all, behind_an_interrupt_no_check_is_made);
     tcase_add_test(all, an_error_that_cannot_be_judged_is_not_good);
     tcase_add_test(all, a_stall_that_cannot_be_judged_is_not_good);
     tcase_add_test(all, a_connection_that_cannot_be_accepted_comes_again);
