@@ -120,8 +120,9 @@ set_where(struct http_command *command)
     if (plan->unix_path != NULL && (typed->has_ip || typed->has_port || plan->sources != NULL))
         return http_command_refuse("a unix socket has no address: --unix goes without -i, -p and "
                                    "--source");
-    if (plan->unix_path != NULL && strlen(plan->unix_path) >= sizeof(typed->url.path))
-        return http_command_refuse("the path of a unix socket (--unix) has at most %zu bytes",
+    if (plan->unix_path != NULL &&
+        (*plan->unix_path == '\0' || strlen(plan->unix_path) >= sizeof(typed->url.path)))
+        return http_command_refuse("the path of a unix socket (--unix) has from 1 to %zu bytes",
                                    sizeof(typed->url.path) - 1);
     if (plan->unix_path != NULL && *plan->authority == '\0')
         snprintf(plan->authority, sizeof(plan->authority), "localhost");
@@ -409,6 +410,9 @@ check_together(struct http_command *command)
     if (typed->replay != NULL && (typed->rate != NULL || plan->find != NULL))
         return http_command_refuse("--replay has times of its own: it goes without -R and --find; "
                                    "--speed makes it faster");
+    if (typed->replay != NULL && typed->stop_option != NULL)
+        return http_command_refuse("--replay ends with its log: it goes without %s",
+                                   typed->stop_option);
     if (typed->replay == NULL && typed->speed != 1)
         return http_command_refuse("--speed is how fast a log is replayed: give one with --replay");
     if (plan->think_ns > 0 && (is_paced || plan->depth > 1))
