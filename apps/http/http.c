@@ -67,11 +67,12 @@ report(const struct http_command *command, struct http_run *run, FILE *out)
 static int
 check_files(const struct http_plan *plan)
 {
-    int status = http_output_check(plan, stderr);
+    int status = HTTP_EXIT_OK;
 
-    if (status == HTTP_EXIT_OK && plan->baseline != NULL)
+    /* First, for the check of the outputs creates them. */
+    if (plan->baseline != NULL)
         status = http_compare_check(plan->baseline, stderr);
-    return status;
+    return status == HTTP_EXIT_OK ? http_output_check(plan, stderr) : status;
 }
 
 static int

@@ -66,6 +66,14 @@ START_TEST(with_a_file_that_cannot_be_read_or_written_nothing_is_run)
 }
 END_TEST
 
+START_TEST(without_its_baseline_no_output_is_created)
+{
+    RUN_HTTP("-p", "1", "--baseline", "/nowhere/a.json", "--json", path);
+    ck_assert_int_eq(ran.status, 2);
+    ck_assert_int_ne(access(path, F_OK), 0);
+}
+END_TEST
+
 /* Of the process: no workers are forked meanwhile, which write files of their own. */
 START_TEST(a_file_that_grows_past_its_limit_is_an_error)
 {
@@ -303,6 +311,7 @@ main(void)
     tcase_add_test(all, results_go_to_files_and_are_compared);
     tcase_add_test(all, the_comparison_is_no_data);
     tcase_add_loop_test(all, with_a_file_that_cannot_be_read_or_written_nothing_is_run, 0, 2);
+    tcase_add_test(all, without_its_baseline_no_output_is_created);
     tcase_add_test(all, a_file_that_grows_past_its_limit_is_an_error);
     tcase_add_test(all, a_report_that_cannot_be_written_is_an_error);
     tcase_add_test(all, files_are_written_even_if_nobody_reads_the_report);
