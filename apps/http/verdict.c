@@ -181,14 +181,14 @@ judge_sockets(struct http_verdict *verdict, const struct http_result *sum)
     uint64_t descriptors = sum->unopened[HTTP_UNOPENED_NO_DESCRIPTOR];
     uint64_t refused = sum->unopened[HTTP_UNOPENED_REFUSED];
     uint64_t untried = sum->unopened[HTTP_UNOPENED_UNTRIED];
-    uint64_t known = ports + descriptors + refused;
+    uint64_t known;
 
-    if (sum->interrupted)
-        known += untried;
-    else if (descriptors > 0) {
-        descriptors += untried; /* the first without one ends the ramp */
-        known += untried;
-    }
+    /* The first without a descriptor, or without a port, ends the ramp. */
+    if (!sum->interrupted && descriptors > 0)
+        descriptors += untried;
+    else if (!sum->interrupted && ports > 0)
+        ports += untried;
+    known = ports + descriptors + refused + (sum->interrupted ? untried : 0);
     check_limit(verdict, SOCKETS,
                 (double)sum->sockets_wanted - (double)sum->opened - (double)known);
     check_limit(verdict, REFUSED, (double)refused);

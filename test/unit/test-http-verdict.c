@@ -136,6 +136,14 @@ no_ports(void)
 }
 
 static void
+few_ports(void)
+{
+    worker[0].opened = 4;
+    worker[0].unopened[HTTP_UNOPENED_NO_PORT] = 1;
+    worker[0].unopened[HTTP_UNOPENED_UNTRIED] = 5;
+}
+
+static void
 no_descriptors(void)
 {
     worker[0].opened = 8;
@@ -287,6 +295,7 @@ static const struct {
     {refused_sockets, "sockets that were refused: 7 (limit 0): see whether a server listens"},
     {unopened_sockets, "sockets that did not open: 3 (limit 0): "},
     {no_ports, "sockets without a local port: 1 (limit 0): use --source"},
+    {few_ports, "sockets without a local port: 6 (limit 0): use --source"},
     {no_descriptors, "sockets without a descriptor: 2 (limit 0): raise ulimit -n"},
     {few_descriptors, "sockets without a descriptor: 6 (limit 0): raise ulimit -n"},
     {server_away, "connections that could not be opened again: 17 (limit 0): "},
