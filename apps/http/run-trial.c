@@ -110,11 +110,13 @@ leave_out_warmup(struct http_parent *parent, struct http_left_out *left_out)
         if (process->said & 1u << HTTP_MESSAGE_MARKED)
             leave_out(process, left_out);
         else
-            is_reported = parent->plan->warmup_ns > 0 && parent->interrupts == 0;
+            is_reported = parent->plan->warmup_ns > 0 && process->result->started_ns > 0;
     }
     if (is_reported && !parent->has_failed)
-        fputs("sxe-http: the run ended within its warm-up, which is therefore reported; make "
-              "--warmup shorter, or the run longer\n",
+        fputs(parent->interrupts > 0
+                  ? "sxe-http: interrupted within the warm-up, which is therefore reported\n"
+                  : "sxe-http: the run ended within its warm-up, which is therefore reported; make "
+                    "--warmup shorter, or the run longer\n",
               parent->err);
 }
 

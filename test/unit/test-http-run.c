@@ -2,6 +2,7 @@
  *
  * The coordinator, with workers that make their queries up: trials, signals, what dies, what fails.
  */
+#include <poll.h>
 #include <time.h>
 
 #include "run-plan.h"
@@ -409,7 +410,7 @@ START_TEST(an_interrupt_stops_the_workers_and_what_was_done_is_reported)
     ck_assert_uint_eq(run.total->interrupted, 1);
     ck_assert_ptr_eq(http_result_check(run.total), NULL);
     ck_assert_uint_eq(run.thresholds_missed, 1);
-    ck_assert_str_eq(errors, "sxe-http: threshold p99<1us is missed\n");
+    check_has(errors, "sxe-http: threshold p99<1us is missed\n");
 }
 END_TEST
 
@@ -456,7 +457,31 @@ START_TEST(a_second_interrupt_kills)
     ck_assert_int_eq(run.status, HTTP_EXIT_INTERRUPTED);
     ck_assert_uint_eq(run.total->in_flight, 5);
     ck_assert_ptr_eq(http_result_check(run.total), NULL);
-    ck_assert_str_eq(errors, "");
+}
+END_TEST
+
+/* Before it says that the warm-up is over. */
+static void
+interrupt_twice_and_hang(const struct http_worker *worker)
+{
+    struct pollfd stop = {.fd = worker->control, .events = POLLIN};
+
+    kill(getppid(), SIGINT);
+    poll(&stop, 1, -1);
+    interrupt_again_and_hang(worker);
+}
+
+START_TEST(a_run_that_is_interrupted_in_its_warm_up_says_so)
+{
+    plan.workers = 1;
+    fake_worker.bad_shard = 1;
+    fake_worker.do_at_mark = interrupt_twice_and_hang;
+    fake_worker.queries = 0;
+    plan.warmup_ns = SXE_NS_PER_MS;
+    ck_assert_int_eq(run_plan(), 0);
+    ck_assert_int_eq(run.status, HTTP_EXIT_INTERRUPTED);
+    ck_assert_str_eq(errors, "sxe-http: interrupted within the warm-up, which is therefore "
+                             "reported\n");
 }
 END_TEST
 
@@ -612,6 +637,7 @@ main(void)
     tcase_add_test(interrupted, under_nohup_a_hangup_is_none);
     tcase_add_test(interrupted, an_interrupt_in_the_ramp_lets_no_query_begin);
     tcase_add_test(interrupted, a_second_interrupt_kills);
+    tcase_add_test(interrupted, a_run_that_is_interrupted_in_its_warm_up_says_so);
     tcase_add_loop_test(interrupted, the_first_interrupt_says_what_a_second_does, 0,
                         sizeof(interrupts) / sizeof(*interrupts));
     tcase_add_test(interrupted, an_interrupted_trial_is_not_in_the_intervals);
