@@ -182,6 +182,7 @@ check_source(struct http_command *command)
     const struct http_typed *typed = &command->typed;
     int number = (typed->script != NULL) + (typed->scenario != NULL) + (typed->replay != NULL) +
                  (typed->request_files_number > 0);
+    bool is_whole = typed->replay != NULL || typed->request_files_number > 0;
 
     if (number > 1)
         return http_command_refuse(
@@ -190,6 +191,13 @@ check_source(struct http_command *command)
     if (number == 1 && typed->words_number > 1)
         return http_command_refuse("there are several URLs, but the requests come from %s; one URL "
                                    "says where it is sent",
+                                   source_of(typed));
+    if (is_whole && (typed->method != NULL || typed->body != NULL))
+        return http_command_refuse("the requests of %s have methods and bodies of their own: it "
+                                   "goes without -m and -b",
+                                   source_of(typed));
+    if (typed->request_files_number > 0 && typed->fields_number > 0)
+        return http_command_refuse("the requests of %s are sent as they are: it goes without -H",
                                    source_of(typed));
     if (command->argc > 0 && typed->script == NULL && typed->scenario == NULL)
         return http_command_refuse("'%s' stands behind --, where a script's arguments are, but "
