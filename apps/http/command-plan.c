@@ -27,6 +27,12 @@
 #define WARMUP_LEAST_NS (2 * SXE_NS_PER_SECOND)
 #define WARMUP_MOST_NS  (10 * SXE_NS_PER_SECOND)
 
+static unsigned
+larger(unsigned a, unsigned b)
+{
+    return a > b ? a : b;
+}
+
 /* A text for people, cut where there is no more room. */
 SXE_PRINTF(2, 3)
 static void
@@ -52,6 +58,8 @@ set_address(struct http_command *command)
     size_t length = strcspn(plan->ip, "%");
     const char *problem;
     bool is_ipv4 = inet_pton(AF_INET, plan->ip, address) == 1;
+    unsigned sockets =
+        plan->probe_rate > 0 ? larger(plan->sockets, HTTP_PROBE_SOCKETS) : plan->sockets;
 
     snprintf(ip, sizeof(ip), "%.*s", (int)length, plan->ip);
     if (length >= sizeof(ip) || (!is_ipv4 && inet_pton(AF_INET6, ip, address) != 1))
@@ -62,7 +70,7 @@ set_address(struct http_command *command)
             "the server's address is %s; --source must have IPv%c addresses, "
             "too",
             plan->ip, is_ipv4 ? '4' : '6');
-    if (plan->sources != NULL && (problem = http_sources_try(plan->sources, plan->sockets)) != NULL)
+    if (plan->sources != NULL && (problem = http_sources_try(plan->sources, sockets)) != NULL)
         return http_command_refuse("the source (--source) cannot be connected from: %s", problem);
     if (*plan->authority == '\0')
         snprintf(plan->authority, sizeof(plan->authority), is_ipv4 ? "%s:%u" : "[%s]:%u", ip,
@@ -381,6 +389,35 @@ set_rate(struct http_command *command)
     return COMMAND_LINE_GO_ON;
 }
 
+/* The probe's queries are the load's, once more and at other times. */
+static int
+set_probe(struct http_command *command)
+{
+    const struct http_typed *typed = &command->typed;
+    struct http_plan *plan = &command->plan;
+    const char *behind = typed->probe;
+
+    if (typed->probe == NULL)
+        return COMMAND_LINE_GO_ON;
+    if (parse_rate(typed->probe, &plan->probe_rate, &behind) < 0 || *behind != '\0' ||
+        plan->probe_rate <= 0)
+        return http_command_refuse("the probe's rate (--probe) is '%s'; it must be queries a "
+                                   "second, above 0 and up to 1G, such as 100",
+                                   typed->probe);
+    if (plan->find != NULL)
+        return http_command_refuse("--find tries many rates in one run, and a probe's figures "
+                                   "would be of all together: it goes without --probe; probe the "
+                                   "rate that it finds");
+    if (typed->replay != NULL)
+        return http_command_refuse("--replay sends each entry of a log once, at its time, and a "
+                                   "probe would send some again: it goes without --probe");
+    if (typed->script != NULL || typed->scenario != NULL)
+        return http_command_refuse("a script's state, and what its check() finds, are of the "
+                                   "load's workers, and a probe is none: --script and --scenario "
+                                   "go without --probe");
+    return COMMAND_LINE_GO_ON;
+}
+
 static bool
 can_be_sought(const char *condition)
 {
@@ -445,12 +482,6 @@ check_outputs(struct http_command *command)
                 return http_command_refuse("two outputs go to '%s'; give each a file of its own",
                                            paths[i]);
     return COMMAND_LINE_GO_ON;
-}
-
-static unsigned
-larger(unsigned a, unsigned b)
-{
-    return a > b ? a : b;
 }
 
 static void
@@ -544,7 +575,7 @@ int
 http_command_plan(struct http_command *command)
 {
     static int (*const steps[])(struct http_command *) = {
-        check_source, check_outputs, set_how_much, set_warmup,    check_together,
+        check_source, check_outputs, set_how_much, set_warmup,    check_together, set_probe,
         set_request,  set_url,       set_where,    make_requests, name_it,
     };
     const struct http_typed *typed = &command->typed;

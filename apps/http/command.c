@@ -30,6 +30,7 @@ enum {
     CONNECT_RAMP,
     TIMEOUT,
     SEED,
+    PROBE,
     REQUEST_FILE,
     REPLAY,
     SPEED,
@@ -98,6 +99,7 @@ static const struct command_option table[] = {
      "connects under way, or a second (16)"},
     {{"timeout", required_argument, NULL, TIMEOUT}, "TIME", "for a connect, and for a reply (10)"},
     {{"seed", required_argument, NULL, SEED}, "N", "of all that is random (1)"},
+    {{"probe", required_argument, NULL, PROBE}, "R", "measure R a second beside the load, apart"},
     COMMAND_LINE_GROUP("What"),
     {{"method", required_argument, NULL, 'm'}, "METHOD", "GET, or POST with a body"},
     {{"header", required_argument, NULL, 'H'}, "'K: V'", "add or replace; 'K:' leaves out"},
@@ -432,6 +434,8 @@ take_when(struct http_command *command, int val)
         result = take_count("the seed (--seed)", UINT64_MAX, &value);
         plan->seed = value;
         return result;
+    case PROBE:
+        return keep(&command->typed.probe);
     default:
         return take_request(command, val);
     }

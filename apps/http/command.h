@@ -39,6 +39,7 @@ struct http_typed {
     const char *scenario;
     const char *stop_option; /* "-n", "--requests" or "-d" */
     const char *rate;
+    const char *probe;
     char *body_bytes;    /* owned: of @FILE */
     struct http_url url; /* the first; its target is "/" if there is none */
     unsigned thresholds;

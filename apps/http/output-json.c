@@ -223,18 +223,16 @@ write_left_out(struct http_json *json, const struct http_left_out *left_out)
     http_json_close(json, '}');
 }
 
-/* What a trial and the total have in common; the seconds of the total are those of all trials. */
+/* What a trial, the total and the probe have in common; the seconds of the total are those of all
+ * trials. */
 static void
-write_result(struct http_json *json, const char *name, const struct http_plan *plan,
-             const struct http_trial *trial)
+write_part(struct http_json *json, const struct http_plan *plan, const struct http_result *result,
+           const struct http_verdict *verdict)
 {
-    const struct http_result *result = trial->result;
     double seconds = (double)result->elapsed_ns / NS;
 
-    http_json_open(json, name, '{');
     http_json_number(json, "rate", http_per_second(result->ends[HTTP_END_OK], seconds));
     http_json_number(json, "seconds", seconds);
-    write_left_out(json, &trial->left_out);
     write_accounts(json, result);
     write_sockets(json, result);
     write_histogram(json, "connect", &result->connect);
@@ -244,7 +242,23 @@ write_result(struct http_json *json, const char *name, const struct http_plan *p
     write_client(json, result);
     write_timeline(json, &result->timeline);
     write_kinds(json, plan, result);
-    write_verdict(json, &trial->verdict);
+    write_verdict(json, verdict);
+}
+
+static void
+write_result(struct http_json *json, const char *name, const struct http_plan *plan,
+             const struct http_trial *trial)
+{
+    http_json_open(json, name, '{');
+    write_left_out(json, &trial->left_out);
+    write_part(json, plan, trial->result, &trial->verdict);
+    if (trial->probe != NULL) {
+        http_json_open(json, "probe", '{');
+        write_part(json, plan, trial->probe, &trial->probe_verdict);
+        http_json_close(json, '}');
+    } else {
+        http_json_null(json, "probe");
+    }
     http_json_close(json, '}');
 }
 
@@ -256,8 +270,11 @@ write_trials(struct http_json *json, const struct http_run *run)
         write_result(json, NULL, run->plan, &run->trials[i]);
     http_json_close(json, ']');
     write_result(json, "total", run->plan,
-                 &(struct http_trial){
-                     .result = run->total, .left_out = run->left_out, .verdict = run->verdict});
+                 &(struct http_trial){.result = run->total,
+                                      .left_out = run->left_out,
+                                      .verdict = run->verdict,
+                                      .probe = run->probe,
+                                      .probe_verdict = run->probe_verdict});
 }
 
 /* ---- The plan ---- */
@@ -295,6 +312,7 @@ write_when(struct http_json *json, const struct http_plan *plan)
     http_json_number(json, "ramp_rate", plan->ramp_rate);
     write_seconds(json, "timeout_s", plan->timeout_ns);
     http_json_count(json, "seed", plan->seed);
+    http_json_number(json, "probe_rate", plan->probe_rate);
 }
 
 static void

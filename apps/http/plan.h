@@ -18,6 +18,10 @@
 
 #define HTTP_THRESHOLDS_MAX 15
 
+/* Of the probe: its rate times a server's latency is how many it needs, so 16 are enough for
+ * 100 a second of 160 ms each. */
+#define HTTP_PROBE_SOCKETS 16
+
 /* Who decides when the next query is sent (Schroeder, Wierman, Harchol-Balter, NSDI 2006). */
 enum http_model {
     HTTP_CLOSED,      /* each socket sends the next one when it has the reply: a slow server gets
@@ -77,6 +81,7 @@ struct http_plan {
     double ramp_rate;     /* connects a second over all workers; 0: as fast as they go */
     uint64_t timeout_ns;  /* for a connect, and for the oldest query in flight on a socket */
     uint64_t seed;        /* of all that is random */
+    double probe_rate;    /* queries a second of the probe, see run.h; 0: there is none */
 
     /* What */
     struct http_requests *requests;

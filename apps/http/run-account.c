@@ -21,6 +21,22 @@ http_results_unmap(struct http_result *results, unsigned number)
         munmap(results, number * sizeof(*results));
 }
 
+struct http_result *
+http_results_map_run(const struct http_plan *plan, struct http_result **probe)
+{
+    bool has_probe = plan->probe_rate > 0;
+    struct http_result *results = http_results_map(has_probe ? 2 : 1, false);
+
+    *probe = has_probe && results != NULL ? &results[1] : NULL;
+    return results;
+}
+
+void
+http_results_unmap_run(struct http_result *result, const struct http_result *probe)
+{
+    http_results_unmap(result, probe != NULL ? 2 : 1);
+}
+
 void
 http_results_clear(struct http_result *results, unsigned number)
 {

@@ -9,7 +9,6 @@
 #include "sxe-time.h"
 
 #define START_RATE 1000.0
-#define FOREVER_NS (UINT64_C(30) * 86400 * SXE_NS_PER_SECOND)
 #define SETTLE_NS  (200 * SXE_NS_PER_MS)
 #define LOOK_NS    (100 * SXE_NS_PER_MS)
 #define STEP_NS    SXE_NS_PER_SECOND /* so long at least, if -d is as long */
@@ -269,7 +268,7 @@ http_find(struct http_parent *parent, struct http_run *run)
     http_threshold_parse(&find.condition, plan->find);
     endless.rate = plan->rate > 0 ? plan->rate : START_RATE;
     endless.rate_end = endless.rate;
-    endless.duration_ns = FOREVER_NS;
+    endless.duration_ns = HTTP_FOREVER_NS;
     parent->plan = &endless;
     begin_lower(&find, endless.rate);
     find.before = http_results_map(plan->workers + 1, false);

@@ -93,7 +93,7 @@ static void
 look(struct http_parent *parent, uint64_t now_ns)
 {
     http_results_clear(parent->sum, 1);
-    for (unsigned i = 0; i < parent->number; i++)
+    for (unsigned i = 0; i < parent->load; i++)
         http_result_add(parent->sum, parent->processes[i].result);
     http_live_show(parent->live, parent->sum, now_ns);
     parent->look_ns = now_ns + http_live_period_ns(parent->live);
@@ -155,7 +155,7 @@ wait_ms(uint64_t until_ns)
 void
 http_parent_turn(struct http_parent *parent, uint64_t until_ns)
 {
-    struct pollfd fds[1 + HTTP_WORKERS_MAX] = {{parent->signals, POLLIN, 0}};
+    struct pollfd fds[1 + HTTP_PROCESSES_MAX] = {{parent->signals, POLLIN, 0}};
     uint64_t wake_ns = parent->look_ns < until_ns ? parent->look_ns : until_ns;
 
     /* poll(2) passes over descriptors below 0. */

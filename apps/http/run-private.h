@@ -14,6 +14,7 @@
  *     run-find.c      --find: measures many rates in one trial
  *     run-search.c    which rate comes next                                         pure
  *     run-workers.c   the processes of a trial: fork, tell, hear, reap
+ *     run-probe.c     what the probe is asked to do                                 pure
  *     run-server.c    the server of --server-cmd
  *     run-parent.c    signals, poll(2), looks
  *     run-account.c   shared memory; accounts of a worker that died                 pure
@@ -29,13 +30,16 @@
 #include "live.h"
 #include "pressure.h"
 #include "run.h"
+#include "sxe-time.h"
 #include "sxe-util.h"
 #include "threshold.h"
 #include "worker.h"
 
-#define HTTP_NEVER UINT64_MAX
+#define HTTP_NEVER         UINT64_MAX
+#define HTTP_FOREVER_NS    (UINT64_C(30) * 86400 * SXE_NS_PER_SECOND)
+#define HTTP_PROCESSES_MAX (HTTP_WORKERS_MAX + 1)
 
-/* One worker, as the parent sees it. */
+/* One worker, or the probe, as the parent sees it. */
 struct http_process {
     pid_t pid;     /* 0: it has ended, and was waited for */
     int control;   /* -1: closed */
@@ -55,12 +59,15 @@ struct http_parent {
     sigset_t mask_before;
     int awake; /* keeps the CPUs from sleeping deeply; -1 */
     unsigned interrupts;
-    bool has_failed;            /* said why; the exit status is 1 */
-    bool is_stopping;           /* the workers of this trial were told to stop */
-    pid_t server;               /* leads its process group; 0: none */
-    unsigned number;            /* of processes */
+    bool has_failed;        /* said why; the exit status is 1 */
+    bool is_stopping;       /* the workers of this trial were told to stop */
+    uint64_t end_ns;        /* when the load ends by its duration; HTTP_NEVER: it has none */
+    pid_t server;           /* leads its process group; 0: none */
+    unsigned number;        /* of processes */
+    unsigned load;          /* the first so many of them are the load's; behind them, the probe */
+    struct http_plan probe; /* its plan, if there is one */
     struct http_result *shared; /* [2 * number]: each one's result and mark */
-    struct http_process processes[HTTP_WORKERS_MAX];
+    struct http_process processes[HTTP_PROCESSES_MAX];
 
     /* When what is measured began. */
     struct http_pressure pressure;
@@ -90,13 +97,15 @@ const char *http_wait_text(int status);
 /* What a worker process does: http_worker_run, but in tests. */
 extern int (*http_workers_work)(const struct http_worker *worker);
 
-/* Fork the plan's workers. 0, or -1 after saying why; stop and free them either way. */
+/* Fork the plan's workers, and its probe. 0, or -1 after saying why; stop and free them either
+ * way. */
 int http_workers_start(struct http_parent *parent);
 
 /* To all that have not said DONE; of MARK and RATE MARKED is awaited anew. */
 void http_workers_tell(struct http_parent *parent, struct http_message message);
 
-/* Until all have said that, or DONE, or are gone: true. False: until_ns came first. */
+/* Until all have said that, or DONE, or are gone: true. False: until_ns came first. DONE is awaited
+ * of the load alone: the probe goes by it. */
 bool http_workers_await(struct http_parent *parent, enum http_message_type type, uint64_t until_ns);
 
 void http_workers_stop(struct http_parent *parent);      /* STOP, once */
@@ -119,6 +128,11 @@ int http_server_start(struct http_parent *parent);
 const char *http_server_where(const struct http_plan *plan); /* "[::1]:8000", a path; static */
 void http_server_reap(struct http_parent *parent); /* SIGCHLD came: it must not have ended */
 void http_server_stop(struct http_parent *parent);
+
+/* ---- run-probe.c ---- */
+
+/* That plan's probe, for a plan with a probe_rate. */
+void http_probe_plan(struct http_plan *probe, const struct http_plan *plan);
 
 /* ---- run-trial.c ---- */
 
@@ -169,6 +183,10 @@ double http_search_found(const struct http_step *steps, unsigned number);
 struct http_result *http_results_map(unsigned number, bool is_shared);
 void http_results_unmap(struct http_result *results, unsigned number);
 void http_results_clear(struct http_result *results, unsigned number); /* all; not shared */
+
+/* The load's, and the probe's if the plan has one, or *probe is NULL; one unmap is for both. */
+struct http_result *http_results_map_run(const struct http_plan *plan, struct http_result **probe);
+void http_results_unmap_run(struct http_result *result, const struct http_result *probe);
 
 /* A worker ended somewhere between two counts: what it had sent is in flight, and what it had
  * offered unsent. */

@@ -21,15 +21,21 @@ has_bad_queries(const struct http_run *run)
     for (unsigned i = 0; run->plan->thresholds[i] != NULL; i++)
         if (http_threshold_is_of_errors(&run->judged[i].threshold))
             return false;
-    return http_result_errors(run->total) > 0 || run->total->ends[HTTP_END_OK] == 0;
+    /* A probe may have had nothing to ask: its rate is low, and the load short. */
+    return http_result_errors(run->total) > 0 || run->total->ends[HTTP_END_OK] == 0 ||
+           (run->probe != NULL && http_result_errors(run->probe) > 0);
+}
+
+static bool
+lacks_sockets(const struct http_result *result)
+{
+    return result->opened < result->sockets_wanted || result->skipped[HTTP_SKIP_NOT_OPENED] > 0;
 }
 
 static bool
 has_errors(const struct http_run *run)
 {
-    const struct http_result *total = run->total;
-
-    return total->opened < total->sockets_wanted || total->skipped[HTTP_SKIP_NOT_OPENED] > 0 ||
+    return lacks_sockets(run->total) || (run->probe != NULL && lacks_sockets(run->probe)) ||
            has_bad_queries(run);
 }
 
@@ -45,7 +51,7 @@ http_run_judge(struct http_run *run, bool has_failed, FILE *err)
         run->status = HTTP_EXIT_INTERRUPTED;
     else if (has_failed || has_errors(run))
         run->status = HTTP_EXIT_ERRORS;
-    else if (run->verdict.number > 0)
+    else if (run->verdict.number + run->probe_verdict.number > 0)
         run->status = HTTP_EXIT_SUSPECT;
     else if (run->thresholds_missed > 0 || !is_found)
         run->status = HTTP_EXIT_THRESHOLD;

@@ -48,11 +48,31 @@ hint_at_server(const struct http_parent *parent, const struct http_result *resul
                 strerror(result->first_error), where);
 }
 
+/* NULL: there is none. */
+static const struct http_process *
+probe_of(const struct http_parent *parent)
+{
+    return parent->number > parent->load ? &parent->processes[parent->load] : NULL;
+}
+
+/* Where the load has no socket either, that is said already. */
+static void
+hint_at_probe(const struct http_parent *parent, const struct http_result *load)
+{
+    const struct http_process *probe = probe_of(parent);
+
+    if (probe != NULL && probe->result->opened == 0 && load->opened > 0 && !parent->is_stopping)
+        fprintf(parent->err,
+                "sxe-http: the probe could open none of its %u sockets; the load goes on without "
+                "it\n",
+                parent->probe.sockets);
+}
+
 static void
 say_sockets(struct http_parent *parent)
 {
     http_results_clear(parent->sum, 1);
-    for (unsigned i = 0; i < parent->number; i++)
+    for (unsigned i = 0; i < parent->load; i++)
         http_result_add(parent->sum, parent->processes[i].result);
     if (parent->out != NULL) {
         http_summary_sockets(parent->out, parent->sum);
@@ -60,6 +80,7 @@ say_sockets(struct http_parent *parent)
     }
     hint_at_limit(parent->err, parent->sum);
     hint_at_server(parent, parent->sum);
+    hint_at_probe(parent, parent->sum);
 }
 
 /* The workers have opened what they can; false: that is all that there will be. */
@@ -79,12 +100,15 @@ open_sockets(struct http_parent *parent, bool is_first)
 static uint64_t
 go(struct http_parent *parent)
 {
+    const struct http_plan *plan = parent->plan;
     uint64_t start_ns = sxe_time_ns() + START_IN_NS;
 
     http_workers_tell(parent,
                       (struct http_message){.type = HTTP_MESSAGE_GO, .u.start_ns = start_ns});
     parent->pressure = http_pressure_read(HTTP_PRESSURE_FILE);
     http_parent_show(parent, true);
+    parent->end_ns =
+        plan->stop == HTTP_STOP_TIME ? start_ns + plan->warmup_ns + plan->duration_ns : HTTP_NEVER;
     return start_ns;
 }
 
@@ -102,14 +126,15 @@ leave_out(struct http_process *process, struct http_left_out *left_out)
 static void
 leave_out_warmup(struct http_parent *parent, struct http_left_out *left_out)
 {
+    struct http_left_out of_probe = {0};
     bool is_reported = false;
 
     for (unsigned i = 0; i < parent->number; i++) {
         struct http_process *process = &parent->processes[i];
 
         if (process->said & 1u << HTTP_MESSAGE_MARKED)
-            leave_out(process, left_out);
-        else
+            leave_out(process, i < parent->load ? left_out : &of_probe);
+        else if (i < parent->load)
             is_reported = parent->plan->warmup_ns > 0 && process->result->started_ns > 0;
     }
     if (is_reported && !parent->has_failed)
@@ -120,42 +145,76 @@ leave_out_warmup(struct http_parent *parent, struct http_left_out *left_out)
               parent->err);
 }
 
-void
-http_trial_sum(struct http_parent *parent, struct http_trial *trial,
-               const struct http_result *const *workers)
+/* What is added up and judged for itself: the load, or the probe. */
+struct part {
+    const char *name; /* as it stands behind "the accounts" */
+    const struct http_plan *plan;
+    const struct http_result *const *workers;
+    unsigned number;
+    struct http_result *sum;
+    struct http_verdict *verdict;
+};
+
+static void
+sum_part(struct http_parent *parent, const struct part *part)
 {
     struct http_pressure now = http_pressure_read(HTTP_PRESSURE_FILE);
     const char *open;
 
-    http_results_clear(trial->result, 1);
-    for (unsigned i = 0; i < parent->number; i++)
-        http_result_add(trial->result, workers[i]);
-    trial->result->interrupted = parent->interrupts > 0;
-    http_verdict_judge(&trial->verdict, parent->plan, trial->result, workers, parent->number);
-    trial->verdict.has_cpu_pressure =
-        http_pressure_between(&trial->verdict.cpu_pressure, &parent->pressure, &now);
+    http_results_clear(part->sum, 1);
+    for (unsigned i = 0; i < part->number; i++)
+        http_result_add(part->sum, part->workers[i]);
+    part->sum->interrupted = parent->interrupts > 0;
+    http_verdict_judge(part->verdict, part->plan, part->sum, part->workers, part->number);
+    part->verdict->has_cpu_pressure =
+        http_pressure_between(&part->verdict->cpu_pressure, &parent->pressure, &now);
     /* There is nothing to suspect: it is an error. */
-    if (trial->result->opened == 0)
-        trial->verdict.number = 0;
-    http_result_figures(trial->result, trial->figures);
-    open = http_result_check(trial->result);
+    if (part->sum->opened == 0)
+        part->verdict->number = 0;
+    open = http_result_check(part->sum);
     if (open != NULL)
         http_parent_fail(parent,
-                         "the accounts do not close, which is a fault of sxe-http: %s; please "
+                         "the accounts%s do not close, which is a fault of sxe-http: %s; please "
                          "report it with the command line",
-                         open);
+                         part->name, open);
+}
+
+void
+http_trial_sum(struct http_parent *parent, struct http_trial *trial,
+               const struct http_result *const *workers)
+{
+    sum_part(parent, &(struct part){"", parent->plan, workers, parent->load, trial->result,
+                                    &trial->verdict});
+    http_result_figures(trial->result, trial->figures);
 }
 
 static void
 sum_all(struct http_parent *parent, struct http_trial *trial)
 {
-    const struct http_result *workers[HTTP_WORKERS_MAX];
+    const struct http_result *workers[HTTP_PROCESSES_MAX];
 
     leave_out_warmup(parent, &trial->left_out);
     for (unsigned i = 0; i < parent->number; i++)
         workers[i] = parent->processes[i].result;
     http_trial_sum(parent, trial, workers);
+    if (probe_of(parent) != NULL) {
+        sum_part(parent, &(struct part){" of the probe", &parent->probe, &workers[parent->load], 1,
+                                        trial->probe, &trial->probe_verdict});
+        http_verdict_judge_probe(&trial->probe_verdict, trial->probe);
+    }
     http_warmup_judge(parent->plan, trial);
+}
+
+/* The probe lasts as long as the load. With a duration it ends by itself at the same time, and then
+ * waits for its replies as the load's workers do. */
+static void
+end_probe(struct http_parent *parent)
+{
+    if (probe_of(parent) == NULL)
+        return;
+    if (sxe_time_ns() < parent->end_ns && !parent->is_stopping)
+        http_workers_tell(parent, (struct http_message){.type = HTTP_MESSAGE_STOP});
+    http_workers_await_end(parent);
 }
 
 /* All that is between the workers' beginning and their end. */
@@ -166,6 +225,8 @@ use_workers(struct http_parent *parent, struct http_trial *trial, bool is_first,
     bool is_open = open_sockets(parent, is_first);
     bool is_summed = is_open && measure(parent, go(parent), user);
 
+    if (is_open)
+        end_probe(parent);
     http_workers_stop(parent);
     http_workers_await_end(parent);
     http_parent_show(parent, false);
@@ -182,7 +243,7 @@ http_trial_run(struct http_parent *parent, struct http_trial *trial, bool is_fir
 {
     int error = -1;
 
-    trial->result = http_results_map(1, false);
+    trial->result = http_results_map_run(parent->plan, &trial->probe);
     if (trial->result == NULL) {
         http_parent_fail(parent, "no memory for a result; see what is limited (ulimit -a)");
         return -1;
@@ -195,8 +256,8 @@ http_trial_run(struct http_parent *parent, struct http_trial *trial, bool is_fir
     }
     http_server_stop(parent);
     if (error < 0) {
-        http_results_unmap(trial->result, 1);
-        trial->result = NULL;
+        http_results_unmap_run(trial->result, trial->probe);
+        trial->result = trial->probe = NULL;
     }
     return error;
 }

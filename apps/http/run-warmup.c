@@ -18,7 +18,7 @@ end_window(const struct http_parent *parent, struct http_result *before, struct 
     bool is_added;
 
     http_results_clear(now, 1);
-    for (unsigned i = 0; i < parent->number; i++) {
+    for (unsigned i = 0; i < parent->load; i++) {
         ok += parent->processes[i].result->ends[HTTP_END_OK];
         http_histogram_add(&now->response, &parent->processes[i].result->response);
     }
@@ -71,6 +71,8 @@ http_warmup_wait(struct http_parent *parent, struct http_trial *trial, uint64_t 
     if (!is_over)
         return;
     http_workers_tell(parent, mark);
+    if (plan->is_warmup_auto)
+        parent->end_ns = mark.u.end_ns;
     parent->pressure = http_pressure_read(HTTP_PRESSURE_FILE);
 }
 
@@ -87,4 +89,6 @@ http_warmup_judge(const struct http_plan *plan, struct http_trial *trial)
              "(--warmup TIME)",
              http_duration_text(plan->warmup_ns), trial->left_out.problem);
     http_verdict_add(&trial->verdict, &cold);
+    if (trial->probe != NULL)
+        http_verdict_add(&trial->probe_verdict, &cold);
 }

@@ -21,41 +21,41 @@ bit(enum http_message_type type)
 
 /* The life of a worker process. exit() and not _exit(), so that it leaves nothing unwritten. */
 static _Noreturn void
-be_worker(const struct http_parent *parent, unsigned shard, int control)
+be_worker(const struct http_parent *parent, const struct http_worker *worker)
 {
-    struct http_worker worker = {
-        .plan = parent->plan,
-        .shard = shard,
-        .shards = parent->plan->workers,
-        .result = parent->processes[shard].result,
-        .mark = parent->processes[shard].mark,
-        .control = control,
-    };
-
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     close(parent->signals);
-    for (unsigned i = 0; i <= shard; i++)
+    for (unsigned i = 0; i < parent->number; i++)
         close(parent->processes[i].control);
-    exit(http_workers_work(&worker) == 0 ? EXIT_SUCCESS : EXIT_FAILURE);
+    exit(http_workers_work(worker) == 0 ? EXIT_SUCCESS : EXIT_FAILURE);
 }
 
+/* The next process, which has a shard of that plan. */
 static int
-fork_worker(struct http_parent *parent, unsigned shard)
+fork_worker(struct http_parent *parent, const struct http_plan *plan, unsigned shard)
 {
-    struct http_process *process = &parent->processes[shard];
+    struct http_process *process = &parent->processes[parent->number];
+    struct http_worker worker = {
+        .plan = plan,
+        .shard = shard,
+        .shards = plan->workers,
+        .result = &parent->shared[2 * parent->number],
+        .mark = &parent->shared[2 * parent->number + 1],
+    };
     int ends[2];
 
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
         return -errno;
+    worker.control = ends[1];
     *process = (struct http_process){
         .control = ends[0],
-        .result = &parent->shared[2 * shard],
-        .mark = &parent->shared[2 * shard + 1],
+        .result = worker.result,
+        .mark = worker.mark,
     };
-    parent->number = shard + 1;
+    parent->number++;
     process->pid = fork();
     if (process->pid == 0)
-        be_worker(parent, shard, ends[1]);
+        be_worker(parent, &worker);
     close(ends[1]);
     if (process->pid < 0) {
         process->pid = 0;
@@ -64,10 +64,18 @@ fork_worker(struct http_parent *parent, unsigned shard)
     return 0;
 }
 
+/* That a plan needs. */
+static unsigned
+processes_of(const struct http_plan *plan)
+{
+    return plan->workers + (plan->probe_rate > 0);
+}
+
 int
 http_workers_start(struct http_parent *parent)
 {
-    unsigned number = parent->plan->workers;
+    const struct http_plan *plan = parent->plan;
+    unsigned number = processes_of(plan);
     int error = 0;
 
     parent->is_stopping = false;
@@ -75,8 +83,13 @@ http_workers_start(struct http_parent *parent)
     if (parent->shared == NULL)
         error = -errno;
     fflush(NULL);
-    for (unsigned i = 0; i < number && error == 0; i++)
-        error = fork_worker(parent, i);
+    for (unsigned i = 0; i < plan->workers && error == 0; i++)
+        error = fork_worker(parent, plan, i);
+    parent->load = parent->number;
+    if (error == 0 && plan->probe_rate > 0) {
+        http_probe_plan(&parent->probe, plan);
+        error = fork_worker(parent, &parent->probe, 0);
+    }
     if (error < 0)
         http_parent_fail(parent,
                          "cannot start %u worker process%s: %s; see what is limited (ulimit -a)",
@@ -160,6 +173,17 @@ http_workers_hear(struct http_parent *parent, unsigned i)
     process->control = -1;
 }
 
+static const char *
+name_of(const struct http_parent *parent, unsigned i)
+{
+    static char text[40];
+
+    if (i >= parent->load)
+        return "the probe";
+    snprintf(text, sizeof(text), "worker %u of %u", i + 1, parent->load);
+    return text;
+}
+
 static void
 bury(struct http_parent *parent, unsigned i, int status)
 {
@@ -175,9 +199,8 @@ bury(struct http_parent *parent, unsigned i, int status)
     /* Killed by our own second interrupt, or it said on READY what is wrong. */
     if (parent->interrupts > 1 || parent->has_failed)
         return;
-    http_parent_fail(parent,
-                     "worker %u of %u (process %d) %s; what it had counted so far is reported",
-                     i + 1, parent->number, (int)pid, http_wait_text(status));
+    http_parent_fail(parent, "%s (process %d) %s; what it had counted so far is reported",
+                     name_of(parent, i), (int)pid, http_wait_text(status));
 }
 
 void
@@ -196,7 +219,9 @@ http_workers_reap(struct http_parent *parent)
 static bool
 have_all_said(const struct http_parent *parent, enum http_message_type type)
 {
-    for (unsigned i = 0; i < parent->number; i++) {
+    unsigned number = type == HTTP_MESSAGE_DONE ? parent->load : parent->number;
+
+    for (unsigned i = 0; i < number; i++) {
         const struct http_process *process = &parent->processes[i];
 
         if (process->pid > 0 && !(process->said & (bit(type) | bit(HTTP_MESSAGE_DONE))))
@@ -232,7 +257,7 @@ http_workers_free(struct http_parent *parent)
         if (parent->processes[i].control >= 0)
             close(parent->processes[i].control);
     }
-    parent->number = 0;
-    http_results_unmap(parent->shared, 2 * parent->plan->workers);
+    parent->number = parent->load = 0;
+    http_results_unmap(parent->shared, 2 * processes_of(parent->plan));
     parent->shared = NULL;
 }

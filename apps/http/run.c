@@ -99,25 +99,33 @@ run_trials(struct http_parent *parent, struct http_run *run)
 
 /* Trials come one after the other, so their times are added, unlike those of workers. */
 static void
+add_trial(struct http_result *total, const struct http_result *trial)
+{
+    uint64_t connect_ns = total->connect_ns + trial->connect_ns;
+    uint64_t elapsed_ns = total->elapsed_ns + trial->elapsed_ns;
+
+    http_result_add(total, trial);
+    total->connect_ns = connect_ns;
+    total->elapsed_ns = elapsed_ns;
+}
+
+static void
 add_trials(struct http_run *run)
 {
-    uint64_t connect_ns = 0;
-    uint64_t elapsed_ns = 0;
-
     for (unsigned i = 0; i < run->trials_number; i++) {
         const struct http_trial *trial = &run->trials[i];
 
-        http_result_add(run->total, trial->result);
+        add_trial(run->total, trial->result);
         http_verdict_add(&run->verdict, &trial->verdict);
         run->left_out.ns += trial->left_out.ns;
         run->left_out.queries += trial->left_out.queries;
         if (run->left_out.problem == NULL)
             run->left_out.problem = trial->left_out.problem;
-        connect_ns += trial->result->connect_ns;
-        elapsed_ns += trial->result->elapsed_ns;
+        if (run->probe == NULL)
+            continue;
+        add_trial(run->probe, trial->probe);
+        http_verdict_add(&run->probe_verdict, &trial->probe_verdict);
     }
-    run->total->connect_ns = connect_ns;
-    run->total->elapsed_ns = elapsed_ns;
 }
 
 static void
@@ -152,7 +160,7 @@ begin(struct http_run *run, struct http_parent *parent, FILE *out, FILE *err)
 
     if (error < 0)
         return error;
-    run->total = http_results_map(1, false);
+    run->total = http_results_map_run(run->plan, &run->probe);
     if (run->total == NULL) {
         error = -errno;
         http_parent_close(parent);
@@ -205,8 +213,8 @@ void
 http_run_free(struct http_run *run)
 {
     for (unsigned i = 0; i < run->trials_number; i++)
-        http_results_unmap(run->trials[i].result, 1);
+        http_results_unmap_run(run->trials[i].result, run->trials[i].probe);
     run->trials_number = 0;
-    http_results_unmap(run->total, 1);
-    run->total = NULL;
+    http_results_unmap_run(run->total, run->probe);
+    run->total = run->probe = NULL;
 }

@@ -14,6 +14,15 @@
  *         judge               verdict.h, threshold.h
  *       sum over the trials   for the percentiles; intervals over the trials for the figures
  *
+ * The probe (--probe) is one more worker, whose plan is the load's but for a low rate and few
+ * sockets: the same queries, from a process that has nothing else to do. A loaded client's clock
+ * measures also how long replies wait for that client; the probe's does not. It begins, is marked
+ * and ends with the load, and is summed and judged by the same functions, into a result of its own:
+ * nothing of it is in the load's accounts, rate or histograms.
+ *
+ *     plan --------------------> worker 0 .. N-1 -> trial->result, verdict
+ *       '-- http_probe_plan ---> worker 0 of 1 ---> trial->probe, probe_verdict
+ *
  * A worker that dies is an error that says how; what the others counted is reported. SIGINT,
  * SIGTERM and SIGHUP end the run, and what was done is reported as interrupted; a second one kills
  * the workers.
@@ -84,6 +93,8 @@ struct http_trial {
     struct http_result *result; /* all workers added up */
     struct http_left_out left_out;
     struct http_verdict verdict;
+    struct http_result *probe; /* NULL: there is none */
+    struct http_verdict probe_verdict;
     double figures[HTTP_FIGURES]; /* a second, or ns */
 };
 
@@ -100,6 +111,8 @@ struct http_run {
                                   up, too, so that counts are of that time */
     struct http_left_out left_out; /* added up; problem is the first */
     struct http_verdict verdict;
+    struct http_result *probe; /* as total; NULL: there is none */
+    struct http_verdict probe_verdict;
     struct http_interval figures[HTTP_FIGURES]; /* over the trials */
     struct http_interval noise; /* --aa: B/A of the rate; is_known false otherwise */
     unsigned steps_number;      /* --find */

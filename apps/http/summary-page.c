@@ -28,7 +28,7 @@ last_line(struct http_page *page)
 static struct http_page_line *
 next_line(struct http_page *page, enum http_weight weight, enum http_paint paint)
 {
-    /* The longest summary has half as many. */
+    /* The longest summary has less than three quarters of them. */
     if (SXE_ALWAYS(page->number < HTTP_PAGE_LINES))
         page->number++;
     *last_line(page) = (struct http_page_line){.weight = weight, .paint = paint};

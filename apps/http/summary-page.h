@@ -11,7 +11,7 @@
 #include "summary.h"
 #include "sxe-util.h"
 
-#define HTTP_PAGE_LINES  64
+#define HTTP_PAGE_LINES  96
 #define HTTP_PAGE_INDENT 10 /* of what goes on in the next line */
 
 /* What stays where not all has room: of the lightest weight every line is left out. */
@@ -24,6 +24,7 @@ enum http_weight {
     HTTP_WEIGHT_PLOT,
     HTTP_WEIGHT_CLIENT,
     HTTP_WEIGHT_TIMES,
+    HTTP_WEIGHT_PROBE, /* how far to believe it */
     HTTP_WEIGHT_SKIPPED,
     HTTP_WEIGHT_JUDGED,
     HTTP_WEIGHT_ERRORS,

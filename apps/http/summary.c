@@ -88,6 +88,8 @@ lay_out_plan(struct http_page *page, const struct http_plan *plan)
     if (plan->warmup_ns > 0)
         http_page_item(page, "warm-up %s%s", plan->is_warmup_auto ? "auto, up to " : "",
                        http_duration_text(plan->warmup_ns));
+    if (plan->probe_rate > 0)
+        http_page_item(page, "probe %.10g/s", plan->probe_rate);
 }
 
 void
@@ -103,23 +105,30 @@ http_summary_plan(FILE *out, const struct http_plan *plan)
 /* ---- The sockets ---- */
 
 static void
-lay_out_sockets(struct http_page *page, const struct http_result *result)
+add_unopened(struct http_page *page, const struct http_result *result)
 {
     static const char *const texts[] = {
 #define TEXT(enumerator, text, name) text,
         HTTP_EACH_UNOPENED(TEXT)
 #undef TEXT
     };
-    double seconds = (double)result->connect_ns / NS;
 
-    http_page_begin(page, HTTP_WEIGHT_2010, HTTP_PAINT_NONE);
-    http_page_add(page, "sockets   %llu/%llu open in %.3f s  %.0f/s", ull(result->opened),
-                  ull(result->sockets_wanted), seconds, http_per_second(result->opened, seconds));
     for (unsigned i = 0; i < HTTP_UNOPENEDS; i++)
         if (result->unopened[i] > 0)
             http_page_item(page, "%s %llu", texts[i], ull(result->unopened[i]));
     if (result->unopened[HTTP_UNOPENED_OTHER] > 0)
         http_page_item(page, "(first: %s)", strerror(result->first_error));
+}
+
+static void
+lay_out_sockets(struct http_page *page, const struct http_result *result)
+{
+    double seconds = (double)result->connect_ns / NS;
+
+    http_page_begin(page, HTTP_WEIGHT_2010, HTTP_PAINT_NONE);
+    http_page_add(page, "sockets   %llu/%llu open in %.3f s  %.0f/s", ull(result->opened),
+                  ull(result->sockets_wanted), seconds, http_per_second(result->opened, seconds));
+    add_unopened(page, result);
     if (result->connect.count > 0)
         http_page_item(
             page, "connect p50 %s p99 %s max %s", http_percentile_text(&result->connect, 0.5),
@@ -140,6 +149,24 @@ http_summary_sockets(FILE *out, const struct http_result *result)
 
 /* ---- What must be known first ---- */
 
+/* A loaded client's clock measures its own queue; the probe may have none. */
+static void
+add_doubts_of_probe(struct http_page *page, const struct http_run *run)
+{
+    const struct http_verdict *verdict = &run->probe_verdict;
+
+    if (verdict->number > 0) {
+        http_page_begin(page, HTTP_WEIGHT_PROBE, HTTP_PAINT_BAD);
+        http_page_add(page, "PROBE SUSPECT:");
+        http_page_words(page, verdict->reasons[0]);
+        if (verdict->number > 1)
+            http_page_item(page, "(and %u more, see --json)", verdict->number - 1);
+    } else if (run->verdict.number > 0 && run->probe != NULL && run->probe->response.count > 0) {
+        http_page_begin(page, HTTP_WEIGHT_PROBE, HTTP_PAINT_GOOD);
+        http_page_add(page, "the probe kept up: only the load is suspect, not the probe's times");
+    }
+}
+
 static void
 add_banner(struct http_page *page, const struct http_run *run)
 {
@@ -155,6 +182,7 @@ add_banner(struct http_page *page, const struct http_run *run)
         http_page_add(page, "RESULT SUSPECT: and %u more, see --json",
                       verdict->number - REASONS_MAX);
     }
+    add_doubts_of_probe(page, run);
     if (run->is_interrupted) {
         http_page_begin(page, HTTP_WEIGHT_BANNER, HTTP_PAINT_BAD);
         http_page_add(page, "interrupted: this is what was done so far");
@@ -417,6 +445,34 @@ add_lags(struct http_page *page, const struct http_result *total)
         http_page_item(page, "%s", text);
 }
 
+/* It stands apart: nothing of it is in the lines above. */
+static void
+add_probe(struct http_page *page, const struct http_run *run)
+{
+    const struct http_result *probe = run->probe;
+    const struct http_verdict *verdict = &run->probe_verdict;
+
+    bool is_bad;
+
+    if (probe == NULL)
+        return;
+    is_bad = http_result_errors(probe) > 0 || probe->opened < probe->sockets_wanted;
+    http_page_begin(page, HTTP_WEIGHT_TIMES, is_bad ? HTTP_PAINT_BAD : HTTP_PAINT_NONE);
+    http_page_add(page, "probe     %llu  ok %llu  errors %llu  in flight %llu", ull(probe->offered),
+                  ull(probe->ends[HTTP_END_OK]), ull(http_result_errors(probe)),
+                  ull(probe->in_flight));
+    if (http_result_skipped(probe) > 0)
+        http_page_item(page, "not sent %llu", ull(http_result_skipped(probe)));
+    http_page_item(page, "on %llu/%llu sockets", ull(probe->opened), ull(probe->sockets_wanted));
+    add_unopened(page, probe);
+    http_page_item(page, "%s: cpu %.0f %%", verdict->number == 0 ? "kept up" : "SUSPECT",
+                   verdict->cpu * 100);
+    http_page_item(page, "waited %.1f %%", verdict->run_queue * 100);
+    add_lags(page, probe);
+    add_times(page, HTTP_WEIGHT_TIMES, "  service", &probe->service);
+    add_times(page, HTTP_WEIGHT_TIMES, "  response", &probe->response);
+}
+
 static void
 add_client(struct http_page *page, const struct http_run *run)
 {
@@ -503,6 +559,7 @@ http_summary_print(FILE *out, const struct http_run *run, bool is_colored)
     add_queries(&page, run);
     add_skipped(&page, run);
     add_table(&page, run);
+    add_probe(&page, run);
     add_over_time(&page, run);
     add_client(&page, run);
     add_hint(&page, run->plan);

@@ -25,6 +25,7 @@ enum limit_name {
     PORTS,
     DESCRIPTORS,
     SCRIPT,
+    PROBE_WAITED,
     LIMITS
 };
 
@@ -69,6 +70,9 @@ static const struct limit {
                      "raise ulimit -n, or use fewer"},
     [SCRIPT] = {"the script took", &percent, 0.2, " of the client's cpu",
                 "its own cost is in the figures; do less in it, or use a larger -t"},
+    [PROBE_WAITED] =
+        {"waits for a CPU were", &percent, 0.1, " of its response times",
+         "other processes run on its CPUs; leave it one, with a smaller -t or taskset"},
 };
 
 static void
@@ -209,6 +213,13 @@ http_verdict_judge(struct http_verdict *verdict, const struct http_plan *plan,
     if (sum->elapsed_ns >= TOO_SHORT_NS)
         check_limit(verdict, SCRIPT,
                     part_of(sum->script_ns, sum->cpu_user_ns + sum->cpu_system_ns));
+}
+
+void
+http_verdict_judge_probe(struct http_verdict *verdict, const struct http_result *probe)
+{
+    if (probe->elapsed_ns >= TOO_SHORT_NS)
+        check_limit(verdict, PROBE_WAITED, part_of(probe->run_queue_ns, probe->response.sum_ns));
 }
 
 /* The same limit, or the same text if it is none of the limits. */

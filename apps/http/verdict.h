@@ -39,6 +39,10 @@ void http_verdict_judge(struct http_verdict *verdict, const struct http_plan *pl
                         const struct http_result *sum, const struct http_result *const *workers,
                         unsigned number);
 
+/* Add what speaks against a probe besides. It mostly sleeps, so a small part of its time is a large
+ * one of its queries': each that it waits for a CPU is in the response time of one. */
+void http_verdict_judge_probe(struct http_verdict *verdict, const struct http_result *probe);
+
 /* Add the reasons of another trial whose limits are not there yet. */
 void http_verdict_add(struct http_verdict *to, const struct http_verdict *verdict);
 

@@ -264,6 +264,19 @@ START_TEST(times_and_numbers_of_a_run_are_taken)
 }
 END_TEST
 
+START_TEST(a_probe_has_a_rate)
+{
+    ck_assert_double_eq(plan->probe_rate, 0);
+    GOOD("--probe", "1.5k", "http://127.0.0.1/");
+    ck_assert_double_eq(plan->probe_rate, 1500);
+    ck_assert_int_eq(plan->model, HTTP_CLOSED);
+    GOOD("--probe", "0.5", "-R", "10k", "--trials", "3", "--aa", "--unix", "/a",
+         "http://127.0.0.1/");
+    ck_assert_double_eq(plan->probe_rate, 0.5);
+    ck_assert_double_eq(plan->rate, 10000);
+}
+END_TEST
+
 START_TEST(many_queries_a_socket_are_asked_about)
 {
     GOOD("-n", "1M", "http://127.0.0.1/");
@@ -441,7 +454,7 @@ END_TEST
 #define U1 "http://127.0.0.1:81/a"
 
 static const struct {
-    const char *argv[7];
+    const char *argv[8];
     const char *says;
 } refused[] = {
     {{"-i", "300.1.1.1"}, "'300.1.1.1'; it must be an IPv4 or IPv6 address"},
@@ -544,6 +557,15 @@ static const struct {
     {{"--selftest", "-c", "2"}, "--selftest goes alone"},
     {{"--selftest", U1}, "--selftest goes alone"},
     {{"--timeout", "-1"}, "the timeout"},
+    {{"--probe", "0"}, "the probe's rate (--probe) is '0'; it must be queries a second, above 0"},
+    {{"--probe", "-1"}, "the probe's rate (--probe) is '-1'"},
+    {{"--probe", "5/s"}, "the probe's rate (--probe) is '5/s'"},
+    {{"--probe", "1:2"}, "the probe's rate (--probe) is '1:2'"},
+    {{"--probe", "1", "--find", "p99<1ms"}, "--find tries many rates in one run, and a probe's"},
+    {{"--probe", "1", "--replay", "a"}, "a probe would send some again: it goes without --probe"},
+    {{"--probe", "1", "-s", "a"}, "--script and --scenario go without --probe"},
+    {{"--probe", "1", "--scenario", "a"}, "--script and --scenario go without --probe"},
+    {{"--probe", "1", "-c", "1", "--source", "127.0.0.1,192.0.2.7", U1}, "'192.0.2.7' is no"},
     {{"--seed", "x"}, "the seed"},
 };
 
@@ -615,6 +637,7 @@ main(void)
     tcase_add_test(plans, each_model_is_taken);
     tcase_add_test(plans, a_warm_up_that_is_found_out_is_bounded);
     tcase_add_test(plans, times_and_numbers_of_a_run_are_taken);
+    tcase_add_test(plans, a_probe_has_a_rate);
     tcase_add_test(plans, many_queries_a_socket_are_asked_about);
     tcase_add_test(plans, a_request_is_made_as_asked);
     tcase_add_test(plans, a_body_comes_from_a_file_byte_by_byte);

@@ -355,6 +355,9 @@ static const struct {
      "\"command\": [\"http\", \"x\"], ", NULL},
     {"\"command\": [\"http\", \"--\", \"-\", \"x\"], ", "\"command\": [\"http\", \"x\"], ",
      "differs   command: -- - x | x\n"},
+    {"\"command\": [\"http\", \"-c\", \"10\"], ",
+     "\"command\": [\"http\", \"-c\", \"10\", \"--probe\", \"9\"], ",
+     "differs   command: -c 10 | -c 10 --probe 9\n"},
     {"\"command\": [\"http\", 5, null, \"x\"], ", "\"command\": [\"http\", \"x\"], ", NULL},
     {"\"command\": [\"http\", \"a b\"], ", "\"command\": [\"http\", \"a\", \"b\"], ",
      "differs   command: a b | a b\n"},
@@ -596,6 +599,28 @@ START_TEST(a_run_is_the_same_as_what_is_written_of_it)
 }
 END_TEST
 
+/* Its times are longer, and not compared. */
+START_TEST(a_probe_on_one_side_changes_no_figure)
+{
+    static struct http_result probe;
+    FILE *file = fopen(paths[0], "w");
+
+    make_run(1, 3000000);
+    ck_assert_int_eq(http_output_json(file, &run), 0);
+    fclose(file);
+    http_histogram_record(&probe.response, 9000000);
+    run.probe = &probe;
+    for (unsigned i = 0; i < 6; i++)
+        run.trials[i].probe = &probe;
+    ck_assert_int_eq(http_compare_baseline(paths[0], &run, out, err), HTTP_EXIT_OK);
+    fflush(out);
+    fflush(err);
+    line_says("rate", "1.000  ");
+    line_says("service p99", "1.000  ");
+    ck_assert_str_eq(complained, "");
+}
+END_TEST
+
 START_TEST(a_baseline_that_is_no_result_is_refused)
 {
     put(0, "{}");
@@ -635,6 +660,7 @@ main(void)
     tcase_add_test(tcase, a_file_that_was_cut_off_is_refused);
     tcase_add_loop_test(tcase, a_run_is_compared_with_its_baseline, 0, 2);
     tcase_add_test(tcase, a_run_is_the_same_as_what_is_written_of_it);
+    tcase_add_test(tcase, a_probe_on_one_side_changes_no_figure);
     tcase_add_test(tcase, a_baseline_that_is_no_result_is_refused);
     suite_add_tcase(suite, tcase);
     return sxe_test_main(suite);

@@ -236,6 +236,36 @@ START_TEST(json_has_what_a_page_of_several_queries_takes)
 }
 END_TEST
 
+START_TEST(json_has_a_probe_beside_each_result)
+{
+    json_t *root;
+
+    make_run(&made, 2);
+    root = read_json();
+    ck_assert(json_is_null(at(root, "trials.0.probe")));
+    ck_assert(json_is_null(at(root, "total.probe")));
+    ck_assert_double_eq(number_at(root, "plan.probe_rate"), 0);
+    json_decref(root);
+    make_probe(&made);
+    made.run.probe_verdict.number = 1;
+    snprintf(made.run.probe_verdict.reasons[0], HTTP_REASON_MAX, "waited");
+    root = read_json();
+    ck_assert_double_eq(number_at(root, "plan.probe_rate"), 100);
+    ck_assert_double_eq(number_at(root, "total.accounts.sent"), 2 * MADE_QUERIES);
+    ck_assert_double_eq(number_at(root, "trials.1.probe.accounts.sent"), MADE_PROBED);
+    ck_assert_double_eq(number_at(root, "trials.1.probe.rate"), 100);
+    ck_assert_double_eq(number_at(root, "total.probe.accounts.ends.ok"), 2 * MADE_PROBED);
+    ck_assert_double_eq(number_at(root, "total.probe.sockets.opened"), 2 * HTTP_PROBE_SOCKETS);
+    ck_assert_double_eq(number_at(root, "total.probe.response.max"), 1500);
+    ck_assert_double_eq(number_at(root, "total.probe.service.histogram.0.2"), 2 * MADE_PROBED);
+    ck_assert_str_eq(text_at(root, "total.probe.verdict.reasons.0"), "waited");
+    ck_assert_ptr_null(at(root, "total.probe.probe"));
+    ck_assert_uint_eq(json_array_size(at(root, "total.verdict.reasons")), 0);
+    json_decref(root);
+    free_run(&made);
+}
+END_TEST
+
 START_TEST(json_of_a_run_in_which_nothing_happened_has_no_number_that_is_none)
 {
     json_t *root;
@@ -745,6 +775,7 @@ main(void)
     tcase_add_test(tcase, json_histograms_have_all_buckets_and_no_percentile_that_cannot_be_told);
     tcase_add_test(tcase, json_has_what_was_judged);
     tcase_add_test(tcase, json_has_what_a_page_of_several_queries_takes);
+    tcase_add_test(tcase, json_has_a_probe_beside_each_result);
     tcase_add_test(tcase, json_of_a_run_in_which_nothing_happened_has_no_number_that_is_none);
     tcase_add_test(tcase, csv_has_a_line_a_trial_and_one_for_all);
     tcase_add_test(tcase, csv_of_no_reply_has_empty_fields);

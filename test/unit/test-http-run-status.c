@@ -184,6 +184,51 @@ START_TEST(interrupted_is_more_than_errors_than_suspect_than_threshold)
 }
 END_TEST
 
+/* ---- The probe ---- */
+
+static struct http_result probe;
+
+static void
+add_probe(void)
+{
+    probe = (struct http_result){.sockets_wanted = 16, .opened = 16};
+    run.probe = &probe;
+}
+
+START_TEST(a_probe_without_any_query_is_no_error)
+{
+    add_probe();
+    ck_assert_int_eq(judge(false), HTTP_EXIT_OK);
+}
+END_TEST
+
+START_TEST(a_socket_of_the_probe_that_did_not_open_is_an_error)
+{
+    add_probe();
+    probe.opened--;
+    probe.unopened[HTTP_UNOPENED_RESET]++;
+    ck_assert_int_eq(judge(false), HTTP_EXIT_ERRORS);
+}
+END_TEST
+
+START_TEST(a_bad_reply_to_the_probe_is_an_error_unless_a_threshold_is_about_errors)
+{
+    add_probe();
+    probe.offered = probe.sent = probe.ends[HTTP_END_RESET] = 1;
+    ck_assert_int_eq(judge(false), HTTP_EXIT_ERRORS);
+    plan.thresholds[0] = "errors<1%";
+    ck_assert_int_eq(judge(false), HTTP_EXIT_OK);
+}
+END_TEST
+
+START_TEST(a_suspect_probe_makes_the_result_suspect)
+{
+    add_probe();
+    run.probe_verdict.number = 1;
+    ck_assert_int_eq(judge(false), HTTP_EXIT_SUSPECT);
+}
+END_TEST
+
 /* ---- Accounts ---- */
 
 START_TEST(accounts_that_close_stay_as_they_are)
@@ -308,6 +353,10 @@ main(void)
     tcase_add_test(status, a_threshold_on_errors_decides_about_errors);
     tcase_add_test(status, a_search_that_finds_nothing_misses_its_threshold);
     tcase_add_test(status, interrupted_is_more_than_errors_than_suspect_than_threshold);
+    tcase_add_test(status, a_probe_without_any_query_is_no_error);
+    tcase_add_test(status, a_socket_of_the_probe_that_did_not_open_is_an_error);
+    tcase_add_test(status, a_bad_reply_to_the_probe_is_an_error_unless_a_threshold_is_about_errors);
+    tcase_add_test(status, a_suspect_probe_makes_the_result_suspect);
     tcase_add_test(accounts, accounts_that_close_stay_as_they_are);
     tcase_add_test(accounts, what_was_sent_and_did_not_end_is_in_flight);
     tcase_add_loop_test(accounts, any_accounts_are_closed_by_force, 0, 300);

@@ -172,6 +172,12 @@ plan_replay(struct http_plan *plan)
     plan->replay_speed = 2.5;
 }
 
+static void
+plan_probe(struct http_plan *plan)
+{
+    plan->probe_rate = 100;
+}
+
 #define GET "GET http://192.0.2.1:8000/"
 
 static const struct {
@@ -191,6 +197,7 @@ static const struct {
                 "          1 worker\n"},
     {plan_replay, "partly open: a log replayed at 2.5 times its speed over 64 sockets  " GET "\n"
                   "          1 worker\n"},
+    {plan_probe, "closed loop: 64 sockets for 4 s  " GET "  1 worker  probe 100/s\n"},
 };
 
 START_TEST(the_first_line_names_the_model_and_the_product)
@@ -463,6 +470,97 @@ START_TEST(why_a_result_is_suspect_stands_above_all)
     check_has(text, "\nRESULT SUSPECT: and 2 more, see --json\nqueries ");
     check_has(text, "\nclient    SUSPECT: cpu 50 %");
     free(text);
+}
+END_TEST
+
+/* ---- The probe ---- */
+
+#define PROBE_TIMES                                                            \
+    "  service    1.00 ms   1.00 ms       n/a       n/a       n/a   1.00 ms\n" \
+    "  response   1.50 ms   1.50 ms       n/a       n/a       n/a   1.50 ms\n"
+
+START_TEST(a_probe_stands_beside_the_load_in_the_same_columns)
+{
+    char *text;
+
+    make_run(&made, 1);
+    make_probe(&made);
+    text = summary();
+    check_has(text, "\nprobe     400  ok 400  errors 0  in flight 0  on 16/16 sockets  kept up: "
+                    "cpu 2 %  waited 0.0 %\n" PROBE_TIMES);
+    check_has(text, "\nqueries   20000  ok 20000  errors 0");
+    check_has_not(text, "SUSPECT");
+    check_has_not(text, "the probe kept up");
+    free(text);
+}
+END_TEST
+
+START_TEST(of_a_suspect_load_the_probe_may_be_believed)
+{
+    char *text;
+
+    make_run(&made, 1);
+    make_probe(&made);
+    made.run.verdict.number = 1;
+    snprintf(made.run.verdict.reasons[0], HTTP_REASON_MAX, "client cpu");
+    text = printed(true);
+    check_has(text,
+              "\033[32mthe probe kept up: only the load is suspect, not the probe's times\033");
+    free(text);
+    /* One that was told nothing has nothing to be believed. */
+    made.run.probe->response.count = 0;
+    text = summary();
+    check_has_not(text, "the probe kept up");
+    free(text);
+}
+END_TEST
+
+START_TEST(a_suspect_probe_is_told_from_a_suspect_load)
+{
+    char *text;
+
+    make_run(&made, 1);
+    make_probe(&made);
+    made.run.probe_verdict.number = 1;
+    snprintf(made.run.probe_verdict.reasons[0], HTTP_REASON_MAX, "waited 9 %%");
+    text = printed(false);
+    check_has(text, "\nPROBE SUSPECT: waited 9 %\nqueries ");
+    check_has(text, "  SUSPECT: cpu 2 %");
+    check_has(text, "\nclient    kept up: ");
+    check_has_not(text, "RESULT SUSPECT");
+    free(text);
+    made.run.probe_verdict.number = 3;
+    text = summary();
+    check_has(text, "\nPROBE SUSPECT: waited 9 %  (and 2 more, see --json)\n");
+    free(text);
+}
+END_TEST
+
+START_TEST(what_a_probe_lacks_is_painted)
+{
+    struct http_result *probe;
+    char *text;
+
+    make_run(&made, 1);
+    make_probe(&made);
+    probe = made.run.probe;
+    probe->offered += 4;
+    probe->skipped[HTTP_SKIP_UNSENT] = 4;
+    text = printed(true);
+    check_has(text, "\nprobe     404  ok 400  errors 0  in flight 0  not sent 4  on 16/16");
+    free(text);
+    probe->opened = 13;
+    probe->unopened[HTTP_UNOPENED_REFUSED] = 3;
+    text = printed(true);
+    check_has(text, "\n\033[1;31mprobe     404");
+    check_has(text, "on 13/16 sockets  refused 3");
+    free(text);
+    probe->opened = 16;
+    probe->ends[HTTP_END_RESET] = 2;
+    text = printed(true);
+    check_has(text, "\n\033[1;31mprobe     404  ok 400  errors 2");
+    free(text);
+    free_run(&made);
 }
 END_TEST
 
@@ -798,6 +896,10 @@ say_more(unsigned bits)
     }
     made.plan.aa = (bits & 256) != 0;
     made.plan.fanout = bits & 512 ? 1000000 : 0;
+    made.plan.probe_rate = bits & 1024 ? 1e9 : 0;
+    for (unsigned i = 0; run->probe != NULL && i < HTTP_UNOPENEDS; i++)
+        run->probe->unopened[i] = bits & 1024 ? UINT64_MAX / 8 : 0;
+    run->probe_verdict.number = bits & 1024 ? HTTP_REASONS_MAX : 0;
 }
 
 START_TEST(whatever_there_is_to_say_fits)
@@ -810,7 +912,10 @@ START_TEST(whatever_there_is_to_say_fits)
     for (unsigned i = 0; i < HTTP_REASONS_MAX; i++)
         for (unsigned k = 0; k < HTTP_REASON_MAX - 1; k++)
             run->verdict.reasons[i][k] = k % 8 == 7 ? ' ' : 'w';
-    for (unsigned bits = 0; bits < 1024; bits++) {
+    run->probe_verdict = run->verdict;
+    if (_i == 2)
+        make_probe(&made);
+    for (unsigned bits = 0; bits < 2048; bits++) {
         char *text;
 
         say_more(bits);
@@ -930,6 +1035,10 @@ main(void)
     tcase_add_loop_test(tcase, what_an_interruption_or_a_closed_loop_left_unsent_is_no_overload, 0,
                         2);
     tcase_add_test(tcase, why_a_result_is_suspect_stands_above_all);
+    tcase_add_test(tcase, a_probe_stands_beside_the_load_in_the_same_columns);
+    tcase_add_test(tcase, of_a_suspect_load_the_probe_may_be_believed);
+    tcase_add_test(tcase, a_suspect_probe_is_told_from_a_suspect_load);
+    tcase_add_test(tcase, what_a_probe_lacks_is_painted);
     tcase_add_test(tcase, trials_give_medians_with_intervals);
     tcase_add_test(tcase, few_trials_give_extremes);
     tcase_add_loop_test(tcase, an_interval_that_stayed_too_wide_is_said, 0, 2);
@@ -948,7 +1057,7 @@ main(void)
                         sizeof(here) / sizeof(here[0]));
     tcase_add_test(tcase, where_not_all_has_room_what_was_measured_stays_and_the_hint_goes);
     tcase_add_test(tcase, a_client_that_was_kept_apart_gets_no_hint);
-    tcase_add_loop_test(tcase, whatever_there_is_to_say_fits, 0, 2);
+    tcase_add_loop_test(tcase, whatever_there_is_to_say_fits, 0, 3);
     tcase_add_loop_test(tcase, a_terminal_that_is_narrower_is_not_overrun, 0, 7);
     tcase_add_test(tcase, a_kind_that_had_no_reply_has_no_times);
     tcase_add_test(tcase, what_failed_of_a_kind_stands_behind_its_times);

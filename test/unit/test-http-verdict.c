@@ -377,6 +377,30 @@ START_TEST(a_replay_is_paced)
 }
 END_TEST
 
+/* A second's sleep beside 5 % of it that it waited: but each reply is that late. */
+START_TEST(a_probe_may_not_wait_for_a_cpu_beside_its_queries)
+{
+    struct http_result *probe = &worker[0];
+
+    probe->elapsed_ns = SECOND;
+    probe->run_queue_ns = 5 * MS;
+    record_many(&probe->response, MS, 49);
+    http_verdict_judge_probe(&verdict, probe);
+    ck_assert_uint_eq(verdict.number, 1);
+    ck_assert_str_eq(verdict.reasons[0],
+                     "waits for a CPU were 10.2 % of its response times (limit 10 %): other "
+                     "processes run on its CPUs; leave it one, with a smaller -t or taskset");
+    verdict.number = 0;
+    record_many(&probe->response, MS, 1);
+    http_verdict_judge_probe(&verdict, probe);
+    ck_assert_uint_eq(verdict.number, 0);
+    probe->run_queue_ns = SECOND;
+    probe->elapsed_ns = 9 * MS;
+    http_verdict_judge_probe(&verdict, probe);
+    ck_assert_uint_eq(verdict.number, 0);
+}
+END_TEST
+
 START_TEST(a_warning_of_another_trial_is_added_once)
 {
     prepare();
@@ -444,6 +468,7 @@ main(void)
     tcase_add_test(tcase, the_busiest_worker_and_the_unluckiest_are_shown);
     tcase_add_test(tcase, more_than_a_core_is_a_core);
     tcase_add_test(tcase, a_replay_is_paced);
+    tcase_add_test(tcase, a_probe_may_not_wait_for_a_cpu_beside_its_queries);
     tcase_add_test(tcase, a_warning_of_another_trial_is_added_once);
     tcase_add_test(tcase, the_pressure_is_the_highest_and_no_reason);
     tcase_add_test(tcase, a_reason_that_is_no_limit_is_known_by_its_text);

@@ -52,6 +52,7 @@ do
     local server <close> = httpd.start()
     run("a", "-c", "4", "-n", "500", server.url)
     run("b", "-c", "4", "-R", "2k", "-d", "1", server.url)
+    run("probed", "-c", "4", "-d", "0.2", "--probe", "500", server.url)
     local both = cli.run("sxe-http", "html", path("a.json"), path("b.json"))
     equal(both.status, 0, both.errors)
     write("both.html", both.output)
@@ -146,6 +147,23 @@ test("several runs are laid over one another, each with its own column", functio
     check(document:find(">2 runs compared</h1>", 1, true), "the title")
     check(document:find("2 b.json, response time", 1, true), "a legend")
     check(document:find('<tr class="differs"><th scope="row">', 1, true), "what differs")
+end)
+
+test("a probe has a line and times of its own beside the load's", function()
+    local document = open("probed.html")
+    local probe = read("probed.json"):match('\n  "total": (%b{})'):match('"probe": (%b{})')
+    for _, key in ipairs{"mean", "max"} do
+        for _, group in ipairs{"service", "response"} do
+            equal(figure(document, ("probe.%s.%s"):format(group, key)),
+                  tonumber(probe:match('"' .. group .. '": (%b{})')
+                                :match('"' .. key .. '": ([%d.e+-]+)')), group .. "." .. key)
+        end
+    end
+    check(document:find("<span>probe's response time</span>", 1, true), "a legend")
+    local both = cli.run("sxe-http", "html", path("a.json"), path("probed.json"))
+    equal(both.status, 0, both.errors)
+    write("both-probed.html", both.output)
+    check(open("both-probed.html"):find("2 probed.json, probe's response time", 1, true))
 end)
 
 test("a run has its colour in every chart, also where other runs are not in it", function()

@@ -1,0 +1,99 @@
+-- SPDX-License-Identifier: MIT
+-- sxe-http --probe: a process apart that measures beside the load, as the server sees it.
+
+local cli = require "cli"
+local httpd = require "httpd"
+local load = require "load"
+
+local reply = load.reply("hello")
+
+-- What the report says of it: queries, ok, errors, and of its sockets those open and those wanted.
+local function probe_of(output)
+    local line = {output:match("\nprobe%s+(%d+)%s+ok (%d+)%s+errors (%d+)%s+in flight %d+"
+                               .. ".-on (%d+)/(%d+) sockets")}
+    check(line[1], output)
+    for i, number in ipairs(line) do
+        line[i] = tonumber(number)
+    end
+    return table.unpack(line)
+end
+
+test("a load and its probe share a server and nothing else", function()
+    local server <close> = httpd.start()
+    local ran = cli.run("sxe-http", "-c", "3", "-t", "2", "--requests", "3000", "--probe", "2k",
+                        server.url)
+    check(ran.status == 0 or ran.status == 4, ran.output .. ran.errors)
+    check(ran.output:find("\nsockets   3/3 open", 1, true), ran.output)
+    check(ran.output:find("\nqueries   3000  ok 3000  errors 0", 1, true), ran.output)
+    local queries, ok, errors, opened, wanted = probe_of(ran.output)
+    equal(errors, 0)
+    -- One may have arrived just when the load was over.
+    equal(ok + tonumber(ran.output:match("not sent (%d+)") or 0), queries)
+    equal(opened, 16)
+    equal(wanted, 16)
+end)
+
+test("the probe asks while the load waits, on connections of its own", function()
+    local listener <close> = wire.listen("127.0.0.1", 0)
+    local client = load.start(listener, "-c", "1", "-n", "1", "--probe", "500", "--drain", "0")
+    local socks = load.accept(listener, 17)
+    -- The load has one query; all the others are the probe's, and no reply was sent yet.
+    for _, sock in ipairs(socks) do
+        check(sock:recv_until("\r\n\r\n"):find("^GET / HTTP/1.1\r\n"))
+    end
+    -- Once the load has its reply, the probe may be gone before it has all of its own.
+    for _, sock in ipairs(socks) do
+        pcall(sock.send, sock, reply)
+    end
+    client:finish()
+    equal(client.queries, 1, client.output)
+    equal(client.ok, 1, client.output)
+    equal(client.opened, 1, client.output)
+    local queries, ok, errors = probe_of(client.output)
+    check(ok <= 16 and queries >= 16, client.output)
+    equal(errors, 0, client.output)
+end)
+
+test("Ctrl-C reports the probe, too", function()
+    local server <close> = httpd.start()
+    local client = load.start(server.port, "-c", "4", "-R", "500", "-d", "60", "--probe", "200")
+    client.proc:line(20)
+    client.proc:line(20)
+    wire.sleep(0.1)
+    client.proc:signal("INT")
+    local output = client.proc:output()
+    equal(client.proc:wait(20), 130)
+    local queries, ok, errors, opened = probe_of(output)
+    check(queries >= ok and opened == 16, output)
+    equal(errors, 0, output)
+end)
+
+test("JSON has the probe's histograms beside the load's, of all trials together", function()
+    local server <close> = httpd.start()
+    local ran = cli.run("sxe-http", "-c", "1", "-d", "0.2", "--warmup", "0.1", "--trials", "2",
+                        "--probe", "500", "--json", "-", server.url)
+    check(ran.status == 0 or ran.status == 4, ran.output .. ran.errors)
+    local trials, total = 0, nil
+    for probe in ran.output:gmatch('"probe": (%b{})') do
+        local count = tonumber(probe:match('"response": {%s*"count": (%d+)'))
+        local sum = 0
+        for bucket in probe:match('"response": (%b{})'):match('"histogram": (%b[])')
+                           :gmatch("%[[^%[%]]+,%s*(%d+)%s*%]") do
+            sum = sum + tonumber(bucket)
+        end
+        equal(sum, count, probe)
+        total = count
+        trials = trials + count
+    end
+    check(total and total > 0, ran.output)
+    equal(trials, 2 * total, "the trials and their sum")
+end)
+
+test("where a probe makes no sense it is refused with the reason", function()
+    local others = {["--find"] = "p99<1ms", ["--replay"] = "a.log", ["-s"] = "a.lua",
+                    ["--scenario"] = "a.lua"}
+    for option, value in pairs(others) do
+        cli.check_refused("without --probe", "sxe-http", "--probe", "10", option, value)
+    end
+    cli.check_refused("the probe's rate (--probe) is 'x'", "sxe-http", "--probe", "x")
+end)
