@@ -13,7 +13,6 @@
 #include "script.h"
 #include "stats.h"
 #include "sxe-time.h"
-#include "threshold.h"
 #include "url.h"
 #include "whole-file.h"
 
@@ -389,7 +388,6 @@ set_rate(struct http_command *command)
     return COMMAND_LINE_GO_ON;
 }
 
-/* The probe's queries are the load's, once more and at other times. */
 static int
 set_probe(struct http_command *command)
 {
@@ -404,83 +402,6 @@ set_probe(struct http_command *command)
         return http_command_refuse("the probe's rate (--probe) is '%s'; it must be queries a "
                                    "second, above 0 and up to 1G, such as 100",
                                    typed->probe);
-    if (plan->find != NULL)
-        return http_command_refuse("--find tries many rates in one run, and a probe's figures "
-                                   "would be of all together: it goes without --probe; probe the "
-                                   "rate that it finds");
-    if (typed->replay != NULL)
-        return http_command_refuse("--replay sends each entry of a log once, at its time, and a "
-                                   "probe would send some again: it goes without --probe");
-    if (typed->script != NULL || typed->scenario != NULL)
-        return http_command_refuse("a script's state, and what its check() finds, are of the "
-                                   "load's workers, and a probe is none: --script and --scenario "
-                                   "go without --probe");
-    return COMMAND_LINE_GO_ON;
-}
-
-static bool
-can_be_sought(const char *condition)
-{
-    struct http_threshold threshold;
-
-    return http_threshold_parse(&threshold, condition) == NULL &&
-           http_threshold_can_be_sought(&threshold);
-}
-
-/* Options that mean nothing without another. */
-static int
-check_together(struct http_command *command)
-{
-    const struct http_typed *typed = &command->typed;
-    const struct http_plan *plan = &command->plan;
-    bool is_paced = typed->rate != NULL || typed->replay != NULL || plan->find != NULL;
-
-    if (!is_paced && (typed->is_open || typed->has_arrivals || plan->deadline_ns > 0))
-        return http_command_refuse("--open, --arrivals and --deadline are about a rate: give one "
-                                   "with -R");
-    if (typed->is_open && plan->deadline_ns > 0)
-        return http_command_refuse("--open skips what finds no free socket, so nothing waits for a "
-                                   "--deadline");
-    if (plan->find != NULL && !can_be_sought(plan->find))
-        return http_command_refuse("the condition (--find) is '%s': there is no highest rate that "
-                                   "holds it: turn < and > round",
-                                   plan->find);
-    if (plan->find != NULL && (plan->trials > 1 || plan->until_ci > 0 || plan->aa))
-        return http_command_refuse("--find tries many rates in one run: it goes without --trials, "
-                                   "--until-ci and --aa");
-    if (plan->find != NULL && (plan->warmup_ns > 0 || plan->rate != plan->rate_end))
-        return http_command_refuse("--find tries rates that stay the same, and begins to measure "
-                                   "each when it is warm: it goes without --warmup and without a "
-                                   "ramp (-R)");
-    if (typed->replay != NULL && (typed->rate != NULL || plan->find != NULL))
-        return http_command_refuse("--replay has times of its own: it goes without -R and --find; "
-                                   "--speed makes it faster");
-    if (typed->replay != NULL && typed->stop_option != NULL)
-        return http_command_refuse("--replay ends with its log: it goes without %s",
-                                   typed->stop_option);
-    if (typed->replay == NULL && typed->speed != 1)
-        return http_command_refuse("--speed is how fast a log is replayed: give one with --replay");
-    if (plan->think_ns > 0 && (is_paced || plan->depth > 1))
-        return http_command_refuse("--think is a pause of each socket: it goes without a rate and "
-                                   "without --pipeline");
-    if (plan->workers > plan->sockets)
-        return http_command_refuse("there are %u workers (-t) for %u sockets (-c); each needs one",
-                                   plan->workers, plan->sockets);
-    return COMMAND_LINE_GO_ON;
-}
-
-/* The second to be written would be all that is left. */
-static int
-check_outputs(struct http_command *command)
-{
-    const struct http_plan *plan = &command->plan;
-    const char *paths[] = {plan->json, plan->csv, plan->candles, plan->hgrm, plan->hdr, plan->html};
-
-    for (unsigned i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
-        for (unsigned k = 0; k < i; k++)
-            if (paths[i] != NULL && paths[k] != NULL && strcmp(paths[i], paths[k]) == 0)
-                return http_command_refuse("two outputs go to '%s'; give each a file of its own",
-                                           paths[i]);
     return COMMAND_LINE_GO_ON;
 }
 
@@ -575,8 +496,17 @@ int
 http_command_plan(struct http_command *command)
 {
     static int (*const steps[])(struct http_command *) = {
-        check_source, check_outputs, set_how_much, set_warmup,    check_together, set_probe,
-        set_request,  set_url,       set_where,    make_requests, name_it,
+        check_source,
+        http_command_check_outputs,
+        set_how_much,
+        set_warmup,
+        http_command_check_together,
+        set_probe,
+        set_request,
+        set_url,
+        set_where,
+        make_requests,
+        name_it,
     };
     const struct http_typed *typed = &command->typed;
     const char *word = typed->words_number > 0 ? typed->words[0] : "";

@@ -2,8 +2,8 @@
  *
  * What: the command line of sxe-http, as a plan. Place: http.c calls it first. command.c has the
  * table and takes each option, command-value.c some of their values; command-plan.c makes the plan
- * of them: the server's address, the source of requests, what is left to defaults, and what cannot
- * go together.
+ * of them: the server's address, the source of requests, and what is left to defaults;
+ * command-together.c knows what cannot go together.
  */
 #ifndef HTTP_COMMAND_H
 #define HTTP_COMMAND_H
@@ -76,6 +76,10 @@ void http_command_free(struct http_command *command);
 /* Make the plan of what was typed, with what stood behind "--" in argc and argv: as
  * http_command_parse. */
 int http_command_plan(struct http_command *command);
+
+/* What of it means nothing together, or without another: as http_command_plan. */
+int http_command_check_together(struct http_command *command);
+int http_command_check_outputs(struct http_command *command); /* two into one file */
 
 /* Print "sxe-http: ...; Try --help." on stderr, and return the exit status for it. */
 int http_command_refuse(const char *format, ...) SXE_PRINTF(1, 2);
