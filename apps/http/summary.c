@@ -451,7 +451,6 @@ add_probe(struct http_page *page, const struct http_run *run)
 {
     const struct http_result *probe = run->probe;
     const struct http_verdict *verdict = &run->probe_verdict;
-
     bool is_bad;
 
     if (probe == NULL)
