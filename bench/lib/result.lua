@@ -373,6 +373,18 @@ function result.put(got, row, order)
     end
 end
 
+-- Those of the list that are void in it.
+function result.void_of(got, list)
+    local void = {}
+    for _, row in ipairs(list) do
+        local place = place_of(row.name, got.rows)
+        if place and got.rows[place].is_void then
+            void[#void + 1] = row
+        end
+    end
+    return void
+end
+
 -- The set of rows that should be in it, and are not.
 function result.lacking(got)
     local set = {}

@@ -400,6 +400,17 @@ test("a result that is not whole says what it lacks, and rows are put in by thei
     check(result.lacking(got).b and not result.lacking(got).a, "what is lacking")
 end)
 
+test("of rows that were asked for, those that are void are known", function()
+    local order = {{name = "a"}, {name = "b"}, {name = "c"}}
+    local got = result.new({text = "a machine"}, {}, order)
+    result.put(got, {name = "c", is_void = true}, order)
+    result.put(got, {name = "b", is_void = false}, order)
+    equal(#result.void_of(got, {order[1], order[2]}), 0)
+    local void = result.void_of(got, order)
+    equal(#void, 1)
+    equal(void[1].name, "c")
+end)
+
 test("a result of version 1 can be read", function()
     local path = directory .. "/old.json"
     result.write_file(path, '{"date": "2026-01-02T03:04:05Z", "rows": [{"void_rounds": [1]}]}')
