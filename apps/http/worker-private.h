@@ -292,8 +292,10 @@ void http__set_rate(struct http__worker *worker, double rate);
 /* Offer nothing more, wait for what is in flight for as long as the plan says. */
 void http__stop(struct http__worker *worker, uint64_t now_ns);
 
+/* Stop then. */
+void http__end_at(struct http__worker *worker, uint64_t end_ns);
+
 /* Nothing more is waited for. */
-void http__end_at(struct http__worker *worker, uint64_t end_ns); /* nothing is offered from then */
 void http__end(struct http__worker *worker);
 
 /* If nothing is left to do, end. */

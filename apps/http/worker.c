@@ -182,7 +182,8 @@ static int
 get_memory(struct http__worker *worker)
 {
     size_t number = worker->number > 0 ? worker->number : 1;
-    /* Of each socket REOPEN, TIMEOUT, HELD, and QUERY as often as it may think; six of the run. */
+    /* Of each socket REOPEN, TIMEOUT, HELD, and QUERY as often as it may think; six of the run,
+     * END twice. */
     size_t dues = 8 + number * (3 + (worker->plan->think_ns > 0 ? worker->depth : 0));
     int error = init_sockets(worker);
 
