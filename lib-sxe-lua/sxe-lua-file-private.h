@@ -17,7 +17,7 @@ struct sxe__lua_file_wish {
     uint64_t length; /* read no more than that; UINT64_MAX: all */
     uint64_t max;    /* what is longer is refused */
     uint32_t mode;   /* of what is made */
-    int flags;       /* of open(2) */
+    int flags;       /* of open(2); 0 is O_RDONLY */
     bool is_atomic;  /* write a new file, then rename it */
     bool is_synced;
     bool is_link;      /* look at the link itself */
@@ -90,6 +90,10 @@ SXE_MUST_USE int sxe__lua_file_reserve(struct sxe__lua_file_job *job, size_t siz
 void sxe__lua_file_release(struct sxe__lua_file_job *job);
 
 int sxe__lua_file_read(struct sxe__lua_file_job *job);
+
+/* The same of a short file that the kernel has in its caches, without waiting for anything: in the
+ * loop. False: it is another, or there is an error; it may be open for the thread. */
+bool sxe__lua_file_read_cached(struct sxe__lua_file_job *job);
 int sxe__lua_file_write(struct sxe__lua_file_job *job);
 int sxe__lua_file_append(struct sxe__lua_file_job *job);
 int sxe__lua_file_list(struct sxe__lua_file_job *job);

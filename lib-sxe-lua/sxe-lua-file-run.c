@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: what a thread does about a file. Nothing of Lua's is touched here.
+ * What: what a thread does about a file, and the loop if it has not to wait for it. Nothing of
+ * Lua's is touched here.
  */
 #include "sxe-lua-file-private.h"
 
@@ -8,13 +9,17 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #define OPEN  (O_NONBLOCK | O_NOCTTY | O_CLOEXEC) /* no fifo keeps the thread */
 #define LEAST 4096u                               /* bytes to have room for */
+#define SHORT 65536u                              /* bytes, copied in less time than a wait takes */
 
 /* ---- Memory ---- */
 
@@ -102,17 +107,54 @@ read_rest(struct sxe__lua_file_job *job, int fd)
 int
 sxe__lua_file_read(struct sxe__lua_file_job *job)
 {
-    int fd = open(job->path, O_RDONLY | OPEN);
     int result;
 
-    if (fd < 0)
-        return -errno;
-    if (job->wish.from > 0 && lseek(fd, (off_t)job->wish.from, SEEK_SET) < 0)
+    if (job->fd < 0 && (result = sxe__lua_file_open(job)) < 0)
+        return result;
+    if (job->wish.from > 0 && lseek(job->fd, (off_t)job->wish.from, SEEK_SET) < 0)
         result = -errno;
     else
-        result = read_rest(job, fd);
-    close(fd);
+        result = read_rest(job, job->fd);
+    (void)sxe__lua_file_close(job);
     return result;
+}
+
+/* ---- Reading without waiting ---- */
+
+/* Some bytes of the page cache may be there, and others not: only the end is no more bytes. */
+static bool
+read_cached(struct sxe__lua_file_job *job)
+{
+    while (job->length < job->wish.length) {
+        uint64_t wanted = job->wish.length - job->length;
+        size_t room = job->size - job->length;
+        struct iovec part = {.iov_base = job->data + job->length,
+                             .iov_len = wanted < room ? wanted : room};
+        off_t at = (off_t)(job->wish.from + job->length);
+        ssize_t n = room > 0 ? preadv2(job->fd, &part, 1, at, RWF_NOWAIT) : -1;
+
+        if (n <= 0)
+            return n == 0;
+        job->length += (size_t)n;
+    }
+    return true;
+}
+
+bool
+sxe__lua_file_read_cached(struct sxe__lua_file_job *job)
+{
+    struct open_how how = {.flags = O_RDONLY | OPEN, .resolve = RESOLVE_CACHED};
+
+    job->fd = (int)syscall(SYS_openat2, AT_FDCWD, job->path, &how, sizeof(how));
+    if (job->fd < 0)
+        return false;
+    if (sxe__lua_file_reserve(job, SHORT) == 0 && read_cached(job) &&
+        job->length <= job->wish.max) {
+        (void)sxe__lua_file_close(job);
+        return true;
+    }
+    sxe__lua_file_release(job);
+    return false;
 }
 
 /* ---- Writing ---- */

@@ -12,6 +12,10 @@
  * jobs are taken, tasks wait in a line. A file that stays open (sxe-lua-file-open.c) has a job of
  * its own. Before sxe_init there are no threads, and nobody to keep waiting: a script's top level
  * reads its settings at once.
+ *
+ * A short file that the kernel has in its caches is read by the loop: that takes less time than to
+ * wake a thread and be woken. Nobody waits for it, and so a task does not give up its turn either;
+ * for that, only some of a turn of the loop are read so.
  */
 #include "sxe-lua-file-private.h"
 
@@ -21,7 +25,7 @@
 
 #include "sxe-lua-port.h"
 
-enum { JOBS = 32 };
+enum { JOBS = 32, CACHED_IN_A_TURN = 32 };
 
 #define MAX_DEFAULT ((lua_Integer)64 << 20)
 #define MAX_MOST    ((lua_Integer)1 << 40)
@@ -36,6 +40,8 @@ struct files {
     struct sxe__lua_file_job *jobs; /* a pool's array */
     struct sxe__lua_line waiting;   /* for a free one */
     uint64_t held;
+    unsigned turn;   /* of the loop, and */
+    unsigned cached; /* what was read in it without a thread */
 };
 
 static _Thread_local struct files files;
@@ -44,6 +50,8 @@ static void
 give_back(struct sxe__lua_file_job *job)
 {
     sxe__lua_file_release(job);
+    if (job->fd >= 0) /* nobody wants to read it any more */
+        (void)sxe__lua_file_close(job);
     sxe_pool_set_indexed_element_state(files.jobs, (unsigned)(job - files.jobs), BUSY, FREE);
     sxe__lua_wake_first(&files.waiting);
 }
@@ -248,6 +256,7 @@ fill_in(lua_State *L, struct sxe__lua_file_job *job, const struct sxe__lua_file_
     int result;
 
     sxe__lua_file_prepare(job, call, give_back);
+    job->fd = -1;
     job->wish = *(const struct sxe__lua_file_wish *)lua_touserdata(L, WISH);
     job->unique = sxe_lua_get_port()->random();
     path = lua_tolstring(L, PATH, &length);
@@ -266,6 +275,20 @@ fill_in(lua_State *L, struct sxe__lua_file_job *job, const struct sxe__lua_file_
     return result;
 }
 
+static bool
+is_read_cached(struct sxe__lua_file_job *job)
+{
+    unsigned turn = ev_iteration(sxe_loop());
+
+    if (job->call->run != sxe__lua_file_read)
+        return false;
+    if (files.turn != turn)
+        files.cached = 0;
+    files.turn = turn;
+    job->result = 0;
+    return files.cached++ < CACHED_IN_A_TURN && sxe__lua_file_read_cached(job);
+}
+
 int
 sxe__lua_file_begin(lua_State *L, struct sxe__lua_file_job *job, int error, uint64_t deadline_ns)
 {
@@ -275,8 +298,11 @@ sxe__lua_file_begin(lua_State *L, struct sxe__lua_file_job *job, int error, uint
         job->result = error < 0 ? error : job->call->run(job);
         return finish(L, job);
     }
-    if (sxe__lua_may_wait(L))
+    if (sxe__lua_may_wait(L)) {
+        if (is_read_cached(job))
+            return finish(L, job);
         result = sxe_work_submit(&job->work);
+    }
     if (result < 0) {
         job->give(job);
         return result == -EINVAL

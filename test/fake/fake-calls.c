@@ -101,6 +101,21 @@ limit_vectors(enum fake_call call, struct iovec *cut, const struct iovec *vector
 MOVING_VECTORS(READV, readv)
 MOVING_VECTORS(WRITEV, writev)
 
+PROTOTYPES(ssize_t, preadv2,
+           (int fd, const struct iovec *vectors, int number, off_t at, int flags));
+ssize_t
+__wrap_preadv2(int fd, const struct iovec *vectors, int number, off_t at, int flags)
+{
+    struct iovec cut[VECTORS_MAX];
+
+    if (fake__strikes(FAKE_PREADV2))
+        return -1;
+    if (fake__limited(FAKE_PREADV2, SIZE_MAX) == SIZE_MAX)
+        return __real_preadv2(fd, vectors, number, at, flags);
+    number = limit_vectors(FAKE_PREADV2, cut, vectors, number);
+    return __real_preadv2(fd, cut, number, at, flags);
+}
+
 PROTOTYPES(ssize_t, recvmsg, (int fd, struct msghdr *message, int flags));
 ssize_t
 __wrap_recvmsg(int fd, struct msghdr *message, int flags)

@@ -42,6 +42,7 @@
     X(READ, read)                           \
     X(PREAD, pread)                         \
     X(READV, readv)                         \
+    X(PREADV2, preadv2)                     \
     X(RECV, recv)                           \
     X(RECVFROM, recvfrom)                   \
     X(RECVMSG, recvmsg)                     \
