@@ -7,10 +7,13 @@
  *     many seconds count -> wait for the last replies -> a line, and a pause -> open so many more
  *
  *     crowd-client [-p port] [-u target] [-s 10000,100000] [-t workers] [-d seconds] [-q pause]
+ *                  [-a]
  *
  * A line is {"connections", "connect_seconds", "requests", "seconds", "errors"}; in the pause that
  * follows, -q seconds, nothing is under way, and others may look at the server's memory. Before the
- * load of a step begins there is a line {"connections", "begins"}.
+ * seconds that count there is a line {"connections", "begins"}. With -a there is one after them,
+ * {"connections", "counted"}, and while the load goes on whoever reads it says whether they are
+ * counted once more, because others were at work, by SIGUSR1, or not, by SIGUSR2.
  * Connections come from 127.0.0.1 to .8, as one address has ports for 28,000 only. The first reply
  * of each worker is looked at: status 200. All others must be as long. What is refused, reset,
  * closed or wrong is an error.
@@ -48,7 +51,7 @@ enum {
     STALL_MS = 20000
 };
 
-enum phase { OPENING, GREETING, STARTING, COUNTING, DRAINING, PAUSING, PHASES };
+enum phase { OPENING, GREETING, STARTING, COUNTING, DRAINING };
 
 struct options {
     uint16_t port;
@@ -58,13 +61,16 @@ struct options {
     unsigned steps_number;
     double seconds;
     double pause;
+    bool asks;
 };
 
 /* What the workers and their parent see. */
 struct shared {
-    _Atomic unsigned turn;    /* phases that the parent has begun */
+    _Atomic unsigned turn;    /* phases that the parent has begun; */
+    enum phase phase;         /* the last one, */
+    unsigned connections;     /* of a step with so many */
     _Atomic unsigned arrived; /* workers that are done with it */
-    _Atomic uint64_t replies; /* of this step */
+    _Atomic uint64_t replies; /* that counted last */
     _Atomic uint64_t errors;
     _Atomic uint64_t end_ns; /* of what counts */
 };
@@ -91,7 +97,7 @@ struct worker {
     bool asking;
     uint64_t now_ns;
     uint64_t progress_ns;
-    uint64_t replies; /* of this step */
+    uint64_t replies; /* that count */
 };
 
 static char reply[REPLY_MAX + 1];
@@ -100,7 +106,7 @@ static _Noreturn void
 usage(void)
 {
     fprintf(stderr, "usage: crowd-client [-p port] [-u target] [-s connections,...] [-t workers]\n"
-                    "                    [-d seconds] [-q pause-seconds]\n");
+                    "                    [-d seconds] [-q pause-seconds] [-a]\n");
     exit(2);
 }
 
@@ -142,7 +148,7 @@ parse_options(int argc, char **argv)
     const char *steps = "10000,100000";
     int letter;
 
-    while ((letter = getopt(argc, argv, "p:u:s:t:d:q:")) != -1) {
+    while ((letter = getopt(argc, argv, "p:u:s:t:d:q:a")) != -1) {
         if (letter == 'p')
             options.port = (uint16_t)number(optarg, '\0', 1, 65535);
         else if (letter == 'u')
@@ -155,6 +161,8 @@ parse_options(int argc, char **argv)
             options.seconds = number(optarg, '\0', 0, 3600);
         else if (letter == 'q')
             options.pause = number(optarg, '\0', 0, 3600);
+        else if (letter == 'a')
+            options.asks = true;
         else
             usage();
     }
@@ -354,7 +362,6 @@ count_replies(struct worker *worker)
     while (latency_clock_ns() < end_ns)
         turn(worker, 10);
     atomic_fetch_add(&worker->shared->replies, worker->replies);
-    worker->asking = false;
 }
 
 /* Who has been greeted does not ask again until all have: some servers answer those whom they know
@@ -363,18 +370,24 @@ static void
 do_phase(struct worker *worker, enum phase phase, unsigned connections)
 {
     worker->progress_ns = latency_clock_ns();
-    if (phase == OPENING) {
+    worker->asking = phase == STARTING || phase == COUNTING;
+    switch (phase) {
+    case OPENING:
         open_connections(worker, share_of(worker, connections));
-    } else if (phase == GREETING) {
+        break;
+    case GREETING:
         ask_all(worker);
         wait_for_all(worker);
-    } else if (phase == STARTING) {
-        worker->asking = true;
+        break;
+    case STARTING:
         ask_all(worker);
-    } else if (phase == COUNTING) {
+        break;
+    case COUNTING:
         count_replies(worker);
-    } else if (phase == DRAINING) {
+        break;
+    case DRAINING:
         wait_for_all(worker);
+        break;
     }
 }
 
@@ -392,14 +405,12 @@ work(const struct options *options, struct shared *shared, unsigned me)
     worker.epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     if (worker.connections == NULL || worker.epoll_fd < 0)
         die("start", strerror(errno));
-    for (unsigned i = 0; i < options->steps_number * PHASES; i++) {
-        while (atomic_load(&shared->turn) <= i)
+    for (unsigned done = 0;; done++) { /* until the parent ends it */
+        while (atomic_load(&shared->turn) == done)
             turn(&worker, 1);
-        do_phase(&worker, i % PHASES, options->steps[i / PHASES]);
+        do_phase(&worker, shared->phase, shared->connections);
         atomic_fetch_add(&shared->arrived, 1);
     }
-    pause(); /* the connections stay until the parent ends it */
-    exit(0);
 }
 
 /* ---- Their parent ---- */
@@ -417,6 +428,18 @@ start_worker(const struct options *options, struct shared *shared, unsigned me)
     work(options, shared, me);
 }
 
+/* The signals that tell how to go on; they are waited for, and nothing else happens at them. */
+static sigset_t
+the_answers(void)
+{
+    sigset_t set;
+
+    sigemptyset(&set);
+    sigaddset(&set, SIGUSR1);
+    sigaddset(&set, SIGUSR2);
+    return set;
+}
+
 /* Waited for, so that whoever waits for us sees the time that they had. */
 static void
 end_worker(pid_t pid)
@@ -425,12 +448,13 @@ end_worker(pid_t pid)
     waitpid(pid, NULL, 0);
 }
 
-/* Has all workers do the next phase; the seconds that it took. */
+/* Has all workers do a phase; the seconds that it took. */
 static double
-run_phase(const struct options *options, struct shared *shared)
+run_phase(const struct options *options, struct shared *shared, enum phase phase)
 {
     uint64_t start_ns = latency_clock_ns();
 
+    shared->phase = phase;
     atomic_store(&shared->arrived, 0);
     atomic_fetch_add(&shared->turn, 1);
     while (atomic_load(&shared->arrived) < options->workers) {
@@ -442,25 +466,52 @@ run_phase(const struct options *options, struct shared *shared)
 }
 
 static void
-run_step(const struct options *options, struct shared *shared, unsigned connections)
+count(const struct options *options, struct shared *shared)
 {
-    double connect_seconds = run_phase(options, shared);
-
-    run_phase(options, shared); /* GREETING */
-    printf("{\"connections\":%u,\"begins\":true}\n", connections);
+    printf("{\"connections\":%u,\"begins\":true}\n", shared->connections);
     fflush(stdout);
-    run_phase(options, shared); /* STARTING */
     atomic_store(&shared->replies, 0);
     atomic_store(&shared->end_ns, latency_clock_ns() + (uint64_t)(options->seconds * 1e9));
-    run_phase(options, shared); /* COUNTING */
-    run_phase(options, shared); /* DRAINING */
+    run_phase(options, shared, COUNTING);
+}
+
+/* Whether to count again, as the signal says; who has asked for it is not waited for in vain. */
+static bool
+counts_again(const struct options *options, const struct shared *shared)
+{
+    static const struct timespec patience = {.tv_sec = STALL_MS / 1000};
+    sigset_t answers = the_answers();
+    int answer;
+
+    if (!options->asks)
+        return false;
+    printf("{\"connections\":%u,\"counted\":true}\n", shared->connections);
+    fflush(stdout);
+    answer = sigtimedwait(&answers, NULL, &patience);
+    if (answer < 0)
+        die("stopped", "20 seconds without SIGUSR1 or SIGUSR2");
+    return answer == SIGUSR1;
+}
+
+static void
+run_step(const struct options *options, struct shared *shared, unsigned connections)
+{
+    double connect_seconds;
+
+    shared->connections = connections;
+    connect_seconds = run_phase(options, shared, OPENING);
+    run_phase(options, shared, GREETING);
+    run_phase(options, shared, STARTING);
+    do
+        count(options, shared);
+    while (counts_again(options, shared));
+    run_phase(options, shared, DRAINING);
     printf("{\"connections\":%u,\"connect_seconds\":%.6f,\"requests\":%llu,\"seconds\":%.6f,"
            "\"errors\":%llu}\n",
            connections, connect_seconds, (unsigned long long)atomic_load(&shared->replies),
            options->seconds, (unsigned long long)atomic_load(&shared->errors));
     fflush(stdout);
     usleep((useconds_t)(options->pause * 1e6));
-    run_phase(options, shared); /* PAUSING */
 }
 
 int
@@ -469,6 +520,7 @@ main(int argc, char **argv)
     struct options options = parse_options(argc, argv);
     pid_t workers[WORKERS_MAX];
     struct rlimit limit;
+    sigset_t answers = the_answers();
     struct shared *shared =
         mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
@@ -477,6 +529,7 @@ main(int argc, char **argv)
     limit.rlim_cur = limit.rlim_max;
     setrlimit(RLIMIT_NOFILE, &limit);
     signal(SIGPIPE, SIG_IGN);
+    sigprocmask(SIG_BLOCK, &answers, NULL);
     for (unsigned i = 0; i < options.workers; i++)
         workers[i] = start_worker(&options, shared, i);
     for (unsigned i = 0; i < options.steps_number; i++)
