@@ -388,8 +388,8 @@ measure_redis(void)
         printf("%-28s not installed\n", "Redis");
     } else {
         redis_load(&redis);
-        const double get = measure(redis_get, &redis, ENTRIES / 5);
-        row("Redis, unix socket", get, measure(redis_put, &redis, ENTRIES / 5));
+        const double get = measure(redis_get, &redis, ENTRIES / 20);
+        row("Redis, unix socket", get, measure(redis_put, &redis, ENTRIES / 20));
         close(redis.fd);
     }
     if (child > 0) {

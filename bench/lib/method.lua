@@ -6,10 +6,10 @@
 --
 -- A sample in which others took more than LOST_MAX of a CPU beyond what they take in all samples of
 -- the row, or in which anything was wrong, is void and taken again at once, REPEATS_MAX times at
--- most, unless the row says otherwise, and no more at all once PATIENCE times as many were void as
--- there are rounds; after that the row is void, and says why. What was measured last stands in it
--- nevertheless. How quiet it can be is known at the end only: rounds with a sample that was let
--- pass before are then measured again.
+-- most, and no more at all once PATIENCE times as many were void as there are rounds; after that
+-- the row is void, and says why. What was measured last stands in it nevertheless. How quiet it can
+-- be is known at the end only: rounds with a sample that was let pass before are then measured
+-- again.
 -- A peer that cannot be measured in the first round is left out; the row is void only if that peer
 -- is ours or the reference.
 
@@ -216,7 +216,7 @@ end
 local function insist(house, row, peer, state, round, client)
     local sample, why, is_fault
     local is_hopeless = house.smoke or #state.void_samples >= state.patience
-    for _ = 0, is_hopeless and 0 or row.repeats or method.REPEATS_MAX do
+    for _ = 0, is_hopeless and 0 or method.REPEATS_MAX do
         sample = method.sample(house, row, peer, client)
         state.least_lost = math.min(state.least_lost, sample.lost or 0)
         why, is_fault = why_void(house, row, peer, sample, state)

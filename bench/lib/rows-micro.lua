@@ -167,6 +167,6 @@ return {
                "Redis, unix socket"),
         {work = "a value is had, or put, by keys in random order; LMDB has a transaction for each "
                 .. "put, Redis is asked over a unix socket, a command at a time",
-         arguments = {"peers"}, cpu = BOTH, rounds = 2, budget = 60, digits = 0,
+         arguments = {"peers"}, cpu = BOTH, rounds = 2, budget = 50, digits = 0,
          also = {put = 2}, columns = {{"put", "put ns", 0}}}),
 }

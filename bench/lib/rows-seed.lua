@@ -253,7 +253,7 @@ return {
         load = {connections = 5000, queries = 2, target = "/random?number=8",
                 client = "limit-client", second = false, look = "once",
                 body = function(reply) return reply.body:find("^%d$") ~= nil, reply.body end}},
-    crowd{name = "S4", peers = {"sxe-workers", "nginx", "go"}, budget = 225, repeats = 6,
+    crowd{name = "S4", peers = {"sxe-workers", "nginx", "go"}, budget = 300,
           target = {{peer = "go", ratio = 1, of = "seed-api"},
                     {peer = "nginx", key = "memory", ratio = 1, better = "less",
                      of = "seed-api"}},

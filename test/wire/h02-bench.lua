@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: MIT
 -- What the benchmarks make of samples: rounds, what voids them, medians, ratios, targets; and the
 -- tables, the file and the flame graph. Nothing is measured here: rows bring their samples along.
+-- And the words between a client that asks and who answers.
 
 package.path = "bench/lib/?.lua;" .. package.path
 
@@ -126,12 +127,6 @@ test("a row that stays disturbed is void, says why, and shows what it has", func
     equal(got.why_void, "0.20 CPU taken by others")
     equal(#got.void_samples, 6)
     equal(got.peers[2].median, 7)
-end)
-
-test("a row may say how often a disturbed sample is taken again", function()
-    local row = row_of{limit = {100}, us = {{value = 7, lost = 0.2}}}
-    row.repeats = 0
-    equal(#measure(row, 2, "limit", "us").void_samples, 2)
 end)
 
 test("a peer that fails is left out; the row is void only without ours or the reference", function()
@@ -510,6 +505,31 @@ test("candles become lines of CSV", function()
 end)
 
 -- As perf script prints them, the innermost frame first.
+test("the client of a crowd counts again under the same load, as often as it is told to", function()
+    local server <close> = wire.spawn{wire.program("bench/limit-server"), "-p", "0"}
+    local port = server:line(20):match(":(%d+)$")
+    local client <close> = wire.spawn{wire.program("bench/crowd-client"), "-p", port, "-s", "4,8",
+                                      "-t", 2, "-d", 0.05, "-q", 0, "-a"}
+    local function says(what)
+        local line = client:line(20)
+        check(line and line:find(what, 1, true), line or client:errors())
+        return line
+    end
+    for _, step in ipairs{{connections = 4, again = 2}, {connections = 8, again = 0}} do
+        for i = 0, step.again do
+            says(('"connections":%d,"begins":true'):format(step.connections))
+            says(('"connections":%d,"counted":true'):format(step.connections))
+            client:signal(i < step.again and "USR1" or "USR2")
+        end
+        local got = cjson.decode(says('"connect_seconds"'))
+        equal(got.connections, step.connections)
+        equal(got.seconds, 0.05)
+        equal(got.errors, 0)
+        check(got.requests > 0, "no request was counted")
+    end
+    equal(client:wait(20), 0)
+end)
+
 local STACKS = [[
 sxe-httpd
         55d0 parse<head>+0x1f (/home/x/build/release/sxe-httpd)
