@@ -104,6 +104,17 @@ write_counts(struct http_json *json, const char *name, const char *const *names,
 }
 
 static void
+write_bad_reply(struct http_json *json, const struct http_bad_reply *bad)
+{
+    char text[HTTP_BAD_TEXT];
+
+    http_json_open(json, "first_bad_reply", '{');
+    http_json_text(json, "why", http_bad_reply_why(bad));
+    http_json_text(json, "bytes", http_bad_reply_quote(bad, text));
+    http_json_close(json, '}');
+}
+
+static void
 write_accounts(struct http_json *json, const struct http_result *result)
 {
     http_json_open(json, "accounts", '{');
@@ -120,6 +131,8 @@ write_accounts(struct http_json *json, const struct http_result *result)
     http_json_count(json, "bytes_received", result->bytes_received);
     if (result->first_bad_status != 0)
         http_json_count(json, "first_bad_status", result->first_bad_status);
+    if (result->first_bad_reply.why != 0)
+        write_bad_reply(json, &result->first_bad_reply);
     if (result->first_error != 0)
         http_json_text(json, "first_error", strerror(result->first_error));
     http_json_close(json, '}');

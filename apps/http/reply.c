@@ -5,6 +5,14 @@
 
 enum { BAD = -1, FIELDS_MAX = 100 };
 
+static ssize_t
+refuse(struct http_reply *reply, unsigned refusal, uint64_t at)
+{
+    reply->refusal = (uint8_t)refusal;
+    reply->left = at;
+    return BAD;
+}
+
 static void
 begin_body(struct http_reply *reply, const struct sxe_http_parser *head)
 {
@@ -62,11 +70,13 @@ take_head(struct http_reply *reply, const char *data, size_t length,
     sxe_http_parser_init(&head, SXE_HTTP_RESPONSE, fields, FIELDS_MAX, NULL);
     head.method = reply->is_to_head ? SXE_HTTP_HEAD : SXE_HTTP_GET;
     n = sxe_http_parse(&head, data, length);
-    if (n <= 0)
-        return n;
+    if (n < 0)
+        return refuse(reply, head.refusal, head.refused_at);
+    if (n == 0)
+        return 0;
     /* We asked for no other protocol. */
     if (head.upgrade)
-        return BAD;
+        return refuse(reply, SXE_HTTP_NOT_REFUSED, 0);
     if (head.status < 200)
         return n;
     begin_body(reply, &head);
@@ -92,8 +102,11 @@ take_counted(struct http_reply *reply, const char *data, size_t length, struct s
 static ssize_t
 take_chunked(struct http_reply *reply, const char *data, size_t length, struct sxe_span *body)
 {
+    uint64_t before = reply->chunks.taken;
     ssize_t n = sxe_http_chunks_read(&reply->chunks, data, length, body);
 
+    if (n < 0)
+        return refuse(reply, reply->chunks.refusal, reply->chunks.taken - before);
     if (reply->chunks.done)
         reply->part = HTTP_REPLY_WHOLE;
     return n;
@@ -136,8 +149,10 @@ take_parts(struct http_reply *reply, const char *data, size_t length,
     while (taken < length) {
         ssize_t n = take_part(reply, data + taken, length - taken, viewer, memo);
 
-        if (n < 0)
+        if (n < 0) {
+            reply->left += taken;
             return BAD;
+        }
         if (n == 0)
             break;
         taken += (size_t)n;
@@ -164,5 +179,9 @@ http_reply_scan(struct http_reply *reply, const char *data, size_t length,
         begin_body(reply, &memo->head);
     }
     rest = take_parts(reply, data + head_length, length - head_length, NULL, memo);
-    return rest < 0 ? BAD : (ssize_t)head_length + rest;
+    if (rest < 0) {
+        reply->left += head_length;
+        return BAD;
+    }
+    return (ssize_t)head_length + rest;
 }

@@ -36,8 +36,9 @@ struct http_reply {
     uint8_t part;                  /* rw: enum http_reply_part: what comes next */
     bool is_to_head;               /* rw, before the head: a reply to HEAD has no body */
     bool keep_alive;               /* ro, behind the head: the connection may be used again */
+    uint8_t refusal;               /* ro, after -1: enum sxe_http_refusal; 0: another protocol */
     uint16_t status;               /* ro, behind the head: 200 to 999 */
-    uint64_t left;                 /* ro: bytes of a COUNTED body still to come */
+    uint64_t left;                 /* ro: bytes of a COUNTED body to come; after -1 where it is */
     struct sxe_http_chunks chunks; /* private: of a CHUNKED one */
 };
 
@@ -59,7 +60,7 @@ struct http_reply_viewer {
 };
 
 /* Take what belongs to the reply from the front of data: bytes taken; 0 when more is needed to go
- * on; -1: this is no reply. What is not taken is offered again, with more behind it. Nothing is
+ * on; -1: this is no reply, and the offset of what is wrong is in left. What is not taken is offered again, with more behind it. Nothing is
  * taken from behind a reply that is WHOLE. The viewer may be NULL. */
 ssize_t http_reply_view(struct http_reply *reply, const char *data, size_t length,
                         struct http_reply_viewer *viewer);

@@ -120,6 +120,8 @@ http_result_add(struct http_result *to, const struct http_result *result)
     keep_longest(&to->elapsed_ns, result->elapsed_ns);
     if (to->first_bad_status == 0)
         to->first_bad_status = result->first_bad_status;
+    if (to->first_bad_reply.why == 0)
+        to->first_bad_reply = result->first_bad_reply;
     if (to->first_error == 0)
         to->first_error = result->first_error;
     to->interrupted |= result->interrupted;
@@ -160,6 +162,8 @@ http_result_subtract(struct http_result *result, const struct http_result *earli
     result->elapsed_ns = http_later_part(result->elapsed_ns, earlier->elapsed_ns);
     if (result->ends[HTTP_END_BAD_STATUS] == 0)
         result->first_bad_status = 0;
+    if (result->ends[HTTP_END_BAD_REPLY] == 0)
+        result->first_bad_reply.why = 0;
     if (result->ends[HTTP_END_OTHER] == 0 && result->unopened[HTTP_UNOPENED_OTHER] == 0)
         result->first_error = 0;
     http_timeline_subtract(&result->timeline, &earlier->timeline, earlier->elapsed_ns);

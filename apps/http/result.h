@@ -25,6 +25,7 @@
 #ifndef HTTP_RESULT_H
 #define HTTP_RESULT_H
 
+#include "bad-reply.h"
 #include "histogram.h"
 
 /* X(ENUMERATOR, text, json name) */
@@ -145,6 +146,7 @@ struct http_result {
     uint64_t bytes_sent;
     uint64_t bytes_received;
     uint32_t first_bad_status;
+    struct http_bad_reply first_bad_reply;
     int32_t first_error; /* errno behind OTHER */
     uint8_t interrupted;
 

@@ -205,6 +205,16 @@ add_left_out(struct http_page *page, const struct http_run *run)
         http_page_item(page, "of %u trials", run->trials_number);
 }
 
+static void
+add_bad_reply(struct http_page *page, const struct http_bad_reply *bad)
+{
+    char text[HTTP_BAD_TEXT];
+
+    http_page_words(page, "(first:");
+    http_page_words(page, http_bad_reply_why(bad));
+    http_page_item(page, "%s)", http_bad_reply_quote(bad, text));
+}
+
 /* Each kind that occurred, with what is known about the first of it. */
 static void
 add_errors(struct http_page *page, const struct http_result *result)
@@ -231,6 +241,8 @@ add_errors(struct http_page *page, const struct http_result *result)
                            strerror(result->first_error));
         else
             http_page_item(page, "%s %llu", texts[i], ull(result->ends[i]));
+        if (i == HTTP_END_BAD_REPLY)
+            add_bad_reply(page, &result->first_bad_reply);
     }
 }
 

@@ -465,6 +465,20 @@ put_back(struct http__socket *socket)
     worker->result->resent += number;
 }
 
+/* What is unread begins with a reply that is none; or whole replies ended before it, and nobody
+ * asked for what is behind them. */
+static void
+note_bad_reply(struct http__socket *socket, bool is_more)
+{
+    struct http_bad_reply *first = &socket->worker->result->first_bad_reply;
+    const struct http_reply *reply = &socket->reply;
+    unsigned why = reply->refusal == SXE_HTTP_NOT_REFUSED ? HTTP_BAD_UPGRADE : reply->refusal;
+
+    if (first->why == 0)
+        http_bad_reply_note(first, is_more ? HTTP_BAD_MORE : why, SXE_BUF(socket->sxe),
+                            (size_t)SXE_BUF_USED(socket->sxe), is_more ? 0 : reply->left);
+}
+
 /* The next reply's bytes, as far as they are there. True: it is whole, and there may be more. */
 static bool
 take_reply(struct http__socket *socket, uint64_t now_ns)
@@ -479,6 +493,7 @@ take_reply(struct http__socket *socket, uint64_t now_ns)
     /* Nobody asked for what is behind the last reply. */
     if (taken < 0 || (socket->reply.part == HTTP_REPLY_WHOLE && socket->in_flight == 1 &&
                       SXE_BUF_USED(sxe) > 0)) {
+        note_bad_reply(socket, taken >= 0);
         http__fail(socket, HTTP_END_BAD_REPLY, 0);
         return false;
     }

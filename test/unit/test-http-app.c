@@ -193,7 +193,8 @@ static const struct {
      "bad status 4 (first: 304)"},
     {"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n", 1, "ok 0  errors 4  in",
      "bad reply 4"},
-    {"HTTP/1.1 200 OK\nContent-Length: 0\n\n", 1, "ok 0  errors 4  in", "bad reply 4"},
+    {"HTTP/1.1 200 OK\nContent-Length: 0\n\n", 1, "ok 0  errors 4  in",
+     "bad reply 4 (first: an LF does not follow a CR"},
     {CHUNKED "5\r\nhello!\r\n0\r\n\r\n", 1, "ok 0  errors 4  in", "bad reply 4"},
     {CHUNKED "0\r\n\r\n" REPLY, 1, "ok 0  errors 4  in", "bad reply 4"},
 };

@@ -168,6 +168,7 @@ START_TEST(json_has_what_was_judged)
     run->noise = (struct http_interval){0.98, 1, 1.02, true};
     run->total->first_bad_status = 503;
     run->total->first_error = EPIPE;
+    http_bad_reply_note(&run->total->first_bad_reply, HTTP_BAD_MORE, "a\n", 2, 0);
     run->total->waiting = 9;
     run->total->kinds = 3;
     run->total->clients = 1;
@@ -205,6 +206,9 @@ START_TEST(json_has_what_was_judged)
     ck_assert(json_is_true(at(root, "is_interrupted")));
     ck_assert_double_eq(number_at(root, "total.accounts.first_bad_status"), 503);
     ck_assert_str_eq(text_at(root, "total.accounts.first_error"), strerror(EPIPE));
+    ck_assert_str_eq(text_at(root, "total.accounts.first_bad_reply.why"),
+                     "there is more than was asked for");
+    ck_assert_str_eq(text_at(root, "total.accounts.first_bad_reply.bytes"), "\"a\\n\"");
     ck_assert_double_eq(number_at(root, "total.accounts.waiting"), 9);
     ck_assert_str_eq(text_at(root, "total.kinds.2.name"), "request");
     ck_assert_double_eq(number_at(root, "total.kinds.2.clients.0.2"),

@@ -309,6 +309,32 @@ START_TEST(bad_bytes_behind_a_known_head_are_bad)
     ck_assert_int_eq(http_reply_scan(&good_reply, text, strlen(CHUNKED_200), &memo),
                      strlen(CHUNKED_200));
     ck_assert_int_eq(http_reply_scan(&bad_reply, text, strlen(text), &memo), -1);
+    ck_assert_uint_eq(bad_reply.refusal, SXE_HTTP_REFUSED_BAD_CHUNK_SIZE);
+    ck_assert_uint_eq(bad_reply.left, strlen(CHUNKED_200));
+}
+END_TEST
+
+static const struct {
+    const char *good;
+    const char *bad;
+    enum sxe_http_refusal refusal;
+} refusals[] = {
+    {"", "SMTP ready\r\n\r\n", SXE_HTTP_REFUSED_BAD_VERSION},
+    {"HTTP/1.1 20", " OK\r\n\r\n", SXE_HTTP_REFUSED_BAD_STATUS},
+    {"HTTP/1.1 100 Continue\r\n\r\n" OK_200 "A: b\r\n", " c\r\n\r\n", SXE_HTTP_REFUSED_FOLDED_LINE},
+    {CHUNKED_200 "5\r\nhello\r\n5\r\nhello", "!", SXE_HTTP_REFUSED_BAD_CHUNK_END},
+    {"", "HTTP/1.1 101 X\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n", SXE_HTTP_NOT_REFUSED},
+};
+
+START_TEST(what_is_bad_is_told_and_where)
+{
+    struct http_reply reply = {0};
+    char text[200];
+    int length = snprintf(text, sizeof(text), "%s%s", refusals[_i].good, refusals[_i].bad);
+
+    ck_assert_int_eq(http_reply_view(&reply, text, (size_t)length, NULL), -1);
+    ck_assert_uint_eq(reply.refusal, refusals[_i].refusal);
+    ck_assert_uint_eq(reply.left, strlen(refusals[_i].good));
 }
 END_TEST
 
@@ -402,6 +428,8 @@ main(void)
     tcase_add_test(again, the_same_head_to_head_has_no_body);
     tcase_add_test(again, a_head_too_long_to_be_kept_is_read_each_time);
     tcase_add_test(again, bad_bytes_behind_a_known_head_are_bad);
+    tcase_add_loop_test(again, what_is_bad_is_told_and_where, 0,
+                        sizeof(refusals) / sizeof(refusals[0]));
     suite_add_tcase(suite, again);
     tcase_add_loop_test(viewers, a_viewer_sees_the_head_and_all_of_the_body_wherever_it_is_cut, 0,
                         ROWS(shown));

@@ -262,11 +262,14 @@ START_TEST(a_sum_knows_the_first_error_of_those_that_had_one)
     http_result_add(&sum, &empty);
     result.first_bad_status = 404;
     result.first_error = 5;
+    result.first_bad_reply.why = 7;
     http_result_add(&sum, &result);
     other.first_bad_status = 500;
+    other.first_bad_reply.why = 8;
     other.first_error = 6;
     http_result_add(&sum, &other);
     ck_assert_uint_eq(sum.first_bad_status, 404);
+    ck_assert_uint_eq(sum.first_bad_reply.why, 7);
     ck_assert_int_eq(sum.first_error, 5);
 }
 END_TEST
@@ -350,18 +353,23 @@ START_TEST(an_error_before_a_mark_is_no_first_error_behind_it)
 
     result.first_bad_status = 404;
     result.first_error = 5;
+    result.first_bad_reply.why = 7;
     result.ends[HTTP_END_BAD_STATUS] = 1;
+    result.ends[HTTP_END_BAD_REPLY] = 1;
     result.ends[HTTP_END_OTHER] = 1;
     mark = result;
     other = result;
     http_result_subtract(&other, &mark);
     ck_assert_uint_eq(other.first_bad_status, 0);
+    ck_assert_uint_eq(other.first_bad_reply.why, 0);
     ck_assert_int_eq(other.first_error, 0);
     other = result;
     other.ends[HTTP_END_BAD_STATUS]++;
+    other.ends[HTTP_END_BAD_REPLY]++;
     other.unopened[HTTP_UNOPENED_OTHER]++;
     http_result_subtract(&other, &mark);
     ck_assert_uint_eq(other.first_bad_status, 404);
+    ck_assert_uint_eq(other.first_bad_reply.why, 7);
     ck_assert_int_eq(other.first_error, 5);
 }
 END_TEST

@@ -245,12 +245,19 @@ END_TEST
 
 /* ---- It talks nonsense ---- */
 
-static const char *const nonsense[] = {
-    "SMTP ready\r\n\r\n",
-    "HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n",
-    "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n",
-    "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n",
-    OK "and more",
+static const struct {
+    const char *reply;
+    unsigned why;
+    const char *shown;
+} nonsense[] = {
+    {"SMTP ready\r\n\r\n", SXE_HTTP_REFUSED_BAD_VERSION, "\"SMTP ready\\r\\n\\r\\n\""},
+    {"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n", SXE_HTTP_REFUSED_BAD_LENGTH,
+     "\"Content-Length: -1\\r\\n\\r\\n\""},
+    {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n",
+     SXE_HTTP_REFUSED_BAD_CHUNK_SIZE, "\"xyz\\r\\n\""},
+    {"HTTP/1.1 101 Other\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n", HTTP_BAD_UPGRADE,
+     "\"HTTP/1.1 101 Other\\r\\nUpgrade: x\\r\\nConnecti\""},
+    {OK "and more", HTTP_BAD_MORE, "\"and more\""},
 };
 static unsigned row;
 
@@ -258,11 +265,13 @@ static void
 talk_nonsense(unsigned client, unsigned query)
 {
     (void)query;
-    answer(client, nonsense[row]);
+    answer(client, nonsense[row].reply);
 }
 
 START_TEST(no_reply_is_a_bad_reply)
 {
+    char text[HTTP_BAD_TEXT];
+
     make_world();
     row = (unsigned)_i;
     world.plan.queries = 2;
@@ -270,6 +279,9 @@ START_TEST(no_reply_is_a_bad_reply)
     run_world();
     expect_ends(0, HTTP_END_BAD_REPLY, 2);
     ck_assert_uint_eq(world.accepted, 2);
+    ck_assert_uint_eq(world.result->first_bad_reply.why, nonsense[_i].why);
+    ck_assert_str_eq(http_bad_reply_quote(&world.result->first_bad_reply, text),
+                     nonsense[_i].shown);
 }
 END_TEST
 

@@ -88,6 +88,8 @@ for _, case in ipairs(faults) do
         -- The third is sent on a new connection, which nobody serves.
         equal(client:count("timed out"), kind == "timed out" and 2 or 1, client.output)
         equal(client:count(kind), kind == "timed out" and 2 or 1, client.output)
+        equal(client.output:find("bad reply 1 (first: ", 1, true) ~= nil, kind == "bad reply",
+              client.output)
     end)
 end
 

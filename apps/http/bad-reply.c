@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+#include "bad-reply.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define BEFORE (HTTP_BAD_BYTES / 2) /* bytes of the line that may be shown before the wrong one */
+
+void
+http_bad_reply_note(struct http_bad_reply *bad, unsigned why, const char *data, size_t length,
+                    size_t at)
+{
+    size_t from = at < length ? at : length;
+
+    while (from > 0 && at - from < BEFORE && data[from - 1] != '\n')
+        from--;
+    length -= from;
+    bad->why = (uint8_t)why;
+    bad->length = (uint8_t)(length < HTTP_BAD_BYTES ? length : HTTP_BAD_BYTES);
+    memcpy(bad->bytes, data + from, bad->length);
+}
+
+const char *
+http_bad_reply_why(const struct http_bad_reply *bad)
+{
+    if (bad->why == HTTP_BAD_UPGRADE)
+        return "it begins another protocol";
+    if (bad->why == HTTP_BAD_MORE)
+        return "there is more than was asked for";
+    return sxe_http_refusal_text((enum sxe_http_refusal)bad->why);
+}
+
+/* The letter behind the backslash; 0: it has none. */
+static char
+letter_of(char byte)
+{
+    switch (byte) {
+    case '\r':
+        return 'r';
+    case '\n':
+        return 'n';
+    case '\t':
+        return 't';
+    case '"':
+    case '\\':
+        return byte;
+    default:
+        return 0;
+    }
+}
+
+const char *
+http_bad_reply_quote(const struct http_bad_reply *bad, char text[HTTP_BAD_TEXT])
+{
+    char *to = text;
+
+    *to++ = '"';
+    for (unsigned i = 0; i < bad->length; i++) {
+        char byte = bad->bytes[i];
+
+        if (letter_of(byte) != 0)
+            to += sprintf(to, "\\%c", letter_of(byte));
+        else if (byte >= ' ' && byte <= '~')
+            *to++ = byte;
+        else
+            to += sprintf(to, "\\x%02x", (unsigned char)byte);
+    }
+    memcpy(to, "\"", sizeof("\""));
+    return text;
+}

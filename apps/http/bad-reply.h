@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: what is wrong with the first reply that is none, and the bytes that show it. Place: the
+ * worker notes it in its result, which is shared memory: no pointers, all zero is none. The summary
+ * and the JSON say it.
+ */
+#ifndef HTTP_BAD_REPLY_H
+#define HTTP_BAD_REPLY_H
+
+#include "sxe-http-parse.h"
+
+#define HTTP_BAD_BYTES 40
+#define HTTP_BAD_TEXT  (4 * HTTP_BAD_BYTES + 3) /* each as \x00, the quotes, the zero byte */
+
+/* Beyond enum sxe_http_refusal. */
+enum {
+    HTTP_BAD_UPGRADE = SXE_HTTP_REFUSALS_END, /* 101, for which nobody asked */
+    HTTP_BAD_MORE                             /* there is more than was asked for */
+};
+
+struct http_bad_reply {
+    uint8_t why; /* enum sxe_http_refusal, or one of these; 0: there was none */
+    uint8_t length;
+    char bytes[HTTP_BAD_BYTES];
+};
+
+/* Keep the line of data in which at is, from its beginning if that is near. */
+void http_bad_reply_note(struct http_bad_reply *bad, unsigned why, const char *data, size_t length,
+                         size_t at);
+
+/* A sentence. */
+const char *http_bad_reply_why(const struct http_bad_reply *bad);
+
+/* The bytes in quotes; those that do not print are written as in C. Returns text. */
+const char *http_bad_reply_quote(const struct http_bad_reply *bad, char text[HTTP_BAD_TEXT]);
+
+#endif
