@@ -271,9 +271,7 @@ redraw(struct http_live *live, const struct http_result *sum, uint64_t now_ns)
     uint64_t errors = http_result_errors(sum);
 
     live->width = terminal_width(live->err);
-    if (live->drawn == 0)
-        fputs("\033[?25l", live->err);
-    else
+    if (live->drawn > 0)
         fprintf(live->err, "\r\033[%uA", live->drawn);
     live->drawn = 0;
     add(lines[0], "%s  ", http_model_text(live->plan->model));
@@ -314,7 +312,7 @@ http_live_delete(struct http_live *live)
     if (live == NULL)
         return;
     if (live->drawn > 0)
-        fprintf(live->err, "\r\033[%uA\033[J\033[?25h", live->drawn);
+        fprintf(live->err, "\r\033[%uA\033[J", live->drawn);
     fflush(live->err);
     free(live);
 }

@@ -246,7 +246,7 @@ START_TEST(a_terminal_is_drawn_in_place_ten_times_a_second)
     sum->in_state[HTTP_SOCKET_IDLE] = 3;
     sum->in_state[HTTP_SOCKET_BUSY] = 61;
     show_after(0);
-    ck_assert_str_eq(seen(), "\033[?25lclosed loop  0 s  [....................]\033[K\r\n"
+    ck_assert_str_eq(seen(), "closed loop  0 s  [....................]\033[K\r\n"
                              "rate     0/s  \033[K\r\n"
                              "response no reply  errors 0  skipped 0\033[K\r\n"
                              "sockets  idle 3  busy 61\033[K\r\n");
@@ -265,7 +265,7 @@ START_TEST(a_terminal_is_drawn_in_place_ten_times_a_second)
                      "\033[K\r\n"
                      "sockets  idle 3  busy 61  queries waiting 7\033[K\r\n");
     http_live_delete(live);
-    ck_assert_str_eq(seen(), "\r\033[4A\033[J\033[?25h");
+    ck_assert_str_eq(seen(), "\r\033[4A\033[J");
     end_terminal();
 }
 END_TEST
