@@ -49,22 +49,30 @@ letter_of(char byte)
     }
 }
 
+/* Write the byte as it is shown; the length of that. */
+static size_t
+show(char byte, char *to, size_t size)
+{
+    char letter = letter_of(byte);
+    int length;
+
+    if (letter != 0)
+        length = snprintf(to, size, "\\%c", letter);
+    else if (byte >= ' ' && byte <= '~')
+        length = snprintf(to, size, "%c", byte);
+    else
+        length = snprintf(to, size, "\\x%02x", (unsigned char)byte);
+    return (size_t)length;
+}
+
 const char *
 http_bad_reply_quote(const struct http_bad_reply *bad, char text[HTTP_BAD_TEXT])
 {
-    char *to = text;
+    size_t used = 0;
 
-    *to++ = '"';
-    for (unsigned i = 0; i < bad->length; i++) {
-        char byte = bad->bytes[i];
-
-        if (letter_of(byte) != 0)
-            to += sprintf(to, "\\%c", letter_of(byte));
-        else if (byte >= ' ' && byte <= '~')
-            *to++ = byte;
-        else
-            to += sprintf(to, "\\x%02x", (unsigned char)byte);
-    }
-    memcpy(to, "\"", sizeof("\""));
+    text[used++] = '"';
+    for (unsigned i = 0; i < bad->length; i++)
+        used += show(bad->bytes[i], text + used, HTTP_BAD_TEXT - used);
+    snprintf(text + used, HTTP_BAD_TEXT - used, "\"");
     return text;
 }

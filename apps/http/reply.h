@@ -60,8 +60,9 @@ struct http_reply_viewer {
 };
 
 /* Take what belongs to the reply from the front of data: bytes taken; 0 when more is needed to go
- * on; -1: this is no reply, and the offset of what is wrong is in left. What is not taken is offered again, with more behind it. Nothing is
- * taken from behind a reply that is WHOLE. The viewer may be NULL. */
+ * on; -1: this is no reply, and left is the offset of what is wrong. What is not taken is offered
+ * again, with more behind it. Nothing is taken from behind a reply that is WHOLE. The viewer may be
+ * NULL. */
 ssize_t http_reply_view(struct http_reply *reply, const char *data, size_t length,
                         struct http_reply_viewer *viewer);
 
