@@ -61,6 +61,17 @@ child_in(enum role role)
     return NULL;
 }
 
+/* Of as many as there may be, where all but two, at most, leave. */
+static const struct child *
+oldest_that_leaves(void)
+{
+    const struct child *child = supervisor.children;
+
+    while (child->role != LEAVING)
+        child++;
+    return child;
+}
+
 /* ---- Starting ---- */
 
 static void
@@ -136,7 +147,7 @@ start_child(void)
 
     supervisor.start_ns = NEVER;
     if (supervisor.number == SUPERVISOR_CHILDREN) {
-        kill(supervisor.children[0].pid, SIGKILL);
+        kill(oldest_that_leaves()->pid, SIGKILL);
         supervisor.start_ns = sxe_time_ns() + DELAY_MIN_NS;
         return;
     }
@@ -150,21 +161,6 @@ start_child(void)
         start_later(sxe_time_ns());
     else
         supervisor.status = EXIT_FAILURE;
-}
-
-static void
-reload(void)
-{
-    struct child *starting = child_in(STARTING);
-
-    if (supervisor.is_ending)
-        return;
-    if (starting != NULL) {
-        kill(starting->pid, SIGKILL);
-        starting->role = LEAVING;
-        handover_settle(false);
-    }
-    start_child();
 }
 
 /* ---- Ending ---- */
@@ -288,18 +284,55 @@ take_message(struct child *child, const struct handover_message *message, int fd
     }
 }
 
-static void
-listen_to(unsigned index)
+/* What it has said so far: 0, or -errno if it says nothing any more. */
+static int
+hear(struct child *child)
 {
-    struct child *child = &supervisor.children[index];
     struct handover_message message;
     int result;
     int fd;
 
     while ((result = handover_receive(child->link, &message, &fd)) > 0)
         take_message(child, &message, fd);
-    if (result < 0)
+    return result;
+}
+
+static void
+listen_to(unsigned index)
+{
+    if (hear(&supervisor.children[index]) < 0)
         bury(index);
+}
+
+/* ---- Another one ---- */
+
+/* One that starts makes room for the next, unless it has said meanwhile that it is ready: then it
+ * may have accepted somebody. It says nothing more while it is stopped. */
+static void
+end_starting(struct child *child)
+{
+    siginfo_t info;
+
+    kill(child->pid, SIGSTOP);
+    (void)waitid(P_PID, (id_t)child->pid, &info, WSTOPPED | WEXITED | WNOWAIT);
+    (void)hear(child);
+    kill(child->pid, child->role == STARTING ? SIGKILL : SIGCONT);
+    if (child->role != STARTING)
+        return;
+    child->role = LEAVING;
+    handover_settle(false);
+}
+
+static void
+reload(void)
+{
+    struct child *starting = child_in(STARTING);
+
+    if (supervisor.is_ending)
+        return;
+    if (starting != NULL)
+        end_starting(starting);
+    start_child();
 }
 
 /* ---- The loop ---- */

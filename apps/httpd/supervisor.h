@@ -19,8 +19,8 @@
  * Children get no signals but SIGKILL: those of a terminal reach all processes of a group, and
  * would count twice. The supervisor's end ends them: their link is closed.
  *
- * Limits: one starts at a time; SUPERVISOR_CHILDREN with those that leave, then the oldest of these
- * is killed. So is who has not left 5 s after its time.
+ * Limits: one starts at a time, and makes room for the next; SUPERVISOR_CHILDREN with those that
+ * leave, then the oldest of these is killed. So is who has not left 5 s after its time.
  */
 #ifndef SUPERVISOR_H
 #define SUPERVISOR_H

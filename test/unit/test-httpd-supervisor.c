@@ -32,6 +32,7 @@ static struct shared {
         _Atomic pid_t pid;
         _Atomic uint64_t since_ns;
         _Atomic unsigned heard; /* bits of what the supervisor said */
+        _Atomic bool has_said;  /* that it is ready */
     } children[LIVES_MAX];
     _Atomic unsigned loads;
 } * shared;
@@ -338,6 +339,28 @@ START_TEST(one_that_hangs_is_replaced_by_the_next)
 END_TEST
 
 static int
+be_ready_at_the_signal(int link)
+{
+    tell(SIGHUP);
+    say_ready(link);
+    shared->children[number].has_said = true;
+    hear(link);
+    return 0;
+}
+
+/* Who has said that it is ready may have accepted somebody. */
+START_TEST(one_that_is_ready_at_the_signal_drains)
+{
+    ck_assert_int_eq(SUPERVISE(have_reloaded, be_ready_at_the_signal, be_ready_at_the_signal,
+                               be_ready_at_the_signal, be_ready_at_the_signal,
+                               be_ready_at_the_signal, be_ready_at_the_signal, end_all),
+                     0);
+    for (unsigned i = 1; i < 7; i++)
+        ck_assert(!shared->children[i].has_said || shared->children[i].heard != 0);
+}
+END_TEST
+
+static int
 serve_and_never_leave(int link)
 {
     have_reloaded(link);
@@ -607,6 +630,7 @@ supervisor_suite(void)
     tcase_add_test(t, a_new_one_takes_over_and_the_old_one_drains);
     tcase_add_loop_test(t, one_that_fails_leaves_the_old_one_alone, 0, 2);
     tcase_add_test(t, one_that_hangs_is_replaced_by_the_next);
+    tcase_add_loop_test(t, one_that_is_ready_at_the_signal_drains, 0, 20);
     tcase_add_test(t, one_that_does_not_leave_is_killed_in_time);
     tcase_add_test(t, there_are_so_many_then_the_oldest_goes);
     tcase_add_test(t, one_that_dies_is_replaced_later_and_later);
