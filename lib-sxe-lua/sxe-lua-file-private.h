@@ -91,7 +91,7 @@ void sxe__lua_file_release(struct sxe__lua_file_job *job);
 
 int sxe__lua_file_read(struct sxe__lua_file_job *job);
 
-/* The same of a short file that the kernel has in its caches, without waiting for anything: in the
+/* The same of a short file that the kernel has in its caches, without waiting for a disk: in the
  * loop. False: it is another, or there is an error; it may be open for the thread. */
 bool sxe__lua_file_read_cached(struct sxe__lua_file_job *job);
 int sxe__lua_file_write(struct sxe__lua_file_job *job);

@@ -21,6 +21,10 @@
 #define LEAST 4096u                               /* bytes to have room for */
 #define SHORT 65536u                              /* bytes, copied in less time than a wait takes */
 
+#ifndef RESOLVE_CACHED /* Linux 5.12; one that is older refuses it */
+#    define RESOLVE_CACHED 0x20
+#endif
+
 /* ---- Memory ---- */
 
 int
@@ -112,7 +116,7 @@ sxe__lua_file_read(struct sxe__lua_file_job *job)
     if (job->fd < 0 && (result = sxe__lua_file_open(job)) < 0)
         return result;
     if (job->wish.from > 0 && lseek(job->fd, (off_t)job->wish.from, SEEK_SET) < 0)
-        result = -errno;
+        result = errno == EINVAL ? 0 : -errno; /* no file is so long: behind the end */
     else
         result = read_rest(job, job->fd);
     (void)sxe__lua_file_close(job);
@@ -121,20 +125,29 @@ sxe__lua_file_read(struct sxe__lua_file_job *job)
 
 /* ---- Reading without waiting ---- */
 
-/* Some bytes of the page cache may be there, and others not: only the end is no more bytes. */
+/* Some bytes may be there and others not, and then there are fewer, or -EAGAIN. Only of a regular
+ * file is it known what is missing; one whose size is 0 may have more to say, as those of /proc. */
 static bool
 read_cached(struct sxe__lua_file_job *job)
 {
-    while (job->length < job->wish.length) {
-        uint64_t wanted = job->wish.length - job->length;
-        size_t room = job->size - job->length;
-        struct iovec part = {.iov_base = job->data + job->length,
-                             .iov_len = wanted < room ? wanted : room};
-        off_t at = (off_t)(job->wish.from + job->length);
-        ssize_t n = room > 0 ? preadv2(job->fd, &part, 1, at, RWF_NOWAIT) : -1;
+    uint64_t from = job->wish.from;
+    uint64_t left;
+
+    if (fstat(job->fd, &job->status) < 0 || !S_ISREG(job->status.st_mode) ||
+        job->status.st_size == 0)
+        return false;
+    left = (uint64_t)job->status.st_size;
+    left = from < left ? left - from : 0;
+    if (left > job->wish.length)
+        left = job->wish.length;
+    if (left > job->size || left > job->wish.max)
+        return false;
+    while (job->length < left) {
+        struct iovec rest = {.iov_base = job->data + job->length, .iov_len = left - job->length};
+        ssize_t n = preadv2(job->fd, &rest, 1, (off_t)(from + job->length), RWF_NOWAIT);
 
         if (n <= 0)
-            return n == 0;
+            return false;
         job->length += (size_t)n;
     }
     return true;
@@ -148,8 +161,7 @@ sxe__lua_file_read_cached(struct sxe__lua_file_job *job)
     job->fd = (int)syscall(SYS_openat2, AT_FDCWD, job->path, &how, sizeof(how));
     if (job->fd < 0)
         return false;
-    if (sxe__lua_file_reserve(job, SHORT) == 0 && read_cached(job) &&
-        job->length <= job->wish.max) {
+    if (sxe__lua_file_reserve(job, SHORT) == 0 && read_cached(job)) {
         (void)sxe__lua_file_close(job);
         return true;
     }

@@ -14,8 +14,9 @@
  * reads its settings at once.
  *
  * A short file that the kernel has in its caches is read by the loop: that takes less time than to
- * wake a thread and be woken. Nobody waits for it, and so a task does not give up its turn either;
- * for that, only some of a turn of the loop are read so.
+ * wake a thread and be woken. No disk is waited for, neither for the name nor for the bytes; but
+ * who asks somebody else for each open, as FUSE does, keeps the loop waiting. A task does not give
+ * up its turn for it either, so it is tried only so many times in a turn of the loop.
  */
 #include "sxe-lua-file-private.h"
 
@@ -25,7 +26,7 @@
 
 #include "sxe-lua-port.h"
 
-enum { JOBS = 32, CACHED_IN_A_TURN = 32 };
+enum { JOBS = 32, TRIES_IN_A_TURN = 32 };
 
 #define MAX_DEFAULT ((lua_Integer)64 << 20)
 #define MAX_MOST    ((lua_Integer)1 << 40)
@@ -40,8 +41,9 @@ struct files {
     struct sxe__lua_file_job *jobs; /* a pool's array */
     struct sxe__lua_line waiting;   /* for a free one */
     uint64_t held;
-    unsigned turn;   /* of the loop, and */
-    unsigned cached; /* what was read in it without a thread */
+    bool has_threads; /* was required before the loop */
+    unsigned turn;    /* of the loop, and */
+    unsigned tries;   /* of reading without a thread in it */
 };
 
 static _Thread_local struct files files;
@@ -275,18 +277,19 @@ fill_in(lua_State *L, struct sxe__lua_file_job *job, const struct sxe__lua_file_
     return result;
 }
 
+/* In the loop; where there may be no threads, all calls fail alike. */
 static bool
 is_read_cached(struct sxe__lua_file_job *job)
 {
     unsigned turn = ev_iteration(sxe_loop());
 
-    if (job->call->run != sxe__lua_file_read)
+    if (job->call->run != sxe__lua_file_read || !files.has_threads)
         return false;
     if (files.turn != turn)
-        files.cached = 0;
+        files.tries = 0;
     files.turn = turn;
     job->result = 0;
-    return files.cached++ < CACHED_IN_A_TURN && sxe__lua_file_read_cached(job);
+    return files.tries++ < TRIES_IN_A_TURN && sxe__lua_file_read_cached(job);
 }
 
 int
@@ -410,7 +413,8 @@ open_files(lua_State *L)
         sxe__lua_file_plan_open(L);
         lua_pushboolean(L, 1);
         lua_rawsetp(L, LUA_REGISTRYINDEX, &opened_key);
-        if (sxe_loop() == NULL)
+        files.has_threads = sxe_loop() == NULL;
+        if (files.has_threads)
             sxe_work_register(SXE_WORK_THREADS);
     }
     lua_pop(L, 1);

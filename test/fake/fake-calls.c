@@ -103,6 +103,17 @@ MOVING_VECTORS(WRITEV, writev)
 
 PROTOTYPES(ssize_t, preadv2,
            (int fd, const struct iovec *vectors, int number, off_t at, int flags));
+/* Some file systems, overlayfs among them, do not know what would wait: there nothing does. */
+static ssize_t
+preadv2_anywhere(int fd, const struct iovec *vectors, int number, off_t at, int flags)
+{
+    ssize_t result = __real_preadv2(fd, vectors, number, at, flags);
+
+    return result < 0 && errno == EOPNOTSUPP
+               ? __real_preadv2(fd, vectors, number, at, flags & ~RWF_NOWAIT)
+               : result;
+}
+
 ssize_t
 __wrap_preadv2(int fd, const struct iovec *vectors, int number, off_t at, int flags)
 {
@@ -111,9 +122,9 @@ __wrap_preadv2(int fd, const struct iovec *vectors, int number, off_t at, int fl
     if (fake__strikes(FAKE_PREADV2))
         return -1;
     if (fake__limited(FAKE_PREADV2, SIZE_MAX) == SIZE_MAX)
-        return __real_preadv2(fd, vectors, number, at, flags);
+        return preadv2_anywhere(fd, vectors, number, at, flags);
     number = limit_vectors(FAKE_PREADV2, cut, vectors, number);
-    return __real_preadv2(fd, cut, number, at, flags);
+    return preadv2_anywhere(fd, cut, number, at, flags);
 }
 
 PROTOTYPES(ssize_t, recvmsg, (int fd, struct msghdr *message, int flags));
