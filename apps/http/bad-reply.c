@@ -66,13 +66,13 @@ show(char byte, char *to, size_t size)
 }
 
 const char *
-http_bad_reply_quote(const struct http_bad_reply *bad, char text[HTTP_BAD_TEXT])
+http_bad_reply_quote(const struct http_bad_reply *bad, char *text, size_t size)
 {
     size_t used = 0;
 
     text[used++] = '"';
-    for (unsigned i = 0; i < bad->length; i++)
-        used += show(bad->bytes[i], text + used, HTTP_BAD_TEXT - used);
-    snprintf(text + used, HTTP_BAD_TEXT - used, "\"");
+    for (unsigned i = 0; i < bad->length && used + sizeof("\\x00\"") <= size; i++)
+        used += show(bad->bytes[i], text + used, size - used);
+    snprintf(text + used, size - used, "\"");
     return text;
 }

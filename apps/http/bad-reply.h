@@ -11,6 +11,7 @@
 
 #define HTTP_BAD_BYTES 40
 #define HTTP_BAD_TEXT  (4 * HTTP_BAD_BYTES + 3) /* each as \x00, the quotes, the zero byte */
+#define HTTP_BAD_SHOWN 60                       /* columns in the summary */
 
 /* Beyond enum sxe_http_refusal. */
 enum {
@@ -31,7 +32,8 @@ void http_bad_reply_note(struct http_bad_reply *bad, unsigned why, const char *d
 /* A sentence. */
 const char *http_bad_reply_why(const struct http_bad_reply *bad);
 
-/* The bytes in quotes; those that do not print are written as in C. Returns text. */
-const char *http_bad_reply_quote(const struct http_bad_reply *bad, char text[HTTP_BAD_TEXT]);
+/* Those of the bytes that have room, in quotes; what does not print as \r, \n, \t, or \x and two
+ * hexadecimal digits. size is 7 or more: HTTP_BAD_TEXT for all. Returns text. */
+const char *http_bad_reply_quote(const struct http_bad_reply *bad, char *text, size_t size);
 
 #endif

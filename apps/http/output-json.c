@@ -110,7 +110,7 @@ write_bad_reply(struct http_json *json, const struct http_bad_reply *bad)
 
     http_json_open(json, "first_bad_reply", '{');
     http_json_text(json, "why", http_bad_reply_why(bad));
-    http_json_text(json, "bytes", http_bad_reply_quote(bad, text));
+    http_json_text(json, "bytes", http_bad_reply_quote(bad, text, sizeof(text)));
     http_json_close(json, '}');
 }
 

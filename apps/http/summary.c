@@ -208,11 +208,11 @@ add_left_out(struct http_page *page, const struct http_run *run)
 static void
 add_bad_reply(struct http_page *page, const struct http_bad_reply *bad)
 {
-    char text[HTTP_BAD_TEXT];
+    char text[HTTP_BAD_SHOWN + 1];
 
     http_page_words(page, "(first:");
     http_page_words(page, http_bad_reply_why(bad));
-    http_page_item(page, "%s)", http_bad_reply_quote(bad, text));
+    http_page_item(page, "%s)", http_bad_reply_quote(bad, text, sizeof(text)));
 }
 
 /* Each kind that occurred, with what is known about the first of it. */

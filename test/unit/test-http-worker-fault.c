@@ -280,7 +280,7 @@ START_TEST(no_reply_is_a_bad_reply)
     expect_ends(0, HTTP_END_BAD_REPLY, 2);
     ck_assert_uint_eq(world.accepted, 2);
     ck_assert_uint_eq(world.result->first_bad_reply.why, nonsense[_i].why);
-    ck_assert_str_eq(http_bad_reply_quote(&world.result->first_bad_reply, text),
+    ck_assert_str_eq(http_bad_reply_quote(&world.result->first_bad_reply, text, sizeof(text)),
                      nonsense[_i].shown);
 }
 END_TEST

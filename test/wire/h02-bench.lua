@@ -504,7 +504,6 @@ test("candles become lines of CSV", function()
     equal(report.csv(measure(row_of{us = {1}}, 1, "us")), nil)
 end)
 
--- As perf script prints them, the innermost frame first.
 test("the client of a crowd counts again under the same load, as often as it is told to", function()
     local server <close> = wire.spawn{wire.program("bench/limit-server"), "-p", "0"}
     local port = server:line(20):match(":(%d+)$")
@@ -530,6 +529,7 @@ test("the client of a crowd counts again under the same load, as often as it is 
     equal(client:wait(20), 0)
 end)
 
+-- As perf script prints them, the innermost frame first.
 local STACKS = [[
 sxe-httpd
         55d0 parse<head>+0x1f (/home/x/build/release/sxe-httpd)
