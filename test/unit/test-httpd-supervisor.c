@@ -402,6 +402,32 @@ START_TEST(there_are_so_many_then_the_oldest_goes)
 }
 END_TEST
 
+/* Killed while it starts, it is not buried: somebody holds its end of the link for a while. */
+static int
+leave_somebody_behind(int link)
+{
+    if (fork() == 0) {
+        while (shared->loads < SUPERVISOR_CHILDREN)
+            nap();
+        for (uint64_t since_ns = shared->now_ns; shared->now_ns < since_ns + MS(2000);)
+            nap();
+        _exit(0);
+    }
+    tell(SIGHUP);
+    return never_end(link);
+}
+
+START_TEST(the_one_that_serves_never_makes_room)
+{
+    ck_assert_int_eq(SUPERVISE(have_reloaded, leave_somebody_behind, leave_somebody_behind,
+                               leave_somebody_behind, leave_somebody_behind, leave_somebody_behind,
+                               leave_somebody_behind, leave_somebody_behind, end_all),
+                     0);
+    ck_assert_uint_eq(shared->loads, SUPERVISOR_CHILDREN + 1);
+    ck_assert_uint_eq(shared->children[0].heard, 1u << HANDOVER_DRAIN);
+}
+END_TEST
+
 /* ---- One that dies ---- */
 
 START_TEST(one_that_dies_is_replaced_later_and_later)
@@ -635,6 +661,7 @@ supervisor_suite(void)
     tcase_add_loop_test(t, one_that_is_ready_at_the_signal_drains, 0, 10);
     tcase_add_test(t, one_that_does_not_leave_is_killed_in_time);
     tcase_add_test(t, there_are_so_many_then_the_oldest_goes);
+    tcase_add_test(t, the_one_that_serves_never_makes_room);
     tcase_add_test(t, one_that_dies_is_replaced_later_and_later);
     tcase_add_test(t, one_that_lived_for_long_is_replaced_at_once);
     tcase_add_test(t, the_delay_ends_growing);
