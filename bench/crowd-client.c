@@ -475,7 +475,7 @@ count(const struct options *options, struct shared *shared)
     run_phase(options, shared, COUNTING);
 }
 
-/* Whether to count again, as the signal says; who has asked for it is not waited for in vain. */
+/* Whether whoever reads the lines wants it counted again; a signal says so, or the run ends. */
 static bool
 counts_again(const struct options *options, const struct shared *shared)
 {

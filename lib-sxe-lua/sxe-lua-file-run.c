@@ -140,7 +140,7 @@ read_cached(struct sxe__lua_file_job *job)
     left = from < left ? left - from : 0;
     if (left > job->wish.length)
         left = job->wish.length;
-    if (left > job->size || left > job->wish.max)
+    if (left > SHORT || left > job->wish.max || sxe__lua_file_reserve(job, left) < 0)
         return false;
     while (job->length < left) {
         struct iovec rest = {.iov_base = job->data + job->length, .iov_len = left - job->length};
@@ -161,7 +161,7 @@ sxe__lua_file_read_cached(struct sxe__lua_file_job *job)
     job->fd = (int)syscall(SYS_openat2, AT_FDCWD, job->path, &how, sizeof(how));
     if (job->fd < 0)
         return false;
-    if (sxe__lua_file_reserve(job, SHORT) == 0 && read_cached(job)) {
+    if (read_cached(job)) {
         (void)sxe__lua_file_close(job);
         return true;
     }

@@ -16,8 +16,9 @@
  *     SIGTERM, SIGINT     END to all, and wait; again: END again, which is at once
  *     SIGUSR1, SIGUSR2    REOPEN, STATS to those there are
  *
- * Children get no signals but SIGKILL: those of a terminal reach all processes of a group, and
- * would count twice. The supervisor's end ends them: their link is closed.
+ * Children take no signals but SIGKILL, and SIGSTOP while it is seen whether one that starts is
+ * ready: those of a terminal reach all processes of a group, and would count twice. The end of the
+ * supervisor ends them: their link is closed.
  *
  * Limits: one starts at a time, and makes room for the next; SUPERVISOR_CHILDREN with those that
  * leave, then the oldest of these is killed. So is who has not left 5 s after its time.
