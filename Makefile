@@ -210,6 +210,14 @@ $B/http-peers.o: $(peers.src) test/oracle/http-peers.h $B/flags
 $(peers.user): peers = $B/http-peers.o
 $(peers.user): $B/http-peers.o
 
+# ---- Tests from outside: public headers only, the libraries as they are installed, no fakes ----
+
+outside.bin := $(patsubst test/outside/%.c,$B/test/outside-%,$(wildcard test/outside/*.c))
+$(outside.bin): $B/test/outside-%: test/outside/%.c test/outside/outside.h $B/libsxe-lua.a $B/libsxe.a $B/flags
+	@$(call say,CC,$<)
+	@mkdir -p $(@D)
+	$Q$(CC) $(test_cflags) -MMD -MP $(ALL_LDFLAGS) -o $@ $< $B/libsxe-lua.a $B/libsxe.a $(LUA_LIBS) $(LIBEV) $(CHECK_LIBS) -lm
+
 # ---- Examples, benchmarks, fuzzers: one source, one program ----
 
 examples.bin := $(patsubst examples/%.c,$B/examples/%,$(wildcard examples/*.c))
@@ -248,7 +256,7 @@ replay.bin := $(patsubst test/fuzz/fuzz-%.c,$B/test/replay-%,$(wildcard test/fuz
 
 # ---- What to type ----
 
-.PHONY: all build release debug coverage run test test-mode bench bench-smoke bench-profile bench-deps bench-build instructions examples lint man format fuzz model soak install uninstall print-flags clean help
+.PHONY: all build release debug coverage run test test-mode bench bench-smoke bench-profile bench-deps bench-build instructions examples lint man format fuzz model soak promises install uninstall print-flags clean help
 
 release: ## build the libraries and programs (the default)
 	@tools/deps.sh check build
@@ -276,7 +284,7 @@ coverage: ## build and test for coverage; fails below 100 % of the lines
 # One flavour: everything built, then every test of it.
 test-mode: build test-bin
 	@tools/run-tests.sh $(MODE)
-test-bin: $(programs) $(unit.bin) $(replay.bin) $(examples.bin) $(bench.bin) $B/test/wire
+test-bin: $(programs) $(unit.bin) $(outside.bin) $(replay.bin) $(examples.bin) $(bench.bin) $B/test/wire
 
 # What a run wants besides: BENCH="--seconds 2 --json bench/results/2030-01-01.json --markdown README.md".
 bench = build/release/test/wire bench/bench.lua $(ROW) $(BENCH)
@@ -306,6 +314,11 @@ lint: ## check style, headers, exported symbols, warnings
 	@tools/deps.sh install build test lint
 	@$(MAKE) --no-print-directory $(parallel) MODE=release build
 	@tools/lint.sh
+
+promises: ## run the tests from outside, and write docs/promises.md
+	@tools/deps.sh install build test
+	@$(MAKE) --no-print-directory $(parallel) MODE=release build $(outside.bin) build/release/test/wire
+	@tools/promises.sh write
 
 man: release ## write docs/*.1 of docs/*.1.in and the programs' options
 	@for page in docs/*.1.in; do tools/man.sh $$(basename $$page .1.in) > $${page%.in} || exit 1; done

@@ -41,7 +41,7 @@ too_long() {
 too_wide() { # the programs of 2010 keep the style of 2010
     sources '*.c' '*.h' ':!test/2010' | xargs awk 'length($0) > 100 { print FILENAME ":" FNR ": more than 100 columns" }'
 }
-blanks() { sources | grep -vE '/corpus/' | xargs grep -nIE '[ 	]+$'; sources '*.c' '*.h' '*.lua' | xargs grep -nP '\t'; }
+blanks() { sources | grep -vE '/corpus/|^test/outside/lib$' | xargs grep -nIE '[ 	]+$'; sources '*.c' '*.h' '*.lua' | xargs grep -nP '\t'; }
 private_words() { sources '*.c' '*.h' '*.md' '*.sh' | grep -v tools/lint.sh | xargs grep -nE '/work/|/root/|TODO|FIXME'; }
 long_examples() { sources 'examples/*' | while read -r f; do [ "$(wc -l <"$f")" -le 40 ] || echo "$f"; done; }
 untoured() {
@@ -80,6 +80,7 @@ untested_claims() {
         grep -q "START_TEST($test)" "test/unit/test-http-$file.c" || echo "$page: no $file: $test"
     done
 }
+peeking() { sources 'test/outside/*.[ch]' | xargs grep -nE '#include .*(private|fake|\.\./|\.c[">])'; }
 stale_man_pages() {
     for source in docs/*.1.in; do
         name=$(basename "$source" .1.in)
@@ -134,6 +135,8 @@ shown() { cat "$2"; return "$1"; } # shown STATUS FILE: what a check that is don
 tools/instructions.sh check >"$work/instructions" 2>&1
 check "nothing takes 3 % more instructions than bench/instructions.tsv says" shown $? "$work/instructions"
 grep '^skipped' "$work/instructions"
+check "each promise that a test from outside quotes is made, and listed" empty tools/promises.sh check
+check "tests from outside see no private header" empty peeking
 if command -v luacheck >/dev/null; then
     check "luacheck accepts the examples" luacheck -q --no-color --config library/luacheckrc examples/lua
     check "luacheck accepts the benchmarks" luacheck -q --no-color --std lua54 --read-globals wire --no-max-line-length bench/*.lua bench/lib

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# tools/run-tests.sh MODE: runs what build/MODE/test holds, the check programs and the wire scripts, as
+# tools/run-tests.sh MODE: runs what build/MODE/test holds, the check programs, and the wire scripts, as
 # many at a time as there are CPUs. A program that is good costs one line, one that is not shows all it
 # said; the last line is the sum. T=<stem> in the environment picks programs whose name contains it.
 # One that prints no result, or dies, or takes 300 seconds, is a failure.
@@ -67,7 +67,7 @@ if [ "$mode" = coverage ]; then
     rm -rf "$build/lua" && mkdir "$build/lua"
 fi
 
-for path in "$build"/test/test-* "$build"/test/replay-* test/wire/*.lua; do
+for path in "$build"/test/test-* "$build"/test/outside-* "$build"/test/replay-* test/wire/*.lua test/outside/*.lua; do
     case $(basename "$path" .lua) in
     *.*) ;; # of the compiler's
     *"${T:-}"*) [ -f "$path" ] && echo "$path" ;;

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: the frame of a test from outside that is written in C. Such a test knows the documentation
+ * and the public headers only: no private header, no fake, no line of a library's source.
+ *
+ * Place: each test/outside/<area>-<topic>.c is one check program; tools/run-tests.sh runs it in
+ * every flavour. tools/promises.sh reads the comment above each case, which quotes the promise that
+ * the case would find broken:
+ *
+ *     // promise: docs/dict.md: A batch can be used again after its commit.       (as a C comment)
+ *     START_TEST(a_batch_commits_twice)
+ *
+ * Limits: a case may take 300 seconds, so that a busy machine fails no test. Wait for events.
+ *
+ * Example:
+ *
+ *     int
+ *     main(void)
+ *     {
+ *         const TTest *cases[] = {a_batch_commits_twice, NULL};
+ *
+ *         return outside_run("dict-batch", cases);
+ *     }
+ */
+#ifndef OUTSIDE_H
+#define OUTSIDE_H
+
+#include <check.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static char outside_directory[] = "/tmp/sxe-outside-XXXXXX";
+
+/* The path of a file that this case may make. The directory is the program's own; each case removes
+ * what it makes there. The path is valid until the next call. */
+static inline const char *
+outside_path(const char *name)
+{
+    static char path[PATH_MAX];
+
+    snprintf(path, sizeof(path), "%s/%s", outside_directory, name);
+    return path;
+}
+
+/* Run the cases, of which NULL is the last, each in a process of its own unless CK_FORK says
+ * otherwise. Returns what main() returns. */
+static inline int
+outside_run(const char *name, const TTest *const *cases)
+{
+    Suite *suite = suite_create(name);
+    TCase *tcase = tcase_create(name);
+    int failed;
+
+    if (mkdtemp(outside_directory) == NULL) {
+        perror(outside_directory);
+        return EXIT_FAILURE;
+    }
+    for (; *cases != NULL; cases++) {
+        tcase_add_test(tcase, *cases);
+    }
+    tcase_set_timeout(tcase, 300);
+    suite_add_tcase(suite, tcase);
+
+    SRunner *runner = srunner_create(suite);
+
+    srunner_run_all(runner, CK_ENV);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    if (rmdir(outside_directory) != 0) {
+        perror(outside_directory);
+        return EXIT_FAILURE;
+    }
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+#endif
