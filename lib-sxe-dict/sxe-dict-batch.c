@@ -3,7 +3,7 @@
  * Batches: notes in this process's memory, then one commit.
  *
  *     lock `batch` -> no shard has anything staged by the dead -> lock the shards, ascending
- *     -> make room -> fill cells, chain them (staged_puts, staged_removes), staged = serial
+ *     -> all conditions hold -> make room -> fill cells, chain them (staged_puts, staged_removes), staged = serial
  *     -> committed = serial       from here on it will be done, by us or by who has the lock next
  *     -> apply shard by shard -> unlock all
  *
@@ -20,7 +20,9 @@ struct note {
     size_t size;
     uint64_t expires_ns;
     bool removes;
-    char *bytes; /* the key, then the value */
+    bool expects;   /* a condition: nothing is changed */
+    bool is_absent; /* of a condition: that there is no such entry */
+    char *bytes;    /* the key, then the value */
 };
 
 struct sxe_dict_batch {
@@ -56,15 +58,21 @@ sxe_dict_batch_delete(SXE_DICT_BATCH *batch)
     free(batch);
 }
 
-/* The note on that key, or the next free one. */
+static bool
+is_same(const struct note *note, const struct note *other)
+{
+    return note->key.hash == other->key.hash && note->key.size == other->key.size &&
+           note->expects == other->expects &&
+           memcmp(note->key.bytes, other->key.bytes, note->key.size) == 0;
+}
+
+/* The note of that kind on that key, or the next free one. */
 static struct note *
-note_of(SXE_DICT_BATCH *batch, const struct sxe__dict_key *key)
+note_of(SXE_DICT_BATCH *batch, const struct note *what)
 {
     unsigned i = 0;
 
-    while (i < batch->number &&
-           (batch->notes[i].key.hash != key->hash || batch->notes[i].key.size != key->size ||
-            memcmp(batch->notes[i].key.bytes, key->bytes, key->size) != 0))
+    while (i < batch->number && !is_same(&batch->notes[i], what))
         i++;
     return i < SXE_DICT_BATCH_MAX ? &batch->notes[i] : NULL;
 }
@@ -72,7 +80,7 @@ note_of(SXE_DICT_BATCH *batch, const struct sxe__dict_key *key)
 static int
 note_down(SXE_DICT_BATCH *batch, const struct note *what, const void *value)
 {
-    struct note *note = note_of(batch, &what->key);
+    struct note *note = note_of(batch, what);
     char *bytes;
 
     if (note == NULL)
@@ -114,15 +122,31 @@ sxe_dict_batch_remove(SXE_DICT_BATCH *batch, const void *key, size_t key_size)
     return note_down(batch, &note, NULL);
 }
 
+int
+sxe_dict_batch_expect(SXE_DICT_BATCH *batch, const void *key, size_t key_size, const void *expected,
+                      size_t expected_size)
+{
+    struct note note = {.expects = true,
+                        .is_absent = expected == NULL,
+                        .size = expected == NULL ? 0 : expected_size};
+
+    if (sxe__dict_set_key(batch->dict, &note.key, key, key_size) < 0)
+        return -EINVAL;
+    return note.size > SXE__DICT_VALUE_MAX ? -EFBIG : note_down(batch, &note, expected);
+}
+
 /* ---- Locks ---- */
 
+/* The shards that it has notes in; of_changes: those in which it changes something. */
 static uint64_t
-shards_of(const SXE_DICT_BATCH *batch)
+shards_of(const SXE_DICT_BATCH *batch, bool of_changes)
 {
     uint64_t shards = 0;
 
-    for (unsigned i = 0; i < batch->number; i++)
-        shards |= UINT64_C(1) << batch->notes[i].key.shard;
+    for (unsigned i = 0; i < batch->number; i++) {
+        if (!of_changes || !batch->notes[i].expects)
+            shards |= UINT64_C(1) << batch->notes[i].key.shard;
+    }
     return shards;
 }
 
@@ -167,6 +191,37 @@ settle(const SXE_DICT *dict)
 
 /* ---- Commit ---- */
 
+/* 0; -EEXIST: an entry is not what its condition says. */
+static int
+check_note(const SXE_DICT *dict, const struct note *note)
+{
+    struct sxe__dict_view view;
+    int holds = sxe__dict_find(dict, &note->key, 0, &view);
+
+    if (holds == 1 && sxe__dict_is_expired(dict, view.expires_ns))
+        holds = 0;
+    if (note->is_absent && holds >= 0)
+        holds = holds == 0;
+    else if (holds == 1)
+        holds = sxe__dict_compare(dict, &view, note->bytes + note->key.size, note->size);
+    if (holds < 0)
+        return holds;
+    return holds == 1 ? 0 : -EEXIST;
+}
+
+/* All conditions, under the locks of all shards that the batch has notes in. */
+static int
+check_notes(const SXE_DICT_BATCH *batch)
+{
+    int result = 0;
+
+    for (unsigned i = 0; i < batch->number && result == 0; i++) {
+        if (batch->notes[i].expects)
+            result = check_note(batch->dict, &batch->notes[i]);
+    }
+    return result;
+}
+
 /* Room for all that goes into a shard; what it replaces stays until it is in. */
 static int
 make_room(const SXE_DICT_BATCH *batch, uint32_t shard)
@@ -178,7 +233,7 @@ make_room(const SXE_DICT_BATCH *batch, uint32_t shard)
     for (unsigned i = 0; i < batch->number; i++) {
         const struct note *note = &batch->notes[i];
 
-        if (!note->removes && note->key.shard == shard)
+        if (!note->removes && !note->expects && note->key.shard == shard)
             cells += sxe__dict_cells_for(dict, note->key.size, note->size);
     }
     if (cells > sxe__dict_capacity(dict, shard))
@@ -243,7 +298,9 @@ stage_shard(const SXE_DICT_BATCH *batch, uint32_t shard, uint64_t serial)
     };
 
     for (unsigned i = 0; i < batch->number; i++) {
-        if (batch->notes[i].key.shard == shard && stage_note(dict, &stage, &batch->notes[i]) < 0)
+        const struct note *note = &batch->notes[i];
+
+        if (note->key.shard == shard && !note->expects && stage_note(dict, &stage, note) < 0)
             return -EUCLEAN;
     }
     SXE__POOL_PUT(record->staged_puts, stage.puts);
@@ -255,11 +312,12 @@ stage_shard(const SXE_DICT_BATCH *batch, uint32_t shard, uint64_t serial)
 /* Under the locks of the shards. What is staged and not committed is forgotten by who has the lock
  * next; here, by us. */
 static int
-commit_locked(const SXE_DICT_BATCH *batch, uint64_t shards)
+commit_locked(const SXE_DICT_BATCH *batch)
 {
     const SXE_DICT *dict = batch->dict;
+    const uint64_t shards = shards_of(batch, true);
     const uint64_t serial = SXE__POOL_GET(dict->control->committed) + 1;
-    int result = 0;
+    int result = check_notes(batch);
 
     for (uint64_t left = shards; left != 0 && result == 0; left &= left - 1)
         result = make_room(batch, (uint32_t)__builtin_ctzll(left));
@@ -278,14 +336,14 @@ commit_locked(const SXE_DICT_BATCH *batch, uint64_t shards)
 static int
 commit(const SXE_DICT_BATCH *batch)
 {
-    const uint64_t shards = shards_of(batch);
+    const uint64_t shards = shards_of(batch, false);
     int result = settle(batch->dict);
 
     if (result == 0)
         result = lock_shards(batch->dict, shards);
     if (result < 0)
         return result;
-    result = commit_locked(batch, shards);
+    result = commit_locked(batch);
     unlock_shards(batch->dict, shards);
     return result;
 }

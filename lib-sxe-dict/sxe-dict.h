@@ -179,7 +179,14 @@ SXE_PUBLIC int sxe_dict_batch_put(SXE_DICT_BATCH *batch, const void *key, size_t
                                   const void *value, size_t size, double ttl_s);
 SXE_PUBLIC int sxe_dict_batch_remove(SXE_DICT_BATCH *batch, const void *key, size_t key_size);
 
+/* A condition: the batch is committed only if the value is `expected` then (NULL: only if there is
+ * none). It may be of any key, also of one that the batch changes; the last condition on a key
+ * counts. Conditions count among the entries of SXE_DICT_BATCH_MAX. Errors as of a put. */
+SXE_PUBLIC int sxe_dict_batch_expect(SXE_DICT_BATCH *batch, const void *key, size_t key_size,
+                                     const void *expected, size_t expected_size);
+
 /* Do all of it, and empty the batch. 0, or nothing was done and the batch is as it was: -EAGAIN;
+ * -EEXIST: a condition does not hold (all are looked at, and all is done, under the same locks);
  * -ENOSPC: no room in a shard for all that goes into it besides what that replaces; -EFBIG: there
  * never is. */
 SXE_PUBLIC int sxe_dict_batch_commit(SXE_DICT_BATCH *batch);

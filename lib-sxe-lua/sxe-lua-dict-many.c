@@ -280,6 +280,18 @@ l_remove(lua_State *L)
     return noted(L, sxe_dict_batch_remove(batch, key, key_size));
 }
 
+/* batch:expect(key, value): nil, that there is none */
+static int
+l_expect(lua_State *L)
+{
+    SXE_DICT_BATCH *batch = check_batch(L);
+    size_t key_size, size = 0;
+    const char *key = sxe__lua_dict_key(L, &key_size);
+    const char *value = luaL_optlstring(L, 3, NULL, &size);
+
+    return noted(L, sxe_dict_batch_expect(batch, key, key_size, value, size));
+}
+
 /* Of the table at WHAT: false removes. */
 static void
 note_table(lua_State *L, SXE_DICT_BATCH *batch, double ttl)
@@ -311,9 +323,9 @@ commit(lua_State *L, int status, lua_KContext tries)
         return sxe__lua_fail_woken(L);
     lua_settop(L, NOTES);
     result = sxe_dict_batch_commit(notes->batch);
-    if (result < 0)
+    if (result < 0 && result != -EEXIST)
         return sxe__lua_dict_failed(L, -result, commit, tries);
-    lua_pushboolean(L, 1);
+    lua_pushboolean(L, result == 0);
     return 1;
 }
 
@@ -367,7 +379,8 @@ sxe__lua_dict_open_many(lua_State *L)
                                            {NULL, NULL}};
     static const luaL_Reg batch_ends[] = {
         {"__gc", close_notes}, {"__close", close_notes}, {NULL, NULL}};
-    static const luaL_Reg of_batch[] = {{"put", l_put}, {"remove", l_remove}, {NULL, NULL}};
+    static const luaL_Reg of_batch[] = {
+        {"put", l_put}, {"remove", l_remove}, {"expect", l_expect}, {NULL, NULL}};
 
     sxe__lua_dict_class(L, SNAPSHOT, snapshot_ends, of_snapshot);
     sxe__lua_dict_class(L, BATCH, batch_ends, of_batch);

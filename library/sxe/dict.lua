@@ -91,10 +91,10 @@ function Dict:mark(key, state) end
 ---@return fun(): string?, string?, number?, sxe.dict.state?
 function Dict:each() end
 
----Change several entries at once, or none. In a table, false removes.
+---Change several entries at once, or none. In a table, false removes. False: a condition does not hold.
 ---@param entries table<string, string|false>|fun(batch: sxe.DictBatch)
 ---@param ttl? sxe.seconds of those in a table
----@return true? done, sxe.error? why, integer? code
+---@return boolean? done, sxe.error? why, integer? code
 function Dict:batch(entries, ttl) end
 
 ---The dict as it is now.
@@ -114,6 +114,11 @@ function DictBatch:put(key, value, ttl) end
 
 ---@param key string
 function DictBatch:remove(key) end
+
+---A condition: the batch is done only if the value is that one, nil: if there is none.
+---@param key string
+---@param value string?
+function DictBatch:expect(key, value) end
 
 ---@class sxe.DictSnapshot
 local DictSnapshot = {}

@@ -207,6 +207,40 @@ commit_batch(SXE_DICT *dict)
     sxe_dict_batch_delete(batch);
 }
 
+static SXE_DICT_BATCH *
+expect_some(SXE_DICT *dict, const char *sixth)
+{
+    SXE_DICT_BATCH *batch = sxe_dict_batch_new(dict);
+    const int64_t counter = 5;
+
+    ck_assert_int_eq(sxe_dict_batch_expect(batch, key_of(1), 6, "bbbbbbbbbb", 10), 0);
+    ck_assert_int_eq(sxe_dict_batch_expect(batch, key_of(6), 6, &counter, sizeof(counter)), 0);
+    ck_assert_int_eq(sxe_dict_batch_expect(batch, key_of(11), 6, NULL, 0), 0);
+    ck_assert_int_eq(sxe_dict_batch_expect(batch, key_of(0), 6, sixth, strlen(sixth)), 0);
+    ck_assert_int_eq(sxe_dict_batch_put(batch, key_of(1), 6, "new", 3, 0), 0);
+    ck_assert_int_eq(sxe_dict_batch_put(batch, key_of(11), 6, "also", 4, 0), 0);
+    ck_assert_int_eq(sxe_dict_batch_remove(batch, key_of(5), 6), 0);
+    return batch;
+}
+
+static void
+commit_what_is_expected(SXE_DICT *dict)
+{
+    SXE_DICT_BATCH *batch = expect_some(dict, "");
+
+    ck_assert_int_eq(sxe_dict_batch_commit(batch), 0);
+    sxe_dict_batch_delete(batch);
+}
+
+static void
+commit_in_vain(SXE_DICT *dict)
+{
+    SXE_DICT_BATCH *batch = expect_some(dict, "something else");
+
+    ck_assert_int_eq(sxe_dict_batch_commit(batch), -EEXIST);
+    sxe_dict_batch_delete(batch);
+}
+
 static SXE_DICT_SNAPSHOT *taken; /* by a scenario that nobody dies in */
 
 static void
@@ -274,6 +308,11 @@ static const struct scenario {
     {"batch, several shards", put_some, commit_batch, .cells = 240, .shards = 4},
     {"batch, several shards, old versions seen", put_some, commit_batch, .cells = 240, .shards = 4,
      .with_snapshot = true},
+    {"batch with conditions", put_some, commit_what_is_expected, .cells = 60},
+    {"batch with conditions, several shards", put_some, commit_what_is_expected, .cells = 240,
+     .shards = 4, .with_snapshot = true},
+    {"batch with a condition that does not hold", put_some, commit_in_vain, .cells = 240,
+     .shards = 4},
     {"take a snapshot", put_some, take_snapshot, .cells = 120, .shards = 2},
     {"release a snapshot", put_some, release_snapshot, .cells = 60, .with_snapshot = true,
      .outcome = EACH_BEFORE_OR_AFTER},
@@ -470,7 +509,8 @@ START_TEST(next_batch_decides_what_a_dead_one_has_left)
     struct contents found;
     bool died = true;
 
-    if (scenario->call != commit_batch)
+    if (scenario->call != commit_batch && scenario->call != commit_what_is_expected &&
+        scenario->call != commit_in_vain)
         return;
     before_and_after(scenario, &before, &after);
     for (uint64_t store = 1; died; store += EVERY) {
@@ -486,6 +526,7 @@ START_TEST(next_batch_decides_what_a_dead_one_has_left)
         look(world.dict, NULL, &found);
         ck_assert_int_eq(found.entry[11].size, 4);
         memcpy(&found.entry[11], &before.entry[11], sizeof(found.entry[11]));
+        memcpy(&after.entry[11], &before.entry[11], sizeof(after.entry[11]));
         compare(scenario, store, &found, &before, &after);
         check(world.dict, scenario->name, store);
         world_close(&world);

@@ -210,11 +210,28 @@ START_TEST(batch_that_meets_damage_does_nothing)
 }
 END_TEST
 
+START_TEST(condition_that_meets_damage_stops_its_batch)
+{
+    SXE_DICT_BATCH *batch = sxe_dict_batch_new(dict);
+
+    fill(2);
+    ck_assert_int_eq(sxe_dict_batch_expect(batch, &(unsigned){1}, 4, NULL, 0), 0);
+    ck_assert_int_eq(sxe_dict_batch_put(batch, &(unsigned){0}, 4, value, 2, 0), 0);
+    *bucket_of(1) = 1000;
+    ck_assert_int_eq(sxe_dict_batch_commit(batch), -EUCLEAN);
+    ck_assert_int_eq(get(0), 1);
+    sxe_dict_batch_delete(batch);
+}
+END_TEST
+
 /* ---- Values ---- */
 
 START_TEST(value_that_goes_on_nowhere_is_not_read)
 {
+    SXE_DICT_BATCH *batch = sxe_dict_batch_new(dict);
     char found[200];
+
+    ck_assert_int_eq(sxe_dict_batch_expect(batch, &(unsigned){0}, 4, value, 200), 0);
 
     ck_assert_int_eq(put(0, 200), 0);
     sxe__dict_cell(dict, id_of(0))->more = _i == 0 ? 0 : 1000;
@@ -223,6 +240,8 @@ START_TEST(value_that_goes_on_nowhere_is_not_read)
                      -EUCLEAN);
     ck_assert_int_eq(sxe_dict_check(dict, NULL), -EUCLEAN);
     ck_assert_int_eq(remove_one(0), -EUCLEAN);
+    ck_assert_int_eq(sxe_dict_batch_commit(batch), -EUCLEAN);
+    sxe_dict_batch_delete(batch);
 }
 END_TEST
 
@@ -478,6 +497,7 @@ main(void)
     tcase_add_loop_test(tcase, free_list_that_leads_astray_stops_puts, 0, 2);
     tcase_add_test(tcase, free_list_that_leads_astray_later_stops_long_puts_and_batches);
     tcase_add_test(tcase, batch_that_meets_damage_does_nothing);
+    tcase_add_test(tcase, condition_that_meets_damage_stops_its_batch);
     tcase_add_loop_test(tcase, value_that_goes_on_nowhere_is_not_read, 0, 2);
     tcase_add_test(tcase, value_that_goes_on_in_a_cell_linked_wrongly_is_not_removed);
     tcase_add_test(tcase, counter_that_goes_on_nowhere_is_not_added_to);

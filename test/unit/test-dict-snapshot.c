@@ -453,6 +453,72 @@ START_TEST(batch_does_the_last_word_on_each_key)
 }
 END_TEST
 
+static int
+batch_expect(SXE_DICT_BATCH *batch, unsigned key, unsigned value)
+{
+    return sxe_dict_batch_expect(batch, &key, sizeof(key), &value, sizeof(value));
+}
+
+START_TEST(batch_is_committed_only_if_its_conditions_hold)
+{
+    SXE_DICT_BATCH *batch;
+
+    sxe_dict_close(dict);
+    open_of(80, 4, false);
+    batch = sxe_dict_batch_new(dict);
+    fill(0, 8);
+    for (unsigned i = 0; i < 4; i++) {
+        ck_assert_int_eq(batch_expect(batch, i, i), 0);
+        ck_assert_int_eq(batch_put(batch, i + 2, 50 + i), 0);
+    }
+    ck_assert_int_eq(sxe_dict_batch_expect(batch, &(unsigned){9}, 4, NULL, 7), 0);
+    ck_assert_int_eq(batch_expect(batch, 7, 8), 0);
+    ck_assert_int_eq(sxe_dict_batch_commit(batch), -EEXIST); /* 7 is 7 */
+    ck_assert_int_eq(put(9, 9), 0);
+    ck_assert_int_eq(batch_expect(batch, 7, 7), 0);
+    ck_assert_int_eq(sxe_dict_batch_commit(batch), -EEXIST); /* there is a 9 */
+    for (unsigned i = 0; i < 8; i++)
+        ck_assert_int_eq(get_of(NULL, i), (int)i);
+    ck_assert_int_eq(sxe_dict_remove(dict, &(unsigned){9}, 4), 0);
+    ck_assert_int_eq(sxe_dict_batch_expect(batch, &(unsigned){8}, 4, "", 0), 0);
+    ck_assert_int_eq(sxe_dict_batch_commit(batch),
+                     -EEXIST); /* there is no 8, not even an empty one */
+    ck_assert_int_eq(sxe_dict_put(dict, &(unsigned){8}, 4, NULL, 0, 0), 0);
+    ck_assert_int_eq(sxe_dict_batch_commit(batch), 0);
+    for (unsigned i = 0; i < 4; i++)
+        ck_assert_int_eq(get_of(NULL, i + 2), 50 + (int)i);
+    sxe_dict_batch_delete(batch);
+}
+END_TEST
+
+START_TEST(condition_sees_no_entry_that_has_expired)
+{
+    SXE_DICT_BATCH *batch = sxe_dict_batch_new(dict);
+
+    ck_assert_int_eq(sxe_dict_put(dict, "lock", 4, "mine", 4, 1), 0);
+    ck_assert_int_eq(sxe_dict_batch_expect(batch, "lock", 4, "mine", 4), 0);
+    ck_assert_int_eq(sxe_dict_batch_put(batch, "done", 4, "yes", 3, 0), 0);
+    sxe_time_set_turn_ns(sxe_time_turn_ns() + 2 * SXE_NS_PER_SECOND);
+    ck_assert_int_eq(sxe_dict_batch_commit(batch), -EEXIST);
+    ck_assert_int_eq(sxe_dict_peek(dict, "done", 4, NULL, 0), -ENOENT);
+    ck_assert_int_eq(sxe_dict_batch_expect(batch, "lock", 4, NULL, 0), 0);
+    ck_assert_int_eq(sxe_dict_batch_commit(batch), 0);
+    ck_assert_int_eq(sxe_dict_peek(dict, "done", 4, NULL, 0), 3);
+    sxe_dict_batch_delete(batch);
+}
+END_TEST
+
+START_TEST(batch_of_conditions_alone_changes_nothing)
+{
+    SXE_DICT_BATCH *batch = sxe_dict_batch_new(dict);
+
+    ck_assert_int_eq(sxe_dict_batch_expect(batch, "a", 1, NULL, 0), 0);
+    ck_assert_int_eq(sxe_dict_batch_commit(batch), 0);
+    ck_assert_uint_eq(sxe_dict_get_count(dict), 0);
+    sxe_dict_batch_delete(batch);
+}
+END_TEST
+
 START_TEST(batch_refuses_what_the_calls_refuse)
 {
     SXE_DICT_BATCH *batch = sxe_dict_batch_new(dict);
@@ -462,6 +528,8 @@ START_TEST(batch_refuses_what_the_calls_refuse)
     ck_assert_int_eq(sxe_dict_batch_put(batch, "k", 1, NULL, 0, -1), -EINVAL);
     ck_assert_int_eq(sxe_dict_batch_put(batch, "k", 1, NULL, (size_t)1 << 40, 0), -EFBIG);
     ck_assert_int_eq(sxe_dict_batch_remove(batch, key, sizeof(key)), -EINVAL);
+    ck_assert_int_eq(sxe_dict_batch_expect(batch, key, sizeof(key), "v", 1), -EINVAL);
+    ck_assert_int_eq(sxe_dict_batch_expect(batch, "k", 1, "v", (size_t)1 << 40), -EFBIG);
     for (unsigned i = 0; i < SXE_DICT_BATCH_MAX; i++)
         ck_assert_int_eq(batch_put(batch, i, i), 0);
     ck_assert_int_eq(batch_put(batch, 5, 7), 0);
@@ -545,6 +613,9 @@ main(void)
     tcase_add_test(tcase, snapshot_is_not_taken_while_a_shard_is_locked);
     tcase_add_test(tcase, snapshot_wants_memory);
     tcase_add_test(tcase, batch_does_the_last_word_on_each_key);
+    tcase_add_test(tcase, batch_is_committed_only_if_its_conditions_hold);
+    tcase_add_test(tcase, condition_sees_no_entry_that_has_expired);
+    tcase_add_test(tcase, batch_of_conditions_alone_changes_nothing);
     tcase_add_test(tcase, batch_refuses_what_the_calls_refuse);
     tcase_add_test(tcase, batch_without_room_does_nothing);
     tcase_add_test(tcase, batch_waits_for_no_lock);

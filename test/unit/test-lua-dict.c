@@ -329,6 +329,22 @@ START_TEST(a_batch_is_done_at_once)
 }
 END_TEST
 
+START_TEST(a_batch_is_done_only_if_its_conditions_hold)
+{
+    check_script(OWN
+                 "d:put('a', 'one')\n"
+                 "local function change(a, b)\n"
+                 "    return d:batch(function(batch) batch:expect('a', a) batch:expect('b', b)\n"
+                 "        batch:put('a', 'two') batch:put('c', 'three') end) end\n"
+                 "assert(change('two') == false and change(nil) == false)\n"
+                 "assert(change('one', 'x') == false and sorted(d:each()) == 'a=one')\n"
+                 "assert(change('one') == true and sorted(d:each()) == 'a=two c=three')\n"
+                 "fails('the key is too long', d.batch, d, function(b)\n"
+                 "    b:expect(('k'):rep(70000)) end)\n"
+                 "fails('string expected', d.batch, d, function(b) b:expect('a', {}) end)");
+}
+END_TEST
+
 START_TEST(what_a_batch_cannot_do_is_told)
 {
     check_script(OPEN
@@ -456,6 +472,7 @@ suite(void)
     tcase_add_test(c, without_memory_none_is_opened);
     tcase_add_test(c, all_entries_are_met);
     tcase_add_test(c, a_batch_is_done_at_once);
+    tcase_add_test(c, a_batch_is_done_only_if_its_conditions_hold);
     tcase_add_test(c, what_a_batch_cannot_do_is_told);
     tcase_add_test(c, a_snapshot_stays_as_it_was);
     tcase_add_test(c, snapshots_that_were_forgotten_are_over_where_another_has_no_room);
