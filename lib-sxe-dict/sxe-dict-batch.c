@@ -325,7 +325,7 @@ commit_locked(const SXE_DICT_BATCH *batch)
         result = stage_shard(batch, (uint32_t)__builtin_ctzll(left), serial);
     if (result == 0)
         SXE__POOL_PUT_LAST(dict->control->committed, serial);
-    __atomic_thread_fence(__ATOMIC_RELEASE);
+    SXE__POOL_FENCE_STORES();
     for (uint64_t left = shards; left != 0; left &= left - 1) {
         const int applied = sxe__dict_apply_staged(dict, (uint32_t)__builtin_ctzll(left));
         result = result == 0 ? applied : result;

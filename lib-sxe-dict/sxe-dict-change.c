@@ -151,7 +151,7 @@ sxe__dict_commit_put(const SXE_DICT *dict, uint32_t shard, uint32_t id)
     struct sxe__dict_record *record = &dict->records[shard];
 
     SXE__POOL_PUT_LAST(record->pending, id + 1);
-    __atomic_thread_fence(__ATOMIC_RELEASE);
+    SXE__POOL_FENCE_STORES();
     return apply(dict, shard, &record->pending, put_in);
 }
 
@@ -161,7 +161,7 @@ sxe__dict_commit_remove(const SXE_DICT *dict, uint32_t shard, uint32_t id)
     struct sxe__dict_record *record = &dict->records[shard];
 
     SXE__POOL_PUT_LAST(record->doomed, id + 1);
-    __atomic_thread_fence(__ATOMIC_RELEASE);
+    SXE__POOL_FENCE_STORES();
     return apply(dict, shard, &record->doomed, retire);
 }
 

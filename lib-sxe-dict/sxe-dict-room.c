@@ -34,7 +34,7 @@ sxe__dict_sweep(const SXE_DICT *dict, uint32_t shard, uint32_t *steps)
     struct sxe__dict_record *record = &dict->records[shard];
     const uint32_t count = SXE__POOL_GET(sxe__dict_list(dict, shard, SXE__DICT_OLD)->count);
     const uint32_t old = count < dict->number ? count : dict->number;
-    const uint64_t ended = SXE__POOL_GET(dict->control->ended);
+    const uint64_t ended = SXE__POOL_GET_FIRST(dict->control->ended); /* before the slots */
     uint32_t left = SXE__POOL_GET(record->sweep_left);
     int64_t freed = 0;
 

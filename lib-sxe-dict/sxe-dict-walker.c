@@ -32,7 +32,7 @@ is_passed_by(const SXE_DICT_WALKER *walker, uint32_t shard)
 {
     if (sxe__dict_is_busy(walker->dict, shard))
         return false;
-    __atomic_thread_fence(__ATOMIC_ACQUIRE);
+    SXE__POOL_FENCE_LOADS();
     return SXE__POOL_GET(walker->dict->buckets[walker->bucket]) == 0;
 }
 

@@ -74,8 +74,8 @@ sxe__pool_apply(const struct sxe__pool_parts *parts, uint32_t list, bool moves,
     SXE__POOL_PUT_PAIR(node->next, node->prev, list, SXE__POOL_OWN(intent->tail));
     SXE__POOL_PUT(node->stamp, stamp);
     if (moves) {
-        SXE__POOL_PUT_PAIR(node->state, node->generation, SXE__POOL_OWN(intent->new_state),
-                           SXE__POOL_OWN(intent->generation));
+        SXE__POOL_PUT_PAIR_LAST(node->state, node->generation, SXE__POOL_OWN(intent->new_state),
+                                SXE__POOL_OWN(intent->generation));
         SXE__POOL_PUT(parts->from->count, SXE__POOL_OWN(intent->from_count));
         SXE__POOL_PUT(parts->to->count, SXE__POOL_OWN(intent->to_count));
     }
@@ -173,7 +173,7 @@ sxe__pool_intend(const struct sxe__pool_site *site, uint32_t id,
     }
     const uint64_t last = SXE__POOL_GET(site->shard->last_stamp);
     SXE__POOL_PUT_LAST(intent->stamp, site->now_ns > last ? site->now_ns : last + 1);
-    __atomic_thread_fence(__ATOMIC_RELEASE);
+    SXE__POOL_FENCE_STORES();
 }
 
 /* Move an element, whose place was read under the lock, to the young end of place->new_state.

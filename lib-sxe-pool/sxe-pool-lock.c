@@ -16,8 +16,10 @@ static inline bool
 swap(const struct sxe__pool_sharing *sharing, uint32_t *lock, uint32_t *owner)
 {
     SXE__POOL_STEP();
-    return __atomic_compare_exchange_n(lock, owner, sharing->token, false, __ATOMIC_ACQUIRE,
-                                       __ATOMIC_RELAXED);
+    const bool taken = __atomic_compare_exchange_n(lock, owner, sharing->token, false,
+                                                   __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+    SXE__POOL_FENCE_STORES();
+    return taken;
 }
 
 int

@@ -191,8 +191,8 @@ look_at(const struct sxe__pool_header *pool, uint32_t state, uint32_t shard)
     const uint32_t list = sxe__pool_shard_list(pool, sharing, state, shard);
     const uint32_t count = SXE__POOL_GET(sharing->nodes[list].count);
 
-    __atomic_thread_fence(__ATOMIC_ACQUIRE);
-    if (SXE__POOL_GET(sharing->shards[shard].lock) != 0)
+    SXE__POOL_FENCE_LOADS();
+    if (SXE__POOL_GET_FIRST(sharing->shards[shard].lock) != 0)
         return LOCKED;
     return count == 0 ? EMPTY : FILLED;
 }
@@ -282,13 +282,12 @@ read_settled_end(const struct sxe__pool_header *pool, uint32_t state, uint32_t s
     const struct sxe__pool_shard *place = &pool->sharing->shards[shard];
     const uint64_t last = SXE__POOL_GET(place->last_stamp);
 
-    __atomic_thread_fence(__ATOMIC_ACQUIRE);
-    if (SXE__POOL_GET(place->lock) != 0)
+    SXE__POOL_FENCE_LOADS();
+    if (SXE__POOL_GET_FIRST(place->lock) != 0)
         return false;
-    __atomic_thread_fence(__ATOMIC_ACQUIRE);
     *end = read_end(pool, state, shard);
-    __atomic_thread_fence(__ATOMIC_ACQUIRE);
-    return SXE__POOL_GET(place->lock) == 0 && SXE__POOL_GET(place->last_stamp) == last;
+    SXE__POOL_FENCE_LOADS();
+    return SXE__POOL_GET_FIRST(place->lock) == 0 && SXE__POOL_GET(place->last_stamp) == last;
 }
 
 /* The oldest of each shard at some moment, and of these the oldest. LOCK_TAKEN, or why not. */

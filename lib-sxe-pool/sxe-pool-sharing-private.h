@@ -67,6 +67,18 @@ sxe__pool_pair_at(uint32_t *first)
 #    define SXE__POOL_PUT_LAST(place, value) __atomic_store_n(&(place), (value), __ATOMIC_RELEASE)
 #endif
 
+/* A load that comes before every access after it. */
+#ifndef SXE__POOL_GET_FIRST
+#    define SXE__POOL_GET_FIRST(place) __atomic_load_n(&(place), __ATOMIC_ACQUIRE)
+#endif
+
+/* Loads before it come before all accesses after it; all accesses before it come before stores
+ * after it. Neither is an instruction on x86. */
+#ifndef SXE__POOL_FENCE_LOADS
+#    define SXE__POOL_FENCE_LOADS()  __atomic_thread_fence(__ATOMIC_ACQUIRE)
+#    define SXE__POOL_FENCE_STORES() __atomic_thread_fence(__ATOMIC_RELEASE)
+#endif
+
 /* What nobody else writes: the intent of a shard whose lock is held. */
 #ifndef SXE__POOL_OWN
 #    define SXE__POOL_OWN(place) __atomic_load_n(&(place), __ATOMIC_RELAXED)
@@ -77,6 +89,17 @@ sxe__pool_pair_at(uint32_t *first)
 #    define SXE__POOL_PUT_PAIR(first, second, value, next) \
         SXE__POOL_PUT(*sxe__pool_pair_at(&(first)), sxe__pool_make_pair((value), (next)))
 #endif
+
+/* The same, after everything before it. */
+#ifndef SXE__POOL_PUT_PAIR_LAST
+#    define SXE__POOL_PUT_PAIR_LAST(first, second, value, next) \
+        SXE__POOL_PUT_LAST(*sxe__pool_pair_at(&(first)), sxe__pool_make_pair((value), (next)))
+#endif
+
+/* Processes share these words: an access that takes a lock of the C library, which each process has
+ * for itself, would guard nothing. */
+_Static_assert(__GCC_ATOMIC_INT_LOCK_FREE == 2, "32-bit atomics must need no lock");
+_Static_assert(__GCC_ATOMIC_LLONG_LOCK_FREE == 2, "64-bit atomics must need no lock");
 
 #define SXE__POOL_FILE_VERSION 2u
 #define SXE__POOL_BYTE_ORDER   0x01020304u
@@ -214,7 +237,17 @@ sxe__pool_last_stamp(const struct sxe__pool_sharing *sharing)
     return youngest;
 }
 
-/* ---- Locks ---- */
+/* ---- Locks ----
+ * A section is what is done under a lock. Readers without the lock look at the lock word to learn
+ * whether what they read was settled, so the order of these accesses matters on processors that
+ * keep less of it than x86 (arm64):
+ *
+ *     section:  take the lock, FENCE_STORES | stores of the section | release the lock, PUT_LAST
+ *     reader:   read words, FENCE_LOADS | GET_FIRST the lock: free | read other words
+ *
+ * Taking a lock acquires, which orders its load, not its store. FENCE_STORES orders the store: a
+ * reader that read any store of the section finds the lock taken, or already released. If it finds
+ * it released, GET_FIRST and PUT_LAST let it see the whole section in all that it reads later. */
 
 /* What a spin does between two looks: some 20 to 40 ns for the other thread of this core. */
 static inline void
@@ -247,8 +280,11 @@ sxe__pool_lock_at_once(const struct sxe__pool_sharing *sharing, uint32_t *lock)
     if (token == 0)
         return false;
     SXE__POOL_STEP();
-    return __atomic_compare_exchange_n(lock, &free_lock, token, false, __ATOMIC_ACQUIRE,
-                                       __ATOMIC_RELAXED);
+    if (!__atomic_compare_exchange_n(lock, &free_lock, token, false, __ATOMIC_ACQUIRE,
+                                     __ATOMIC_RELAXED))
+        return false;
+    SXE__POOL_FENCE_STORES();
+    return true;
 }
 
 /* 0, 1 when taken over from the dead (what it guards may be half done), -EAGAIN. */

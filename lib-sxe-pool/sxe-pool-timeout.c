@@ -148,7 +148,7 @@ find_due(const struct sxe__pool_local *local, unsigned state, uint64_t now_ns, u
         const uint32_t id = SXE__POOL_GET(sharing->nodes[list].next);
 
         if ((passed >> shard & 1) != 0 || id >= pool->number ||
-            SXE__POOL_GET(sharing->nodes[id].state) != state)
+            SXE__POOL_GET_FIRST(sharing->nodes[id].state) != state)
             continue;
         const uint64_t stamp = SXE__POOL_GET(sharing->nodes[id].stamp);
         if (stamp < oldest && now_ns - stamp >= local->timeout_ns[state]) {

@@ -265,7 +265,8 @@ element_node(const void *array, unsigned id)
 unsigned
 sxe_pool_index_to_state(const void *array, unsigned id)
 {
-    return __atomic_load_n(&element_node(array, id)->state, __ATOMIC_RELAXED);
+    /* A reader that meets a state also sees the contents that were written before it. */
+    return __atomic_load_n(&element_node(array, id)->state, __ATOMIC_ACQUIRE);
 }
 
 static __attribute__((noinline)) unsigned

@@ -428,8 +428,13 @@ model_step(void)
 #define SXE__POOL_OWN(word)             ((__typeof__(0 + (word)))model_own(&(word), sizeof(word)))
 #define SXE__POOL_PUT(word, value)      model_put(MODEL_SITE(word), &(word), sizeof(word), value)
 #define SXE__POOL_PUT_LAST(word, value) SXE__POOL_PUT(word, value)
+#define SXE__POOL_GET_FIRST(place)      SXE__POOL_GET(place)
+#define SXE__POOL_FENCE_LOADS()         ((void)0)
+#define SXE__POOL_FENCE_STORES()        ((void)0)
 #define SXE__POOL_PUT_PAIR(word, next_word, value, next)                                         \
     model_put_pair((const struct model_site[]){{#word, __LINE__, 0}, {#next_word, __LINE__, 0}}, \
                    &(word), (value), (next))
+#define SXE__POOL_PUT_PAIR_LAST(word, next_word, value, next) \
+    SXE__POOL_PUT_PAIR(word, next_word, value, next)
 
 #endif
