@@ -3,7 +3,8 @@
  * Batches: notes in this process's memory, then one commit.
  *
  *     lock `batch` -> no shard has anything staged by the dead -> lock the shards, ascending
- *     -> all conditions hold -> make room -> fill cells, chain them (staged_puts, staged_removes), staged = serial
+ *     -> all conditions hold -> make room
+ *     -> fill cells, chain them (staged_puts, staged_removes), staged = serial
  *     -> committed = serial       from here on it will be done, by us or by who has the lock next
  *     -> apply shard by shard -> unlock all
  *
@@ -43,11 +44,16 @@ sxe_dict_batch_new(SXE_DICT *dict)
     return batch;
 }
 
+/* A note that is used again must not own bytes: note_down frees those of the note it replaces. */
 static void
 clear(SXE_DICT_BATCH *batch)
 {
-    while (batch->number > 0)
-        free(batch->notes[--batch->number].bytes);
+    while (batch->number > 0) {
+        struct note *note = &batch->notes[--batch->number];
+
+        free(note->bytes);
+        note->bytes = NULL;
+    }
 }
 
 void

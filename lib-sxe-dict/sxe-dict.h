@@ -185,10 +185,10 @@ SXE_PUBLIC int sxe_dict_batch_remove(SXE_DICT_BATCH *batch, const void *key, siz
 SXE_PUBLIC int sxe_dict_batch_expect(SXE_DICT_BATCH *batch, const void *key, size_t key_size,
                                      const void *expected, size_t expected_size);
 
-/* Do all of it, and empty the batch. 0, or nothing was done and the batch is as it was: -EAGAIN;
- * -EEXIST: a condition does not hold (all are looked at, and all is done, under the same locks);
- * -ENOSPC: no room in a shard for all that goes into it besides what that replaces; -EFBIG: there
- * never is. */
+/* Do all of it, and empty the batch, which can be used again. 0, or nothing was done and the batch
+ * is as it was, so that the next commit does it: -EAGAIN; -EEXIST: a condition does not hold (all
+ * are looked at, and all is done, under the same locks); -ENOSPC: no room in a shard for all that
+ * goes into it besides what that replaces; -EFBIG: there never is. */
 SXE_PUBLIC int sxe_dict_batch_commit(SXE_DICT_BATCH *batch);
 
 /* ---- Snapshots: the whole table as it was at one moment, while writers go on ----

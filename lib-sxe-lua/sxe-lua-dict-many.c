@@ -15,6 +15,7 @@
 
 struct snapshot {
     SXE_DICT_SNAPSHOT *snapshot; /* NULL: closed */
+    struct sxe__lua_dict *of;
 };
 
 static SXE_DICT_SNAPSHOT *
@@ -23,6 +24,7 @@ check_snapshot(lua_State *L, int argument)
     const struct snapshot *snapshot = luaL_checkudata(L, argument, SNAPSHOT);
 
     luaL_argcheck(L, snapshot->snapshot != NULL, argument, "the snapshot is closed");
+    luaL_argcheck(L, !snapshot->of->is_over, argument, "the dict is closed");
     return snapshot->snapshot;
 }
 
@@ -31,8 +33,11 @@ close_snapshot(lua_State *L)
 {
     struct snapshot *snapshot = luaL_checkudata(L, 1, SNAPSHOT);
 
+    if (snapshot->snapshot == NULL)
+        return 0;
     sxe_dict_snapshot_release(snapshot->snapshot);
     snapshot->snapshot = NULL;
+    sxe__lua_dict_end_user(snapshot->of);
     return 0;
 }
 
@@ -47,14 +52,17 @@ take_snapshot(lua_State *L, int status, lua_KContext tries)
     sxe__lua_refuse_at_end(L);
     lua_settop(L, 1);
     snapshot = lua_newuserdatauv(L, sizeof(*snapshot), 1);
-    snapshot->snapshot = NULL;
+    *snapshot = (struct snapshot){.of = lua_touserdata(L, 1)};
     luaL_setmetatable(L, SNAPSHOT);
     lua_pushvalue(L, 1);
     lua_setiuservalue(L, 2, 1);
     snapshot->snapshot = sxe_dict_snapshot_take(dict);
     if (snapshot->snapshot == NULL && sxe__lua_makes_room(L, errno))
         snapshot->snapshot = sxe_dict_snapshot_take(dict);
-    return snapshot->snapshot != NULL ? 1 : sxe__lua_dict_failed(L, errno, take_snapshot, tries);
+    if (snapshot->snapshot == NULL)
+        return sxe__lua_dict_failed(L, errno, take_snapshot, tries);
+    snapshot->of->users++;
+    return 1;
 }
 
 /* dict:snapshot() */
@@ -229,6 +237,7 @@ enum { WHAT = 2, TTL, NOTES };
 
 struct notes {
     SXE_DICT_BATCH *batch; /* NULL: over */
+    struct sxe__lua_dict *of;
 };
 
 static int
@@ -236,17 +245,21 @@ close_notes(lua_State *L)
 {
     struct notes *notes = luaL_checkudata(L, 1, BATCH);
 
+    if (notes->batch == NULL)
+        return 0;
     sxe_dict_batch_delete(notes->batch);
     notes->batch = NULL;
+    sxe__lua_dict_end_user(notes->of);
     return 0;
 }
 
 static SXE_DICT_BATCH *
-check_batch(lua_State *L)
+check_batch(lua_State *L, int argument)
 {
-    const struct notes *notes = luaL_checkudata(L, 1, BATCH);
+    const struct notes *notes = luaL_checkudata(L, argument, BATCH);
 
-    luaL_argcheck(L, notes->batch != NULL, 1, "the batch is over");
+    luaL_argcheck(L, notes->batch != NULL, argument, "the batch is over");
+    luaL_argcheck(L, !notes->of->is_over, argument, "the dict is closed");
     return notes->batch;
 }
 
@@ -261,7 +274,7 @@ noted(lua_State *L, int result)
 static int
 l_put(lua_State *L)
 {
-    SXE_DICT_BATCH *batch = check_batch(L);
+    SXE_DICT_BATCH *batch = check_batch(L, 1);
     size_t key_size, size;
     const char *key = sxe__lua_dict_key(L, &key_size);
     const char *value = luaL_checklstring(L, 3, &size);
@@ -273,7 +286,7 @@ l_put(lua_State *L)
 static int
 l_remove(lua_State *L)
 {
-    SXE_DICT_BATCH *batch = check_batch(L);
+    SXE_DICT_BATCH *batch = check_batch(L, 1);
     size_t key_size;
     const char *key = sxe__lua_dict_key(L, &key_size);
 
@@ -284,7 +297,7 @@ l_remove(lua_State *L)
 static int
 l_expect(lua_State *L)
 {
-    SXE_DICT_BATCH *batch = check_batch(L);
+    SXE_DICT_BATCH *batch = check_batch(L, 1);
     size_t key_size, size = 0;
     const char *key = sxe__lua_dict_key(L, &key_size);
     const char *value = luaL_optlstring(L, 3, NULL, &size);
@@ -312,17 +325,29 @@ note_table(lua_State *L, SXE_DICT_BATCH *batch, double ttl)
     }
 }
 
+static SXE_DICT_BATCH *
+notes_to_commit(lua_State *L)
+{
+    const struct notes *notes = lua_touserdata(L, NOTES);
+
+    sxe__lua_dict_check(L, 1);
+    if (notes->batch == NULL)
+        luaL_error(L, "the batch is over: it was closed before the function returned");
+    return notes->batch;
+}
+
 static int
 commit(lua_State *L, int status, lua_KContext tries)
 {
-    const struct notes *notes = lua_touserdata(L, NOTES);
+    SXE_DICT_BATCH *batch;
     int result;
 
-    sxe__lua_dict_check(L, 1);
     if (sxe__lua_was_cancelled(L, status))
         return sxe__lua_fail_woken(L);
     lua_settop(L, NOTES);
-    result = sxe_dict_batch_commit(notes->batch);
+    /* The script has had it, and may have ended it with a <close> variable of its own. */
+    batch = notes_to_commit(L);
+    result = sxe_dict_batch_commit(batch);
     if (result < 0 && result != -EEXIST)
         return sxe__lua_dict_failed(L, -result, commit, tries);
     lua_pushboolean(L, result == 0);
@@ -349,13 +374,16 @@ sxe__lua_dict_batch(lua_State *L)
     luaL_argcheck(L, lua_istable(L, WHAT) || lua_isfunction(L, WHAT), WHAT,
                   "a table or a function expected");
     lua_settop(L, TTL);
-    notes = lua_newuserdatauv(L, sizeof(*notes), 0);
-    notes->batch = NULL;
+    notes = lua_newuserdatauv(L, sizeof(*notes), 1);
+    *notes = (struct notes){.of = lua_touserdata(L, 1)};
     luaL_setmetatable(L, BATCH);
+    lua_pushvalue(L, 1);
+    lua_setiuservalue(L, NOTES, 1);
     lua_toclose(L, NOTES);
     notes->batch = sxe_dict_batch_new(dict);
     if (notes->batch == NULL)
         return luaL_error(L, "not enough memory for a batch");
+    notes->of->users++;
     if (lua_istable(L, WHAT)) {
         note_table(L, notes->batch, ttl);
         return commit(L, LUA_OK, 0);

@@ -5,8 +5,9 @@
  *     sxe-lua-dict.c       dict.open, and the calls about one entry
  *     sxe-lua-dict-many.c  all entries, batches, snapshots
  *
- * Dicts, snapshots and batches are userdata. A snapshot has its dict as a user value, so that it is
- * not closed before it.
+ * Dicts, snapshots and batches are userdata. A snapshot or a batch has its dict as a user value,
+ * and counts among its users: a dict that is closed refuses all calls at once, but its memory stays
+ * until its last user has gone.
  */
 #ifndef SXE_LUA_DICT_PRIVATE_H
 #define SXE_LUA_DICT_PRIVATE_H
@@ -17,11 +18,17 @@
 #define SXE__LUA_DICT "sxe.dict"
 
 struct sxe__lua_dict {
-    SXE_DICT *dict; /* NULL: closed, with the state */
+    SXE_DICT *dict; /* NULL: closed */
+    unsigned users; /* snapshots and batches that are open */
+    bool is_over;   /* no call is accepted; it is closed with its last user */
 };
 
 /* Raises unless a dict that is open is at an argument. */
 SXE_DICT *sxe__lua_dict_check(lua_State *L, int argument);
+
+/* Close a dict, now or with its last user. A user is added by the call that makes it. */
+void sxe__lua_dict_end(struct sxe__lua_dict *dict);
+void sxe__lua_dict_end_user(struct sxe__lua_dict *dict);
 
 /* The key at argument 2. */
 const char *sxe__lua_dict_key(lua_State *L, size_t *size);

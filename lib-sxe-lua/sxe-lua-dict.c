@@ -20,8 +20,26 @@ sxe__lua_dict_check(lua_State *L, int argument)
 {
     const struct sxe__lua_dict *dict = luaL_checkudata(L, argument, SXE__LUA_DICT);
 
-    luaL_argcheck(L, dict->dict != NULL, argument, "the dict is closed");
+    luaL_argcheck(L, dict->dict != NULL && !dict->is_over, argument, "the dict is closed");
     return dict->dict;
+}
+
+void
+sxe__lua_dict_end(struct sxe__lua_dict *dict)
+{
+    dict->is_over = true;
+    if (dict->users != 0)
+        return;
+    sxe_dict_close(dict->dict);
+    dict->dict = NULL;
+}
+
+void
+sxe__lua_dict_end_user(struct sxe__lua_dict *dict)
+{
+    dict->users--;
+    if (dict->is_over)
+        sxe__lua_dict_end(dict);
 }
 
 const char *
@@ -345,10 +363,7 @@ l_check(lua_State *L)
 static int
 collect(lua_State *L)
 {
-    struct sxe__lua_dict *dict = luaL_checkudata(L, 1, SXE__LUA_DICT);
-
-    sxe_dict_close(dict->dict);
-    dict->dict = NULL;
+    sxe__lua_dict_end(luaL_checkudata(L, 1, SXE__LUA_DICT));
     return 0;
 }
 
@@ -401,7 +416,7 @@ l_open(lua_State *L)
     take_spec(L, &spec, name);
     sxe__lua_refuse_at_end(L);
     dict = lua_newuserdatauv(L, sizeof(*dict), 0);
-    dict->dict = NULL;
+    *dict = (struct sxe__lua_dict){.dict = NULL};
     luaL_setmetatable(L, SXE__LUA_DICT);
     dict->dict = sxe_dict_open(&spec, why);
     if (dict->dict == NULL && sxe__lua_makes_room(L, errno))

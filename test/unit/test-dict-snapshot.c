@@ -519,6 +519,62 @@ START_TEST(batch_of_conditions_alone_changes_nothing)
 }
 END_TEST
 
+/* After a commit nothing of the notes is left: not their bytes, which the heap may have given to
+ * somebody else by then, nor what was noted after them. */
+START_TEST(batch_is_used_again_after_its_commit)
+{
+    SXE_DICT_BATCH *batch = sxe_dict_batch_new(dict);
+    char *others[8];
+
+    for (unsigned round = 0; round < 3; round++) {
+        for (unsigned i = 0; i < SXE_COUNT(others); i++)
+            ck_assert_int_eq(batch_put(batch, i, 100 * round + i), 0);
+        ck_assert_int_eq(sxe_dict_batch_commit(batch), 0);
+        for (unsigned i = 0; i < SXE_COUNT(others); i++) {
+            others[i] = malloc(2 * sizeof(unsigned) + 1);
+            memset(others[i], 'o', 2 * sizeof(unsigned) + 1);
+        }
+        ck_assert_int_eq(batch_put(batch, 0, 100 * round + 50), 0);
+        ck_assert_int_eq(sxe_dict_batch_remove(batch, &(unsigned){1}, 4), 0);
+        ck_assert_int_eq(sxe_dict_batch_commit(batch), 0);
+        for (unsigned i = 0; i < SXE_COUNT(others); i++) {
+            ck_assert_int_eq(others[i][0] + others[i][8], 2 * 'o');
+            free(others[i]);
+        }
+        ck_assert_int_eq(get_of(NULL, 0), 100 * round + 50);
+        ck_assert_int_eq(get_of(NULL, 1), -ENOENT);
+        ck_assert_int_eq(get_of(NULL, 7), 100 * round + 7);
+    }
+    ck_assert_int_eq(batch_put(batch, 3, 3), 0);
+    sxe_dict_batch_delete(batch);
+}
+END_TEST
+
+/* A commit that is refused keeps the notes; the next one does them. */
+START_TEST(batch_is_used_again_after_it_was_refused)
+{
+    SXE_DICT_BATCH *batch = sxe_dict_batch_new(dict);
+
+    ck_assert_int_eq(batch_put(batch, 1, 1), 0);
+    ck_assert_int_eq(sxe__dict_lock(dict, 0), 0);
+    ck_assert_int_eq(sxe_dict_batch_commit(batch), -EAGAIN);
+    sxe__dict_unlock(dict, 0);
+    ck_assert_int_eq(batch_put(batch, 1, 2), 0);
+    ck_assert_int_eq(batch_put(batch, 2, 3), 0);
+    ck_assert_int_eq(sxe_dict_batch_commit(batch), 0);
+    ck_assert_int_eq(get_of(NULL, 1), 2);
+    ck_assert_int_eq(get_of(NULL, 2), 3);
+    fake_os_fail(FAKE_MALLOC, 1, 1, ENOMEM);
+    ck_assert_int_eq(batch_put(batch, 1, 8), -ENOMEM);
+    fake_os_reset();
+    ck_assert_int_eq(batch_put(batch, 2, 9), 0);
+    ck_assert_int_eq(sxe_dict_batch_commit(batch), 0);
+    ck_assert_int_eq(get_of(NULL, 1), 2);
+    ck_assert_int_eq(get_of(NULL, 2), 9);
+    sxe_dict_batch_delete(batch);
+}
+END_TEST
+
 START_TEST(batch_refuses_what_the_calls_refuse)
 {
     SXE_DICT_BATCH *batch = sxe_dict_batch_new(dict);
@@ -616,6 +672,8 @@ main(void)
     tcase_add_test(tcase, batch_is_committed_only_if_its_conditions_hold);
     tcase_add_test(tcase, condition_sees_no_entry_that_has_expired);
     tcase_add_test(tcase, batch_of_conditions_alone_changes_nothing);
+    tcase_add_test(tcase, batch_is_used_again_after_its_commit);
+    tcase_add_test(tcase, batch_is_used_again_after_it_was_refused);
     tcase_add_test(tcase, batch_refuses_what_the_calls_refuse);
     tcase_add_test(tcase, batch_without_room_does_nothing);
     tcase_add_test(tcase, batch_waits_for_no_lock);

@@ -345,6 +345,39 @@ START_TEST(a_batch_is_done_only_if_its_conditions_hold)
 }
 END_TEST
 
+/* By a <close> variable of the script's own, or with its dict. */
+START_TEST(a_batch_that_was_closed_is_not_done)
+{
+    check_script(OWN "d:put('a', 'one')\n"
+                     "fails('the batch is over: it was closed before', d.batch, d, function(b)\n"
+                     "    b:put('a', 'two') local early <close> = b end)\n"
+                     "fails('the batch is over', d.batch, d, function(b)\n"
+                     "    do local early <close> = b end b:put('a', 'two') end)\n"
+                     "assert(d:get 'a' == 'one' and d:batch{a = 'two'} and d:get 'a' == 'two')\n"
+                     "local close = debug.getmetatable(d).__gc\n"
+                     "fails('the dict is closed', d.batch, d, function(b) close(d) end)\n"
+                     "d = dict.open{name = 'd', cells = 16}\n"
+                     "fails('the dict is closed', d.batch, d, function(b)\n"
+                     "    close(d) b:put('a', 'b') end)");
+}
+END_TEST
+
+/* Its memory stays until the last of them is closed. */
+START_TEST(snapshots_of_a_dict_that_is_closed_refuse)
+{
+    check_script(OWN "d:put('a', 'one') local s, t = d:snapshot(), d:snapshot()\n"
+                     "local walk, past = d:each(), s:each()\n"
+                     "debug.getmetatable(d).__gc(d)\n"
+                     "fails('the dict is closed', d.get, d, 'a')\n"
+                     "fails('the dict is closed', d.snapshot, d)\n"
+                     "fails('the dict is closed', s.get, s, 'a')\n"
+                     "fails('the dict is closed', s.each, s)\n"
+                     "fails('the dict is closed', walk) fails('the dict is closed', past)\n"
+                     "s:close() s:close() fails('the snapshot is closed', past)\n"
+                     "fails('the dict is closed', t.get, t, 'a') t:close()");
+}
+END_TEST
+
 START_TEST(what_a_batch_cannot_do_is_told)
 {
     check_script(OPEN
@@ -473,6 +506,8 @@ suite(void)
     tcase_add_test(c, all_entries_are_met);
     tcase_add_test(c, a_batch_is_done_at_once);
     tcase_add_test(c, a_batch_is_done_only_if_its_conditions_hold);
+    tcase_add_test(c, a_batch_that_was_closed_is_not_done);
+    tcase_add_test(c, snapshots_of_a_dict_that_is_closed_refuse);
     tcase_add_test(c, what_a_batch_cannot_do_is_told);
     tcase_add_test(c, a_snapshot_stays_as_it_was);
     tcase_add_test(c, snapshots_that_were_forgotten_are_over_where_another_has_no_room);
