@@ -256,7 +256,7 @@ replay.bin := $(patsubst test/fuzz/fuzz-%.c,$B/test/replay-%,$(wildcard test/fuz
 
 # ---- What to type ----
 
-.PHONY: all build release debug coverage run test test-mode bench bench-smoke bench-profile bench-deps bench-build instructions examples lint man format fuzz model soak promises install uninstall print-flags clean help
+.PHONY: all build release debug coverage run test check test-mode bench bench-smoke bench-profile bench-deps bench-build instructions examples lint man format fuzz model soak promises install uninstall print-flags clean help
 
 release: ## build the libraries and programs (the default)
 	@tools/deps.sh check build
@@ -268,16 +268,22 @@ run: ## install what is missing, build, and start the server on 127.0.0.1:8000
 	@$(MAKE) --no-print-directory $(parallel) MODE=release build
 	@tools/run.sh build/release
 
-test: ## install what is missing, then test three flavours: release, debug, coverage (T=log: only those)
-	@tools/deps.sh install build test
+# PEERS=all installs the large peers as well.
+test.deps = build test $(if $(filter all,$(PEERS)),peers)
+test: ## install what is missing, then test three flavours: release, debug, coverage (T=log: only those; PEERS=all: beside Chromium too)
+	@tools/deps.sh install $(test.deps)
 	@tools/test.sh
 
-debug: ## build and test with address and undefined-behaviour sanitizers
+check: ## test the release flavour alone, in two minutes; nothing large is installed or run
 	@tools/deps.sh install build test
+	@tools/test.sh check
+
+debug: ## build and test with address and undefined-behaviour sanitizers
+	@tools/deps.sh install $(test.deps)
 	@$(MAKE) --no-print-directory $(parallel) MODE=debug test-mode
 
 coverage: ## build and test for coverage; fails below 100 % of the lines
-	@tools/deps.sh install build test
+	@tools/deps.sh install $(test.deps)
 	@$(MAKE) --no-print-directory $(parallel) MODE=coverage test-mode
 	@tools/coverage.sh
 
@@ -297,7 +303,7 @@ bench-profile: bench-build ## a flame graph and the system calls of ROW=...
 bench-deps: ## install the servers and load generators to compare with
 	@tools/bench-deps.sh install
 bench-build:
-	@tools/deps.sh install build test
+	@tools/deps.sh install $(test.deps)
 	@$(MAKE) --no-print-directory $(parallel) MODE=release build bench-bin
 instructions: ## count the instructions of ours anew: bench/instructions.tsv, which lint compares with
 	@tools/deps.sh install build test lint

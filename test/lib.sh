@@ -2,6 +2,14 @@
 # Sourced by the test scripts: check, and the closing line.
 passed=0
 failed=0
+skipped=0
+skip() { # skip "what, because why"
+    skipped=$((skipped + 1))
+    echo "skipped: $1"
+}
+sum() { # sum: the numbers, as all tests end with them
+    echo "$passed passed, $failed failed$([ "$skipped" -eq 0 ] || echo ", $skipped skipped")"
+}
 check() { # check "a sentence" command...
     sentence=$1
     shift
@@ -16,6 +24,6 @@ check() { # check "a sentence" command...
     rm -f "${TMPDIR:-/tmp}/check.$$"
 }
 finish() { # finish NAME
-    echo "$1: $passed passed, $failed failed"
+    echo "$1: $(sum)"
     [ "$failed" -eq 0 ]
 }

@@ -1,10 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# usage: deps.sh check|install GROUP...      groups: build test lint fuzz
+# usage: deps.sh check|install GROUP...      groups: build test peers lint fuzz
 #
 # Finds out what is missing by compiling a probe, not by asking for package names. check says what to type;
-# install does it when it can: as root, or where sudo needs no password.
+# install does it when it can: as root, or where sudo needs no password. Nothing is installed with
+# SXE_NO_INSTALL=1, nor under fakeroot, as packages are built: that is a check.
+#
+# What is needed and missing is an error. What tests compare ours with is wanted: where it is missing, they
+# skip that. The large ones, some 700 MB (Chromium), are in the group peers, which is asked for: PEERS=all.
 set -u
 
 compiles() { # compiles 'source' flags...: does a program of that source link?
@@ -15,6 +19,14 @@ compiles() { # compiles 'source' flags...: does a program of that source link?
 lua_flags="$(pkg-config --cflags --libs lua5.4 2>/dev/null || echo -I/usr/include/lua5.4 -llua5.4)"
 
 missing=
+absent=
+want() { # want PACKAGE command...: as need, but tests skip what needs it
+    needed=$missing
+    missing=
+    need "$@"
+    absent="$absent $missing"
+    missing=$needed
+}
 need() { # need PACKAGE command...: the package is missing unless the command succeeds
     package=$1
     shift
@@ -37,14 +49,14 @@ int main(void) { history_end(history_init()); return 0; }' -ledit
 }
 
 # The parsers that ours is compared with; of llhttp the package has the sources.
-probe_peers() {
-    need libhttp-parser-dev compiles '#include <http_parser.h>
+probe_parsers() {
+    want libhttp-parser-dev compiles '#include <http_parser.h>
 int main(void) { return http_parser_version() == 0; }' -l:libhttp_parser.a
-    need node-llhttp test -e /usr/share/llhttp/llhttp.c
+    want node-llhttp test -e /usr/share/llhttp/llhttp.c
 }
 
 probe_test() {
-    probe_peers
+    probe_parsers
     need libev-dev compiles '#include <ev.h>
 int main(void) { return ev_version_major() != 4; }' -l:libev.a -lm
     need check compiles '#include <check.h>
@@ -56,7 +68,10 @@ int main(void) { srunner_free(srunner_create(suite_create("x"))); return 0; }' \
     need g++ command -v g++
     need git command -v git
     need curl command -v curl
-    need chromium command -v chromium
+}
+
+probe_peers() {
+    want chromium command -v chromium
 }
 
 probe_lint() {
@@ -68,20 +83,29 @@ probe_lint() {
 }
 
 probe_fuzz() {
-    probe_peers
+    probe_parsers
     need clang-14 command -v clang-14
     need libclang-rt-14-dev test -e "$(clang-14 -print-file-name=libclang_rt.fuzzer-x86_64.a 2>/dev/null || echo /none)"
 }
 
+sorted() { # sorted WORD...: each once
+    printf '%s\n' "$@" | sort -u | tr '\n' ' ' | sed 's/^ *//; s/ *$//'
+}
+
 mode=$1
 shift
+if [ "${SXE_NO_INSTALL:-0}" != 0 ] || [ -n "${FAKEROOTKEY:-}" ]; then
+    mode=check
+fi
 for group in "$@"; do
     probe_$group
 done
-missing=$(printf '%s\n' $missing | sort -u | tr '\n' ' ')
-[ -z "${missing% }" ] && exit 0
+missing=$(sorted $missing)
+absent=$(sorted $absent)
+wanted=$(sorted $missing $absent)
+[ -z "$wanted" ] && exit 0
 
-command="apt-get install -y --no-install-recommends $missing"
+command="apt-get install -y --no-install-recommends $wanted"
 if [ "$mode" = install ] && command -v apt-get >/dev/null 2>&1; then
     if [ "$(id -u)" -eq 0 ]; then
         become=
@@ -91,14 +115,18 @@ if [ "$mode" = install ] && command -v apt-get >/dev/null 2>&1; then
         become=none
     fi
     if [ "$become" != none ]; then
-        echo "installing what is missing: $missing"
-        $become apt-get update -qq >/dev/null &&
-            DEBIAN_FRONTEND=noninteractive $become $command -qq >/dev/null && exit 0
-        echo "error: the installation failed; to see why, type:" >&2
-        echo "    $become apt-get update && $become $command" >&2
-        exit 3
+        echo "installing what is missing: $wanted"
+        $become apt-get update -qq >/dev/null
+        DEBIAN_FRONTEND=noninteractive $become $command -qq >/dev/null && exit 0
+        if [ -n "$missing" ]; then
+            echo "error: the installation failed; to see why, type:" >&2
+            echo "    $become apt-get update && $become $command" >&2
+            exit 3
+        fi
     fi
 fi
+[ -z "$absent" ] || echo "not installed, so tests skip what needs it: $absent"
+[ -z "$missing" ] && exit 0
 echo "error: missing: $missing" >&2
-echo "type:  sudo apt-get update && sudo $command" >&2
+echo "type:  sudo apt-get update && sudo apt-get install -y --no-install-recommends $missing" >&2
 exit 3

@@ -1,33 +1,49 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# tools/run-tests.sh MODE: runs what build/MODE/test holds, the check programs, and the wire scripts, as
-# many at a time as there are CPUs. A program that is good costs one line, one that is not shows all it
-# said; the last line is the sum. T=<stem> in the environment picks programs whose name contains it.
-# One that prints no result, or dies, or takes 300 seconds, is a failure.
+# tools/run-tests.sh MODE: runs the check programs that build/MODE/test holds and the wire scripts, as
+# many at a time as there are CPUs, those of test/longest first. A program that is good costs one line,
+# one that is not shows all it said. At the end comes what was skipped, what failed, each with its first
+# failing line, and the sum. T=<stem> in the environment picks programs whose name contains it.
+#
+# A program fails that prints no result, or dies, or hangs: SXE_TEST_SECONDS (3600) are not a measure of
+# speed, they end what would never end. SXE_SWEEP=whole runs every case of the long sweeps, thin only
+# some of them; without it release runs them whole, and the other flavours, which show the same in ten
+# times the time, thin.
 
 mode=${1:?usage: tools/run-tests.sh release|debug|coverage}
 build=build/$mode
+seconds=${SXE_TEST_SECONDS:-3600}
 
 # result FILE SCRIPT: the numbers that this sed script finds in the last line of a result, or nothing.
 result() {
     sed -n "$2" "$1" | tail -n 1
 }
 
+# first_failure FILE STATUS: the line that says what went wrong first.
+first_failure() {
+    line=$(grep -m 1 -hE ':[FE]:|Sanitizer|runtime error:' "$1") ||
+        line=$(grep -m 1 -A 1 '^FAILED ' "$1" | tr '\n' ' ') && [ -n "$line" ] ||
+        line=$(tail -n 1 "$1")
+    [ "$2" -ne 124 ] || line="hangs: ended after $seconds seconds; $line"
+    printf '%s' "${line:-nothing was printed (exit status $2)}" | cut -c 1-240
+}
+
 # one WORK PATH: run it, show what there is to see, leave "PASSED FAILED" in the directory WORK.
 one() {
     name=$(basename "$2" .lua)
-    said=$1/$name.said
+    told=$1/$(echo "$2" | tr / _) # where it leaves what, also of two that have the same name
+    said=$told.said
     case $2 in
     *.lua)
-        SXE_BUILD=$build timeout 300 "$build/test/wire" "$2" >"$said" 2>&1
+        SXE_BUILD=$build timeout "$seconds" "$build/test/wire" "$2" >"$said" 2>&1
         status=$?
         numbers=$(result "$said" 's/^[^ ]*: \([0-9]*\) passed, \([0-9]*\) failed$/\1 \2/p')
         good=${numbers% *}
         bad=${numbers#* }
         ;;
     *)
-        timeout 300 "$2" >"$said" 2>&1
+        timeout "$seconds" "$2" >"$said" 2>&1
         status=$?
         numbers=$(result "$said" 's/^[0-9]*%: Checks: \([0-9]*\), Failures: \([0-9]*\), Errors: \([0-9]*\)$/\1 \2 \3/p')
         # shellcheck disable=SC2086 # three numbers, or nothing
@@ -39,15 +55,17 @@ one() {
     if [ -z "$numbers" ] || { [ "$status" -ne 0 ] && [ "$bad" -eq 0 ]; }; then
         bad=1
     fi
-    echo "${good:-0} $bad" >"$1/$name.result"
+    grep '^skipped: ' "$said" >"$told.skipped"
+    echo "${good:-0} $bad $(wc -l <"$told.skipped")" >"$told.result"
     if [ "$bad" -eq 0 ]; then
         printf '%s %s: %d passed\n' "$mode" "$name" "$good"
     else
+        printf 'failed: %s %s: %s\n' "$mode" "$name" "$(first_failure "$said" "$status")" >"$told.failed"
         {
             cat "$said"
             printf '%s %s: %d passed, %d failed (exit status %d)\n' "$mode" "$name" "${good:-0}" "$bad" "$status"
-        } >"$1/$name.shown"
-        flock "$1" cat "$1/$name.shown"
+        } >"$told.shown"
+        flock "$1" cat "$told.shown"
     fi
 }
 
@@ -59,6 +77,8 @@ fi
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 trap 'exit 130' INT TERM
+[ "$mode" = release ] && sweep=whole || sweep=thin
+export SXE_SWEEP="${SXE_SWEEP:-$sweep}"
 
 # Counters of an earlier run, perhaps of other sources, do not count. Those of Lua: the tests that run
 # scripts of ours add them where this directory is.
@@ -67,13 +87,27 @@ if [ "$mode" = coverage ]; then
     rm -rf "$build/lua" && mkdir "$build/lua"
 fi
 
-for path in "$build"/test/test-* "$build"/test/outside-* "$build"/test/replay-* test/wire/*.lua test/outside/*.lua; do
-    case $(basename "$path" .lua) in
-    *.*) ;; # of the compiler's
-    *"${T:-}"*) [ -f "$path" ] && echo "$path" ;;
-    esac
-done | xargs -r -P "$(nproc)" -n 1 "$0" "$mode" "$work"
+# paths: what there is to run.
+paths() {
+    for path in "$build"/test/test-* "$build"/test/replay-* "$build"/test/outside-* test/wire/*.lua test/outside/*.lua; do
+        case $(basename "$path" .lua) in
+        *.*) ;; # of the compiler's
+        *"${T:-}"*) [ -f "$path" ] && echo "$path" ;;
+        esac
+    done
+}
 
+# longest_first: those that test/longest names, in its order, then the others.
+longest_first() {
+    awk 'NR == FNR { if ($1 !~ /^#/) at[$1] = NR; next }
+         { name = $0; sub(/.*\//, "", name); sub(/\.lua$/, "", name)
+           printf "%d %s\n", name in at ? at[name] : 1000000, $0 }' test/longest - | sort -n -s -k 1,1 | cut -d ' ' -f 2-
+}
+
+paths | longest_first | xargs -r -P "$(nproc)" -n 1 "$0" "$mode" "$work"
+
+cat "$work"/*.skipped "$work"/*.failed 2>/dev/null
 cat "$work"/*.result 2>/dev/null | awk -v mode="$mode" '
-    { passed += $1; failed += $2 }
-    END { printf "%s: %d passed, %d failed\n", mode, passed, failed; exit failed > 0 || passed == 0 }'
+    { passed += $1; failed += $2; skipped += $3 }
+    END { printf "%s: %d passed, %d failed%s\n", mode, passed, failed, skipped ? ", " skipped " skipped" : ""
+          exit failed > 0 || passed + skipped == 0 }'

@@ -3,7 +3,7 @@
  * What: other parsers of HTTP behind one face, to be compared with ours: those of Debian's packages
  * libhttp-parser-dev and node-llhttp (Node's). They are used where installed, never copied here.
  * Place: peer-*.c, one a parser, are compiled by the Makefile when the parser is there; without it
- * http_peer() is NULL, and what compares must fail.
+ * http_peer() is NULL, and what compares skips it and says so.
  */
 #ifndef HTTP_PEERS_H
 #define HTTP_PEERS_H
