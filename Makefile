@@ -275,7 +275,7 @@ test: ## install what is missing, then test three flavours: release, debug, cove
 	@tools/test.sh
 
 check: ## test the release flavour alone, in two minutes; nothing large is installed or run
-	@tools/deps.sh install build test
+	@tools/deps.sh install build check
 	@tools/test.sh check
 
 debug: ## build and test with address and undefined-behaviour sanitizers

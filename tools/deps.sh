@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# usage: deps.sh check|install GROUP...      groups: build test peers lint fuzz
+# usage: deps.sh check|install GROUP...      groups: build check test peers lint fuzz
 #
 # Finds out what is missing by compiling a probe, not by asking for package names. check says what to type;
 # install does it when it can: as root, or where sudo needs no password. Nothing is installed with
@@ -55,7 +55,8 @@ int main(void) { return http_parser_version() == 0; }' -l:libhttp_parser.a
     want node-llhttp test -e /usr/share/llhttp/llhttp.c
 }
 
-probe_test() {
+# What the tests of the release flavour need, make check.
+probe_check() {
     probe_parsers
     need libev-dev compiles '#include <ev.h>
 int main(void) { return ev_version_major() != 4; }' -l:libev.a -lm
@@ -64,6 +65,10 @@ int main(void) { srunner_free(srunner_create(suite_create("x"))); return 0; }' \
         $(pkg-config --libs check 2>/dev/null || echo -lcheck -lm -lrt -lpthread -lsubunit)
     need lua-cjson compiles 'int main(void) { return 0; }' -l:liblua5.4-cjson.so.0 $lua_flags
     need pkg-config command -v pkg-config
+}
+
+probe_test() {
+    probe_check
     need lcov command -v lcov
     need g++ command -v g++
     need git command -v git
