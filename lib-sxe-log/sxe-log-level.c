@@ -48,6 +48,10 @@ sxe_log_level_from_text(const char *text)
 
     if (isdigit((unsigned char)text[0]) && text[1] == '\0')
         return text[0] - '0' > SXE_LOG_DUMP ? SXE_LOG_DUMP : text[0] - '0';
+    if (strcasecmp(text, "warn") == 0)
+        return SXE_LOG_WARNING;
+    if (strcasecmp(text, "info") == 0)
+        return SXE_LOG_INFORMATION;
     for (int level = SXE_LOG_NONE; level <= SXE_LOG_DUMP; level++) {
         if (strcasecmp(text, names[level]) == 0)
             return level;
@@ -67,8 +71,8 @@ read_variable(const char *variable)
 static void
 complain_of(const char *variable)
 {
-    SXE_WARN("%s=%s is ignored: it is none of 0-7, none, fatal, error, warning, information, "
-             "debug, trace, dump",
+    SXE_WARN("%s=%s is ignored: a level is one of 0-7, none, fatal, error, warning (warn), "
+             "information (info), debug, trace, dump",
              variable, getenv(variable));
 }
 

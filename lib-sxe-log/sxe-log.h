@@ -21,7 +21,8 @@
  *     sxe_log_set_library_level() > SXE_LOG_LEVEL_<LIB> > sxe_log_set_level() > SXE_LOG_LEVEL > 4
  *
  * <LIB> is the library's name in capitals with _ for -: SXE_LOG_LEVEL_SXE_POOL=5. Values are digits
- * or names (fatal error warning information debug trace dump); a bad one is reported and ignored.
+ * or names (fatal error warning or warn, information or info, debug trace dump); a bad one is
+ * reported and ignored.
  * A hidden line costs one branch and its arguments are not evaluated.
  *
  * Limits: a line is at most SXE_LOG_LINE_MAX bytes with its newline; a longer one ends in "..".

@@ -408,6 +408,18 @@ l_close(lua_State *L)
     return 1;
 }
 
+/* At the end of a scope. */
+static void
+close_at_end(lua_State *L, uint32_t index, uint32_t generation)
+{
+    struct sxe__lua_slot *slot = sxe__lua_slot_at(index, generation);
+    SXE *s = sxe__lua_socket(slot);
+
+    SXE_UNUSED_PARAMETER(L);
+    if (s != NULL && !is_shut(slot))
+        sxe__lua_conn_close(s);
+}
+
 /* ---- Events ---- */
 
 void
@@ -459,8 +471,11 @@ sxe__lua_open_conn(lua_State *L)
         {"read", l_read},         {"chunks", l_chunks}, {"lines", l_lines}, {"write", l_write},
         {"shutdown", l_shutdown}, {"close", l_close},   {NULL, NULL},
     };
-    static const struct sxe__lua_class_spec spec = {
-        .name = "sxe.tcp connection", .methods = methods, .get = get, .set = sxe__lua_set_timeout};
+    static const struct sxe__lua_class_spec spec = {.name = "sxe.tcp connection",
+                                                    .methods = methods,
+                                                    .get = get,
+                                                    .set = sxe__lua_set_timeout,
+                                                    .close = close_at_end};
 
     sxe__lua_register_class(L, SXE__LUA_CONN, &spec);
 }

@@ -11,6 +11,10 @@
 
 #include "sxe-lua-private.h"
 
+/* Where require looks for modules written in Lua, in a sandbox too. */
+#define SXE__LUA_PATH \
+    "./?.lua;./?/init.lua;./rocks/share/lua/5.4/?.lua;./rocks/share/lua/5.4/?/init.lua"
+
 /* ---- Memory (sxe-lua-alloc.c) ----
  *
  *     chunk 1 MiB    [ head | page | page | ... | page ]     aligned_alloc'ed, freed when empty

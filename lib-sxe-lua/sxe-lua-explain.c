@@ -195,7 +195,8 @@ add_hint(struct text *text, struct sxe_span message)
         {"globals are made while", "write `local` before its first use, or --loose"},
         {"attempt to call a nil value", "is the name spelt as where it is made, and required?"},
         {"a nil value", "it is nil there: test it first, or look where it should be set"},
-        {"' not found:", "modules are looked for in ./ and ./rocks/share/lua/5.4/"},
+        {"' not found:",
+         "require looks for NAME.lua and NAME/init.lua in ./ and ./rocks/share/lua/5.4/"},
         {"is not there yet", "modules that are there: man sxe-httpd, docs/lua.md"},
         {"near <eof>", "an `end`, a bracket or a quote is missing before the end of the file"},
     };

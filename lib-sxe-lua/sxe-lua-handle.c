@@ -100,6 +100,22 @@ call_handle(lua_State *L)
     return spec->call(L, index, generation);
 }
 
+/* Arguments: the handle, an error or nil. Lua asks for this metamethod where the variable is
+ * declared, and all light userdata share it: a class without close is refused only here. */
+static int
+close_handle(lua_State *L)
+{
+    uint32_t index, generation;
+    unsigned class_;
+    const struct sxe__lua_class_spec *spec = spec_of(L, &class_, &index, &generation);
+
+    if (spec == NULL || spec->close == NULL)
+        return luaL_error(L, "a %s cannot be closed: declare it without <close>",
+                          spec != NULL ? spec->name : "userdata");
+    spec->close(L, index, generation);
+    return 0;
+}
+
 static int
 handle_to_text(lua_State *L)
 {
@@ -117,9 +133,13 @@ handle_to_text(lua_State *L)
 void
 sxe__lua_open_handles(lua_State *L)
 {
-    static const luaL_Reg metamethods[] = {
-        {"__index", index_handle}, {"__newindex", assign_handle},  {"__len", measure_handle},
-        {"__call", call_handle},   {"__tostring", handle_to_text}, {NULL, NULL}};
+    static const luaL_Reg metamethods[] = {{"__index", index_handle},
+                                           {"__newindex", assign_handle},
+                                           {"__len", measure_handle},
+                                           {"__call", call_handle},
+                                           {"__tostring", handle_to_text},
+                                           {"__close", close_handle},
+                                           {NULL, NULL}};
 
     lua_pushlightuserdata(L, NULL);
     lua_createtable(L, 0, 8);

@@ -209,6 +209,23 @@ stopped(lua_State *L, int status, lua_KContext context)
     return 1;
 }
 
+static void
+begin_to_stop(lua_State *L, struct sxe__lua_server *server)
+{
+    if (!server->is_listening)
+        luaL_error(L, "the server does not listen yet");
+    if (!server->is_stopped)
+        sxe_http_stop(server->http, on_stopped);
+}
+
+/* At the end of a scope, which does not wait for the last reply. */
+static void
+stop_at_end(lua_State *L, uint32_t index, uint32_t generation)
+{
+    SXE_UNUSED_PARAMETER(generation);
+    begin_to_stop(L, &HTTP->servers[index]);
+}
+
 /* server:stop([timeout]): no new connections; true when the last reply was sent. */
 static int
 stop(lua_State *L)
@@ -218,10 +235,7 @@ stop(lua_State *L)
         &HTTP->servers[sxe__lua_check_handle(L, 1, SXE__LUA_SERVER, &generation)];
     uint64_t deadline_ns = sxe__lua_deadline(L, 2);
 
-    if (!server->is_listening)
-        return luaL_error(L, "the server does not listen yet");
-    if (!server->is_stopped)
-        sxe_http_stop(server->http, on_stopped);
+    begin_to_stop(L, server);
     if (!server->is_stopped)
         return sxe__lua_park_in(L, &server->line, deadline_ns, stopped, 0);
     lua_pushboolean(L, true);
@@ -289,7 +303,7 @@ sxe__lua_http_open_serve(lua_State *L)
 {
     static const luaL_Reg methods[] = {{"stop", stop}, {NULL, NULL}};
     static const struct sxe__lua_class_spec server = {
-        .name = "sxe.http server", .methods = methods, .get = get_property};
+        .name = "sxe.http server", .methods = methods, .get = get_property, .close = stop_at_end};
 
     sxe__lua_register_class(L, SXE__LUA_SERVER, &server);
     lua_pushcfunction(L, serve);

@@ -102,6 +102,9 @@ struct sxe__lua_class_spec {
     int (*set)(lua_State *L, uint32_t index, uint32_t generation, const char *name);
     int (*length)(lua_State *L, uint32_t index, uint32_t generation);
     int (*call)(lua_State *L, uint32_t index, uint32_t generation); /* arguments from 2 */
+    /* At the end of the scope of `local x <close>`. It must do nothing if the object was closed
+     * before. NULL: the class has nothing to close. */
+    void (*close)(lua_State *L, uint32_t index, uint32_t generation);
 };
 
 void sxe__lua_register_class(lua_State *L, enum sxe__lua_class class_,

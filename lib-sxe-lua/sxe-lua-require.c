@@ -7,7 +7,6 @@
 
 #include <string.h>
 
-#define PATH  "./?.lua;./rocks/share/lua/5.4/?.lua;"
 #define CPATH "./rocks/lib/lua/5.4/?.so;"
 
 /* ---- require ----
@@ -285,7 +284,7 @@ void
 sxe__lua_open_require(lua_State *L)
 {
     lua_getglobal(L, "package");
-    prepend(L, "path", PATH);
+    prepend(L, "path", SXE__LUA_PATH ";");
     prepend(L, "cpath", CPATH);
     add_searcher(L);
     lua_newtable(L);

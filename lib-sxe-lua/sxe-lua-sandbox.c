@@ -100,7 +100,7 @@ find_file(lua_State *L)
     sxe__lua_check_text(L, 1);
     lua_pushvalue(L, lua_upvalueindex(1));
     lua_pushvalue(L, 1);
-    lua_pushliteral(L, "./?.lua;./rocks/share/lua/5.4/?.lua");
+    lua_pushliteral(L, SXE__LUA_PATH);
     lua_call(L, 2, 2);
     if (lua_isnil(L, -2))
         return 1;

@@ -13,9 +13,10 @@
 enum {
     SERVERS_MAX = 64,
     CONNECTIONS_DEFAULT = 1000, /* of a server that names none */
-    CLIENTS_DEFAULT = 64,       /* sockets for tcp.connect */
     IP_SIZE = INET6_ADDRSTRLEN + IF_NAMESIZE
 };
+
+#define UNIX_PREFIX "unix:"
 
 struct server {
     uint64_t listener; /* sxe_handle(); 0: it does not listen yet */
@@ -239,20 +240,35 @@ server_at(uint32_t index, uint32_t generation)
     return NULL;
 }
 
+/* False: it was closed before. */
+static bool
+close_server(lua_State *L, struct server *server)
+{
+    if (server == NULL)
+        return false;
+    if (server->listener != 0 && sxe_loop() != NULL)
+        sxe_close(sxe_from_handle(server->listener));
+    give_server(L, server);
+    return true;
+}
+
 static int
 l_server_close(lua_State *L)
 {
     uint32_t generation = 0;
     uint32_t index = sxe__lua_check_handle(L, 1, SXE__LUA_TCP_SERVER, &generation);
-    struct server *server = server_at(index, generation);
 
-    if (server == NULL)
+    if (!close_server(L, server_at(index, generation)))
         return sxe__lua_fail(L, "closed");
-    if (server->listener != 0 && sxe_loop() != NULL)
-        sxe_close(sxe_from_handle(server->listener));
-    give_server(L, server);
     lua_pushboolean(L, 1);
     return 1;
+}
+
+/* At the end of a scope. */
+static void
+close_server_at_end(lua_State *L, uint32_t index, uint32_t generation)
+{
+    (void)close_server(L, server_at(index, generation));
 }
 
 static int
@@ -301,24 +317,44 @@ next_address(lua_State *L, char ip[IP_SIZE])
     return true;
 }
 
-/* A socket that begins to connect; NULL with errno. */
-static SXE *
-begin_connect(lua_State *L, const char *ip)
+/* A path in place of an address: "unix:/run/app.sock", "unix:@name"; NULL: it is none. */
+static const char *
+path_of(const char *host)
 {
-    const uint64_t timeout_ns = timeout_of(L, OPTIONS);
-    const char *from = "";
-    SXE *s;
-    int result;
+    return strncmp(host, UNIX_PREFIX, sizeof(UNIX_PREFIX) - 1) == 0 ? host + sizeof(UNIX_PREFIX) - 1
+                                                                    : NULL;
+}
 
+/* NULL with errno. */
+static SXE *
+make_socket(lua_State *L, const char *path)
+{
+    const char *from = "";
+
+    if (path != NULL)
+        return sxe_new_unix(NULL, path, on_connected, sxe__lua_conn_on_read,
+                            sxe__lua_conn_on_close);
     if (lua_istable(L, OPTIONS) && lua_getfield(L, OPTIONS, "from") != LUA_TNIL)
         from = sxe__lua_check_ip(L, -1);
-    s = sxe_new_tcp(NULL, from, 0, on_connected, sxe__lua_conn_on_read, sxe__lua_conn_on_close);
+    return sxe_new_tcp(NULL, from, 0, on_connected, sxe__lua_conn_on_read, sxe__lua_conn_on_close);
+}
+
+/* A socket that begins to connect to an address, or to a unix socket; NULL with errno. */
+static SXE *
+begin_connect(lua_State *L, const char *address)
+{
+    const uint64_t timeout_ns = timeout_of(L, OPTIONS);
+    const char *path = path_of(address);
+    SXE *s = make_socket(L, path);
+    int result;
+
     lua_settop(L, TRIED);
     if (s == NULL)
         return NULL;
     sxe__lua_adopt(s)->timeout_ns = timeout_ns;
     sxe_set_half_close(s, true);
-    result = sxe_connect(s, ip, sxe__lua_check_port(L, PORT));
+    result =
+        path != NULL ? sxe_connect_unix(s) : sxe_connect(s, address, sxe__lua_check_port(L, PORT));
     if (result == 0)
         return s;
     sxe_close(s);
@@ -326,7 +362,25 @@ begin_connect(lua_State *L, const char *ip)
     return NULL;
 }
 
+/* Of the system's table of files ENFILE is rare, of the script's sockets it is not. */
+static int
+fail_to_connect(lua_State *L, int error)
+{
+    if (error != ENFILE)
+        return sxe__lua_fail_errno(L, error, "connect");
+    (void)sxe__lua_fail(L, "connect: all sockets of the script are in use: allow it more");
+    lua_pushinteger(L, error);
+    return 3;
+}
+
 static int go_on_connecting(lua_State *L, int status, lua_KContext handle);
+
+static int
+wait_for(lua_State *L, const SXE *s)
+{
+    return sxe__lua_park_in(L, &sxe__lua_slot_of(s)->writers, (uint64_t)lua_tointeger(L, DEADLINE),
+                            go_on_connecting, (lua_KContext)sxe_handle(s));
+}
 
 /* Try the addresses that are left; error is why the last one failed. */
 static int
@@ -338,12 +392,22 @@ connect_next(lua_State *L, int error)
         SXE *s = begin_connect(L, ip);
 
         if (s != NULL)
-            return sxe__lua_park_in(L, &sxe__lua_slot_of(s)->writers,
-                                    (uint64_t)lua_tointeger(L, DEADLINE), go_on_connecting,
-                                    (lua_KContext)sxe_handle(s));
+            return wait_for(L, s);
         error = errno;
     }
-    return sxe__lua_fail_errno(L, error, "connect");
+    return fail_to_connect(L, error);
+}
+
+/* A unix socket is one address, and a path may hold the blanks that part addresses. */
+static int
+connect_unix(lua_State *L)
+{
+    SXE *s;
+
+    lua_pushliteral(L, "");
+    lua_pushinteger(L, 0);
+    s = begin_connect(L, lua_tostring(L, HOST));
+    return s != NULL ? wait_for(L, s) : fail_to_connect(L, errno);
 }
 
 static int
@@ -391,6 +455,8 @@ begin_to_connect(lua_State *L)
         return sxe__lua_park_in(L, &early, 0, go_on_early, 0);
     sxe__lua_sockets_open(L);
     lua_pushinteger(L, (lua_Integer)sxe__lua_deadline(L, OPTIONS));
+    if (path_of(host) != NULL)
+        return connect_unix(L);
     if (!sxe__lua_is_ip(host))
         return sxe__lua_resolve(L, host, (uint64_t)lua_tointeger(L, DEADLINE), go_on_resolved, 0);
     lua_pushvalue(L, HOST);
@@ -414,17 +480,23 @@ go_on_early(lua_State *L, int status, lua_KContext context)
     return sxe__lua_woken(L) == SXE__LUA_EVENT ? begin_to_connect(L) : sxe__lua_fail_woken(L);
 }
 
-/* tcp.connect(host, port, {timeout =, from =}) */
+/* tcp.connect(host, port, {timeout =, from =}), tcp.connect("unix:PATH", {timeout =}) */
 static int
 l_connect(lua_State *L)
 {
     static const char *const names[] = {"timeout", "from", NULL};
+    static const char *const names_unix[] = {"timeout", NULL};
+    bool is_unix = path_of(sxe__lua_check_text(L, HOST)) != NULL;
 
-    sxe__lua_check_text(L, HOST);
-    sxe__lua_check_port(L, PORT);
+    if (is_unix) {
+        lua_pushinteger(L, 0);
+        lua_insert(L, PORT);
+    } else {
+        sxe__lua_check_port(L, PORT);
+    }
     lua_settop(L, OPTIONS);
     if (!lua_isnil(L, OPTIONS))
-        sxe__lua_option_names(L, OPTIONS, names, "tcp.connect");
+        sxe__lua_option_names(L, OPTIONS, is_unix ? names_unix : names, "tcp.connect");
     timeout_of(L, OPTIONS);
     if (sxe_loop() != NULL)
         return begin_to_connect(L);
@@ -438,8 +510,10 @@ sxe__lua_open_tcp(lua_State *L)
 {
     static const luaL_Reg functions[] = {{"serve", l_serve}, {"connect", l_connect}, {NULL, NULL}};
     static const luaL_Reg server_methods[] = {{"close", l_server_close}, {NULL, NULL}};
-    static const struct sxe__lua_class_spec server_spec = {
-        .name = "sxe.tcp server", .methods = server_methods, .get = get_of_server};
+    static const struct sxe__lua_class_spec server_spec = {.name = "sxe.tcp server",
+                                                           .methods = server_methods,
+                                                           .get = get_of_server,
+                                                           .close = close_server_at_end};
     void *memory;
 
     sxe__lua_open_conn(L);
@@ -451,7 +525,7 @@ sxe__lua_open_tcp(lua_State *L)
     servers = memory;
     sxe__lua_open_resolve(L);
     if (sxe_loop() == NULL)
-        sxe_register(CLIENTS_DEFAULT, 0);
+        sxe_register(sxe__lua_config()->sockets, 0);
     luaL_newlib(L, functions);
     return 1;
 }

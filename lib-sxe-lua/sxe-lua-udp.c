@@ -298,6 +298,17 @@ l_close(lua_State *L)
     return 1;
 }
 
+/* At the end of a scope. */
+static void
+close_at_end(lua_State *L, uint32_t index, uint32_t generation)
+{
+    struct sxe__lua_slot *slot = sxe__lua_slot_at(index, generation);
+    SXE *s = sxe__lua_socket(slot);
+
+    if (s != NULL && !(slot->flags & SXE__LUA_SHUT))
+        close_socket(L, s);
+}
+
 /* Push a ring on the stack, and keep it in the registry. */
 static struct ring *
 make_ring(lua_State *L)
@@ -436,8 +447,11 @@ sxe__lua_open_udp(lua_State *L)
     static const luaL_Reg functions[] = {{"open", l_open}, {"serve", l_serve}, {NULL, NULL}};
     static const luaL_Reg methods[] = {
         {"recvfrom", l_recvfrom}, {"sendto", l_sendto}, {"close", l_close}, {NULL, NULL}};
-    static const struct sxe__lua_class_spec spec = {
-        .name = "sxe.udp socket", .methods = methods, .get = get, .set = sxe__lua_set_timeout};
+    static const struct sxe__lua_class_spec spec = {.name = "sxe.udp socket",
+                                                    .methods = methods,
+                                                    .get = get,
+                                                    .set = sxe__lua_set_timeout,
+                                                    .close = close_at_end};
 
     sxe__lua_register_class(L, SXE__LUA_UDP, &spec);
     sxe__lua_open_resolve(L);

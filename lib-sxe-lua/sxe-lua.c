@@ -64,6 +64,8 @@ fill_in(struct sxe_lua_config *config)
         config->memory_max = config->is_sandbox ? SXE__LUA_SANDBOX_MEMORY : (size_t)256 << 20;
     if (config->tasks == 0)
         config->tasks = 16384;
+    if (config->sockets == 0)
+        config->sockets = 64;
     if (config->ready_max == 0)
         config->ready_max = 256;
     if (config->cpu_ms == 0)

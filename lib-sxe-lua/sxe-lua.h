@@ -69,6 +69,7 @@ struct luaL_Reg;
 struct sxe_lua_config {
     size_t memory_max;  /* bytes of the state; 0: 256 MiB or, in a sandbox, 32 */
     uint32_t tasks;     /* that may exist at once; 0: 16384 */
+    uint32_t sockets;   /* of tcp.connect that may be open at once; 0: 64 */
     uint32_t ready_max; /* tasks resumed in one turn of the loop; 0: 256 */
     uint32_t cpu_ms;    /* of computing without a wait, then the task ends; 0: 1000 or 50 */
     uint32_t slice_ms;  /* of computing, then the task makes way for others; 0: 10 */

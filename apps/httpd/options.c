@@ -10,6 +10,7 @@
 #include "options-check.h"
 
 #define CONNECTIONS_MAX 10000000ul
+#define TASKS_MAX       1000000ul
 #define DAY_MS          (24ul * 60 * 60 * 1000)
 #define MIB             (1024ul * 1024)
 #define HEAD_MOST       61440 /* bytes of a head; offsets in it have 16 bits */
@@ -34,6 +35,8 @@ enum {
     DEV,
     LUA_MEMORY,
     LUA_CPU,
+    LUA_TASKS,
+    LUA_SOCKETS,
     LUA_COVERAGE,
     LUA_SANDBOX,
     STRICT,
@@ -95,6 +98,12 @@ static const struct command_option table[] = {
     {{"lua-cpu", required_argument, NULL, LUA_CPU},
      "TIME",
      "that it may compute without a wait (1)"},
+    {{"lua-tasks", required_argument, NULL, LUA_TASKS},
+     "N",
+     "tasks at once, one a request that waits (16384)"},
+    {{"lua-sockets", required_argument, NULL, LUA_SOCKETS},
+     "N",
+     "connections that the script may open at once (64)"},
     {{"lua-coverage", required_argument, NULL, LUA_COVERAGE},
      "FILE",
      "add which lines ran, as lcov reads it"},
@@ -440,6 +449,12 @@ take_script(struct httpd_options *options, int val)
     case LUA_CPU:
         options->is_script_described = true;
         return duration("the script's time (--lua-cpu)", &lua->cpu_ms);
+    case LUA_TASKS:
+        options->is_script_described = true;
+        return number("the number of tasks (--lua-tasks)", 1, TASKS_MAX, &lua->tasks);
+    case LUA_SOCKETS:
+        options->is_script_described = true;
+        return number("the number of sockets (--lua-sockets)", 1, CONNECTIONS_MAX, &lua->sockets);
     case LUA_COVERAGE:
         options->lua_coverage = optarg;
         break;

@@ -236,6 +236,8 @@ run(void)
     const struct program_options *options = &program.options;
     struct sxe_lua_config config = {.memory_max = options->memory_max,
                                     .cpu_ms = options->cpu_ms,
+                                    .tasks = options->tasks,
+                                    .sockets = options->sockets,
                                     .is_loose = options->is_loose,
                                     .argc = options->argc,
                                     .argv = options->argv,
@@ -245,7 +247,7 @@ run(void)
     program.lua = sxe_lua_new(&config);
     if (program.lua == NULL)
         return cannot_start("", errno);
-    sxe_register(SOCKETS, 0);
+    sxe_register(options->sockets > SOCKETS ? options->sockets : SOCKETS, 0);
     result = prepare();
     if (result == 0 && options->is_shell)
         result = sxe_lua_repl_plan(program.lua);

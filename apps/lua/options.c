@@ -13,10 +13,13 @@
 #define GIB      (1024ul * 1024 * 1024)
 #define NO_LIMIT UINT32_MAX
 
+#define TASKS_MAX   1000000ul
+#define SOCKETS_MAX 1000000ul
+
 /* What parsing ends with at the script's name; no exit status. */
 #define AT_SCRIPT (-2)
 
-enum { CHECK = COMMAND_LINE_LONG, COVERAGE, MEMORY, CPU, LOOSE };
+enum { CHECK = COMMAND_LINE_LONG, COVERAGE, MEMORY, CPU, TASKS, SOCKETS, LOOSE };
 
 static int take(void *settings, int val);
 
@@ -35,6 +38,10 @@ static const struct command_option table[] = {
     {{"cpu", required_argument, NULL, CPU},
      "TIME",
      "that a task may compute without a wait (no limit)"},
+    {{"tasks", required_argument, NULL, TASKS}, "N", "tasks that may exist at once (16384)"},
+    {{"sockets", required_argument, NULL, SOCKETS},
+     "N",
+     "connections that scripts may open at once (64)"},
     {{"loose", no_argument, NULL, LOOSE}, "", "globals may be made at any time"},
     COMMAND_LINE_GROUP("About"),
     {{"lua-version", no_argument, NULL, 'v'}, "", "print Lua's version, too, and exit"},
@@ -96,6 +103,17 @@ take_cpu(struct program_options *options)
 }
 
 static int
+take_number(const char *what, unsigned long max, uint32_t *number)
+{
+    unsigned long taken = 0;
+
+    if (!command_line_number(&line, what, 1, max, &taken))
+        return COMMAND_LINE_WRONG;
+    *number = (uint32_t)taken;
+    return COMMAND_LINE_GO_ON;
+}
+
+static int
 take(void *settings, int val)
 {
     struct program_options *options = settings;
@@ -118,6 +136,10 @@ take(void *settings, int val)
         return take_memory(options);
     case CPU:
         return take_cpu(options);
+    case TASKS:
+        return take_number("the number of tasks (--tasks)", TASKS_MAX, &options->tasks);
+    case SOCKETS:
+        return take_number("the number of sockets (--sockets)", SOCKETS_MAX, &options->sockets);
     case LOOSE:
         options->is_loose = true;
         break;

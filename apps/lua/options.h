@@ -21,7 +21,9 @@ struct program_options {
     const char *coverage; /* a file; NULL: none */
     size_t memory_max;
     uint32_t cpu_ms;
-    bool is_shell; /* -i, or nothing else to do on a terminal */
+    uint32_t tasks;   /* 0: the library's default */
+    uint32_t sockets; /* likewise */
+    bool is_shell;    /* -i, or nothing else to do on a terminal */
     bool is_check;
     bool is_loose;
 };

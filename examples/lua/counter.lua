@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- How often each page was asked for:   httpd --lua examples/lua/counter.lua
+-- How often each page was asked for:   sxe-httpd --lua examples/lua/counter.lua
 -- The thousand pages that were asked for last are counted, in memory that is there from the start.
 
 local pool = require "sxe.pool"

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 -- A random number after a second, for any number of clients at once:
---     httpd --lua examples/lua/random.lua      curl localhost:8000/random?number=50
+--     sxe-httpd --lua examples/lua/random.lua      curl localhost:8000/random?number=50
 
 local sleep, random = require "sxe.task".sleep, math.random
 

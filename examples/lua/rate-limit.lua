@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- Each address has 10 requests in 10 seconds:   httpd --lua examples/lua/rate-limit.lua
+-- Each address has 10 requests in 10 seconds:   sxe-httpd --lua examples/lua/rate-limit.lua
 
 local pool = require "sxe.pool"
 local limit, period = 10, 10

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- A clock of server-sent events:   httpd --lua examples/lua/sse.lua      curl -N localhost:8000/
+-- A clock of server-sent events:   sxe-httpd --lua examples/lua/sse.lua      curl -N localhost:8000/
 
 local sleep = require "sxe.task".sleep
 

@@ -151,6 +151,8 @@ START_TEST(scripts_are_taken_with_their_arguments)
                           "--loose",
                           "--lua-memory=8m",
                           "--lua-cpu=50ms",
+                          "--lua-tasks=100",
+                          "--lua-sockets=500",
                           "--lua-coverage=c",
                           "--",
                           "-p",
@@ -173,6 +175,8 @@ START_TEST(scripts_are_taken_with_their_arguments)
     ck_assert_ptr_null(options.lua.argv[3]);
     ck_assert_uint_eq(options.lua.memory_max, 8 * 1024 * 1024);
     ck_assert_uint_eq(options.lua.cpu_ms, 50);
+    ck_assert_uint_eq(options.lua.tasks, 100);
+    ck_assert_uint_eq(options.lua.sockets, 500);
     ck_assert_str_eq(options.lua_coverage, "c");
     ck_assert(options.lua.is_dev && options.lua.is_loose && options.is_place_given);
     ck_assert_int_eq(parse(strict), -1);
@@ -372,6 +376,10 @@ static const struct {
     {{"--lua-coverage=c"}, "say --lua FILE"},
     {{"--lua-memory=8m"}, "say --lua FILE"},
     {{"--lua-memory=1"}, "the script's memory (--lua-memory) is '1'; it must be from 1m to 4095m"},
+    {{"--lua-tasks=1"}, "say --lua FILE"},
+    {{"--lua-sockets=1"}, "say --lua FILE"},
+    {{"--lua-tasks=0"}, "the number of tasks (--lua-tasks) is '0'"},
+    {{"--lua-sockets=x"}, "the number of sockets (--lua-sockets) is 'x'"},
     {{"--lua-cpu=0"}, "the script's time (--lua-cpu) is '0" SECONDS},
     {{"--stats", "stats"}, "the path of the counters (--stats) is 'stats'; it must be a path such"},
     {{"--stats="}, "the path of the counters (--stats) is ''"},

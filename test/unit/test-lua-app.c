@@ -75,6 +75,15 @@ START_TEST(a_script_may_compute_for_as_long_as_it_likes_but_cpu_says_else)
 }
 END_TEST
 
+START_TEST(tasks_and_sockets_have_limits_to_set)
+{
+    RUN_LUA("--tasks", "4", "--sockets", "70", "-e",
+            "local task, n = require 'sxe.task', 0\n"
+            "while task.start(task.sleep, 0.001) do n = n + 1 end print(n)");
+    ended(0, "3\n", "");
+}
+END_TEST
+
 START_TEST(memory_has_a_limit)
 {
     RUN_LUA("--memory", "4m", "-e", "local x = ('x'):rep(8 << 20)");
@@ -343,6 +352,8 @@ START_TEST(options_that_are_wrong_are_refused)
     static const char *const lines[][4] = {
         {"--memory", "1k", "the memory (--memory)"},
         {"--cpu", "1ms", "the time (--cpu)"},
+        {"--tasks", "0", "the number of tasks (--tasks)"},
+        {"--sockets", "many", "the number of sockets (--sockets)"},
         {"--check", NULL, "sxe-lua: --check needs a script. Try --help."},
         {"-i", NULL, "sxe-lua: -i needs a terminal. Try --help."},
         {"--nonsense", NULL, "unknown option --nonsense"},
@@ -391,6 +402,7 @@ main(void)
     tcase_add_test(scripts, code_of_the_command_line_runs_before_the_script);
     tcase_add_test(scripts, os_exit_is_its_status);
     tcase_add_test(scripts, a_script_may_compute_for_as_long_as_it_likes_but_cpu_says_else);
+    tcase_add_test(scripts, tasks_and_sockets_have_limits_to_set);
     tcase_add_test(scripts, memory_has_a_limit);
     tcase_add_test(scripts, a_connection_is_made_at_the_top_level);
     tcase_add_test(scripts, globals_are_made_by_the_top_level_unless_it_is_loose);

@@ -53,10 +53,18 @@ call(lua_State *L, uint32_t index, uint32_t generation)
 }
 
 static const luaL_Reg methods[] = {{"double", double_it}, {NULL, NULL}};
-static const struct sxe__lua_class_spec full = {"my.full", methods, get, set, length, call};
-static const struct sxe__lua_class_spec bare = {"my.bare", NULL, NULL, NULL, NULL, NULL};
+static void
+close_it(lua_State *L, uint32_t index, uint32_t generation)
+{
+    (void)L;
+    value = (int)(index + generation);
+}
 
-/* make_full(index, generation) and make_bare(index). */
+static const struct sxe__lua_class_spec full = {"my.full", methods, get,     set,
+                                                length,    call,    close_it};
+static const struct sxe__lua_class_spec bare = {"my.bare", NULL, NULL, NULL, NULL, NULL, NULL};
+
+/* full(index, generation) and make_bare(index). */
 static int
 make_full(lua_State *L)
 {
@@ -111,6 +119,20 @@ START_TEST(a_handle_has_methods_and_properties)
                "h.place = 6 assert(h.place == 21009)\n"
                "assert(tostring(h) == 'my.full 21' and tostring(bare) == 'my.bare 7')");
     ck_assert_uint_eq(seen_generation, 3);
+    state_stop();
+}
+END_TEST
+
+START_TEST(a_variable_to_close_closes_what_can_be_closed)
+{
+    start();
+    run_script("do local x <close> = full(7, 2) end assert(full(0, 0).place == 9)\n"
+               "local ok, why = pcall(function() local x <close> = full(1, 2) error 'a' end)\n"
+               "assert(why:find 'a$' and full(0, 0).place == 3)");
+    fails_with("local x <close> = make_bare(1)",
+               "a my.bare cannot be closed: declare it without <close>");
+    fails_with("local x <close> = make_unknown(200)",
+               "a userdata cannot be closed: declare it without <close>");
     state_stop();
 }
 END_TEST
@@ -179,6 +201,7 @@ main(void)
     TCase *tcase = tcase_create("handle");
 
     tcase_add_test(tcase, a_handle_has_methods_and_properties);
+    tcase_add_test(tcase, a_variable_to_close_closes_what_can_be_closed);
     tcase_add_test(tcase, handles_are_equal_if_they_are_the_same);
     tcase_add_loop_test(tcase, what_a_handle_does_not_have_is_an_error, 0, 8);
     tcase_add_test(tcase, another_value_is_refused_by_its_name);

@@ -27,7 +27,9 @@ START_TEST(a_module_that_is_not_there_is_an_error)
     ck_assert(logged("no field package.preload['none']"));
     ck_assert(logged("no module of libsxe 'none'"));
     ck_assert(logged("no file './none.lua'"));
+    ck_assert(logged("no file './none/init.lua'"));
     ck_assert(logged("no file './rocks/share/lua/5.4/none.lua'"));
+    ck_assert(logged("no file './rocks/share/lua/5.4/none/init.lua'"));
     ck_assert(logged("no file './rocks/lib/lua/5.4/none.so'"));
     run_script("table.insert(package.searchers, 1, function() return nil end)\n"
                "assert(not pcall(require, 'none'))");

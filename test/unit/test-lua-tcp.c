@@ -10,7 +10,9 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 
 #include "fake-time.h"
 #include "sxe-lua-task-private.h"
@@ -565,6 +567,8 @@ START_TEST(serve_checks_its_arguments)
     fails_with("tcp.serve('', 0)", "table expected");
     fails_with("tcp.connect('', 0, {timeot = 1})", "tcp.connect has no option 'timeot'");
     fails_with("tcp.connect('', 0, 1)", "table expected, got number");
+    fails_with("tcp.connect('unix:/a', {from = ''})", "tcp.connect has no option 'from'");
+    fails_with("tcp.connect('unix:/a', 5)", "table expected, got number");
     fails_with("tcp.serve('', 0, {})", "a function is expected, or a table with handler");
     fails_with("tcp.serve('', 0, {handler = print, connections = 0})",
                "a number of sockets is expected");
@@ -606,6 +610,83 @@ START_TEST(a_client_connects_to_a_server)
                "    assert(conn:read() == nil)\n"
                "end)");
     until("log == 'HELLO'");
+    close(peer);
+    turn(5);
+    net_stop();
+}
+END_TEST
+
+START_TEST(sockets_are_closed_at_the_end_of_their_scope)
+{
+    int peer = serve("conn:read()");
+    unsigned unused;
+
+    until("c");
+    unused = sxe_number_in_state(SXE_STATE_FREE);
+    run_script("task.start(function()\n"
+               "    do\n"
+               "        local s <close> = tcp.serve('127.0.0.1', 0, function(c) c:read() end)\n"
+               "        local a <close> = assert(tcp.connect('127.0.0.1', s.port))\n"
+               "        local b <close> = assert(tcp.connect('127.0.0.1', s.port))\n"
+               "        a:close()\n"
+               "        log = {s, b}\n"
+               "    end\n"
+               "    assert(log[1]:close() == nil and log[2]:write('x') == nil)\n"
+               "    do local again <close> = log[1] end\n"
+               "    log = 'closed'\n"
+               "end)");
+    until("log == 'closed'");
+    for (unsigned turns = 0; sxe_number_in_state(SXE_STATE_FREE) != unused; turns++) {
+        ck_assert_uint_lt(turns, 1000);
+        turn(1);
+    }
+    close(peer);
+    turn(5);
+    net_stop();
+}
+END_TEST
+
+START_TEST(more_connections_than_allowed_are_refused_with_the_cure)
+{
+    int peer = serve("conn:read()");
+
+    run_script("task.start(function()\n"
+               "    local c, why, code = {}\n"
+               "    repeat c[#c + 1], why, code = tcp.connect('127.0.0.1', server.port)\n"
+               "    until why or #c > 100\n"
+               "    log = code == 23 and why or 'none'\n"
+               "end)");
+    until("log ~= ''");
+    run_script("assert(log == 'connect: all sockets of the script are in use: allow it more')");
+    close(peer);
+    turn(5);
+    net_stop();
+}
+END_TEST
+
+START_TEST(a_client_connects_to_a_unix_socket)
+{
+    char path[] = "/tmp/sxe lua XXXXXX";
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    int listener = socket(AF_UNIX, SOCK_STREAM, 0);
+    int peer = serve("conn:read()");
+    char script[512];
+
+    ck_assert_int_ge(mkstemp(path), 0);
+    unlink(path);
+    memcpy(address.sun_path, path, sizeof(path));
+    ck_assert_int_eq(bind(listener, (struct sockaddr *)&address, sizeof(address)), 0);
+    ck_assert_int_eq(listen(listener, 1), 0);
+    snprintf(script, sizeof(script),
+             "task.start(function()\n"
+             "    local conn <close> = assert(tcp.connect('unix:%s', {timeout = 5}))\n"
+             "    assert(conn.timeout == 5 and conn:write('x')) log = 'wrote'\n"
+             "end)",
+             path);
+    run_script(script);
+    until("log == 'wrote'");
+    unlink(path);
+    close(listener);
     close(peer);
     turn(5);
     net_stop();
@@ -698,6 +779,9 @@ START_TEST(what_refuses_is_told)
         "    c, why, code = tcp.connect('x%y', port) assert(not c and code == 22, code)\n"
         "    c, why, code = tcp.connect(('x'):rep(80) .. '%y', port) assert(not c and code == 22, "
         "code)\n"
+        "    c, why, code = tcp.connect('unix:/none/such', {timeout = 1})\n"
+        "    assert(not c and code == 2, why)\n"
+        "    c, why, code = tcp.connect('unix:') assert(not c and code == 36, why)\n"
         "    log = log .. 'x'\n"
         "end)");
     until("log == '111x'");
@@ -971,6 +1055,9 @@ suite(void)
     tcase_add_test(c, serve_checks_its_arguments);
     tcase_add_test(c, a_connect_at_the_top_level_waits_for_the_loop);
     tcase_add_test(c, a_client_connects_to_a_server);
+    tcase_add_test(c, sockets_are_closed_at_the_end_of_their_scope);
+    tcase_add_test(c, more_connections_than_allowed_are_refused_with_the_cure);
+    tcase_add_test(c, a_client_connects_to_a_unix_socket);
     tcase_add_test(c, a_connect_that_cannot_wait_leaves_no_socket);
     tcase_add_test(c, options_that_raise_leave_no_socket);
     tcase_add_test(c, a_name_is_looked_up_by_a_thread);

@@ -186,6 +186,8 @@ START_TEST(what_cannot_be_opened_is_told)
     fails_with("udp.serve('127.0.0.1', 0, print)", "udp.serve cannot open 127.0.0.1 port 0");
     fake_os_reset();
     run_script("assert(udp.serve('127.0.0.1', 0, function() end):close())");
+    run_script("do local u <close> = assert(udp.open('127.0.0.1', 0)) kept = u end\n"
+               "assert(kept:close() == nil) do local again <close> = kept end");
     turn(3);
     run_script("for i = 1, 63 do task.start(function() task.sleep(100) end) end");
     fails_with("udp.serve('127.0.0.1', 0, print)", "udp.serve: no task is free");

@@ -1,0 +1,63 @@
+-- SPDX-License-Identifier: MIT
+-- What docs/lua-handlers.md says of <close>, of unix sockets, and of the sockets that a script may have.
+
+local FIRST = "local tcp, task = require 'sxe.tcp', require 'sxe.task'\n"
+
+-- Runs a script in sxe-lua, with these options; it has to print what is expected, and nothing else.
+local function runs(expected, script, ...)
+    local command = {wire.program("sxe-lua"), ..., env = {SXE_LOG_LEVEL = "warn"}}
+    command[#command + 1] = "-e"
+    command[#command + 1] = FIRST .. script
+    local proc <close> = wire.spawn(command)
+    equal(proc:output(60), expected, script)
+    equal(proc:errors(), "", script)
+    equal(proc:wait(60), 0, script)
+end
+
+-- promise: docs/lua-handlers.md: `local conn <close> = assert(tcp.connect(...))` is closed at the end of its scope, after an error too.
+test("a connection is closed at the end of its scope, also by an error, and twice is once", function()
+    runs("2\n", [[
+        local ends = 0
+        local server <close> = tcp.serve("127.0.0.1", 0, function(conn)
+            conn:read("a")
+            ends = ends + 1
+        end)
+        task.sleep(0)
+        do local conn <close> = assert(tcp.connect("127.0.0.1", server.port)) conn:close() end
+        pcall(function()
+            local conn <close> = assert(tcp.connect("127.0.0.1", server.port))
+            error "no"
+        end)
+        while ends < 2 do task.sleep(0.01) end
+        print(ends)]])
+end)
+
+-- promise: docs/lua-handlers.md: connects to a unix socket; `"unix:@name"` is an abstract one.
+test("a client speaks to a server at a unix socket, whose path may have a blank", function()
+    local path = os.tmpname()
+    os.remove(path)
+    runs("200\n", ([[
+        local http = require "sxe.http"
+        http.serve{ unix = %q, handler = function() return "hello" end }
+        task.sleep(0)
+        local conn <close> = assert(tcp.connect("unix:" .. %q, { timeout = 20 }))
+        conn:write("GET / HTTP/1.0\r\n\r\n")
+        print(conn:read("l"):match(" (%%d+) "))
+        os.exit(0)]]):format(path .. " x", path .. " x"))
+    os.remove(path .. " x")
+end)
+
+-- promise: docs/lua-handlers.md: `sxe-httpd --lua-sockets N` and `sxe-lua --sockets N` allow more.
+test("as many connections as --sockets says may be open at once, and the message names the cure", function()
+    runs("200\n", [[
+        local server = tcp.serve("127.0.0.1", 0, { connections = 400, handler = function(c) c:read("a") end })
+        task.sleep(0)
+        local open = {}
+        for i = 1, 200 do
+            local conn, why = tcp.connect("127.0.0.1", server.port)
+            if not conn then print(why) break end
+            open[i] = conn
+        end
+        print(#open)
+        os.exit(0)]], "--sockets", "200")
+end)
