@@ -5,9 +5,8 @@ local FIRST = "local tcp, task = require 'sxe.tcp', require 'sxe.task'\n"
 
 -- Runs a script in sxe-lua, with these options; it has to print what is expected, and nothing else.
 local function runs(expected, script, ...)
-    local command = {wire.program("sxe-lua"), ..., env = {SXE_LOG_LEVEL = "warn"}}
-    command[#command + 1] = "-e"
-    command[#command + 1] = FIRST .. script
+    local command = {wire.program("sxe-lua"), "-e", FIRST .. script, ...}
+    command.env = {SXE_LOG_LEVEL = "warn"}
     local proc <close> = wire.spawn(command)
     equal(proc:output(60), expected, script)
     equal(proc:errors(), "", script)
