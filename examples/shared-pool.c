@@ -4,37 +4,28 @@
 #include <stdio.h>
 #include <sxe-pool-shared.h>
 #include <unistd.h>
-enum { FREE, WRITING, READY, BUSY, STATES };
+enum { FREE, READY, BUSY, STATES };
 struct job {
     uint64_t tries;
     char word[24];
 };
-static bool
-put(struct job *jobs, const char *word)
-{
-    struct job job = {.tries = 0};
-    unsigned result, id = sxe_pool_set_oldest_element_state(jobs, FREE, WRITING);
-    if (id >= sxe_pool_get_number(jobs))
-        return false; /* all are taken, or the lock is */
-    snprintf(job.word, sizeof(job.word), "%s", word);
-    sxe_pool_write_element(jobs, id, &job);
-    while ((result = sxe_pool_set_indexed_element_state(jobs, id, WRITING, READY)) ==
-           SXE_POOL_LOCK_NOT_TAKEN)
-        continue;
-    return result == SXE_POOL_LOCK_TAKEN; /* or a worker took it back, as it took a second */
-}
 int
 main(int argc, char **argv)
 {
     SXE_POOL_SPEC spec = {.name = "jobs", .number = 8, .states = STATES, .file = argv[1]};
     char why[SXE_POOL_WHY_SIZE] = "usage: shared-pool FILE WORDS...";
+    SXE_POOL_LEASE lease;
     spec.element_size = sizeof(struct job);
-    spec.state_names = "FREE WRITING READY BUSY";
+    spec.state_names = "FREE READY BUSY";
     spec.fields = "u64 tries, char[24] word";
     struct job *jobs = argc > 1 ? sxe_pool_open(&spec, why) : NULL;
-    for (int i = 2; jobs != NULL && i < argc; dprintf(1, "%s\n", argv[i++]))
-        while (!put(jobs, argv[i]))
+    for (int i = 2; jobs != NULL && i < argc; dprintf(1, "%s\n", argv[i++])) {
+        struct job job = {.tries = 0};
+        snprintf(job.word, sizeof(job.word), "%s", argv[i]);
+        /* Written and made READY under one lock. All may be taken, or the lock may be. */
+        while (sxe_pool_lease_oldest(jobs, FREE, READY, &job, &lease) >= spec.number)
             usleep(1000);
+    }
     sxe_pool_delete(jobs);
     return jobs == NULL && fprintf(stderr, "%s\n", why) > 0;
 }

@@ -17,24 +17,26 @@ enum { EMPTY_ELEMENT_SIZE = 8 }; /* of one without fields */
 /* ---- Timeouts ---- */
 
 /* Touched first: what the script leaves where it is has as long again. In a pool that others share
- * both may fail, and it is looked at again soon. */
+ * both may fail, and it is looked at again soon. With the lease of what is due, nothing is changed
+ * that another process has taken since. */
 static void
 on_timeout(void *array, unsigned id, void *user)
 {
     struct sxe__lua_pool *pool = user;
     lua_State *L = sxe__lua_main(sxe__lua_current());
-    unsigned state = sxe_pool_index_to_state(array, id);
+    SXE_POOL_LEASE lease;
 
+    sxe_pool_lease_due(array, id, &lease);
     if (pool->on_timeout == LUA_NOREF) {
-        if (sxe_pool_set_indexed_element_state(array, id, state, 0) == SXE_POOL_LOCK_TAKEN)
+        if (sxe_pool_lease_move(array, &lease, 0, NULL) == SXE_POOL_LOCK_TAKEN)
             sxe__lua_pool_came(pool, 0);
         return;
     }
-    if (sxe_pool_touch_indexed_element(array, id) != SXE_POOL_LOCK_TAKEN)
+    if (sxe_pool_lease_renew(array, &lease) != SXE_POOL_LOCK_TAKEN)
         return;
     lua_rawgeti(L, LUA_REGISTRYINDEX, pool->on_timeout);
-    sxe__lua_pool_push_element(L, pool, id);
-    if (sxe__lua_start(L, 1, false, NULL, NULL) == 0)
+    (void)sxe__lua_pool_push_leased(L, pool, &lease);
+    if (sxe__lua_start(L, 2, false, NULL, NULL) == 0)
         SXE_WARN("pool %s: no task is free for on_timeout of element %u", pool->name, id);
 }
 

@@ -66,6 +66,10 @@ unsigned sxe__lua_pool_find_state(const struct sxe__lua_pool *pool, const char *
 /* Push how a pool was found, "created"; 1. */
 int sxe__lua_pool_push_found(lua_State *L, const void *array);
 
+/* Push the element of a lease, and the lease; 2. */
+int sxe__lua_pool_push_leased(lua_State *L, const struct sxe__lua_pool *pool,
+                              const SXE_POOL_LEASE *lease);
+
 /* ---- Elements (sxe-lua-pool-element.c) ---- */
 
 extern const struct sxe__lua_class_spec sxe__lua_pool_element;

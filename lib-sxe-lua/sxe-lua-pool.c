@@ -102,17 +102,46 @@ not_now(lua_State *L, const struct sxe__lua_pool *pool, unsigned result, lua_KFu
                                       : sxe__lua_again(L, k, tries);
 }
 
-/* An element came from a state into another. A new tenant finds nothing of the one before. */
-static int
-moved(lua_State *L, struct sxe__lua_pool *pool, unsigned id, unsigned from, unsigned to)
+/* What an element finds that comes from a state into another: a new tenant nothing of the one
+ * before; NULL: it keeps what it has. */
+static const void *
+contents_for(const struct sxe__lua_pool *pool, unsigned from, unsigned to)
 {
-    if (from == 0) {
-        memset(pool->scratch, 0, pool->element_size);
-        sxe_pool_write_element(pool->array, id, pool->scratch);
-    }
+    if (from != 0 || to == 0)
+        return NULL;
+    return memset(pool->scratch, 0, pool->element_size);
+}
+
+/* The element of a lease, and the lease: the stamp alone, as the element is known. */
+int
+sxe__lua_pool_push_leased(lua_State *L, const struct sxe__lua_pool *pool,
+                          const SXE_POOL_LEASE *lease)
+{
+    (void)sxe__lua_pool_push_element(L, pool, lease->id);
+    lua_pushinteger(L, (lua_Integer)lease->stamp);
+    return 2;
+}
+
+/* An element came from a state into another. */
+static int
+moved(lua_State *L, struct sxe__lua_pool *pool, const SXE_POOL_LEASE *lease, unsigned from,
+      unsigned to)
+{
     if (to != from)
         sxe__lua_pool_came(pool, to);
-    return sxe__lua_pool_push_element(L, pool, id);
+    return sxe__lua_pool_push_leased(L, pool, lease);
+}
+
+/* The lease of an element at an argument; one that says nothing has no stamp. */
+static SXE_POOL_LEASE
+check_lease(lua_State *L, unsigned id, int argument)
+{
+    const lua_Integer stamp = luaL_optinteger(L, argument, 0);
+
+    /* 0 would be none: no element has ever had the stamp -1. */
+    if (!lua_isnoneornil(L, argument) && stamp == 0)
+        return (SXE_POOL_LEASE){.id = id, .stamp = UINT64_MAX};
+    return (SXE_POOL_LEASE){.id = id, .stamp = (SXE_TIME)stamp};
 }
 
 /* Places in the stack of take. */
@@ -124,18 +153,21 @@ take(lua_State *L, int status, lua_KContext tries)
     struct sxe__lua_pool *pool = check_pool(L);
     unsigned from = check_state(L, pool, FROM);
     unsigned to = check_state(L, pool, TO);
+    const void *contents;
+    SXE_POOL_LEASE lease;
     unsigned id;
 
     if (sxe__lua_was_cancelled(L, status)) {
         sxe__lua_pool_waited(pool, from);
         return sxe__lua_fail_woken(L);
     }
-    id = pool->is_exact ? sxe_pool_set_exact_oldest_element_state(pool->array, from, to)
-                        : sxe_pool_set_oldest_element_state(pool->array, from, to);
+    contents = contents_for(pool, from, to);
+    id = pool->is_exact ? sxe_pool_lease_exact_oldest(pool->array, from, to, contents, &lease)
+                        : sxe_pool_lease_oldest(pool->array, from, to, contents, &lease);
     if (id < sxe_pool_get_number(pool->array)) {
         if (status == LUA_YIELD)
             sxe__lua_pool_waited(pool, from);
-        return moved(L, pool, id, from, to);
+        return moved(L, pool, &lease, from, to);
     }
     if (id == SXE_POOL_DAMAGED || (id == SXE_POOL_LOCK_NOT_TAKEN &&
                                    (lua_isnil(L, SECONDS) || sxe__lua_may_try_again(L, tries))))
@@ -155,29 +187,48 @@ l_take(lua_State *L)
     return take(L, LUA_OK, 0);
 }
 
+/* Places in the stack of move, and of touch, which has no states. */
+enum { MOVE_TO = 3, MOVE_FROM, MOVE_LEASE, TOUCH_LEASE = 3 };
+
+/* Move an element, with the lease or out of a state: SXE_POOL_LOCK_TAKEN, and the lease is that of
+ * this change; or why not. */
+static unsigned
+change(const struct sxe__lua_pool *pool, SXE_POOL_LEASE *lease, unsigned from, unsigned to)
+{
+    const void *contents = contents_for(pool, from, to);
+
+    return lease->stamp != 0 ? sxe_pool_lease_move(pool->array, lease, to, contents)
+                             : sxe_pool_lease_indexed(pool->array, from, to, contents, lease);
+}
+
 static int
 move(lua_State *L, int status, lua_KContext tries)
 {
     struct sxe__lua_pool *pool = check_pool(L);
     unsigned id = check_element(L, pool);
-    unsigned to = check_state(L, pool, 3);
-    unsigned state = to;
-    unsigned from, result;
+    unsigned to = check_state(L, pool, MOVE_TO);
+    SXE_POOL_LEASE lease = check_lease(L, id, MOVE_LEASE);
+    unsigned state, from, result;
 
     if (sxe__lua_was_cancelled(L, status))
         return sxe__lua_fail_woken(L);
     if (id == SXE_POOL_NO_INDEX)
         return sxe__lua_fail(L, "gone");
-    from = lua_isnoneornil(L, 4) ? sxe__lua_pool_state_of(L, pool, id) : check_state(L, pool, 4);
-    result = sxe_pool_try_to_set_indexed_element_state(pool->array, id, from, &state);
-    if (result == id)
-        return moved(L, pool, id, from, to);
-    if (result == SXE_POOL_INCORRECT_STATE && !lua_isnoneornil(L, 4))
+    state = sxe__lua_pool_state_of(L, pool, id);
+    from = lua_isnoneornil(L, MOVE_FROM) ? state : check_state(L, pool, MOVE_FROM);
+    if (lease.stamp != 0 && from != state)
+        return sxe__lua_fail(L, sxe_pool_lease_is_held(pool->array, &lease) ? "moved" : "lost");
+    result = change(pool, &lease, from, to);
+    if (result == SXE_POOL_LOCK_TAKEN)
+        return moved(L, pool, &lease, from, to);
+    if (result == SXE_POOL_LEASE_LOST)
+        return sxe__lua_fail(L, "lost");
+    if (result == SXE_POOL_INCORRECT_STATE && !lua_isnoneornil(L, MOVE_FROM))
         return sxe__lua_fail(L, "moved");
     return not_now(L, pool, result, move, tries);
 }
 
-/* pool:move(element, to [, from]) */
+/* pool:move(element, to [, from [, lease]]) */
 static int
 l_move(lua_State *L)
 {
@@ -189,18 +240,24 @@ touch(lua_State *L, int status, lua_KContext tries)
 {
     const struct sxe__lua_pool *pool = check_pool(L);
     unsigned id = check_element(L, pool);
-    unsigned result;
+    SXE_POOL_LEASE lease = check_lease(L, id, TOUCH_LEASE);
+    unsigned state, result;
 
     if (sxe__lua_was_cancelled(L, status))
         return sxe__lua_fail_woken(L);
     if (id == SXE_POOL_NO_INDEX)
         return sxe__lua_fail(L, "gone");
-    result = sxe_pool_touch_indexed_element(pool->array, id);
-    if (result != SXE_POOL_LOCK_TAKEN)
-        return not_now(L, pool, result, touch, tries);
-    return sxe__lua_pool_push_element(L, pool, id);
+    state = sxe__lua_pool_state_of(L, pool, id);
+    result = lease.stamp != 0 ? sxe_pool_lease_renew(pool->array, &lease)
+                              : sxe_pool_lease_indexed(pool->array, state, state, NULL, &lease);
+    if (result == SXE_POOL_LOCK_TAKEN)
+        return sxe__lua_pool_push_leased(L, pool, &lease);
+    if (result == SXE_POOL_LEASE_LOST)
+        return sxe__lua_fail(L, "lost");
+    return not_now(L, pool, result, touch, tries);
 }
 
+/* pool:touch(element [, lease]) */
 static int
 l_touch(lua_State *L)
 {
@@ -359,25 +416,53 @@ l_read(lua_State *L)
     return read_whole(L, LUA_OK, 0);
 }
 
-/* pool:write(element, {field = value, ...}): what is not named becomes 0 */
+/* The element that is written is at WRITTEN: its own, as the scratch changes while a task waits. */
+enum { WRITE_FIELDS = 3, WRITE_LEASE, WRITTEN };
+
+static int
+write_leased(lua_State *L, int status, lua_KContext tries)
+{
+    const struct sxe__lua_pool *pool = check_pool(L);
+    unsigned id = check_element(L, pool);
+    SXE_POOL_LEASE lease = check_lease(L, id, WRITE_LEASE);
+    unsigned result;
+
+    if (sxe__lua_was_cancelled(L, status))
+        return sxe__lua_fail_woken(L);
+    if (id == SXE_POOL_NO_INDEX)
+        return sxe__lua_fail(L, "gone");
+    result = sxe_pool_lease_write(pool->array, &lease, 0, pool->element_size,
+                                  lua_touserdata(L, WRITTEN));
+    if (result == SXE_POOL_LOCK_TAKEN)
+        return sxe__lua_pool_push_leased(L, pool, &lease);
+    if (result == SXE_POOL_LEASE_LOST)
+        return sxe__lua_fail(L, "lost");
+    return not_now(L, pool, result, write_leased, tries);
+}
+
+/* pool:write(element, {field = value, ...} [, lease]): what is not named becomes 0 */
 static int
 l_write(lua_State *L)
 {
     const struct sxe__lua_pool *pool = check_pool(L);
     unsigned id = check_element(L, pool);
+    void *element;
 
-    luaL_checktype(L, 3, LUA_TTABLE);
-    lua_settop(L, 3);
-    memset(pool->scratch, 0, pool->element_size);
-    for (lua_pushnil(L); lua_next(L, 3) != 0; lua_pop(L, 1)) {
+    luaL_checktype(L, WRITE_FIELDS, LUA_TTABLE);
+    lua_settop(L, WRITE_LEASE);
+    element = lua_newuserdatauv(L, pool->element_size, 0);
+    memset(element, 0, pool->element_size);
+    for (lua_pushnil(L); lua_next(L, WRITE_FIELDS) != 0; lua_pop(L, 1)) {
         const char *name = sxe__lua_text(L, -2);
 
-        luaL_argcheck(L, name != NULL, 3, "names of fields expected");
-        sxe__lua_pool_set(L, check_field(L, pool, name, 3), pool->scratch, lua_gettop(L));
+        luaL_argcheck(L, name != NULL, WRITE_FIELDS, "names of fields expected");
+        sxe__lua_pool_set(L, check_field(L, pool, name, WRITE_FIELDS), element, lua_gettop(L));
     }
+    if (!lua_isnil(L, WRITE_LEASE))
+        return write_leased(L, LUA_OK, 0);
     if (id == SXE_POOL_NO_INDEX)
         return sxe__lua_fail(L, "gone");
-    sxe_pool_write_element(pool->array, id, pool->scratch);
+    sxe_pool_write_element(pool->array, id, element);
     return sxe__lua_pool_push_element(L, pool, id);
 }
 

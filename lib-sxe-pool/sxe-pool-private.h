@@ -6,6 +6,7 @@
  *     sxe-pool.c           construction, states, handles    knows only the block
  *     sxe-pool-walker.c    walking a state                  knows only the block
  *     sxe-pool-timeout.c   timeouts                         the block and the thread's records
+ *     sxe-pool-lease.c     changes that are checked      the block
  *     sxe-pool-local.c     the thread's records             what is not in the block: pointers
  *
  * Shape: all of a block is reached from the array by offsets:
@@ -76,6 +77,8 @@ struct sxe__pool_local {
     SXE_POOL_EVENT_TIMEOUT on_timeout; /* NULL: made for state_to_string */
     void *user;
     bool checking;         /* on_timeout may be running */
+    uint32_t due;          /* the element that on_timeout is called with */
+    uint64_t due_stamp;    /* its stamp; 0: on_timeout is not called */
     uint64_t again_ns;     /* of a shared pool: not to be checked before, by the turn's clock */
     uint64_t timeout_ns[]; /* by state; 0: none */
 };
@@ -91,6 +94,26 @@ extern struct sxe_log_control sxe__pool_log;
  * or of its own (ANY_STATE): id, or what was wrong. */
 unsigned sxe__pool_shared_set(const struct sxe__pool_header *pool, uint32_t id, uint32_t old_state,
                               uint32_t *new_state);
+
+/* A change with conditions, and what it writes into the element under the same lock. */
+struct sxe__pool_claim {
+    uint32_t id;
+    uint32_t old_state;   /* ANY_STATE: whichever it is in */
+    uint32_t new_state;   /* ANY_STATE: its own */
+    bool stays;           /* the element is written and does not move */
+    uint64_t stamp;       /* of its last change, 0: any; afterwards that of this change */
+    const void *contents; /* NULL: they stay as they are */
+    size_t offset;        /* where in the element, and how much */
+    size_t size;
+};
+
+/* LOCK_TAKEN, or what was wrong: LEASE_LOST if the stamp is another one. */
+unsigned sxe__pool_shared_claim(const struct sxe__pool_header *pool, struct sxe__pool_claim *claim);
+
+/* Like sxe__pool_shared_take, but the claim has the states, and gets id and stamp. */
+unsigned sxe__pool_shared_lease(const struct sxe__pool_header *pool, struct sxe__pool_claim *claim);
+unsigned sxe__pool_shared_lease_exact(const struct sxe__pool_header *pool,
+                                      struct sxe__pool_claim *claim);
 
 /* The same for those who know: LOCK_TAKEN, or what was wrong. */
 unsigned sxe__pool_shared_move(const struct sxe__pool_header *pool, uint32_t id, uint32_t old_state,

@@ -147,31 +147,96 @@ sxe__pool_shared_touch(const struct sxe__pool_header *pool, uint32_t id)
     return change(pool, id, SXE__POOL_ANY_STATE, &state);
 }
 
-/* The oldest of a shard under its lock: an id, NO_INDEX or DAMAGED. */
+/* ---- Claims: changes that are checked, or write contents ---- */
+
+/* Before the change, so that those who see the new state see the contents, too. */
+static inline void
+write_contents(const struct sxe__pool_site *site, uint32_t id, const struct sxe__pool_claim *claim)
+{
+    if (claim->contents != NULL)
+        sxe_pool_write_part((void *)(uintptr_t)(site->pool + 1), id, claim->offset, claim->size,
+                            claim->contents);
+}
+
+/* The stamp of an element that was just changed is the last of its shard. */
+static inline void
+note_stamp(const struct sxe__pool_site *site, struct sxe__pool_claim *claim)
+{
+    claim->stamp = SXE__POOL_OWN(site->shard->last_stamp);
+}
+
+/* Under the lock: every change gives its element another stamp, so if the stamp is the expected one
+ * nobody has changed the element since. */
+static unsigned
+claim_locked(const struct sxe__pool_site *site, struct sxe__pool_claim *claim)
+{
+    const struct sxe__pool_node *node = &site->nodes[claim->id];
+    uint32_t state = claim->new_state;
+
+    if (claim->stamp != 0 && SXE__POOL_GET(node->stamp) != claim->stamp)
+        return SXE_POOL_LEASE_LOST;
+    if (claim->old_state != SXE__POOL_ANY_STATE && SXE__POOL_GET(node->state) != claim->old_state)
+        return SXE_POOL_INCORRECT_STATE;
+    write_contents(site, claim->id, claim);
+    if (claim->stays)
+        return SXE_POOL_LOCK_TAKEN;
+    const unsigned result = sxe__pool_change(site, claim->id, claim->old_state, &state);
+    if (result == SXE_POOL_LOCK_TAKEN)
+        note_stamp(site, claim);
+    return result;
+}
+
+unsigned
+sxe__pool_shared_claim(const struct sxe__pool_header *pool, struct sxe__pool_claim *claim)
+{
+    const struct sxe__pool_site site =
+        sxe__pool_site(pool, sxe__pool_shard_of(pool->sharing, claim->id));
+    unsigned result = lock(pool, site.number);
+
+    if (result != SXE_POOL_LOCK_TAKEN)
+        return result;
+    result = claim_locked(&site, claim);
+    unlock(&site);
+    if (result == SXE_POOL_LOCK_TAKEN && claim->new_state != SXE__POOL_ANY_STATE)
+        tell(pool, claim->new_state);
+    else if (result == SXE_POOL_DAMAGED)
+        sxe__pool_damaged(pool);
+    return result;
+}
+
+/* ---- The oldest of one shard ---- */
+
+/* The oldest of a shard under its lock: an id, NO_INDEX or DAMAGED. The claim may be NULL. */
 SXE__POOL_INLINE unsigned
-take_locked(const struct sxe__pool_site *site, uint32_t old_state, uint32_t new_state)
+take_locked(const struct sxe__pool_site *site, uint32_t old_state, uint32_t new_state,
+            struct sxe__pool_claim *claim)
 {
     const uint32_t list = sxe__pool_shard_list(site->pool, site->sharing, old_state, site->number);
     const uint32_t id = SXE__POOL_GET(site->nodes[list].next);
 
     if (id == list)
         return SXE_POOL_NO_INDEX;
-    if (id >= site->pool->number || sxe__pool_shard_of(site->sharing, id) != site->number ||
-        sxe__pool_change(site, id, old_state, &new_state) != SXE_POOL_LOCK_TAKEN)
+    if (id >= site->pool->number || sxe__pool_shard_of(site->sharing, id) != site->number)
         return SXE_POOL_DAMAGED;
+    if (claim != NULL)
+        write_contents(site, id, claim);
+    if (sxe__pool_change(site, id, old_state, &new_state) != SXE_POOL_LOCK_TAKEN)
+        return SXE_POOL_DAMAGED;
+    if (claim != NULL)
+        note_stamp(site, claim);
     return id;
 }
 
 SXE__POOL_INLINE unsigned
 take_from(const struct sxe__pool_header *pool, uint32_t shard, uint32_t old_state,
-          uint32_t new_state)
+          uint32_t new_state, struct sxe__pool_claim *claim)
 {
     const struct sxe__pool_site site = sxe__pool_site(pool, shard);
     unsigned result = lock(pool, shard);
 
     if (result != SXE_POOL_LOCK_TAKEN)
         return result;
-    result = take_locked(&site, old_state, new_state);
+    result = take_locked(&site, old_state, new_state, claim);
     unlock(&site);
     if (result < pool->number)
         tell(pool, new_state);
@@ -216,8 +281,9 @@ first_shard(const struct sxe__pool_sharing *sharing)
 }
 
 /* Shards that are locked are passed by, and waited for only if no other has an element. */
-static __attribute__((noinline)) unsigned
-take_from_several(const struct sxe__pool_header *pool, uint32_t old_state, uint32_t new_state)
+SXE__POOL_INLINE unsigned
+take_around(const struct sxe__pool_header *pool, uint32_t old_state, uint32_t new_state,
+            struct sxe__pool_claim *claim)
 {
     const struct sxe__pool_sharing *sharing = pool->sharing;
     const uint32_t first = first_shard(sharing);
@@ -230,13 +296,13 @@ take_from_several(const struct sxe__pool_header *pool, uint32_t old_state, uint3
         passed_by |= (uint64_t)(look == LOCKED) << shard;
         if (look != FILLED)
             continue;
-        const unsigned result = take_from(pool, shard, old_state, new_state);
+        const unsigned result = take_from(pool, shard, old_state, new_state, claim);
         if (result != SXE_POOL_NO_INDEX)
             return result;
     }
     while (passed_by != 0) {
         const uint32_t shard = (uint32_t)__builtin_ctzll(passed_by);
-        const unsigned result = take_from(pool, shard, old_state, new_state);
+        const unsigned result = take_from(pool, shard, old_state, new_state, claim);
 
         if (result != SXE_POOL_NO_INDEX)
             return result;
@@ -245,13 +311,26 @@ take_from_several(const struct sxe__pool_header *pool, uint32_t old_state, uint3
     return SXE_POOL_NO_INDEX;
 }
 
+static __attribute__((noinline)) unsigned
+take_from_several(const struct sxe__pool_header *pool, uint32_t old_state, uint32_t new_state)
+{
+    return take_around(pool, old_state, new_state, NULL);
+}
+
 unsigned
 sxe__pool_shared_take(const struct sxe__pool_header *pool, uint32_t old_state, uint32_t new_state)
 {
     if (pool->sharing->shard_mask != 0)
         return take_from_several(pool, old_state, new_state);
     return look_at(pool, old_state, 0) == EMPTY ? SXE_POOL_NO_INDEX
-                                                : take_from(pool, 0, old_state, new_state);
+                                                : take_from(pool, 0, old_state, new_state, NULL);
+}
+
+unsigned
+sxe__pool_shared_lease(const struct sxe__pool_header *pool, struct sxe__pool_claim *claim)
+{
+    claim->id = take_around(pool, claim->old_state, claim->new_state, claim);
+    return claim->id;
 }
 
 /* ---- The oldest of all shards ---- */
@@ -328,12 +407,11 @@ is_still_oldest(const struct sxe__pool_header *pool, uint32_t state, const struc
 
 /* One attempt; false: others changed what was found before it could be taken. */
 static bool
-take_oldest(const struct sxe__pool_header *pool, uint32_t old_state, uint32_t new_state,
-            unsigned *result)
+take_oldest(const struct sxe__pool_header *pool, struct sxe__pool_claim *claim, unsigned *result)
 {
     struct end oldest;
 
-    *result = find_oldest(pool, old_state, &oldest);
+    *result = find_oldest(pool, claim->old_state, &oldest);
     if (*result == SXE_POOL_LOCK_TAKEN && oldest.id == SXE_POOL_NO_INDEX)
         *result = SXE_POOL_NO_INDEX;
     if (*result != SXE_POOL_LOCK_TAKEN)
@@ -342,32 +420,41 @@ take_oldest(const struct sxe__pool_header *pool, uint32_t old_state, uint32_t ne
         sxe__pool_site(pool, sxe__pool_shard_of(pool->sharing, oldest.id));
     *result = lock(pool, site.number);
     const bool locked = *result == SXE_POOL_LOCK_TAKEN;
-    const bool still = locked && is_still_oldest(pool, old_state, &oldest);
+    const bool still = locked && is_still_oldest(pool, claim->old_state, &oldest);
     if (still)
-        *result = take_locked(&site, old_state, new_state);
+        *result = take_locked(&site, claim->old_state, claim->new_state, claim);
     if (locked)
         unlock(&site);
     if (still && *result < pool->number)
-        tell(pool, new_state);
+        tell(pool, claim->new_state);
     else if (still && *result == SXE_POOL_DAMAGED)
         sxe__pool_damaged(pool);
     return still || !locked;
 }
 
 unsigned
+sxe__pool_shared_lease_exact(const struct sxe__pool_header *pool, struct sxe__pool_claim *claim)
+{
+    unsigned result = SXE_POOL_NO_INDEX;
+    bool done = false;
+
+    for (unsigned attempt = 0; attempt < SXE_POOL_SHARDS_MAX && !done; attempt++)
+        done = take_oldest(pool, claim, &result);
+    claim->id = done ? result : SXE_POOL_LOCK_NOT_TAKEN;
+    return claim->id;
+}
+
+unsigned
 sxe_pool_set_exact_oldest_element_state(void *array, unsigned old_state, unsigned new_state)
 {
     const struct sxe__pool_header *pool = sxe__pool_header(array);
-    unsigned result = SXE_POOL_NO_INDEX;
-    bool done = false;
+    struct sxe__pool_claim claim = {.old_state = old_state, .new_state = new_state};
 
     if (pool->sharing == NULL || pool->sharing->shard_mask == 0)
         return sxe_pool_set_oldest_element_state(array, old_state, new_state);
     sxe__pool_check_state(pool, old_state);
     sxe__pool_check_state(pool, new_state);
-    for (unsigned attempt = 0; attempt < SXE_POOL_SHARDS_MAX && !done; attempt++)
-        done = take_oldest(pool, old_state, new_state, &result);
-    return done ? result : SXE_POOL_LOCK_NOT_TAKEN;
+    return sxe__pool_shared_lease_exact(pool, &claim);
 }
 
 /* ---- Reading ---- */

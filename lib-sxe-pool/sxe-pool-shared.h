@@ -67,6 +67,8 @@ extern "C" {
 #define SXE_POOL_LOCK_NOT_TAKEN (SXE_NONE - 2) /* another holds the lock: try again later */
 #define SXE_POOL_DAMAGED        (SXE_NONE - 3) /* what is in shared memory is impossible */
 
+#define SXE_POOL_LEASE_LOST (SXE_NONE - 4) /* the element was changed since: see Leases */
+
 #define SXE_POOL_SHARDS_MAX 64u
 #define SXE_POOL_SLOTS      128u /* processes at a time */
 #define SXE_POOL_TAKES      64u
@@ -161,6 +163,53 @@ SXE_PUBLIC unsigned sxe_pool_set_indexed_elements_state(void *array, const unsig
                                                         unsigned number, unsigned old_state,
                                                         unsigned new_state);
 
+/* ---- Leases: changes that are made only while nobody else has changed the element ----
+ * A worker takes a job and stalls; a timeout gives the job to another; the first goes on, and would
+ * end what is the other's by now: its id and its handle are still good. So take a lease: it knows
+ * the stamp of its change, and each change by anyone gives the element another stamp, which never
+ * comes again. The calls below compare stamps under the lock of the change, and do nothing if the
+ * lease is lost. That costs one load more than the calls without.
+ *
+ * A lease is plain data of its owner: copy it, or forget it. It is lost when anything moves or
+ * touches the element otherwise than with it. Pools of one thread have leases, too. */
+
+typedef struct sxe_pool_lease {
+    unsigned id;
+    SXE_TIME stamp; /* of the change that it was given by; 0: of none, it is lost */
+} SXE_POOL_LEASE;
+
+/* Like sxe_pool_set_oldest_element_state, and ..._exact_...: an id; SXE_POOL_NO_INDEX,
+ * SXE_POOL_LOCK_NOT_TAKEN or SXE_POOL_DAMAGED, and the lease is a lost one. Contents, unless NULL,
+ * are a whole element, which is written under the same lock: who sees the new state sees them. A
+ * process that is killed in between leaves it in old_state, and torn. */
+SXE_PUBLIC unsigned sxe_pool_lease_oldest(void *array, unsigned old_state, unsigned new_state,
+                                          const void *contents, SXE_POOL_LEASE *lease);
+SXE_PUBLIC unsigned sxe_pool_lease_exact_oldest(void *array, unsigned old_state, unsigned new_state,
+                                                const void *contents, SXE_POOL_LEASE *lease);
+
+/* The same for the element lease->id. SXE_POOL_LOCK_TAKEN, or as above, but
+ * SXE_POOL_INCORRECT_STATE if it is not in old_state. */
+SXE_PUBLIC unsigned sxe_pool_lease_indexed(void *array, unsigned old_state, unsigned new_state,
+                                           const void *contents, SXE_POOL_LEASE *lease);
+
+/* With a lease. SXE_POOL_LOCK_TAKEN, and the lease goes on; or nothing was done:
+ * SXE_POOL_LEASE_LOST; SXE_POOL_LOCK_NOT_TAKEN, try again later; SXE_POOL_DAMAGED.
+ * Move the element to new_state, with contents or NULL. */
+SXE_PUBLIC unsigned sxe_pool_lease_move(void *array, SXE_POOL_LEASE *lease, unsigned new_state,
+                                        const void *contents);
+/* Touch the element: a timeout counts from now. */
+SXE_PUBLIC unsigned sxe_pool_lease_renew(void *array, SXE_POOL_LEASE *lease);
+/* sxe_pool_write_part, under the lock of the element's shard. */
+SXE_PUBLIC unsigned sxe_pool_lease_write(void *array, const SXE_POOL_LEASE *lease, size_t offset,
+                                         size_t size, const void *value);
+
+/* Whether it is held now. By the time the caller has the answer it may be lost. */
+SXE_PUBLIC bool sxe_pool_lease_is_held(const void *array, const SXE_POOL_LEASE *lease);
+
+/* In on_timeout, of the element that it was called with: with this lease only what is due is
+ * changed, not what another process has taken since. Anywhere else: a lost lease. */
+SXE_PUBLIC void sxe_pool_lease_due(const void *array, unsigned id, SXE_POOL_LEASE *lease);
+
 /* ---- Contents: no reader sees half of what is being written ----
  * Who writes must be the only one, which the element's state says; readers may be many and lock
  * nothing. A writer that is killed in between leaves the element torn: reads say -EBUSY until
@@ -216,9 +265,9 @@ SXE_PUBLIC void sxe_pool_watch_read(void *array);
 /* Timeouts for a pool that is there (see sxe_pool_new_with_timeouts), in this thread. One process
  * at a time runs on_timeout for it, whichever comes first to sxe_pool_check_timeouts; each may have
  * its own timeouts. Another process may move the element first, or hold the lock: then on_timeout
- * changes nothing, and the element is looked at again in a later check, 1 ms on. Because others may
- * put elements there, sxe_pool_get_next_timeout is at most a second ahead: so late may come what a
- * process left behind that died. 0, -EINVAL or -ENOMEM. */
+ * changes nothing, if it uses sxe_pool_lease_due, and the element is looked at again in a later
+ * check, 1 ms on. Because others may put elements there, sxe_pool_get_next_timeout is at most a
+ * second ahead: so late may come what a process left behind that died. 0, -EINVAL or -ENOMEM. */
 SXE_PUBLIC SXE_MUST_USE int sxe_pool_set_timeouts(void *array, const double *timeouts,
                                                   SXE_POOL_EVENT_TIMEOUT on_timeout, void *user);
 

@@ -102,10 +102,28 @@ due_ns(const struct sxe__pool_local *local, unsigned state)
     return stamp == 0 ? 0 : stamp + timeout_ns;
 }
 
+static void
+call_on_timeout(struct sxe__pool_local *local, unsigned id, uint64_t stamp)
+{
+    local->due = id;
+    local->due_stamp = stamp;
+    local->on_timeout(local->array, id, local->user);
+    local->due_stamp = 0;
+}
+
+void
+sxe_pool_lease_due(const void *array, unsigned id, SXE_POOL_LEASE *lease)
+{
+    const struct sxe__pool_local *local = sxe__pool_local_find(array);
+    const bool is_due = local != NULL && local->due_stamp != 0 && local->due == id;
+
+    *lease = (SXE_POOL_LEASE){.id = id, .stamp = is_due ? local->due_stamp : 0};
+}
+
 /* Ends because an element that is moved or touched gets a stamp of now or later, and so is not due,
  * in whatever timed state it lands. */
 static void
-check_state(const struct sxe__pool_local *local, unsigned state, uint64_t now_ns)
+check_state(struct sxe__pool_local *local, unsigned state, uint64_t now_ns)
 {
     void *array = local->array;
 
@@ -114,7 +132,7 @@ check_state(const struct sxe__pool_local *local, unsigned state, uint64_t now_ns
         const unsigned id = sxe_pool_get_oldest_element_index(array, state);
         const uint64_t stamp = sxe_pool_get_element_time_by_index(array, id);
 
-        local->on_timeout(array, id, local->user);
+        call_on_timeout(local, id, stamp);
         SXE_ASSERT_ID(id, sxe_pool_get_element_time_by_index(array, id) != stamp,
                       "pool %s: on_timeout neither moved nor touched element %u in state %s",
                       sxe_pool_get_name(array), id, sxe_pool_state_to_string(array, state));
@@ -134,9 +152,12 @@ check_own(struct sxe__pool_local *local, uint64_t now_ns)
 
 /* ---- Pools that are shared: while we look, others move what is due ---- */
 
-/* The oldest element that is due, leaving out the shards that are passed by (a bit each). */
+/* The oldest element that is due, and the stamp by which it is, leaving out the shards that are
+ * passed by (a bit each). The state is read before the stamp, which every change writes first: so
+ * if both are those of different changes, the stamp is the younger. */
 static unsigned
-find_due(const struct sxe__pool_local *local, unsigned state, uint64_t now_ns, uint64_t passed)
+find_due(const struct sxe__pool_local *local, unsigned state, uint64_t now_ns, uint64_t passed,
+         uint64_t *found_stamp)
 {
     const struct sxe__pool_header *pool = sxe__pool_header(local->array);
     const struct sxe__pool_sharing *sharing = pool->sharing;
@@ -156,25 +177,26 @@ find_due(const struct sxe__pool_local *local, unsigned state, uint64_t now_ns, u
             oldest = stamp;
         }
     }
+    *found_stamp = oldest;
     return found;
 }
 
 /* An element that on_timeout left as it was (its shard was locked, or another process has it now)
  * waits, and those behind it in its shard, too. Returns whether there is one. */
 static bool
-check_shared_state(const struct sxe__pool_local *local, unsigned state, uint64_t now_ns)
+check_shared_state(struct sxe__pool_local *local, unsigned state, uint64_t now_ns)
 {
     const struct sxe__pool_header *pool = sxe__pool_header(local->array);
     const struct sxe__pool_node *nodes = pool->sharing->nodes;
     uint64_t passed = 0;
 
     for (uint32_t left = pool->number; left > 0 && local->timeout_ns[state] != 0; left--) {
-        const unsigned id = find_due(local, state, now_ns, passed);
+        uint64_t stamp;
+        const unsigned id = find_due(local, state, now_ns, passed, &stamp);
 
         if (id == SXE_POOL_NO_INDEX)
             break;
-        const uint64_t stamp = SXE__POOL_GET(nodes[id].stamp);
-        local->on_timeout(local->array, id, local->user);
+        call_on_timeout(local, id, stamp);
         if (SXE__POOL_GET(nodes[id].stamp) == stamp)
             passed |= UINT64_C(1) << sxe__pool_shard_of(pool->sharing, id);
     }

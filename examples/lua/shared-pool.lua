@@ -7,21 +7,17 @@ local jobs
 
 jobs = assert(pool.open{
   name = "jobs", count = 8, file = arg[1], fields = "u64 tries, char[24] word",
-  states = { "FREE", "WRITING", "READY", "BUSY" }, timeouts = { WRITING = 1, BUSY = 1 },
-  on_timeout = function(job)
-    local state = job.state
-
-    jobs:move(job, state == "BUSY" and "READY" or "FREE", state)
-  end,
+  states = { "FREE", "READY", "BUSY" }, timeouts = { BUSY = 1 },
+  on_timeout = function(job, lease) jobs:move(job, "READY", "BUSY", lease) end,
 })
 
-local function work(job)
+local function work(job, lease)
   local try = jobs:add(job, "tries")
 
   print(try == 1 and "begin" or "again", job.word)
   task.sleep(0.05)
   print("end", job.word)
-  jobs:move(job, "FREE", "BUSY")
+  jobs:move(job, "FREE", "BUSY", lease) -- unless it took too long, and the job is another's by now
 end
 
 io.stdout:setvbuf("line")

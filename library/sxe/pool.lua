@@ -11,12 +11,16 @@ local pool = {}
 ---@field states? string[] the first is that of free ones
 ---@field fields? table<string, string>|string|string[] u8 to u64, i8 to i64, f32, f64, bool, char[n]
 ---@field timeouts? table<string, sxe.seconds> of states
----@field on_timeout? fun(element: sxe.Element) otherwise back to the first state
+---@field on_timeout? fun(element: sxe.Element, lease: sxe.lease) otherwise back to the first state
 ---@field file? string a path; without a '/', a name in /dev/shm
 ---@field shared? boolean in memory, with those that this process forks
 ---@field shards? integer 1, 2, 4 ... 64
 ---@field exact? boolean take the oldest of all shards
 ---@field repair? boolean make lists anew that are damaged
+
+---Each move or touch of an element gives it another one; to move, touch or write with it does
+---nothing if it is not the last one: nil, "lost".
+---@alias sxe.lease integer
 
 ---@class sxe.Pool
 ---@field name string
@@ -28,19 +32,21 @@ local Pool = {}
 ---@param from string
 ---@param to string
 ---@param timeout? sxe.seconds wait for one
----@return sxe.Element? element, sxe.error? why, integer? code
+---@return sxe.Element? element, sxe.lease|sxe.error? lease, integer? code
 function Pool:take(from, to, timeout) end
 
 ---@param element sxe.Element|integer
 ---@param to string
 ---@param from? string only if it is there
----@return sxe.Element? element, sxe.error? why, integer? code
-function Pool:move(element, to, from) end
+---@param lease? sxe.lease only if it is held
+---@return sxe.Element? element, sxe.lease|sxe.error? lease, integer? code
+function Pool:move(element, to, from, lease) end
 
 ---Make it the youngest.
 ---@param element sxe.Element|integer
----@return sxe.Element? element, sxe.error? why, integer? code
-function Pool:touch(element) end
+---@param lease? sxe.lease only if it is held
+---@return sxe.Element? element, sxe.lease|sxe.error? lease, integer? code
+function Pool:touch(element, lease) end
 
 ---@param state string
 ---@return integer
@@ -79,8 +85,9 @@ function Pool:read(element) end
 ---Write all of them at once; what is not there becomes 0.
 ---@param element sxe.Element|integer
 ---@param fields table<string, any>
----@return sxe.Element? element, sxe.error? why
-function Pool:write(element, fields) end
+---@param lease? sxe.lease only if it is held
+---@return sxe.Element? element, sxe.lease|sxe.error? lease, integer? code
+function Pool:write(element, fields, lease) end
 
 ---Its other fields are those of the pool; nil when it is gone.
 ---@class sxe.Element

@@ -34,6 +34,14 @@
     {                           \
         MODEL_WALK, 0, state, 0 \
     }
+#define LEASE(from, to)          \
+    {                            \
+        MODEL_LEASE, 0, from, to \
+    }
+#define END(call, to)          \
+    {                          \
+        MODEL_END, call, 0, to \
+    }
 
 /* A few thousand states each: in every flavour. */
 static const struct model_case model_small[] = {
@@ -85,6 +93,12 @@ static const struct model_case model_small[] = {
      .states = 2,
      .shards = 1,
      .orders = {{WAIT(1), TAKE(1, 0)}, {SET(0, 0, 1)}}},
+    {.name = "a lease, and a touch of another that voids it, both may die",
+     .elements = 1,
+     .states = 2,
+     .shards = 1,
+     .deaths = 2,
+     .orders = {{LEASE(0, 1), END(0, 0)}, {TOUCH(0)}}},
 };
 
 /* Some 100,000 each: where the compiler optimizes and nothing else slows it down. */
@@ -151,6 +165,18 @@ static const struct model_case model_medium[] = {
      .shards = 1,
      .tso = true,
      .orders = {{WAIT(1), TAKE(1, 0)}, {SET(0, 0, 1)}}},
+    {.name = "a job is taken back from its worker and leased to another, one may die",
+     .elements = 1,
+     .states = 2,
+     .shards = 1,
+     .deaths = 1,
+     .orders = {{LEASE(0, 1), END(0, 0)}, {SET(0, 1, 0), LEASE(0, 1), END(1, 0)}}},
+    {.name = "stores arrive late (TSO): two lease the same element, and end with it",
+     .elements = 1,
+     .states = 2,
+     .shards = 1,
+     .tso = true,
+     .orders = {{LEASE(0, 1), END(0, 0)}, {LEASE(0, 1), END(0, 0)}}},
 };
 
 /* Minutes. */
@@ -262,6 +288,19 @@ static const struct model_case model_large[] = {
      .tso = true,
      .begin = {0, 1},
      .orders = {{SET(0, 0, 1), TAKE(0, 1)}, {SET(1, 1, 0), TAKE(1, 0)}}},
+    {.name = "two workers with leases, and one that takes the job back, two may die",
+     .elements = 1,
+     .states = 3,
+     .shards = 1,
+     .deaths = 2,
+     .begin = {1},
+     .orders = {{LEASE(1, 2), END(0, 0)}, {LEASE(1, 2), END(0, 0)}, {SET(0, 2, 1)}}},
+    {.name = "leases in two shards, and touches, one may die",
+     .elements = 2,
+     .states = 2,
+     .shards = 2,
+     .deaths = 1,
+     .orders = {{LEASE(0, 1), END(0, 0)}, {TOUCH(0), LEASE(0, 1), END(1, 1)}}},
     {.name = "two wait, one of them may die",
      .elements = 1,
      .states = 2,
@@ -286,6 +325,8 @@ static const struct model_case model_large[] = {
      .tso = true,
      .orders = {{SET(0, 0, 1)}, {TAKE(0, 1)}, {TOUCH(1)}}},
 };
+
+#define MODEL_FIRST_STAMP MODEL_TIME /* where the clock stands still */
 
 /* Each with the first, and with the next if that does not show it. */
 static const struct model_case model_for_mutants[] = {
@@ -326,6 +367,11 @@ static const struct model_case model_for_mutants[] = {
      .clock = MODEL_TICKING,
      .begin = {1, 1},
      .orders = {{EXACT(0, 1)}, {SET(0, 1, 0), SET(1, 1, 0)}}},
+    {.name = "a lease and a touch",
+     .elements = 1,
+     .states = 2,
+     .shards = 1,
+     .orders = {{LEASE(0, 1), END(0, 0)}, {TOUCH(0)}}},
 };
 
 #define DROPPED(site)                                  \
@@ -355,6 +401,8 @@ static const struct model_mutant model_mutants[] = {
     {"a count is believed under the lock", MODEL_READ, "sharing->shards[shard].lock", NULL, 0},
     {"nobody is woken", MODEL_READ, "pool->sharing->head->watching", NULL, 0},
     {"ends are read during changes", MODEL_READ, "place->lock", NULL, 0},
+    {"a lease's stamp is not looked at", MODEL_READ, "node->stamp", NULL, MODEL_FIRST_STAMP},
+    {"all leases are lost", MODEL_READ, "node->stamp", NULL, 1},
     DROPPED("intent->id"),
     DROPPED("intent->prev"),
     DROPPED("intent->next"),

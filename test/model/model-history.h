@@ -161,7 +161,9 @@ model_plain_take(struct model_plain *plain, const struct model_event *event)
     return call->result < model_world.model->elements &&
            plain->state[call->result] == order->from &&
            model_plain_is_oldest(plain, call->result, exact) &&
-           model_plain_move(plain, call->result, order->to, call->now);
+           model_plain_move(plain, call->result, order->to, call->now) &&
+           (order->verb != MODEL_LEASE || !call->ended ||
+            plain->stamp[call->result] == call->lease.stamp);
 }
 
 static bool
@@ -178,6 +180,22 @@ model_plain_set(struct model_plain *plain, const struct model_event *event)
         return plain->state[order->id] != order->from && plain->state[order->id] == call->state;
     return (!call->ended || call->result == order->id) && plain->state[order->id] == order->from &&
            model_plain_move(plain, order->id, order->to, call->now);
+}
+
+/* With the lease that the call began with. */
+static bool
+model_plain_end(struct model_plain *plain, const struct model_event *event)
+{
+    const struct model_call *call = &model_world.calls[event->call];
+    const struct model_order *order = model_order_of(event->call);
+    const SXE_POOL_LEASE lease = model_lease_of(order, call);
+    const bool is_held = plain->stamp[lease.id] == lease.stamp;
+
+    if (call->ended && call->result == SXE_POOL_LEASE_LOST)
+        return !is_held;
+    return (!call->ended || call->result == SXE_POOL_LOCK_TAKEN) && is_held &&
+           model_plain_move(plain, lease.id, order->to, call->now) &&
+           (!call->ended || plain->stamp[lease.id] == call->lease.stamp);
 }
 
 static bool
@@ -207,8 +225,11 @@ model_happen(struct model_plain *plain, const struct model_event *event)
     case MODEL_TOUCH:
         return model_plain_set(plain, event);
     case MODEL_TAKE:
+    case MODEL_LEASE:
     case MODEL_EXACT:
         return model_plain_take(plain, event);
+    case MODEL_END:
+        return model_plain_end(plain, event);
     case MODEL_WALK:
         return model_plain_walk(plain, event);
     }
@@ -222,7 +243,7 @@ model_happen_somehow(struct model_plain *plain, const struct model_event *event,
     struct model_call *call = &model_world.calls[event->call];
     const enum model_verb verb = model_order_of(event->call)->verb;
 
-    if (!event->optional || (verb != MODEL_TAKE && verb != MODEL_EXACT))
+    if (!event->optional || (verb != MODEL_TAKE && verb != MODEL_EXACT && verb != MODEL_LEASE))
         return way == 0 && model_happen(plain, event);
     call->result = way;
     const bool could = model_happen(plain, event);

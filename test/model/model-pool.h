@@ -2,9 +2,10 @@
  *
  * What: a small shared pool, the calls that processes make on it, and what must hold at the end.
  *
- * Place: compiles the library's own lines (sxe-pool-change-private.h, sxe-pool-shared.c, -lock.c,
- * -walker.c, -watch.c) with the accesses of model-run.h, and stands in for what is the kernel's:
- * who is alive, what time it is, datagrams. model-history.h judges the results of the calls.
+ * Place: compiles the library's own lines (sxe-pool-change-private.h, sxe-pool-shared.c, -lease.c,
+ * -lock.c, -walker.c, -watch.c) with the accesses of model-run.h, and stands in for what is the
+ * kernel's: who is alive, what time it is, datagrams. model-history.h judges the results of the
+ * calls.
  *
  * Limits: 4 elements, 3 states, 2 shards; 3 calls a process.
  */
@@ -27,6 +28,7 @@ static uint64_t model_now(void);
 
 #include "sxe-pool-shared.c"
 
+#include "sxe-pool-lease.c"
 #include "sxe-pool-lock.c"
 #include "sxe-pool-walker.c"
 #undef _Thread_local
@@ -72,7 +74,9 @@ enum model_verb {
     MODEL_EXACT,
     MODEL_TOUCH,
     MODEL_WALK,
-    MODEL_WAIT
+    MODEL_WAIT,
+    MODEL_LEASE, /* a take with a lease */
+    MODEL_END    /* a move with the lease of this process's call number `id` */
 };
 
 /* How the processes' clocks stand to each other. */
@@ -110,7 +114,8 @@ struct model_call {
     uint8_t cut;   /* a walk that did not come to its end */
     uint8_t timed;
     uint8_t unused[6];
-    uint64_t now; /* when it read the clock */
+    uint64_t now;         /* when it read the clock */
+    SXE_POOL_LEASE lease; /* that it has when it is over */
 };
 
 struct model_memory {
@@ -195,6 +200,17 @@ bool
 sxe__pool_attach_again(struct sxe__pool_sharing *sharing)
 {
     (void)sharing;
+    abort();
+}
+
+void
+sxe_pool_write_part(void *array, unsigned id, size_t offset, size_t size, const void *value)
+{
+    (void)array;
+    (void)id;
+    (void)offset;
+    (void)size;
+    (void)value;
     abort();
 }
 
@@ -408,6 +424,15 @@ model_wait(void *array, unsigned state)
     sxe_pool_watch_read(array);
 }
 
+/* The lease that a move is made with: of an earlier call of the same process. */
+static SXE_POOL_LEASE
+model_lease_of(const struct model_order *order, const struct model_call *call)
+{
+    const unsigned number = (unsigned)(call - model_world.calls);
+
+    return model_world.calls[number - number % MODEL_CALLS + order->id].lease;
+}
+
 static void
 model_make_call(struct model_call *call, const struct model_order *order, void *array)
 {
@@ -435,6 +460,13 @@ model_make_call(struct model_call *call, const struct model_order *order, void *
         break;
     case MODEL_WAIT:
         model_wait(array, order->from);
+        break;
+    case MODEL_LEASE:
+        call->result = sxe_pool_lease_oldest(array, order->from, order->to, NULL, &call->lease);
+        break;
+    case MODEL_END:
+        call->lease = model_lease_of(order, call);
+        call->result = sxe_pool_lease_move(array, &call->lease, order->to, NULL);
         break;
     }
 }

@@ -499,6 +499,13 @@ static const struct story locked[] = {
           "task.start(function() task.sleep(0) peer.unlock() end)\n"
           "say(p:move(1, 'BUSY').index, p:count 'BUSY')",
      "1 1;"},
+    {JOBS "local peer = require 'peer' task.sleep(0)\n"
+          "local j, lease = p:take('FREE', 'BUSY') peer.lock()\n"
+          "task.start(function() task.sleep(0) peer.unlock() end)\n"
+          "say(p:write(j, {name = 'ann'}, lease).name, p:touch(j) == j) peer.lock()\n"
+          "task.start(function() task.sleep(0) peer.unlock() end)\n"
+          "say(p:write(j, {name = 'eve'}, lease)) say(j.name)",
+     "ann true;nil lost;ann;"},
     {JOBS "local peer = require 'peer' task.sleep(0) peer.lock()\n"
           "task.start(function() task.sleep(0) peer.unlock() end)\n"
           "for j in p:each 'FREE' do say(j.index) end",
@@ -518,12 +525,13 @@ static const struct story locked[] = {
           "local walk = p:each 'FREE'\n"
           "for _, f in ipairs{function() return p:take('FREE', 'BUSY') end,\n"
           "    function() return p:move(0, 'BUSY') end, function() return p:touch(0) end,\n"
+          "    function() return p:write(0, {}, 1) end,\n"
           "    function() return p:read(2) end, function() return pcall(walk) end,\n"
           "    function() return pcall(function() return p:at(2).hits end) end} do\n"
           "    local t = task.start(function() say(f()) end)\n"
           "    task.sleep(0) t:cancel() t:join() end peer.unlock()",
-     "nil cancelled;nil cancelled;nil cancelled;nil cancelled;false cancelled;"
-     "false test:11: cancelled;"},
+     "nil cancelled;nil cancelled;nil cancelled;nil cancelled;nil cancelled;false cancelled;"
+     "false test:12: cancelled;"},
 };
 
 START_TEST(a_task_tries_again_later)
@@ -648,6 +656,15 @@ static const struct story timed[] = {
           "p:take('FREE', 'BUSY') task.sleep(3.5) say(p:at(0).state)",
      "0 BUSY;READY;"},
     /* What another holds is looked at again later. */
+    /* A worker that stood still ends no job of the next one. */
+    {OPEN "local p p = pool.open{file = path, timeouts = {BUSY = 2}, " SHAPE ",\n"
+          "    on_timeout = function(j, lease) say(p:move(j, 'READY', 'BUSY', lease) == j) end}\n"
+          "p:move((p:take('FREE', 'BUSY')), 'READY')\n"
+          "local late, lease = p:take('READY', 'BUSY') task.sleep(3)\n"
+          "local job, new = p:take('READY', 'BUSY')\n"
+          "say(job == late, p:move(late, 'FREE', 'BUSY', lease))\n"
+          "say(p:move(job, 'FREE', 'BUSY', new).state)",
+     "true;true nil lost;FREE;"},
     {OPEN "local p = pool.open{file = path, timeouts = {BUSY = 2}, " SHAPE ",\n"
           "    on_timeout = function(j) say(j.index) end}\n"
           "local peer = require 'peer' p:take('FREE', 'BUSY') task.sleep(1.9) peer.lock()\n"

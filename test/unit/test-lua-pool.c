@@ -58,10 +58,39 @@ START_TEST(a_new_tenant_finds_nothing_of_the_one_before)
         "assert(s.hits == nil and s.state == nil and s.none == nil)\n"
         "fails('the element is gone', function() s.hits = 1 end)\n"
         "for _, method in ipairs{'touch', 'add', 'move'} do\n"
-        "    local done, why = p[method](p, s, method == 'add' and 'hits' or 'live')\n"
+        "    local argument = {touch = 1, add = 'hits', move = 'live'}\n"
+        "    local done, why = p[method](p, s, argument[method])\n"
         "    assert(done == nil and why == 'gone') end\n"
         "assert(p:at(s) == nil)\n"
         "assert(p:move(0, 'live').hits == 0 and p:at(0).user == '')");
+}
+END_TEST
+
+START_TEST(a_lease_is_checked)
+{
+    check_script(
+        "local function lost(done, why) assert(done == nil and why == 'lost') end\n"
+        "local s, lease = p:take('free', 'live')\n"
+        "assert(math.type(lease) == 'integer')\n"
+        "local same, second = p:touch(s, lease)\n"
+        "assert(same == s and second > lease)\n"
+        "lost(p:touch(s, lease)) lost(p:move(s, 'dead', 'live', lease))\n"
+        "lost(p:move(s, 'dead', 'dead', lease)) lost(p:write(s, {user = 'eve'}, lease))\n"
+        "for _, l in ipairs{0, -1, 1, math.maxinteger} do lost(p:touch(s, l)) end\n"
+        "assert(p:write(s, {user = 'ann'}, second) == s and s.user == 'ann')\n"
+        "local moved, third = p:move(s.index, 'dead', nil, second)\n"
+        "assert(moved == s and s.state == 'dead' and third > second and s.user == 'ann')\n"
+        "local _, why = p:move(s, 'live', 'live', third) assert(why == 'moved')\n"
+        "p:move(s, 'live') lost(p:move(s, 'free', 'live', third))\n"
+        "fails('number expected', p.touch, p, s, 'x') fails('no integer rep', p.move, p, s, "
+        "'live', nil, 0.5)\n"
+        "local _, last = p:touch(s)\n"
+        "local free, of_free = p:move(s, 'free', 'live', last)\n"
+        "assert(free.user == 'ann' and p:move(free, 'live', 'free', of_free).user == '')\n"
+        "for _, call in ipairs{p.touch, p.write, p.move} do\n"
+        "    local done, why = call(p, s, call == p.touch and last or call == p.move and 'live' or "
+        "{}, call == p.write and last or nil)\n"
+        "    assert(done == nil and why == 'gone') end");
 }
 END_TEST
 
@@ -351,6 +380,7 @@ suite(void)
     suite_add_tcase(s, c);
     tcase_add_test(c, elements_move_from_state_to_state);
     tcase_add_test(c, a_new_tenant_finds_nothing_of_the_one_before);
+    tcase_add_test(c, a_lease_is_checked);
     tcase_add_test(c, each_meets_those_that_are_there);
     tcase_add_test(c, ages_are_told);
     tcase_add_test(c, arguments_are_checked);

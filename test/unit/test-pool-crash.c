@@ -100,6 +100,37 @@ write_whole(void)
     sxe_pool_write_element(pool, 3, new_value);
 }
 
+/* A lease of what is there: nobody else changes it. */
+static SXE_POOL_LEASE
+lease_of(unsigned id)
+{
+    return (SXE_POOL_LEASE){.id = id, .stamp = sxe_pool_get_element_time_by_index(pool, id)};
+}
+
+static void
+move_with_lease(void)
+{
+    SXE_POOL_LEASE lease = lease_of(3);
+
+    sxe_pool_lease_move(pool, &lease, DONE, new_value);
+}
+
+static void
+take_with_lease(void)
+{
+    SXE_POOL_LEASE lease;
+
+    sxe_pool_lease_oldest(pool, BUSY, DONE, new_value, &lease);
+}
+
+static void
+write_with_lease(void)
+{
+    SXE_POOL_LEASE lease = lease_of(3);
+
+    sxe_pool_lease_write(pool, &lease, 0, ELEMENT, new_value);
+}
+
 static const struct call calls[] = {
     {"set", set, 1, 3, FREE, BUSY},
     {"take", take, 1, 3, BUSY, DONE},
@@ -109,6 +140,9 @@ static const struct call calls[] = {
     {"touch", touch, 1, 3, FREE, FREE},
     {"walk", walk, 1, 3, FREE, FREE},
     {"write", write_whole, 1, 3, FREE, FREE},
+    {"move with a lease", move_with_lease, 1, 3, BUSY, DONE},
+    {"take with a lease, several shards", take_with_lease, 4, 3, BUSY, DONE},
+    {"write with a lease", write_with_lease, 1, 3, FREE, FREE},
 };
 
 /* ---- Killing ---- */
@@ -187,10 +221,15 @@ expect_order(unsigned steps)
 
 /* Old, new, or known to be neither; and then it can be written. */
 static void
-expect_contents(unsigned steps)
+expect_contents(const struct call *call, unsigned steps)
 {
     char value[ELEMENT];
     const int result = sxe_pool_read_element(pool, 3, value);
+
+    if ((call->make == move_with_lease || call->make == take_with_lease) &&
+        sxe_pool_index_to_state(pool, 3) == call->to)
+        ck_assert_msg(result == 0 && memcmp(value, new_value, ELEMENT) == 0,
+                      "killed after %u steps: moved, and not written", steps);
 
     ck_assert_msg(result == 0 || sxe_pool_is_torn(pool, 3), "killed after %u steps: %d", steps,
                   result);
@@ -227,7 +266,7 @@ kill_and_look(const struct call *call, unsigned steps, uint64_t *worst_ns)
     const uint64_t ns = take_locks_over(steps);
     *worst_ns = ns > *worst_ns ? ns : *worst_ns;
     expect_order(steps);
-    expect_contents(steps);
+    expect_contents(call, steps);
     const unsigned state = sxe_pool_index_to_state(pool, call->id);
     ck_assert_msg(state == call->to || (killed && state == call->from),
                   "killed after %u steps: element %u is in state %u", steps, call->id, state);
