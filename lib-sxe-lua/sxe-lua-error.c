@@ -11,7 +11,7 @@
 
 #include "sxe-lua-port.h"
 
-enum { ID_SIZE = 17, STACK_ROOM = 20, LINES_MAX = 200 };
+enum { ID_SIZE = 17, STACK_ROOM = 20, LINES_MAX = 200, SHOWN_SIZE = 200, VALUE_SIZE = 64 };
 
 /* In the registry: the value that last left a coroutine as an error, and its traceback. */
 static const char raised_key = 0;
@@ -51,16 +51,68 @@ push_trace(lua_State *L, int error, lua_State *coroutine, int level)
     lua_remove(L, -2);
 }
 
+static int
+to_text(lua_State *L)
+{
+    luaL_tolstring(L, 1, NULL);
+    return 1;
+}
+
+/* Push the text of the error at index. Its __tostring may fail, and an error in a message handler
+ * would call that handler again, until Lua gives up with "error in error handling". */
+static void
+push_text(lua_State *L, int index)
+{
+    if (lua_type(L, index) == LUA_TSTRING) {
+        lua_pushvalue(L, index);
+        return;
+    }
+    lua_pushcfunction(L, to_text);
+    lua_pushvalue(L, index);
+    if (lua_pcall(L, 1, 1, 0) == LUA_OK)
+        return;
+    lua_pushfstring(L, "an error whose __tostring failed: %s",
+                    lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : luaL_typename(L, -1));
+    lua_remove(L, -2);
+}
+
+/* {status = 404} is a reply and no fault: nobody looks for its place. */
+static bool
+is_reply(lua_State *L, int index)
+{
+    bool has_status;
+
+    if (!lua_istable(L, index))
+        return false;
+    lua_pushliteral(L, "status");
+    has_status = lua_rawget(L, index) != LUA_TNIL;
+    lua_pop(L, 1);
+    return has_status;
+}
+
+/* Make of the error at 1 what is passed on: text with a traceback. Another value stays what it is,
+ * and its traceback is kept for the log. */
+static int
+add_trace(lua_State *L, lua_State *coroutine, int level)
+{
+    if (is_text(L, 1)) {
+        push_text(L, 1);
+        lua_pushliteral(L, "\n");
+        push_trace(L, 1, coroutine, level);
+        lua_concat(L, 3);
+    } else if (!is_reply(L, 1)) {
+        push_trace(L, 1, coroutine, level);
+        lua_rawsetp(L, LUA_REGISTRYINDEX, &trace_key);
+        lua_pushvalue(L, 1);
+        lua_rawsetp(L, LUA_REGISTRYINDEX, &raised_key);
+    }
+    return 1;
+}
+
 int
 sxe__lua_message_handler(lua_State *L)
 {
-    if (is_text(L, 1)) {
-        luaL_tolstring(L, 1, NULL);
-        lua_pushliteral(L, "\n");
-        push_trace(L, 1, L, 1);
-        lua_concat(L, 3);
-    }
-    return 1;
+    return add_trace(L, L, 1);
 }
 
 void
@@ -84,13 +136,7 @@ with_trace(lua_State *L)
     lua_State *coroutine = lua_touserdata(L, 2);
 
     lua_settop(L, 1);
-    if (is_text(L, 1)) {
-        luaL_tolstring(L, 1, NULL);
-        lua_pushliteral(L, "\n");
-        push_trace(L, 1, coroutine, 0);
-        lua_concat(L, 3);
-    }
-    return 1;
+    return add_trace(L, coroutine, 0);
 }
 
 void
@@ -137,14 +183,58 @@ log_lines(const struct report *report, const char *text)
     }
 }
 
-/* What there is to say about an error, be it {status = 404, message = "no such page"}. */
+/* ---- What there is to say about an error ---- */
+
+/* A field of a table in the style of Lua, code = 5: the name is at -2, the value at -1. Returns the
+ * bytes used so far, at most SHOWN_SIZE - 1. */
+static size_t
+add_field(lua_State *L, char shown[SHOWN_SIZE], size_t used)
+{
+    const char *name = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : NULL;
+    char value[VALUE_SIZE];
+    int length;
+
+    switch (lua_type(L, -1)) {
+    case LUA_TSTRING:
+        snprintf(value, sizeof(value), "\"%s\"", lua_tostring(L, -1));
+        break;
+    case LUA_TNUMBER:
+        snprintf(value, sizeof(value), "%.14g", lua_tonumber(L, -1));
+        break;
+    default:
+        snprintf(value, sizeof(value), "%s", luaL_typename(L, -1));
+        break;
+    }
+    length = snprintf(shown + used, SHOWN_SIZE - used, "%s%s%s%s", used == 0 ? "" : ", ",
+                      name == NULL ? "" : name, name == NULL ? "" : " = ", value);
+    return used + (size_t)length < SHOWN_SIZE ? used + (size_t)length : SHOWN_SIZE - 1;
+}
+
+/* Push "an error that is a table: {code = 5}". No metamethod is called. */
+static const char *
+describe_table(lua_State *L, int error)
+{
+    char shown[SHOWN_SIZE] = "";
+    size_t used = 0;
+
+    lua_pushnil(L);
+    while (used < SHOWN_SIZE - 1 && lua_next(L, error) != 0) {
+        used = add_field(L, shown, used);
+        lua_pop(L, 1);
+    }
+    return lua_pushfstring(L, "an error that is a table: {%s}", shown);
+}
+
+/* Push what there is to say about an error, be it {status = 404, message = "no such page"}. */
 static const char *
 describe(lua_State *L, int error)
 {
     const char *message = "";
 
-    if (is_text(L, error) || lua_type(L, error) == LUA_TNUMBER)
-        return luaL_tolstring(L, error, NULL);
+    if (is_text(L, error) || lua_type(L, error) == LUA_TNUMBER) {
+        push_text(L, error);
+        return lua_tostring(L, -1);
+    }
     if (!lua_istable(L, error))
         return lua_pushfstring(L, "an error that is a %s", luaL_typename(L, error));
     if (lua_getfield(L, error, "message") == LUA_TSTRING)
@@ -152,7 +242,23 @@ describe(lua_State *L, int error)
     if (lua_getfield(L, error, "status") == LUA_TNUMBER)
         return lua_pushfstring(L, "status %s%s%s", lua_tostring(L, -1), *message ? ": " : "",
                                message);
-    return *message ? message : "an error that is a table";
+    return *message ? message : describe_table(L, error);
+}
+
+/* The description, and below it the traceback that was kept for an error that is no text. The
+ * result is on the stack. */
+static const char *
+describe_with_trace(lua_State *L, int error)
+{
+    const char *text = describe(L, error);
+
+    lua_rawgetp(L, LUA_REGISTRYINDEX, &raised_key);
+    if (lua_isnil(L, -1) || !lua_rawequal(L, -1, error) || is_text(L, error))
+        return text;
+    lua_pushnil(L);
+    lua_rawsetp(L, LUA_REGISTRYINDEX, &raised_key);
+    lua_rawgetp(L, LUA_REGISTRYINDEX, &trace_key);
+    return lua_pushfstring(L, "%s\n%s", text, lua_tostring(L, -1));
 }
 
 /* Arguments: the error, the report. */
@@ -162,7 +268,7 @@ log_report(lua_State *L)
     const struct report *report = lua_touserdata(L, 2);
 
     luaL_checkstack(L, STACK_ROOM, NULL);
-    log_lines(report, describe(L, 1));
+    log_lines(report, describe_with_trace(L, 1));
     return 0;
 }
 

@@ -107,46 +107,91 @@ is_name(char c)
     return isalnum((unsigned char)c) || c == '_';
 }
 
-/* Where the line has the name as a word; base NULL: nowhere. */
-static struct sxe_span
-find_word(const char *line, const char *name, size_t length)
+/* What the message quotes: (field 'name'), (method 'name'), (global 'name') ... */
+struct culprit {
+    struct sxe_span name; /* base NULL: it quotes nothing */
+    char before;          /* '.' of a field, ':' of a method, ' ' of a variable; 0: anything */
+};
+
+/* What stands before a name: '.', ':', or ' ' for all else. Two dots join texts. */
+static char
+before(const char *line, const char *at)
 {
-    for (const char *at = line; (at = strchr(at, *name)) != NULL; at++) {
-        if (strncmp(at, name, length) == 0 && !is_name(at[length]) &&
-            (at == line || !is_name(at[-1])))
-            return (struct sxe_span){at, length};
-    }
-    return (struct sxe_span){NULL, 0};
+    if (at == line || (at[-1] != '.' && at[-1] != ':'))
+        return ' ';
+    return at > line + 1 && at[-2] == at[-1] ? ' ' : at[-1];
 }
 
-/* The name that the message quotes, where the line has it; otherwise all of the line. */
-static struct sxe_span
-find_culprit(const char *line, struct sxe_span message)
+static struct culprit
+quoted(struct sxe_span message)
 {
-    size_t indent = strspn(line, " \t");
-    struct sxe_span found = {NULL, 0};
+    static const struct {
+        const char *word;
+        char before;
+    } kinds[] = {
+        {"field ", '.'}, {"method ", ':'}, {"local ", ' '}, {"global ", ' '}, {"upvalue ", ' '}};
     const char *end = message.base + message.length;
     const char *open = memchr(message.base, '\'', message.length);
     const char *close = open == NULL ? NULL : memchr(open + 1, '\'', (size_t)(end - open - 1));
+    struct culprit culprit = {.name = {NULL, 0}};
 
-    if (close != NULL && close > open + 1)
-        found = find_word(line, open + 1, (size_t)(close - open - 1));
-    if (found.base == NULL)
-        found = (struct sxe_span){line + indent, strlen(line + indent)};
+    if (close == NULL || close == open + 1)
+        return culprit;
+    culprit.name = (struct sxe_span){open + 1, (size_t)(close - open - 1)};
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+        size_t length = strlen(kinds[i].word);
+
+        if ((size_t)(open - message.base) >= length &&
+            memcmp(open - length, kinds[i].word, length) == 0)
+            culprit.before = kinds[i].before;
+    }
+    return culprit;
+}
+
+/* Is the culprit's name at this place in the line, as a whole word? */
+static bool
+is_culprit(const struct culprit *culprit, const char *line, const char *at)
+{
+    return strncmp(at, culprit->name.base, culprit->name.length) == 0 &&
+           (at == line || !is_name(at[-1])) && !is_name(at[culprit->name.length]) &&
+           (culprit->before == '\0' || culprit->before == before(line, at));
+}
+
+/* Lua tells the line and the name, but no column: mark each place where it may be. Returns how many
+ * there are. */
+static unsigned
+mark_culprits(char *marks, const char *line, const struct culprit *culprit)
+{
+    unsigned found = 0;
+
+    for (size_t i = 0; culprit->name.base != NULL && line[i] != '\0'; i++) {
+        if (!is_culprit(culprit, line, line + i))
+            continue;
+        memset(marks + i, '^', culprit->name.length);
+        found++;
+    }
     return found;
 }
 
+/* The line below the source: carets at what failed; if that is nowhere, below the whole line. */
 static void
 mark(struct text *text, const char *line, struct sxe_span message)
 {
-    struct sxe_span culprit = find_culprit(line, message);
+    struct culprit culprit = quoted(message);
+    size_t length = strlen(line);
+    size_t indent = strspn(line, " \t");
+    char marks[LINE_SIZE];
 
-    add(text, "%*s | ", NUMBER_WIDTH, "");
-    for (const char *p = line; p < culprit.base; p++)
-        add(text, "%c", *p == '\t' ? '\t' : ' ');
-    for (size_t i = 0; i < culprit.length; i++)
-        add(text, "^");
-    add(text, "\n");
+    for (size_t i = 0; i < length; i++)
+        marks[i] = line[i] == '\t' ? '\t' : ' ';
+    if (mark_culprits(marks, line, &culprit) == 0) {
+        culprit.before = '\0'; /* t["name"], or a field of a constructor */
+        if (mark_culprits(marks, line, &culprit) == 0)
+            memset(marks + indent, '^', length - indent);
+    }
+    while (length > 0 && marks[length - 1] != '^')
+        length--;
+    add(text, "%*s | %.*s\n", NUMBER_WIDTH, "", (int)length, marks);
 }
 
 static void

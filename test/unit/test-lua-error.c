@@ -74,7 +74,10 @@ START_TEST(errors_of_all_types_are_described)
         {"error{status = 503, message = 'full'}", " test: status 503: full\n"},
         {"error{status = 404}", " test: status 404\n"},
         {"error{message = 'x'}", " test: x\n"},
-        {"error{}", " test: an error that is a table\n"},
+        {"error{}", " test: an error that is a table: {}\n"},
+        {"error{code = 5}", " test: an error that is a table: {code = 5}\n"},
+        {"error{5, 'x', print, {}}",
+         " test: an error that is a table: {5, \"x\", function, table}\n"},
         {"error()", " test: an error that is a nil\n"},
         {"error(print)", " test: an error that is a function\n"},
         {"error(12, 0)", " test: 12\n"},
@@ -82,13 +85,45 @@ START_TEST(errors_of_all_types_are_described)
         {"error(setmetatable({}, {__tostring = function() return 'mine' end}))", " test: mine\n"},
         {"error(setmetatable({}, {__index = function() error('again', 0) end}))", " test: again\n"},
         {"error(setmetatable({}, {__index = function() error() end}))", " test: an error\n"},
-        {"error(setmetatable({}, {__tostring = function() error('no', 0) end}))", " test: no\n"},
+        {"error(setmetatable({}, {__tostring = function() error('no', 0) end}))",
+         " test: an error whose __tostring failed: no\n"},
+        {"error(setmetatable({}, {__tostring = function() error{} end}))",
+         " test: an error whose __tostring failed: table\n"},
+        {"local t = {} setmetatable(t, {__tostring = function() error(t) end}) error(t)",
+         " test: an error whose __tostring failed: table\n"},
     };
 
     state_start();
     captured.number = 0;
     ck_assert_int_eq(load_text(scripts[_i][0]), -EINVAL);
     ck_assert_str_eq(line_behind_id(0), scripts[_i][1]);
+    state_stop();
+}
+END_TEST
+
+START_TEST(an_error_that_is_a_table_has_its_traceback_in_the_log)
+{
+    state_start();
+    fails_with("local function fail() error{code = 5} end\nfail()",
+               "an error that is a table: {code = 5}");
+    ck_assert(logged("     test:1: in upvalue 'fail'") || logged("test:1: in local 'fail'"));
+    fails_with("error{status = 404}", "status 404");
+    ck_assert(!logged("stack traceback:"));
+    fails_with("error{name = ('x'):rep(100), why = ('y'):rep(100), ('z'):rep(100)}",
+               "an error that is a table: {\"zzzz");
+    state_stop();
+}
+END_TEST
+
+START_TEST(a_task_that_fails_with_a_table_has_its_traceback_in_the_log)
+{
+    state_start();
+    run_script("local task = require 'sxe.task'\n"
+               "task.start(function()\n"
+               "    error{code = 6} end)");
+    turn_tasks();
+    ck_assert(logged("an error that is a table: {code = 6}"));
+    ck_assert(logged("test:3: in function"));
     state_stop();
 }
 END_TEST
@@ -250,6 +285,8 @@ main(void)
     tcase_add_test(tcase, a_traceback_goes_through_coroutines);
     tcase_add_test(tcase, a_traceback_is_used_once);
     tcase_add_loop_test(tcase, errors_of_all_types_are_described, 0, 12);
+    tcase_add_test(tcase, an_error_that_is_a_table_has_its_traceback_in_the_log);
+    tcase_add_test(tcase, a_task_that_fails_with_a_table_has_its_traceback_in_the_log);
     tcase_add_test(tcase, an_error_that_is_a_table_is_kept);
     tcase_add_test(tcase, without_memory_an_error_is_logged_all_the_same);
     tcase_add_test(tcase, without_room_on_a_stack_nothing_is_lost);

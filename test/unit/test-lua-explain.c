@@ -45,7 +45,7 @@ explain(const char *text)
     return told;
 }
 
-#define SOURCE "one\ntwo\n\tlocal max = x.y\nfour\nfive\nsix\n"
+#define SOURCE "one\ntwo\n\tlocal max = x.y\nfour\nlocal y = a.y + y[\"y\"] + s:y()\nsix\n"
 
 START_TEST(the_lines_around_it_are_shown_with_the_name_marked)
 {
@@ -60,7 +60,7 @@ START_TEST(the_lines_around_it_are_shown_with_the_name_marked)
                      "   3 | \tlocal max = x.y\n"
                      "     | \t            ^\n"
                      "   4 | four\n"
-                     "   5 | five\n"
+                     "   5 | local y = a.y + y[\"y\"] + s:y()\n"
                      "hint: it is nil there: test it first, or look where it should be set\n"
                      "stack traceback:\n"
                      "\ta.lua:3: in main chunk\n");
@@ -78,13 +78,22 @@ static const struct {
     {"a.lua:3: 'ma'", "     | \t^^^^^^^^^^^^^^^\n"},
     {"a.lua:3: 'max'", "     | \t      ^^^\n"},
     {"a.lua:3: 'y'", "     | \t              ^\n"},
-    {"a.lua:6: boom", "   5 | five\n   6 | six\n     | ^^^\n"},
-    {"a.lua:7: boom", "   5 | five\n   6 | six\n"},
+    {"a.lua:5: (field 'y')", "     |             ^\n"},
+    {"a.lua:5: (method 'y')", "     |                            ^\n"},
+    {"a.lua:5: (local 'y')", "     |       ^         ^  ^\n"},
+    {"a.lua:5: 'y'", "     |       ^     ^   ^  ^       ^\n"},
+    {"a.lua:6: (global 'six')", "     | ^^^\n"},
+    {"a.lua:2: (upvalue 'two')", "     | ^^^\n"},
+    {"b.lua:1: (local 'b')", "     |    ^\n"},
+    {"a.lua:1: (field 'one')", "     | ^^^\n"},
+    {"a.lua:6: boom", "   5 | local y = a.y + y[\"y\"] + s:y()\n   6 | six\n     | ^^^\n"},
+    {"a.lua:7: boom", "   5 | local y = a.y + y[\"y\"] + s:y()\n   6 | six\n"},
     {"a.lua:70: boom", "error: boom\n    --> a.lua:70\n     |\n"},
 };
 
 START_TEST(what_is_marked_is_a_word_or_the_line)
 {
+    write_file("b.lua", "a..b\n");
     write_file("a.lua", SOURCE);
     ck_assert_msg(strstr(explain(marks[_i].text), marks[_i].part) != NULL, "%s", told);
 }

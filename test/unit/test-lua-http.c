@@ -84,7 +84,7 @@ static const struct failure {
     {"error 'boom'", "GET /x: test:1: boom"},
     {"local x = nil; return x.y", "attempt to index a nil value"},
     {"error()", "an error that is a nil"},
-    {"error{}", "an error that is a table"},
+    {"error{}", "an error that is a table: {}"},
     {"return true", "the handler returned a boolean"},
     {"return nil, 'no such file'", "no such file"},
     {"return 99", "the handler returned 99, which is no status"},
