@@ -48,10 +48,12 @@ WARN   := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wund
           -Wwrite-strings -Wpointer-arith -Wstrict-prototypes -Wmissing-prototypes -Wmissing-declarations \
           -Wredundant-decls -Wvla -Wformat=2 -Wnull-dereference -Wdouble-promotion
 WERROR ?= $(if $(CI),-Werror)
-harden := -fstack-protector-strong -fno-omit-frame-pointer
+supported = $(if $(shell $(CC) -Werror $1 -x c -c -o /dev/null /dev/null 2>/dev/null && echo yes),$1)
+harden := -fstack-protector-strong -fno-omit-frame-pointer $(call supported,-fstack-clash-protection) \
+          $(call supported,-fcf-protection) $(call supported,-mbranch-protection=standard)
 
 ifeq ($(MODE),release)
-mode.cflags  := $(CFLAGS) -D_FORTIFY_SOURCE=2
+mode.cflags  := $(if $(findstring _FORTIFY_SOURCE,$(CFLAGS) $(CPPFLAGS)),,-D_FORTIFY_SOURCE=2) $(CFLAGS)
 mode.ldflags := -Wl,-z,relro,-z,now
 else ifeq ($(MODE),debug)
 mode.cflags  := -O1 -g3 -DSXE_CHECKED=1 -fsanitize=address,undefined -fno-sanitize-recover=all
@@ -67,7 +69,7 @@ ALL_LDFLAGS := -pie $(mode.ldflags) $(LDFLAGS)
 LIBEV       := -lev
 flags       := $(CC) $(ALL_CFLAGS) | $(ALL_LDFLAGS)
 
-.DEFAULT_GOAL := release
+.DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
 .SECONDARY:
 .PHONY: FORCE
@@ -107,7 +109,7 @@ $B/libsxe.a: $(core.obj)
 	$Q$(AR) rcsD $@ $^
 $B/$(SONAME): $(core.obj) tools/libsxe.map
 	@$(call say,LD,$@)
-	$Q$(CC) -shared -Wl,-soname,$(SONAME) -Wl,--version-script=tools/libsxe.map -Wl,--no-undefined \
+	$Q$(CC) -shared -Wl,-soname,$(SONAME) -Wl,-z,nodelete -Wl,--version-script=tools/libsxe.map -Wl,--no-undefined \
 	    $(filter-out -pie,$(ALL_LDFLAGS)) -o $@ $(core.obj) $(LIBEV)
 
 # ---- Programs: apps/<name>/*.c is build/<mode>/sxe-<name> ----
@@ -258,15 +260,18 @@ replay.bin := $(patsubst test/fuzz/fuzz-%.c,$B/test/replay-%,$(wildcard test/fuz
 
 .PHONY: all build release debug coverage run test check test-mode bench bench-smoke bench-profile bench-deps bench-build instructions examples lint man format fuzz model soak promises install uninstall print-flags clean help
 
-release: ## build the libraries and programs (the default)
+all: ## build the libraries and programs in MODE (the default)
 	@tools/deps.sh check build
-	@$(MAKE) --no-print-directory $(parallel) MODE=release build
-	@echo "built: build/release/sxe-httpd, build/release/sxe-http, build/release/libsxe.a and .so; next: make run, make test"
+	@$(MAKE) --no-print-directory $(parallel) MODE=$(MODE) build
+	@echo "built: $B/sxe-httpd, $B/sxe-http, $B/libsxe.a and .so; next: make run, make test"
 
-run: ## install what is missing, build, and start the server on 127.0.0.1:8000
+release: ## build the libraries and programs with MODE=release
+	@$(MAKE) --no-print-directory MODE=release all
+
+run: ## install what is missing, build MODE, and start the server on 127.0.0.1:8000
 	@tools/deps.sh install build
-	@$(MAKE) --no-print-directory $(parallel) MODE=release build
-	@tools/run.sh build/release
+	@$(MAKE) --no-print-directory $(parallel) MODE=$(MODE) build
+	@tools/run.sh $B
 
 # PEERS=all installs the large peers as well.
 test.deps = build test $(if $(filter all,$(PEERS)),peers)
@@ -312,7 +317,7 @@ bench-bin: $(bench.bin) $B/test/wire
 
 examples: ## build the examples
 	@tools/deps.sh check build
-	@$(MAKE) --no-print-directory $(parallel) MODE=release build examples-bin
+	@$(MAKE) --no-print-directory $(parallel) MODE=$(MODE) build examples-bin
 	@echo "built: $(examples.bin)"
 examples-bin: $(examples.bin)
 

@@ -126,7 +126,7 @@ sxe_http_peer(const struct sxe_http_request *request, struct sockaddr_storage *a
 const char *
 sxe_http_peer_ip(const struct sxe_http_request *request)
 {
-    static _Thread_local char text[INET6_ADDRSTRLEN];
+    char *text = SXE__HTTP_SLOT_OF_CONST(request)->connection->http->ip;
     struct sockaddr_storage address;
     const struct sockaddr_in *in = (const struct sockaddr_in *)&address;
     const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)&address;
@@ -135,9 +135,9 @@ sxe_http_peer_ip(const struct sxe_http_request *request)
     if (sxe_http_peer(request, &address) == 0)
         return text;
     if (address.ss_family == AF_INET)
-        inet_ntop(AF_INET, &in->sin_addr, text, sizeof(text));
+        inet_ntop(AF_INET, &in->sin_addr, text, INET6_ADDRSTRLEN);
     else
-        inet_ntop(AF_INET6, &in6->sin6_addr, text, sizeof(text));
+        inet_ntop(AF_INET6, &in6->sin6_addr, text, INET6_ADDRSTRLEN);
     return text;
 }
 

@@ -24,6 +24,8 @@
 
 #define SXE_LOG_CONTROL sxe__http_log
 
+#include <netinet/in.h>
+
 #include "sxe-http-chunk.h"
 #include "sxe-http-date.h"
 #include "sxe-http.h"
@@ -172,6 +174,7 @@ struct sxe_http {
     bool draining;       /* replies are the last of their connections */
     bool stopping;       /* and who has no request under way goes */
     void (*on_stopped)(struct sxe_http *http);
+    char ip[INET6_ADDRSTRLEN]; /* as sxe_http_peer_ip wrote it */
 };
 
 #define SXE__HTTP_SLOT_OF_REQUEST(r)                                                          \

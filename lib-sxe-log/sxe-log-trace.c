@@ -11,11 +11,49 @@
  *     calls[0] main 0x7ff0 | calls[1] f 0x7fa0 | calls[2] g 0x7fa0, inlined in f | ...
  *
  * depth may pass SXE_LOG_TRACE_MAX: calls are then counted and not remembered.
+ *
+ * A thread's calls[] is allocated by its first traced call and freed at its end: thread-local memory
+ * of that size would keep dlopen from loading the library. Without memory nothing is traced.
  */
 #include "sxe-log-private.h"
 
-static SXE__HOT_TLS unsigned depth;
-static _Thread_local struct sxe__trace_call calls[SXE_LOG_TRACE_MAX];
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+static SXE__HOT_TLS unsigned depth; /* 0 while calls is NULL */
+static SXE__HOT_TLS struct sxe__trace_call *calls;
+
+static pthread_once_t key_made = PTHREAD_ONCE_INIT;
+static pthread_key_t key; /* its values are every thread's calls */
+
+/* Called at a thread's end. */
+static void
+free_calls(void *memory)
+{
+    calls = NULL;
+    depth = 0;
+    free(memory);
+}
+
+static void
+make_key(void)
+{
+    (void)pthread_key_create(&key, free_calls);
+}
+
+static bool
+allocate_calls(void)
+{
+    int saved_errno = errno;
+
+    pthread_once(&key_made, make_key);
+    calls = calloc(SXE_LOG_TRACE_MAX, sizeof(*calls));
+    if (calls != NULL)
+        (void)pthread_setspecific(key, calls);
+    errno = saved_errno;
+    return calls != NULL;
+}
 
 static unsigned
 remembered(void)
@@ -72,6 +110,8 @@ find_call(const char *function, const struct sxe_log_frame *frame)
 unsigned
 sxe__trace_enter(const struct sxe__trace_call *call)
 {
+    if (calls == NULL && !allocate_calls())
+        return 0;
     sxe__trace_forget(&call->frame);
     depth = find_call(call->site->function, &call->frame);
 

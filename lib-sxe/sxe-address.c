@@ -70,21 +70,20 @@ sxe__address_length(const struct sockaddr_storage *address)
 }
 
 const char *
-sxe__address_ip(const struct sockaddr_storage *address, socklen_t length)
+sxe__address_ip(char text[SXE__IP_SIZE], const struct sockaddr_storage *address, socklen_t length)
 {
-    static _Thread_local char text[sizeof(struct sockaddr_un)];
     const struct sockaddr_in *in4 = (const struct sockaddr_in *)address;
     const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)address;
     const struct sockaddr_un *un = (const struct sockaddr_un *)address;
     size_t path = offsetof(struct sockaddr_un, sun_path);
 
-    memset(text, 0, sizeof(text));
+    memset(text, 0, SXE__IP_SIZE);
     if (length <= path)
         return text;
     if (address->ss_family == AF_INET)
-        inet_ntop(AF_INET, &in4->sin_addr, text, sizeof(text));
+        inet_ntop(AF_INET, &in4->sin_addr, text, SXE__IP_SIZE);
     else if (address->ss_family == AF_INET6)
-        inet_ntop(AF_INET6, &in6->sin6_addr, text, sizeof(text));
+        inet_ntop(AF_INET6, &in6->sin6_addr, text, SXE__IP_SIZE);
     else
         memcpy(text, un->sun_path, length - path);
     if (address->ss_family == AF_UNIX && text[0] == '\0')

@@ -185,7 +185,8 @@ bind_anew(SXE *s, const struct sockaddr_storage *at, socklen_t length)
 static int
 listen_at(SXE *s, const struct sockaddr_storage *at, socklen_t length)
 {
-    const struct sxe_listeners *kept = s->kind == SXE__UDP ? NULL : CONTEXT->config.listeners;
+    const struct sxe_listeners *kept =
+        s->kind == SXE__UDP ? NULL : CONTEXT->tables->config.listeners;
     const struct sockaddr *address = (const struct sockaddr *)at;
     int result = 0;
     bool is_found;
@@ -195,7 +196,8 @@ listen_at(SXE *s, const struct sockaddr_storage *at, socklen_t length)
     is_found = s->fd >= 0;
     if (!is_found)
         result = bind_anew(s, at, length);
-    if (result == 0 && s->kind != SXE__UDP && listen(s->fd, (int)CONTEXT->config.backlog) < 0)
+    if (result == 0 && s->kind != SXE__UDP &&
+        listen(s->fd, (int)CONTEXT->tables->config.backlog) < 0)
         result = -errno;
     if (result == 0)
         result = sxe__watch(s, SXE__LISTENER);
@@ -279,14 +281,14 @@ make_room(void)
 {
     unsigned oldest = sxe_pool_get_oldest_element_index(CONTEXT->sockets, SXE_STATE_IDLE);
 
-    if (CONTEXT->config.reap_idle && oldest != SXE_POOL_NO_INDEX) {
+    if (CONTEXT->tables->config.reap_idle && oldest != SXE_POOL_NO_INDEX) {
         sxe__end(sxe__socket(oldest), ETIMEDOUT);
         return;
     }
     sxe__accept_stop();
     /* That one becomes idle is nothing listeners hear of: they look again. */
-    if (CONTEXT->config.reap_idle)
-        ev_timer_start(CONTEXT->loop, &CONTEXT->accept_again);
+    if (CONTEXT->tables->config.reap_idle)
+        ev_timer_start(CONTEXT->loop, &CONTEXT->tables->accept_again);
 }
 
 /* Errors of accept4(2) are of three kinds: about one connection that is gone already, about the
@@ -311,7 +313,7 @@ go_on_after(const SXE *listener, int error)
     default:
         SXE_WARN_ID(listener->id, "not accepting for now: %s", strerror(error));
         sxe__accept_stop();
-        ev_timer_start(CONTEXT->loop, &CONTEXT->accept_again);
+        ev_timer_start(CONTEXT->loop, &CONTEXT->tables->accept_again);
         return false;
     }
 }
@@ -319,7 +321,7 @@ go_on_after(const SXE *listener, int error)
 void
 sxe__acceptable(SXE *listener)
 {
-    for (unsigned i = 0; i < CONTEXT->config.accept_batch; i++) {
+    for (unsigned i = 0; i < CONTEXT->tables->config.accept_batch; i++) {
         bool oneshot = (listener->flags & SXE__ONESHOT) != 0;
         int fd;
 
@@ -378,6 +380,6 @@ void
 sxe__accept_start(void)
 {
     CONTEXT->accept_stopped = false;
-    ev_timer_stop(CONTEXT->loop, &CONTEXT->accept_again);
+    ev_timer_stop(CONTEXT->loop, &CONTEXT->tables->accept_again);
     watch_listeners(SXE__LISTENER);
 }

@@ -182,15 +182,15 @@ limit_held(int events)
 static int
 take_events(void)
 {
-    int count = epoll_wait(CONTEXT->epoll, CONTEXT->events, SXE__EVENTS_MAX, 0);
+    int count = epoll_wait(CONTEXT->epoll, CONTEXT->tables->events, SXE__EVENTS_MAX, 0);
 
     for (int i = 0; i < count; i++) {
         /* An earlier event of this batch may have closed it, and another may have its place. */
-        SXE *s = sxe_from_handle(CONTEXT->events[i].data.u64);
+        SXE *s = sxe_from_handle(CONTEXT->tables->events[i].data.u64);
 
         if (s == NULL)
             continue;
-        dispatch(s, CONTEXT->events[i].events);
+        dispatch(s, CONTEXT->tables->events[i].events);
         if (count > 1)
             sxe__hold_staged();
         sxe__finish();
@@ -211,8 +211,8 @@ become_busy(void)
     CONTEXT->busy = true;
     CONTEXT->empty_rounds = 0;
     ev_ref(CONTEXT->loop);
-    ev_io_stop(CONTEXT->loop, &CONTEXT->epoll_ready);
-    ev_idle_start(CONTEXT->loop, &CONTEXT->no_wait);
+    ev_io_stop(CONTEXT->loop, &CONTEXT->tables->epoll_ready);
+    ev_idle_start(CONTEXT->loop, &CONTEXT->tables->no_wait);
 }
 
 static void
@@ -220,7 +220,7 @@ become_calm(void)
 {
     CONTEXT->busy = false;
     CONTEXT->load_rounds = 0;
-    ev_io_start(CONTEXT->loop, &CONTEXT->epoll_ready);
+    ev_io_start(CONTEXT->loop, &CONTEXT->tables->epoll_ready);
     ev_unref(CONTEXT->loop);
 }
 
@@ -286,16 +286,16 @@ arm_timeouts(void)
     SXE_TIME now = sxe_time_turn_ns();
 
     if (due == 0) {
-        ev_timer_stop(CONTEXT->loop, &CONTEXT->timeouts);
+        ev_timer_stop(CONTEXT->loop, &CONTEXT->tables->timeouts);
         return;
     }
-    if (ev_is_active(&CONTEXT->timeouts) && CONTEXT->timeouts_due <= due)
+    if (ev_is_active(&CONTEXT->tables->timeouts) && CONTEXT->tables->timeouts_due <= due)
         return;
-    ev_timer_stop(CONTEXT->loop, &CONTEXT->timeouts);
-    ev_timer_set(&CONTEXT->timeouts,
+    ev_timer_stop(CONTEXT->loop, &CONTEXT->tables->timeouts);
+    ev_timer_set(&CONTEXT->tables->timeouts,
                  due > now ? (double)(due - now) / (double)SXE_NS_PER_SECOND : 0, 0);
-    ev_timer_start(CONTEXT->loop, &CONTEXT->timeouts);
-    CONTEXT->timeouts_due = due;
+    ev_timer_start(CONTEXT->loop, &CONTEXT->tables->timeouts);
+    CONTEXT->tables->timeouts_due = due;
 }
 
 /* ---- The turn ---- */
@@ -321,9 +321,9 @@ before_wait(struct ev_loop *loop, ev_prepare *watcher, int events)
     arm_timeouts();
     /* The next turn is due now, and an idle watcher makes it so. */
     if (CONTEXT->deferred_head != SXE_NONE || CONTEXT->busy)
-        ev_idle_start(loop, &CONTEXT->no_wait);
+        ev_idle_start(loop, &CONTEXT->tables->no_wait);
     else
-        ev_idle_stop(loop, &CONTEXT->no_wait);
+        ev_idle_stop(loop, &CONTEXT->tables->no_wait);
 }
 
 static void
@@ -369,12 +369,12 @@ warm_up(struct ev_loop *loop)
     }
     for (unsigned i = 0; i < 24; i++)
         ev_clear_pending(loop, &dummies[i]);
-    ev_idle_start(loop, &CONTEXT->no_wait);
-    ev_idle_stop(loop, &CONTEXT->no_wait);
-    ev_timer_start(loop, &CONTEXT->timeouts);
-    ev_timer_start(loop, &CONTEXT->accept_again);
-    ev_timer_stop(loop, &CONTEXT->accept_again);
-    ev_timer_stop(loop, &CONTEXT->timeouts);
+    ev_idle_start(loop, &CONTEXT->tables->no_wait);
+    ev_idle_stop(loop, &CONTEXT->tables->no_wait);
+    ev_timer_start(loop, &CONTEXT->tables->timeouts);
+    ev_timer_start(loop, &CONTEXT->tables->accept_again);
+    ev_timer_stop(loop, &CONTEXT->tables->accept_again);
+    ev_timer_stop(loop, &CONTEXT->tables->timeouts);
 }
 
 int
@@ -387,21 +387,21 @@ sxe__loop_open(void)
         return -errno;
     ev_set_syserr_cb(on_system_error);
     CONTEXT->deferred_head = CONTEXT->deferred_tail = SXE_NONE;
-    ev_io_init(&CONTEXT->epoll_ready, on_epoll, CONTEXT->epoll, EV_READ);
-    ev_prepare_init(&CONTEXT->before_wait, before_wait);
+    ev_io_init(&CONTEXT->tables->epoll_ready, on_epoll, CONTEXT->epoll, EV_READ);
+    ev_prepare_init(&CONTEXT->tables->before_wait, before_wait);
     /* After the program's own prepare watchers, which may write too. */
-    ev_set_priority(&CONTEXT->before_wait, EV_MINPRI);
-    ev_check_init(&CONTEXT->begin_turn, begin_turn);
-    ev_set_priority(&CONTEXT->begin_turn, EV_MAXPRI);
-    ev_idle_init(&CONTEXT->no_wait, do_nothing);
-    ev_timer_init(&CONTEXT->timeouts, on_timeouts, 0, 0);
+    ev_set_priority(&CONTEXT->tables->before_wait, EV_MINPRI);
+    ev_check_init(&CONTEXT->tables->begin_turn, begin_turn);
+    ev_set_priority(&CONTEXT->tables->begin_turn, EV_MAXPRI);
+    ev_idle_init(&CONTEXT->tables->no_wait, do_nothing);
+    ev_timer_init(&CONTEXT->tables->timeouts, on_timeouts, 0, 0);
     /* After what came in time but waited because a turn took long. */
-    ev_set_priority(&CONTEXT->timeouts, EV_MINPRI);
-    ev_timer_init(&CONTEXT->accept_again, on_accept_again, SXE__RETRY_S, SXE__RETRY_S);
+    ev_set_priority(&CONTEXT->tables->timeouts, EV_MINPRI);
+    ev_timer_init(&CONTEXT->tables->accept_again, on_accept_again, SXE__RETRY_S, SXE__RETRY_S);
     warm_up(loop);
-    ev_io_start(loop, &CONTEXT->epoll_ready);
-    ev_prepare_start(loop, &CONTEXT->before_wait);
-    ev_check_start(loop, &CONTEXT->begin_turn);
+    ev_io_start(loop, &CONTEXT->tables->epoll_ready);
+    ev_prepare_start(loop, &CONTEXT->tables->before_wait);
+    ev_check_start(loop, &CONTEXT->tables->begin_turn);
     /* These do not keep the loop running: sockets do, see sxe__loop_hold. */
     ev_unref(loop);
     ev_unref(loop);
@@ -419,12 +419,12 @@ sxe__loop_close(void)
     ev_ref(loop);
     ev_ref(loop);
     ev_ref(loop);
-    ev_io_stop(loop, &CONTEXT->epoll_ready);
-    ev_prepare_stop(loop, &CONTEXT->before_wait);
-    ev_check_stop(loop, &CONTEXT->begin_turn);
-    ev_idle_stop(loop, &CONTEXT->no_wait);
-    ev_timer_stop(loop, &CONTEXT->timeouts);
-    ev_timer_stop(loop, &CONTEXT->accept_again);
+    ev_io_stop(loop, &CONTEXT->tables->epoll_ready);
+    ev_prepare_stop(loop, &CONTEXT->tables->before_wait);
+    ev_check_stop(loop, &CONTEXT->tables->begin_turn);
+    ev_idle_stop(loop, &CONTEXT->tables->no_wait);
+    ev_timer_stop(loop, &CONTEXT->tables->timeouts);
+    ev_timer_stop(loop, &CONTEXT->tables->accept_again);
     close(CONTEXT->epoll);
     sxe_time_set_turn_ns(0);
 }

@@ -58,7 +58,7 @@ sxe_configure(const struct sxe_config *config)
 const struct sxe_config *
 sxe_get_config(void)
 {
-    return CONTEXT->sockets != NULL ? &CONTEXT->config : &CONTEXT->wanted;
+    return CONTEXT->sockets != NULL ? &CONTEXT->tables->config : &CONTEXT->wanted;
 }
 
 static uint32_t
@@ -110,7 +110,7 @@ size_t
 sxe_plan_print(FILE *out)
 {
     struct sxe__context *c = CONTEXT;
-    struct sxe_config config = c->sockets != NULL ? c->config : complete(c);
+    struct sxe_config config = c->sockets != NULL ? c->tables->config : complete(c);
     size_t number = c->sockets != NULL ? c->number : c->registered;
     size_t each = stride_of(c);
     size_t pool = sxe_pool_size((unsigned)number, each, SXE_STATES);
@@ -124,7 +124,7 @@ sxe_plan_print(FILE *out)
     total += plan_line(out, "chunks", config.chunks, chunks);
     total += plan_line(out, "read buffer", 1, config.chunk_size + SXE__READ_FRONT);
     total += plan_line(out, "output buffer", 1, SXE__HELD_SIZE + SXE__STAGE_SIZE);
-    total += plan_line(out, "loop", 1, sizeof(*c));
+    total += plan_line(out, "loop", 1, sizeof(*c) + sizeof(*c->tables));
     total += plan_line(out, "threads", c->threads, c->threads * (size_t)SXE__WORK_STACK);
     if (out != NULL)
         fprintf(out, "%-16s %36zu bytes reserved; memory is touched only as it is used\n", "total",
@@ -166,7 +166,7 @@ choose_loop(struct sxe__context *c)
 {
     struct sxe__context *nobody = NULL;
 
-    c->loop = c->config.loop;
+    c->loop = c->wanted.loop;
     if (c->loop != NULL)
         return 0;
     if (!atomic_compare_exchange_strong(&default_loop_owner, &nobody, c))
@@ -179,33 +179,39 @@ choose_loop(struct sxe__context *c)
 static uint32_t
 output_chunks_max(const struct sxe__context *c)
 {
-    uint32_t half = c->config.chunks / 2;
+    uint32_t half = c->tables->config.chunks / 2;
 
-    return c->config.chunks - (c->number < half ? c->number : half);
+    return c->tables->config.chunks - (c->number < half ? c->number : half);
 }
 
 /* Everything that is memory. */
 static int
 reserve(struct sxe__context *c)
 {
+    const struct sxe_config *config;
     double timeouts[SXE_STATES];
 
+    c->tables = calloc(1, sizeof(*c->tables));
+    if (c->tables == NULL)
+        return -ENOMEM;
+    c->tables->config = complete(c);
+    config = &c->tables->config;
     for (unsigned i = 0; i < SXE_STATES; i++)
-        timeouts[i] = c->config.timeout_ms[i] / 1000.0;
-    c->orders_idle = c->config.timeout_ms[SXE_STATE_IDLE] > 0 || c->config.reap_idle;
+        timeouts[i] = config->timeout_ms[i] / 1000.0;
+    c->orders_idle = config->timeout_ms[SXE_STATE_IDLE] > 0 || config->reap_idle;
     c->stride = stride_of(c);
-    c->read_memory = calloc(1, SXE__READ_FRONT + (size_t)c->config.chunk_size);
+    c->read_memory = calloc(1, SXE__READ_FRONT + (size_t)config->chunk_size);
     c->stages = malloc(SXE__HELD_SIZE + SXE__STAGE_SIZE);
     c->output_chunks = 0;
     c->output_chunks_max = output_chunks_max(c);
-    c->chunks = sxe_chunks_new("sxe chunks", c->config.chunks, c->config.chunk_size);
+    c->chunks = sxe_chunks_new("sxe chunks", config->chunks, config->chunk_size);
     c->sockets = sxe_pool_new_with_timeouts("sxe", c->number, c->stride, SXE_STATES, timeouts,
                                             sxe__on_timeout, NULL);
     if (c->read_memory == NULL || c->stages == NULL || c->chunks == NULL || c->sockets == NULL)
         return -ENOMEM;
     c->read_buffer = c->read_memory + SXE__READ_FRONT;
     c->stage = c->stages;
-    c->vector = c->vectors;
+    c->vector = c->tables->vectors;
     c->held_max = SXE__HELD_MAX;
     return sxe_pool_set_state_to_string(c->sockets, sxe_state_to_string);
 }
@@ -233,6 +239,8 @@ give_all_back(struct sxe__context *c)
     sxe_chunks_delete(c->chunks);
     free(c->stages);
     free(c->read_memory);
+    free(c->tables);
+    c->tables = NULL;
     c->sockets = NULL;
     c->chunks = NULL;
     c->stages = NULL;
@@ -267,7 +275,6 @@ sxe_init(void)
         SXE_ERROR("sxe_init: %s", why_not);
         return -EINVAL;
     }
-    c->config = complete(c);
     c->number = c->registered;
     result = choose_loop(c);
     if (result == 0)

@@ -27,6 +27,7 @@
 #include <pthread.h>
 #include <sys/epoll.h>
 #include <sys/uio.h>
+#include <sys/un.h>
 
 #include "sxe-work.h"
 #include "sxe.h"
@@ -42,6 +43,7 @@
 #define SXE__WRITES_MAX     16           /* of one socket in one event */
 #define SXE__FILE_SLICE     (256 * 1024) /* bytes of a file, of one socket in one event */
 #define SXE__CHUNK_SIZE_MIN 64
+#define SXE__IP_SIZE        sizeof(struct sockaddr_un)
 #define SXE__RETRY_S        0.1            /* when descriptors ran out elsewhere */
 #define SXE__WORK_STACK     (256u * 1024u) /* of a thread */
 
@@ -119,10 +121,31 @@ struct sxe__held {
     size_t bytes;
 };
 
+/* The larger part of a context, allocated by sxe_init: a library that dlopen loads gets little
+ * thread-local memory. tools/lint.sh checks its size. */
+struct sxe__tables {
+    struct sxe_config config; /* as sxe_init completed it */
+    struct sxe__held held[SXE__HELD_MAX];
+    struct iovec vectors[SXE__HELD_VECTOR + SXE__STAGE_VECTOR]; /* those held, then vector[] */
+    struct epoll_event events[SXE__EVENTS_MAX];
+
+    ev_io epoll_ready;
+    ev_check begin_turn;
+    ev_prepare before_wait;
+    ev_idle no_wait; /* active: deferred calls are due, the loop must not wait */
+    ev_timer timeouts;
+    SXE_TIME timeouts_due;
+    ev_timer accept_again;
+
+    struct sockaddr_storage sender; /* of the last datagram */
+    char ip[SXE__IP_SIZE];          /* the last one asked for */
+};
+
 /* All state of one thread's loop. */
 struct sxe__context {
     struct ev_loop *loop;
-    char *sockets; /* the pool's array; NULL before sxe_init */
+    struct sxe__tables *tables; /* NULL before sxe_init */
+    char *sockets;              /* the pool's array; NULL before sxe_init */
     size_t stride;
     struct sxe_chunks *chunks;
     uint32_t output_chunks; /* of them have unsent output */
@@ -142,11 +165,9 @@ struct sxe__context {
     uint32_t reserved;    /* bytes of stage[] behind stage_used, that sxe_commit may add */
     size_t lent_bytes;    /* bytes of vector[] that are not in stage[] */
     char *stage;          /* SXE__STAGE_SIZE bytes */
-    struct sxe__held held[SXE__HELD_MAX];
-    unsigned held_first; /* those from here to held_end wait */
+    unsigned held_first;  /* those from here to held_end wait */
     unsigned held_end;
     unsigned held_max; /* then all go out; below 2: nothing is held */
-    struct iovec vectors[SXE__HELD_VECTOR + SXE__STAGE_VECTOR]; /* those held, then vector[] */
     char *stages;      /* SXE__HELD_SIZE + SXE__STAGE_SIZE bytes: those held, then stage[] */
     char *read_buffer; /* config.chunk_size bytes; zero bytes in front */
     char *read_memory;
@@ -163,23 +184,11 @@ struct sxe__context {
     unsigned registered; /* wishes for the next sxe_init */
     unsigned extra;
     unsigned threads;
-    struct sxe_config wanted; /* as sxe_configure got it */
-    struct sxe_config config; /* as sxe_init completed it */
-
-    ev_io epoll_ready;
-    ev_check begin_turn;
-    ev_prepare before_wait;
-    ev_idle no_wait; /* active: deferred calls are due, the loop must not wait */
-    ev_timer timeouts;
-    SXE_TIME timeouts_due;
-    ev_timer accept_again;
-
+    struct sxe_config wanted;     /* as sxe_configure got it */
     struct sxe__workers *workers; /* NULL: none are registered */
 
-    struct sockaddr_storage sender; /* of the last datagram */
     socklen_t sender_length;
     uint64_t receiver; /* handle of the socket that it came to */
-    struct epoll_event events[SXE__EVENTS_MAX];
 };
 
 extern _Thread_local struct sxe__context sxe__context
@@ -209,7 +218,9 @@ SXE_MUST_USE int sxe__address_parse_path(struct sockaddr_storage *address, sockl
                                          const char *path);
 
 socklen_t sxe__address_length(const struct sockaddr_storage *address); /* IPv4 and IPv6 */
-const char *sxe__address_ip(const struct sockaddr_storage *address, socklen_t length);
+/* Writes an IP address or a path as text, "" for no address, and returns text. */
+const char *sxe__address_ip(char text[SXE__IP_SIZE], const struct sockaddr_storage *address,
+                            socklen_t length);
 unsigned short sxe__address_port(const struct sockaddr_storage *address);
 
 /* ---- sxe-socket.c ---- */
@@ -223,9 +234,9 @@ int sxe__socket_error(const SXE *s); /* what the kernel holds against it; 0: not
 
 /* ---- sxe-state.c ---- */
 
-/* Have epoll report these of EPOLLIN, EPOLLOUT (errors always). 0 or -errno. */
-SXE_MUST_USE int sxe__watch(SXE *s, unsigned events);
-void sxe__watch_or_end(SXE *s, unsigned events);
+/* Set what epoll reports of s. 0 or -errno. */
+SXE_MUST_USE int sxe__watch(SXE *s, enum sxe__watched what);
+void sxe__watch_or_end(SXE *s, enum sxe__watched what);
 
 void sxe__move(SXE *s, enum sxe_state to);
 SXE *sxe__take(uint8_t kind);     /* FREE -> NEW, all fields set; NULL: none free */

@@ -106,14 +106,14 @@ take_peeked(SXE *s, ssize_t length)
 static void
 read_peeked(SXE *s)
 {
-    ssize_t n = s->io->peek(s, CONTEXT->read_buffer, CONTEXT->config.chunk_size);
+    ssize_t n = s->io->peek(s, CONTEXT->read_buffer, CONTEXT->tables->config.chunk_size);
     ssize_t left;
 
     if (n <= 0) {
         ended(s, (int)n);
         return;
     }
-    sxe_buffer_wrap(&s->in, CONTEXT->read_buffer, (uint32_t)n, CONTEXT->config.chunk_size);
+    sxe_buffer_wrap(&s->in, CONTEXT->read_buffer, (uint32_t)n, CONTEXT->tables->config.chunk_size);
     show(s, n);
     left = (ssize_t)sxe_buffer_length(&s->in);
     sxe__drop_unread(s);
@@ -122,7 +122,7 @@ read_peeked(SXE *s)
     else if (!take_peeked(s, n - left))
         sxe__end(s, EPIPE);
     else if (left == 0)
-        note_read(s, n, CONTEXT->config.chunk_size);
+        note_read(s, n, CONTEXT->tables->config.chunk_size);
     after_read(s);
 }
 
@@ -130,13 +130,14 @@ read_peeked(SXE *s)
 static void
 discard(SXE *s)
 {
-    ssize_t n = s->io->read(s, CONTEXT->read_buffer, CONTEXT->config.chunk_size);
+    ssize_t n = s->io->read(s, CONTEXT->read_buffer, CONTEXT->tables->config.chunk_size);
 
     if (n == 0 || (n < 0 && n != -EAGAIN && n != -EINTR)) {
         sxe__end(s, 0);
         return;
     }
-    note_read(s, n == -EINTR ? CONTEXT->config.chunk_size : n, CONTEXT->config.chunk_size);
+    note_read(s, n == -EINTR ? CONTEXT->tables->config.chunk_size : n,
+              CONTEXT->tables->config.chunk_size);
     if (s->flags & SXE__READABLE)
         sxe__defer(s);
 }
@@ -144,16 +145,16 @@ discard(SXE *s)
 static void
 read_datagram(SXE *s)
 {
-    socklen_t length = sizeof(CONTEXT->sender);
-    ssize_t n = recvfrom(s->fd, CONTEXT->read_buffer, CONTEXT->config.chunk_size, 0,
-                         (struct sockaddr *)&CONTEXT->sender, &length);
+    socklen_t length = sizeof(CONTEXT->tables->sender);
+    ssize_t n = recvfrom(s->fd, CONTEXT->read_buffer, CONTEXT->tables->config.chunk_size, 0,
+                         (struct sockaddr *)&CONTEXT->tables->sender, &length);
 
     /* An error here is an ICMP message about something sent earlier; the socket itself is well. */
     if (n < 0)
         return;
     CONTEXT->sender_length = length;
     CONTEXT->receiver = sxe_handle(s);
-    sxe_buffer_wrap(&s->in, CONTEXT->read_buffer, (uint32_t)n, CONTEXT->config.chunk_size);
+    sxe_buffer_wrap(&s->in, CONTEXT->read_buffer, (uint32_t)n, CONTEXT->tables->config.chunk_size);
     show(s, n);
     sxe__drop_unread(s);
     sxe__settle(s);
@@ -163,7 +164,7 @@ void
 sxe__readable(SXE *s)
 {
     char *into = CONTEXT->read_buffer;
-    uint32_t room = CONTEXT->config.chunk_size;
+    uint32_t room = CONTEXT->tables->config.chunk_size;
     ssize_t n;
 
     if (SXE_UNLIKELY(s->kind == SXE__UDP)) {

@@ -114,9 +114,10 @@ state_by_contents(const SXE *s)
 static void
 press_back(SXE *s)
 {
-    if (s->u.open.out_copied > CONTEXT->config.output_pause) {
+    if (s->u.open.out_copied > CONTEXT->tables->config.output_pause) {
         s->flags |= SXE__FULL;
-    } else if ((s->flags & SXE__FULL) && s->u.open.out_copied <= CONTEXT->config.output_pause / 2) {
+    } else if ((s->flags & SXE__FULL) &&
+               s->u.open.out_copied <= CONTEXT->tables->config.output_pause / 2) {
         s->flags = (uint16_t)((s->flags & ~SXE__FULL) | SXE__READ_AGAIN);
         sxe__defer(s);
     }

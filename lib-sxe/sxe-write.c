@@ -45,7 +45,7 @@ static void
 begin_stage(void)
 {
     CONTEXT->stage = CONTEXT->stages;
-    CONTEXT->vector = CONTEXT->vectors;
+    CONTEXT->vector = CONTEXT->tables->vectors;
 }
 
 void
@@ -197,7 +197,7 @@ static const struct sxe__held *
 take_held(void)
 {
     if (CONTEXT->held_first < CONTEXT->held_end)
-        return &CONTEXT->held[CONTEXT->held_first++];
+        return &CONTEXT->tables->held[CONTEXT->held_first++];
     CONTEXT->held_first = CONTEXT->held_end = 0;
     if (CONTEXT->staged == NULL)
         begin_stage();
@@ -244,11 +244,11 @@ sxe__hold_staged(void)
         return;
     close_piece();
     if (copied > SXE__HELD_SIZE ||
-        CONTEXT->vector + CONTEXT->vector_used > CONTEXT->vectors + SXE__HELD_VECTOR) {
+        CONTEXT->vector + CONTEXT->vector_used > CONTEXT->tables->vectors + SXE__HELD_VECTOR) {
         send_held(true);
         return;
     }
-    CONTEXT->held[CONTEXT->held_end++] =
+    CONTEXT->tables->held[CONTEXT->held_end++] =
         (struct sxe__held){.socket = s,
                            .vector = CONTEXT->vector,
                            .vector_used = CONTEXT->vector_used,
@@ -266,7 +266,7 @@ sxe__hold_staged(void)
 static struct sxe__held *
 held_of(const SXE *s)
 {
-    struct sxe__held *held = &CONTEXT->held[CONTEXT->held_first];
+    struct sxe__held *held = &CONTEXT->tables->held[CONTEXT->held_first];
 
     while (held->socket != s)
         held++;
@@ -377,7 +377,7 @@ sxe_write(SXE *this, const void *data, unsigned length)
     if (SXE_UNLIKELY(result < 0 || length == 0))
         return result;
     make_way(this);
-    if (SXE_UNLIKELY(length > CONTEXT->config.output_max - sxe_unsent(this)))
+    if (SXE_UNLIKELY(length > CONTEXT->tables->config.output_max - sxe_unsent(this)))
         return -ENOBUFS;
     if (SXE_UNLIKELY(!sxe__queue_is_empty(this)))
         return sxe__queue_bytes(this, data, length);
@@ -400,8 +400,9 @@ make_room(SXE *s, unsigned length)
         return false;
     CONTEXT->staged = s;
     /* With an empty queue, what is staged is all that is unsent. */
-    CONTEXT->stage_limit =
-        CONTEXT->config.output_max < SXE__STAGE_SIZE ? CONTEXT->config.output_max : SXE__STAGE_SIZE;
+    CONTEXT->stage_limit = CONTEXT->tables->config.output_max < SXE__STAGE_SIZE
+                               ? CONTEXT->tables->config.output_max
+                               : SXE__STAGE_SIZE;
     return length <= CONTEXT->stage_limit - CONTEXT->stage_used;
 }
 

@@ -229,7 +229,7 @@ sxe_get_peer(const SXE *this, struct sockaddr_storage *address)
 {
     if (this->kind != SXE__UDP)
         return ask(this, getpeername, address);
-    *address = CONTEXT->sender;
+    *address = CONTEXT->tables->sender;
     return CONTEXT->receiver == sxe_handle(this) ? CONTEXT->sender_length : 0;
 }
 
@@ -238,7 +238,7 @@ sxe_peer_ip(const SXE *this)
 {
     struct sockaddr_storage address;
 
-    return sxe__address_ip(&address, sxe_get_peer(this, &address));
+    return sxe__address_ip(CONTEXT->tables->ip, &address, sxe_get_peer(this, &address));
 }
 
 unsigned short
@@ -254,7 +254,7 @@ sxe_local_ip(const SXE *this)
 {
     struct sockaddr_storage address;
 
-    return sxe__address_ip(&address, ask(this, getsockname, &address));
+    return sxe__address_ip(CONTEXT->tables->ip, &address, ask(this, getsockname, &address));
 }
 
 unsigned short
@@ -271,5 +271,5 @@ sxe_peer_address(const SXE *this, socklen_t *length)
     bool is_known = CONTEXT->receiver == sxe_handle(this);
 
     *length = is_known ? CONTEXT->sender_length : 0;
-    return is_known ? (const struct sockaddr *)&CONTEXT->sender : NULL;
+    return is_known ? (const struct sockaddr *)&CONTEXT->tables->sender : NULL;
 }

@@ -42,6 +42,31 @@ unnamed() { # rows that the docs do not name; of the examples all at once
         grep -qe "[^a-z-]$row[^a-z-]" -e "$row\.\.\." docs/benchmarks.md || echo "$row"
     done
 }
+# A load generator that would run for an hour, and a harness that is ended while it runs.
+outlived() {
+    mkdir -p "$work/bin"
+    printf '#!/bin/sh\necho $$ >%s/wrk.pid.new\nmv %s/wrk.pid.new %s/wrk.pid\nexec sleep 3600\n' "$work" "$work" "$work" \
+        >"$work/bin/wrk"
+    chmod +x "$work/bin/wrk"
+    PATH=$work/bin:$PATH build/release/test/wire bench/bench.lua hello-64 --smoke >"$work/out" 2>&1 &
+    until [ -s "$work/wrk.pid" ]; do
+        kill -0 $! || return 1
+        sleep 0.1
+    done
+    kill -s TERM $!
+    wait $!
+    for try in $(seq 100); do
+        kill -0 "$(cat "$work/wrk.pid")" 2>/dev/null || return 1
+        sleep 0.1
+    done
+    kill "$(cat "$work/wrk.pid")"
+}
+if command -v setpriv >/dev/null; then
+    outlived
+    check "a harness that a signal ends leaves no load generator" test -s "$work/wrk.pid" -a $? -ne 0
+else
+    skip "a harness that a signal ends leaves no load generator, because setpriv (util-linux) is not installed"
+fi
 check "the docs name every row" test -z "$(unnamed)"
 check "a row that there is not is refused" fails 'no such row or option: S99' harness S99
 check "an option needs its value" fails '--rounds needs' harness --rounds

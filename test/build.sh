@@ -10,13 +10,44 @@ trap 'rm -rf "$work"' EXIT
 says_nothing() { [ -z "$($make MODE=release build)" ]; }
 would_rebuild() { $make -n MODE=release "$@" build | grep -q 'libsxe.a'; }
 refuses() { ! $make "$@"; }
+builds() { # builds FILE words...: does make with these words make FILE?
+    file=$1
+    shift
+    $make -n "$@" | grep -q -e "-o $file " -e "rcsD $file "
+}
+fortifies() { # fortifies N words...
+    level=$1
+    shift
+    [ "$($make -s "$@" print-flags | grep -o '_FORTIFY_SOURCE=.')" = "_FORTIFY_SOURCE=$level" ]
+}
+hardens() {
+    ! ${CC:-gcc} -Werror "$1" -x c -c -o /dev/null /dev/null 2>/dev/null || $make -s print-flags | grep -q -e "$1"
+}
+links_late() {
+    ${CC:-gcc} $($make -s CFLAGS="-O2 -flto -flto-partition=max" print-flags) \
+        $(for d in lib-*/ apps/common "$(dirname "$1")"; do echo "-I$d"; done) $(pkg-config --cflags lua5.4 2>/dev/null) \
+        -Ibuild/release/include -shared -o "$work/late.so" "$1"
+}
 lists() { $make help | grep -q "make $1 "; }
 
 check "the release build works" $make MODE=release build
 check "a second make does nothing" says_nothing
 check "a change of flags rebuilds" would_rebuild CFLAGS=-O3
+check "make MODE=debug builds that mode" builds build/debug/libsxe.a MODE=debug
+check "make MODE=debug examples builds that mode" builds build/debug/examples/echo MODE=debug examples
+check "make builds release" builds build/release/libsxe.a CFLAGS=-O3
+check "_FORTIFY_SOURCE is 2" fortifies 2
+check "a packager's _FORTIFY_SOURCE is kept in CPPFLAGS" fortifies 3 CPPFLAGS=-D_FORTIFY_SOURCE=3
+check "a packager's _FORTIFY_SOURCE is kept in CFLAGS" fortifies 3 CFLAGS="-O2 -D_FORTIFY_SOURCE=3"
+for flag in -fstack-clash-protection -fcf-protection -mbranch-protection=standard; do
+    check "$flag is used where ${CC:-gcc} knows it" hardens $flag
+done
+# Every source on its own and in many partitions: a text of assembly meets only names that are global.
+for f in $(grep -l '^__asm__(' lib-*/*.c apps/*/*.c); do
+    check "link-time optimisation finds what the assembly of $f defines" links_late "$f"
+done
 check "an unknown mode is refused" refuses MODE=fast build
-for target in release run test debug coverage bench examples lint format fuzz install uninstall clean help; do
+for target in all release run test debug coverage bench examples lint format fuzz install uninstall clean help; do
     check "make help lists $target" lists $target
 done
 check "the working tree builds from a copy in another place" sh -c "

@@ -43,6 +43,38 @@ printf 'print(config.port)\nos.exit(0)\n' >"$work/embed.lua"
 check "a program with scripts, as docs/lua.md has it" ${CC:-gcc} $c -o "$work/embed" "$work/embed.c" \
     $(flags --cflags --libs sxe-lua)
 check "its script sees its variable" sh -c "[ \"\$(LD_LIBRARY_PATH=$root$prefix/lib '$work/embed' '$work/embed.lua')\" = 8000 ]"
+# A library that is opened late must fit its thread-local memory into what glibc keeps for such libraries: 1664 bytes
+# for all of them, so this one takes at most 512.
+so=$root$prefix/lib/libsxe.so.0
+tls_is_small() { [ $(($(readelf -lW "$1" | awk '$1 == "TLS" { print $6 }'))) -le 512 ]; }
+check "the shared library has at most 512 bytes of thread-local memory" tls_is_small "$so"
+cat >"$work/late.py" <<'END'
+import ctypes, sys, threading
+sxe = ctypes.CDLL(sys.argv[1])
+assert sxe.sxe_init() < 0, "nothing was registered"
+sxe.sxe_register(10, 0)
+assert sxe.sxe_init() == 0
+assert sxe.sxe_fini() == 0
+results = []
+def with_a_loop_of_its_own():
+    sxe.sxe_register(10, 0)
+    results.append((sxe.sxe_init(), sxe.sxe_fini()))
+for i in range(2):
+    thread = threading.Thread(target=with_a_loop_of_its_own)
+    thread.start()
+    thread.join()
+assert results == [(0, 0), (0, 0)], results
+END
+if command -v python3 >/dev/null; then
+    check "Python's ctypes opens the shared library, and two more threads use it" python3 "$work/late.py" "$so"
+else
+    skip "Python's ctypes opens the shared library, because python3 is not installed"
+fi
+if command -v lua5.4 >/dev/null; then
+    check "package.loadlib of plain Lua opens the shared library" lua5.4 -e "assert(package.loadlib('$so', '*'))"
+else
+    skip "package.loadlib of plain Lua opens the shared library, because lua5.4 is not installed"
+fi
 check "only sxe_ names are exported" exports_only_sxe "$root$prefix/lib/libsxe.so.0"
 check "the installed sxe-httpd says its version" "$root$prefix/bin/sxe-httpd" --version
 check "the installed sxe-http says its version" "$root$prefix/bin/sxe-http" --version

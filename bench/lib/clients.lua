@@ -169,14 +169,16 @@ end
 
 -- ---- Others' ----
 
--- wrk knows whole seconds only, but ends well at a signal. It opens its connections in its time.
+-- wrk knows whole seconds only, but ends well at a signal. It opens its connections in its time. The
+-- driver's end kills its own child, timeout; setpriv has wrk killed with it.
 local function seconds_of_wrk(load, seconds)
     return math.max(seconds, load.connections > 5000 and 1 or 0.5)
 end
 
 local function command_wrk(load, server, seconds)
-    local words = {"timeout", "-s", "INT", text_of(seconds_of_wrk(load, seconds)), wire.has("wrk"),
-                   "-t", 1, "-c", load.connections, "--latency", "-d", "1h"}
+    local words = {"timeout", "-s", "INT", text_of(seconds_of_wrk(load, seconds)), "setpriv",
+                   "--pdeathsig", "KILL", wire.has("wrk"), "-t", 1, "-c", load.connections,
+                   "--latency", "-d", "1h"}
     append_headers(words, load)
     append(words, url_of(load, server))
     return words

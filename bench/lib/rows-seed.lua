@@ -10,6 +10,7 @@ local others = require "others"
 local peers = require "peers"
 local programs = require "programs"
 local sort = require "sort-load"
+local warden = require "warden"
 
 local GREETING = peers.services.hello.body
 local VOID = "a reply with another status, length or body; a connection refused, reset or closed; "
@@ -204,8 +205,10 @@ local function run_from_scratch(bench, peer)
     local start = wire.time()
     local proc <close> = wire.spawn{"sh", "-c", ("cd %s && unset MAKEFLAGS MAKELEVEL MFLAGS && "
         .. "make -j%d %s"):format(directory, #CPUS, peer.name)}
+    warden.has_begun(proc) -- what make starts ends with the harness, too
     local output = proc:output(1800)
     local status = proc:wait(60)
+    warden.has_ended(proc)
     local seconds = wire.time() - start
     os.execute("rm -rf " .. directory)
     if status ~= 0 then

@@ -6,10 +6,13 @@
 #define SXE_CHECKED 1
 
 #include <errno.h>
+#include <malloc.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdio.h>
 
 #include "capture-log.h"
+#include "fake-os.h"
 #include "test-main.h"
 
 #define NOT_INLINED __attribute__((noinline))
@@ -372,6 +375,44 @@ START_TEST(a_longjmp_out_of_very_deep_calls_ends_them)
 }
 END_TEST
 
+/* ---- The memory of a trace ---- */
+
+START_TEST(without_memory_calls_are_not_traced)
+{
+    start_trace();
+    errno = EXDEV;
+    fake_os_fail(FAKE_CALLOC, 1, 2, ENOMEM);
+    outer();
+    ck_assert_int_eq(errno, EXDEV);
+    ck_assert_uint_eq(sxe_log_trace_mark(), 0);
+    ck_assert_str_eq(log_line(2), "     9 6 + inner(n=3)\n"); /* not indented */
+}
+END_TEST
+
+static void *
+trace_and_return(void *unused)
+{
+    outer();
+    return unused;
+}
+
+START_TEST(a_thread_frees_its_trace_at_its_end)
+{
+    struct mallinfo2 before;
+    pthread_t thread;
+
+    start_trace();
+    sxe_log_to_fd(-1);
+    for (int i = 0; i < 40; i++) {
+        if (i == 20)
+            before = mallinfo2();
+        ck_assert_int_eq(pthread_create(&thread, NULL, trace_and_return, NULL), 0);
+        ck_assert_int_eq(pthread_join(thread, NULL), 0);
+    }
+    ck_assert_uint_eq(mallinfo2().uordblks, before.uordblks);
+}
+END_TEST
+
 /* ---- What is not checked ---- */
 
 #undef SXE_CHECKED
@@ -399,6 +440,7 @@ main(void)
     Suite *suite = suite_create("log-trace");
     TCase *returns = tcase_create("returns");
     TCase *lost = tcase_create("lost");
+    TCase *memory = tcase_create("memory");
 
     tcase_add_test(returns, lines_are_indented_by_the_calls_around_them);
     tcase_add_test(returns, braces_name_the_line);
@@ -422,6 +464,10 @@ main(void)
     tcase_add_test(lost, a_longjmp_out_of_very_deep_calls_ends_them);
     tcase_add_test(lost, an_unchecked_build_has_no_trace_and_evaluates_nothing);
     suite_add_tcase(suite, lost);
+
+    tcase_add_test(memory, without_memory_calls_are_not_traced);
+    tcase_add_test(memory, a_thread_frees_its_trace_at_its_end);
+    suite_add_tcase(suite, memory);
 
     return sxe_test_main(suite);
 }
