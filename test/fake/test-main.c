@@ -18,7 +18,7 @@ static pid_t runner_pid;
 __attribute__((constructor)) static void
 set_timeout(void)
 {
-    setenv("CK_DEFAULT_TIMEOUT", "60", 0);
+    setenv("CK_DEFAULT_TIMEOUT", "1200", 0);
 }
 
 /* abort() goes on to kill the process when this returns. */

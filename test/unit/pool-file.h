@@ -120,7 +120,7 @@ open_patiently(const SXE_POOL_SPEC *spec)
 {
     char *array = sxe_pool_open(spec, why);
 
-    for (unsigned tries = 0; array == NULL && errno == EAGAIN && tries < 20; tries++)
+    for (unsigned tries = 0; array == NULL && errno == EAGAIN && tries < 1000; tries++)
         array = sxe_pool_open(spec, why);
     ck_assert_msg(array != NULL, "%s", why);
     return array;

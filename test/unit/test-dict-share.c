@@ -320,7 +320,6 @@ main(void)
     Suite *suite = suite_create("dict-share");
     TCase *tcase = tcase_create("share");
 
-    tcase_set_timeout(tcase, 120);
     tcase_add_loop_test(tcase, threads_share_a_dict, 0, 3);
     tcase_add_test(tcase, killed_processes_leave_a_dict_that_is_whole);
     tcase_add_loop_test(tcase, scribbled_memory_is_an_error_and_no_crash, 0, 4);

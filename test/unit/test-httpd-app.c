@@ -441,7 +441,7 @@ wait_for_lines(const char *path, unsigned wanted)
 {
     static char text[300000];
 
-    for (unsigned tries = 0; tries < 2000; tries++) {
+    for (unsigned tries = 0; tries < 100000; tries++) {
         FILE *file = fopen(path, "re");
         unsigned number = 0;
 
@@ -510,7 +510,7 @@ END_TEST
 static void
 wait_for_error(const char *part)
 {
-    for (unsigned tries = 0; tries < 2000 && strstr(child_errors(), part) == NULL; tries++)
+    for (unsigned tries = 0; tries < 100000 && strstr(child_errors(), part) == NULL; tries++)
         nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
     check_has(child_errors(), part);
 }

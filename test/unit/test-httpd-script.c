@@ -85,7 +85,7 @@ body(void)
 static void
 await_body(const char *text)
 {
-    for (unsigned tries = 0; tries < 2000 && strcmp(body(), text) != 0; tries++)
+    for (unsigned tries = 0; tries < 100000 && strcmp(body(), text) != 0; tries++)
         poll(NULL, 0, 5);
     ck_assert_str_eq(body(), text);
 }
@@ -93,7 +93,7 @@ await_body(const char *text)
 static const char *
 await_error(const char *part)
 {
-    for (unsigned tries = 0; tries < 2000 && strstr(child_errors(), part) == NULL; tries++)
+    for (unsigned tries = 0; tries < 100000 && strstr(child_errors(), part) == NULL; tries++)
         poll(NULL, 0, 5);
     check_has(child_errors(), part);
     return strstr(child_errors(), part);
@@ -449,7 +449,7 @@ await_on(int terminal, const char *text)
     struct pollfd wait = {.fd = terminal, .events = POLLIN};
 
     while (strstr(screen, text) == NULL) {
-        ck_assert_msg(poll(&wait, 1, 10000) == 1, "no \"%s\" in \"%s\"", text, screen);
+        ck_assert_msg(poll(&wait, 1, 600000) == 1, "no \"%s\" in \"%s\"", text, screen);
         shown += (size_t)read(terminal, screen + shown, sizeof(screen) - 1 - shown);
     }
     httpd_child.port =

@@ -95,7 +95,7 @@ START_TEST(static_files)
     int peer = client();
 
     say(peer, ASK("GET /hello.lua", "", ""));
-    for (unsigned i = 0; i < 1000 && connections_in(SXE__HTTP_HANDLING) > 0; i++) {
+    while (connections_in(SXE__HTTP_HANDLING) > 0) {
         usleep(1000);
         turn(1);
     }
@@ -147,7 +147,7 @@ ask_slowly(const char *request)
 
     say(peer, request);
     turn(2);
-    for (unsigned i = 0; i < 10000 && connections_in(SXE__HTTP_HANDLING) > 0; i++) {
+    while (connections_in(SXE__HTTP_HANDLING) > 0) {
         usleep(100);
         turn(1);
     }
@@ -217,7 +217,7 @@ wait_for_files(int number)
 {
     int files = -1;
 
-    for (unsigned i = 0; i < 10000 && files != number; i++) {
+    while (files != number) {
         struct dirent **names;
 
         turn(1);
@@ -227,7 +227,6 @@ wait_for_files(int number)
             free(names[n]);
         free(names);
     }
-    ck_assert_int_eq(files, number);
 }
 
 START_TEST(upload)
@@ -241,13 +240,12 @@ START_TEST(upload)
     http = run_example("examples/lua/upload.lua", directory);
     peer = client();
     say(peer, ASK("PUT /film", "Content-Length: 10\r\n", "01234"));
-    for (unsigned i = 0;
-         i < 10000 && strstr(ask(ASK("GET /film/progress", "", "")), "\"got\":5") == NULL; i++)
+    while (strstr(ask(ASK("GET /film/progress", "", "")), "\"got\":5") == NULL)
         usleep(100);
     EXPECT_IN(ask(ASK("GET /film/progress", "", "")), "\"size\":10");
     say(peer, "56789");
     turn(2);
-    for (unsigned i = 0; i < 10000 && connections_in(SXE__HTTP_HANDLING) > 0; i++) {
+    while (connections_in(SXE__HTTP_HANDLING) > 0) {
         usleep(100);
         turn(1);
     }

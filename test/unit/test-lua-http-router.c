@@ -238,7 +238,7 @@ ask_file(const char *request)
     int peer = client();
 
     say(peer, request);
-    for (unsigned i = 0; i < 1000 && connections_in(SXE__HTTP_HANDLING) > 0; i++) {
+    while (connections_in(SXE__HTTP_HANDLING) > 0) {
         usleep(1000);
         turn(1);
     }

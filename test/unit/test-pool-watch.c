@@ -365,7 +365,7 @@ take_when_told(char *array, unsigned old_state, unsigned new_state)
         if (id < sxe_pool_get_number(array))
             return;
         const int watched = sxe_pool_watch(array, old_state);
-        if (watched == 0 && poll(&polled, 1, 10000) != 1)
+        if (watched == 0 && poll(&polled, 1, 600000) != 1)
             _exit(3);
         if (watched == 0)
             sxe_pool_watch_read(array);

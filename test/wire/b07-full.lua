@@ -21,21 +21,15 @@ local function check_answered(sock, who)
 end
 
 -- The number of clients, from the first on, that have been answered.
-local function count_answered(socks)
+local function count_answered(server, socks)
+    server:rest()
     for i, sock in ipairs(socks) do
-        if not sock:ready(0.3) then
+        if not sock:ready(0) then
             return i - 1
         end
         check_answered(sock, "client " .. i)
     end
     return #socks
-end
-
-local function check_idle(server)
-    local _, _, before = wire.cpu(server.pid)
-    wire.sleep(1)
-    local _, _, after = wire.cpu(server.pid)
-    check(after - before < 0.05, ("%.3f s of CPU in one second"):format(after - before))
 end
 
 for _, places in ipairs{1, 2, 10} do
@@ -69,9 +63,9 @@ end
 test("-c 10 and 30 clients in the middle of a request: 10 go on, the others harm nobody", function()
     local server <close> = httpd.start("-c", "10")
     local busy = connect_and_send(server, 10, HALF)
-    wire.sleep(0.1)
+    server:rest()
     local others = connect_and_send(server, 20, HALF)
-    check_idle(server)
+    server:check_idle()
     for _, sock in ipairs(others) do
         check_no_place(sock)
     end
@@ -93,10 +87,10 @@ end
 
 for what, free in pairs{["is done"] = function(sock) sock:send(REST) end,
                         ["leaves"] = function(sock) sock:reset() end} do
-    test("there is a place as soon as somebody " .. what, function()
+    httpd.test_soon("there is a place as soon as somebody " .. what, function()
         local server <close> = httpd.start("-c", "2", "--stop-timeout", "0.1")
         local busy = connect_and_send(server, 2, HALF)
-        wire.sleep(0.1)
+        server:rest()
         check_no_place((connect_and_send(server, 1, httpd.GET))[1])
         free(busy[1])
         local took = server:seconds_of(function() ask_until_answered(server) end)
@@ -107,7 +101,7 @@ end
 test("clients that find no place may leave", function()
     local server <close> = httpd.start("-c", "2", "--stop-timeout", "0.1")
     local busy = connect_and_send(server, 2, HALF)
-    wire.sleep(0.1)
+    server:rest()
     for _ = 1, 50 do
         local sock = server:connect()
         sock:send(httpd.GET)
@@ -130,9 +124,9 @@ test("no descriptors left and 200 clients: some are served, the others as those 
     local server <close> = httpd.spawn{"sh", "-c", 'ulimit -n 40; exec "$0" "$@"',
                                        wire.program("sxe-httpd"), "-p", "0"}
     local socks = connect_and_send(server, 200, httpd.GET)
-    local answered = count_answered(socks)
+    local answered = count_answered(server, socks)
     check(answered >= 20 and answered < 40, answered .. " answered")
-    check_idle(server)
+    server:check_idle()
     for i = answered + 1, #socks do
         socks[i - answered]:close()
         check_answered(socks[i], "client " .. i)

@@ -68,7 +68,7 @@ test("a request that is under way is finished, and its connection closed", funct
     server:check_answers()
     server.proc:signal("TERM")
     wait_until_stopping(server)
-    wire.sleep(0.1)
+    server:rest()
     sock:send("67890")
     equal(httpd.undated(sock:recv_all()), httpd.hello("close"))
     sock:close()

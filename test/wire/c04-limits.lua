@@ -9,12 +9,10 @@ local site = require "site"
 local SOON = 0.1 * httpd.slack -- the answer to a good client comes within that
 local SLACK = 1.5              -- seconds behind its time that an end may come
 
--- Whether it ends between these seconds from now.
-local function check_ends(sock, from, to)
-    local before = wire.time()
-    sock:timeout(to + 5)
+-- Whether it ends between these seconds from then.
+local function check_ends(sock, began, from, to)
     local said = sock:recv_all()
-    local took = wire.time() - before
+    local took = wire.time() - began
     check(took >= from - 0.05 and took <= to, ("ended after %.2f s"):format(took))
     return said
 end
@@ -39,46 +37,51 @@ local HEAD_OF_POST = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r
 -- ---- Times, in seconds, in fractions, with units ----
 
 for _, time in ipairs{"0.3", "300ms", ".3s", "0.005m"} do
-    test("--header-timeout " .. time .. ": who says nothing is closed without a word", function()
+    httpd.test_soon("--header-timeout " .. time .. ": who says nothing is closed without a word",
+                    function()
         local server <close> = httpd.start("--header-timeout", time)
+        local began = wire.time()
         local sock <close> = server:connect()
-        equal(check_ends(sock, 0.3, 0.3 + SLACK), "")
+        equal(check_ends(sock, began, 0.3, 0.3 + SLACK), "")
     end)
 end
 
-test("--header-timeout: half a head is answered 408", function()
-    local server <close> = httpd.start("--header-timeout", "0.3")
+httpd.test_at_a_pace("--header-timeout: half a head is answered 408", function(pace)
+    local server <close> = httpd.start("--header-timeout", httpd.seconds(0.3 * pace))
+    local began = wire.time()
     local sock <close> = server:connect()
     sock:send("GET / HTTP/1.1\r\nHost: a\r\nX: ")
-    check_408(check_ends(sock, 0.3, 0.3 + SLACK))
+    check_408(check_ends(sock, began, 0.3 * pace, (0.3 + SLACK) * pace))
 end)
 
-test("--header-timeout: it is for all of the head, however it trickles", function()
-    local server <close> = httpd.start("--header-timeout", "0.5")
-    local sock <close> = server:connect()
+httpd.test_at_a_pace("--header-timeout: it is for all of the head, however it trickles",
+                     function(pace)
+    local server <close> = httpd.start("--header-timeout", httpd.seconds(0.5 * pace))
     local before = wire.time()
+    local sock <close> = server:connect()
     sock:send("GET /")
-    check(trickle(sock, "x", 200, 0.02) < 200, "it goes on")
+    check(trickle(sock, "x", 200 * pace, 0.02) < 200 * pace, "it goes on")
     local took = wire.time() - before
-    check(took > 0.4 and took < 0.5 + SLACK, took)
+    check(took > 0.4 * pace and took < (0.5 + SLACK) * pace, took)
     check_408(sock:recv_all())
 end)
 
-test("--header-timeout: it begins anew with each request", function()
-    local server <close> = httpd.start("--header-timeout", "0.5")
+httpd.test_at_a_pace("--header-timeout: it begins anew with each request", function(pace)
+    local server <close> = httpd.start("--header-timeout", httpd.seconds(0.5 * pace))
     local sock <close> = server:connect()
     for _ = 1, 3 do
-        wire.sleep(0.2)
-        sock:send_slowly(httpd.GET, 7, 0.05)
+        wire.sleep(0.2 * pace)
+        sock:send_slowly(httpd.GET, 7, 0.05 * pace)
         equal(sock:read_reply().status, 200)
     end
 end)
 
-test("--body-timeout: a body that stops is answered 408", function()
-    local server <close> = httpd.start("--body-timeout", "0.3")
+httpd.test_at_a_pace("--body-timeout: a body that stops is answered 408", function(pace)
+    local server <close> = httpd.start("--body-timeout", httpd.seconds(0.3 * pace))
     local sock <close> = server:connect()
+    local began = wire.time()
     sock:send(HEAD_OF_POST .. "some")
-    check_408(check_ends(sock, 0.3, 2 * 0.3 + SLACK))
+    check_408(check_ends(sock, began, 0.3 * pace, (2 * 0.3 + SLACK) * pace))
 end)
 
 test("--body-timeout, --body-rate: a body that trickles is answered 408", function()
@@ -89,32 +92,35 @@ test("--body-timeout, --body-rate: a body that trickles is answered 408", functi
     check_408(sock:recv_all())
 end)
 
-test("--body-timeout, --body-rate: a body that is fast enough may take longer", function()
-    local server <close> = httpd.start("--body-timeout", "0.3", "--body-rate", "1k")
+httpd.test_at_a_pace("--body-timeout, --body-rate: a body that is fast enough may take longer",
+                     function(pace)
+    local server <close> = httpd.start("--body-timeout", httpd.seconds(0.3 * pace),
+                                       "--body-rate", "1k")
     local sock <close> = server:connect()
     sock:send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 30000\r\nConnection: close\r\n\r\n")
     for _ = 1, 30 do
         sock:send(("x"):rep(1000))
-        wire.sleep(0.05)
+        wire.sleep(0.05 * pace)
     end
     equal(httpd.undated(sock:recv_all()), httpd.hello("close"))
 end)
 
-test("--idle-timeout: between requests, without a word", function()
-    local server <close> = httpd.start("--idle-timeout", "0.3")
+httpd.test_at_a_pace("--idle-timeout: between requests, without a word", function(pace)
+    local server <close> = httpd.start("--idle-timeout", httpd.seconds(0.3 * pace))
     local sock <close> = server:connect()
     for _ = 1, 3 do
         sock:send(httpd.GET)
         sock:read_reply()
-        wire.sleep(0.15)
+        wire.sleep(0.15 * pace)
     end
+    local began = wire.time()
     sock:send(httpd.GET)
     sock:read_reply()
-    equal(check_ends(sock, 0.3, 0.3 + SLACK), "")
+    equal(check_ends(sock, began, 0.3 * pace, (0.3 + SLACK) * pace), "")
 end)
 
-test("--stall-timeout: who does not read its reply is reset", function()
-    local server <close> = site.start("--stall-timeout", "0.5")
+httpd.test_at_a_pace("--stall-timeout: who does not read its reply is reset", function(pace)
+    local server <close> = site.start("--stall-timeout", httpd.seconds(0.5 * pace))
     server:write("large.bin", ("x"):rep(20000000))
     server:check_descriptors(wire.fds(server.pid))
     local descriptors = wire.fds(server.pid)
@@ -129,8 +135,8 @@ end)
 
 -- The kernel takes more when a third of its buffer is free again, up to 1.4 MB; that must not take
 -- as long as a stall.
-test("--stall-timeout: who reads slowly gets it all", function()
-    local server <close> = site.start("--stall-timeout", "1")
+httpd.test_at_a_pace("--stall-timeout: who reads slowly gets it all", function(pace)
+    local server <close> = site.start("--stall-timeout", httpd.seconds(pace))
     local content = ("0123456789abcdef"):rep(500000)
     server:write("large.bin", content)
     local sock <close> = server:connect(4096)
@@ -258,8 +264,8 @@ end
 
 for _, attack in ipairs(attacks) do
     local what, begin, byte = table.unpack(attack)
-    test(("%d of %d connections %s: the next client is answered at once"):format(PLACES - 1, PLACES,
-                                                                              what), function()
+    httpd.test_soon(("%d of %d connections %s: the next client is answered at once"):format(
+                        PLACES - 1, PLACES, what), function()
         local server <close> = site.start("-c", tostring(PLACES), "--stop-timeout", "0.1")
         server:write("large.bin", ("x"):rep(5000000))
         local slow = {}
@@ -276,8 +282,9 @@ for _, attack in ipairs(attacks) do
     end)
 end
 
-test("G13: 1,000 slow heads: others are answered at once, and all the slow are cut in time", function()
-    local server <close> = site.start("--header-timeout", "1")
+httpd.test_at_a_pace("G13: 1,000 slow heads: others are answered at once, and all the slow are cut "
+                     .. "in time", function(pace)
+    local server <close> = site.start("--header-timeout", httpd.seconds(pace))
     server:get("/hello.txt")
     local descriptors, slow = wire.fds(server.pid), {}
     local begun = wire.time()
@@ -292,14 +299,15 @@ test("G13: 1,000 slow heads: others are answered at once, and all the slow are c
         check_408(sock:recv_all())
     end
     local took = wire.time() - begun
-    check(took < connecting + 1 + SLACK * httpd.slack, ("all cut after %.2f s"):format(took))
+    check(took < connecting + (1 + SLACK * httpd.slack) * pace, ("all cut after %.2f s"):format(took))
     for _, sock in ipairs(slow) do
         sock:close()
     end
     server:check_descriptors(descriptors)
 end)
 
-test("G13: 99 of 100 clients do not read their reply: the last gets its own at once", function()
+httpd.test_soon("G13: 99 of 100 clients do not read their reply: the last gets its own at once",
+                function()
     local server <close> = site.start("--connections", "100")
     local content = ("0123456789abcdef"):rep(1250000)
     server:write("large.bin", content)

@@ -1,12 +1,11 @@
 -- SPDX-License-Identifier: MIT
 -- sxe-http against servers that fail it: it counts what went wrong by its kind, and always ends.
 
+local httpd = require "httpd"
 local load = require "load"
 
 test("nobody listens: refused", function()
-    local listener = wire.listen("127.0.0.1", 0)
-    local port = listener:port()
-    listener:close()
+    local port = wire.free_port()
     load.start(port, "-c", "10", "-n", "2"):finish()
         :check_report{status = 1, opened = 0, ok = 0, kind = "refused"}
 end)
@@ -76,9 +75,10 @@ local faults = {
 }
 for _, case in ipairs(faults) do
     local name, kind, misbehave = table.unpack(case)
-    test("the second reply of three: " .. name, function()
+    httpd.test_at_a_pace("the second reply of three: " .. name, function(pace)
         local listener <close> = wire.listen("127.0.0.1", 0)
-        local client = load.start(listener, "-c", "1", "-n", "3", "--timeout", "0.3")
+        local client = load.start(listener, "-c", "1", "-n", "3",
+                                  "--timeout", httpd.seconds(0.3 * pace))
         local sock = listener:accept(20)
         sock:recv_until("\r\n\r\n")
         sock:send(reply)
@@ -100,15 +100,15 @@ test("a server that accepts and says nothing: queries time out, and the run ends
     equal(client.failed + client.skipped, 20, client.output)
 end)
 
-test("a server that keeps coming forward slowly is waited for", function()
+httpd.test_at_a_pace("a server that keeps coming forward slowly is waited for", function(pace)
     load.check_one(1, function(sock)
         sock:send_slowly(load.reply(("x"):rep(10)), 10, 0.1)
-    end, {status = 0, ok = 1}, "--timeout", "2")
+    end, {status = 0, ok = 1}, "--timeout", httpd.seconds(2 * pace))
 end)
 
-test("one connection's fault is not another's", function()
+httpd.test_at_a_pace("one connection's fault is not another's", function(pace)
     local listener <close> = wire.listen("127.0.0.1", 0)
-    local client = load.start(listener, "-c", "10", "-n", "2", "--timeout", "2")
+    local client = load.start(listener, "-c", "10", "-n", "2", "--timeout", httpd.seconds(2 * pace))
     local socks = load.accept(listener, 10)
     for _, sock in ipairs(socks) do
         sock:recv_until("\r\n\r\n")

@@ -6,12 +6,6 @@ local load = require "load"
 
 local reply = load.reply("hello")
 
--- A port that nobody listens on.
-local function free_port()
-    local listener <close> = wire.listen("127.0.0.1", 0)
-    return listener:port()
-end
-
 local function server_command(port)
     return ("exec %s -p %d"):format(wire.program("sxe-httpd"), port)
 end
@@ -50,21 +44,21 @@ test("no query is sent before all sockets of all workers are open", function()
 end)
 
 test("a server is started, waited for, and ended", function()
-    local port = free_port()
+    local port = wire.free_port()
     local ran = run_with_server(port, "-c", "2", "--requests", "50")
     check(ran.output:find("ok 50  errors 0", 1, true), ran.output)
     check(not pcall(wire.connect, "127.0.0.1", port), "it still listens")
 end)
 
 test("each trial has a server and sockets of its own", function()
-    local ran = run_with_server(free_port(), "-c", "2", "--requests", "50", "--trials", "3")
+    local ran = run_with_server(wire.free_port(), "-c", "2", "--requests", "50", "--trials", "3")
     check(ran.output:find("queries   150  ok 150  errors 0", 1, true), ran.output)
     check(ran.output:find("sockets   2/2 open", 1, true), ran.output)
     check(ran.errors:find("trial     3/3  ", 1, true), ran.errors)
 end)
 
 test("a server command that fails is said with its status", function()
-    local ran = cli.run("sxe-http", "-p", tostring(free_port()), "--server-cmd", "exit 9")
+    local ran = cli.run("sxe-http", "-p", tostring(wire.free_port()), "--server-cmd", "exit 9")
     equal(ran.status, 1)
     check(ran.errors:find("exited with status 9", 1, true), ran.errors)
 end)
@@ -77,7 +71,7 @@ test("a server command is refused where somebody listens already", function()
 end)
 
 test("a search finds a rate, and says each that it tried", function()
-    local port = free_port()
+    local port = wire.free_port()
     local proc <close> = wire.spawn{wire.program("sxe-http"), "-p", tostring(port), "-c", "16",
                                     "--server-cmd", server_command(port), "--find", "p50<1h",
                                     "-R", "50k", "-d", "0.1s"}
@@ -89,13 +83,13 @@ test("a search finds a rate, and says each that it tried", function()
 end)
 
 test("A against A tells how much is noise", function()
-    local ran = run_with_server(free_port(), "-c", "2", "--requests", "50", "--aa")
+    local ran = run_with_server(wire.free_port(), "-c", "2", "--requests", "50", "--aa")
     check(ran.errors:find("trial     12/12 A  ", 1, true), ran.errors)
     check(ran.output:find("\nnoise     ", 1, true), ran.output)
 end)
 
 test("Ctrl-C ends a run at a rate with what was done", function()
-    local port = free_port()
+    local port = wire.free_port()
     local server <close> = wire.spawn{wire.program("sxe-httpd"), "-p", tostring(port)}
     server:line(20)
     local client = load.start(port, "-c", "4", "-R", "500", "-d", "60", "-t", "2")
@@ -110,7 +104,7 @@ test("Ctrl-C ends a run at a rate with what was done", function()
 end)
 
 test("Ctrl-C between trials ends them all, and the server", function()
-    local port = free_port()
+    local port = wire.free_port()
     local proc <close> = wire.spawn{wire.program("sxe-http"), "-p", tostring(port), "-c", "1",
                                     "--requests", "10", "--trials", "100",
                                     "--server-cmd", server_command(port)}
@@ -123,18 +117,18 @@ test("Ctrl-C between trials ends them all, and the server", function()
 end)
 
 test("of pages that need several queries the slowest is told", function()
-    local ran = run_with_server(free_port(), "-c", "2", "--requests", "200", "--fanout", "2")
+    local ran = run_with_server(wire.free_port(), "-c", "2", "--requests", "200", "--fanout", "2")
     check(ran.output:find("\nfan%-out   service of 2 at once:  p50 %d[%d.]+ %a+ %(one's p71%)"),
           ran.output)
 end)
 
 test("JSON on standard output is all that is there", function()
-    local ran = run_with_server(free_port(), "-c", "1", "--requests", "10", "--json", "-")
+    local ran = run_with_server(wire.free_port(), "-c", "1", "--requests", "10", "--json", "-")
     check(ran.output:find("^{\n.*\n}\n$"), ran.output)
 end)
 
 test("a log of histograms has a line a kind of time", function()
-    local ran = run_with_server(free_port(), "-c", "1", "--requests", "10", "--hdr", "-")
+    local ran = run_with_server(wire.free_port(), "-c", "1", "--requests", "10", "--hdr", "-")
     local head, lines = ran.output:match('^(.-\n"StartTimestamp"[^\n]+\n)(.*)$')
     check(head and head:find("\n#[Histogram log format version 1.3]\n", 1, true), ran.output)
     local tags = {}
@@ -146,7 +140,7 @@ test("a log of histograms has a line a kind of time", function()
 end)
 
 test("where nobody listens there is no run, and a question", function()
-    local port = free_port()
+    local port = wire.free_port()
     local ran = cli.run("sxe-http", "-p", tostring(port), "-c", "4", "-d", "60")
     equal(ran.status, 1)
     check(ran.output:find("sockets   0/4 open", 1, true), ran.output)
@@ -156,7 +150,7 @@ test("where nobody listens there is no run, and a question", function()
 end)
 
 test("a threshold that cannot be told is missed", function()
-    local ran = cli.run("sxe-http", "-p", tostring(free_port()), "-c", "1", "--threshold", "p99<1s")
+    local ran = cli.run("sxe-http", "-p", tostring(wire.free_port()), "-c", "1", "--threshold", "p99<1s")
     equal(ran.status, 1, "an error is more")
     check(ran.errors:find("threshold p99<1s is missed: there are too few samples to tell\n", 1,
                           true), ran.errors)

@@ -1,16 +1,17 @@
 -- SPDX-License-Identifier: MIT
 -- A warm-up whose end sxe-http finds by itself, against servers that are bad at first.
 
+local httpd = require "httpd"
 local load = require "load"
 
 local reply = load.reply("hello")
 local not_yet = load.reply("", "503 Service Unavailable")
 
 -- A run against one socket of a server; serve(i) makes the reply to the ith query.
-local function run(serve, ...)
+local function run(pace, serve)
     local listener <close> = wire.listen("127.0.0.1", 0)
-    local client = load.start(listener, "-q", "-c", "1", "-d", "1", "--warmup", "auto",
-                              "--json", "/dev/stderr", ...)
+    local client = load.start(listener, "-q", "-c", "1", "-d", tostring(pace),
+                              "--warmup", "auto", "--json", "/dev/stderr")
     local sock <close> = listener:accept(20)
     local answered = 0
     while pcall(sock.recv_until, sock, "\r\n\r\n")
@@ -25,9 +26,9 @@ local function run(serve, ...)
     return client
 end
 
-test("what a server that is slow at first is asked is left out", function()
+httpd.test_at_a_pace("what a server that is slow at first is asked is left out", function(pace)
     local slow = 20
-    local client = run(function(i)
+    local client = run(pace, function(i)
         if i <= slow then
             wire.sleep(0.005)
         end
@@ -40,9 +41,9 @@ test("what a server that is slow at first is asked is left out", function()
           client.errors:sub(1, 4000))
 end)
 
-test("a server that cannot answer at first is not warm", function()
+httpd.test_at_a_pace("a server that cannot answer at first is not warm", function(pace)
     local bad = 200
-    local client = run(function(i)
+    local client = run(pace, function(i)
         return i <= bad and not_yet or reply
     end)
     check(client.left_out > bad, client.output)
@@ -50,7 +51,7 @@ test("a server that cannot answer at first is not warm", function()
 end)
 
 test("one that answers too seldom is suspect", function()
-    local client = run(function()
+    local client = run(1, function()
         wire.sleep(0.05)
         return reply
     end)

@@ -288,9 +288,7 @@ end)
 
 -- The server of examples/read-write.c in a new folder, which goes with it.
 local function start_read_write()
-    local listener = wire.listen("127.0.0.1", 0)
-    local port = listener:port()
-    listener:close()
+    local port = wire.free_port()
     local folder = os.tmpname()
     os.remove(folder)
     assert(os.execute("mkdir " .. folder))

@@ -21,9 +21,7 @@ local function is_taken(port)
 end
 
 test("echo answers whole lines", function()
-    local listener = wire.listen("127.0.0.1", 0)
-    local port = listener:port()
-    listener:close()
+    local port = wire.free_port()
     local echo <close> = wire.spawn{wire.program("examples/echo"), tostring(port)}
     local sock <close> = connect(port)
     sock:send("one\ntwo\nthr")

@@ -5,11 +5,6 @@
 local httpd = require "httpd"
 local directory = os.tmpname() -- of the files of those that have some
 
-local function free_port()
-    local listener <close> = wire.listen("127.0.0.1", 0)
-    return listener:port()
-end
-
 -- Connects as soon as somebody listens.
 local function connect(port)
     local sock
@@ -82,7 +77,7 @@ local function random(port)
         sock:close()
     end
     local seconds = wire.time() - start
-    check(seconds > 0.99 and seconds < 10, seconds .. " seconds")
+    check(seconds > 0.99 and seconds < 19, seconds .. " seconds")
     expect(ask(port, "GET /"), 200, TEXT, "0")
 end
 
@@ -168,9 +163,17 @@ local function counter(port)
 end
 
 local function rate_limit(port)
-    for left = 9, 0, -1 do
-        expect(ask(port, "GET /"), 200, TEXT, left .. " left\n")
-    end
+    local began, good, why
+    repeat -- all ten within the period, which is 10 seconds long
+        if good == false then wire.sleep(11) end
+        began = wire.time()
+        good, why = pcall(function()
+            for left = 9, 0, -1 do
+                expect(ask(port, "GET /"), 200, TEXT, left .. " left\n")
+            end
+        end)
+    until good or wire.time() - began < 10
+    check(good, why)
     local seconds = tonumber(expect(ask(port, "GET /"), 429, TEXT).headers["retry-after"])
     check(seconds >= 1 and seconds <= 10, seconds)
     local reply
@@ -199,7 +202,7 @@ local function upload(port)
 end
 
 -- Of a server that answers what it was sent when that has ended.
-local function proxy(port, listener)
+local function proxy(port, listener, pid)
     local sock <close> = connect(port)
     local start = wire.time()
     sock:send("ask")
@@ -208,11 +211,13 @@ local function proxy(port, listener)
     server:send("answer")
     equal(sock:recv(6), "answer")
     check(wire.time() - start > 0.19, "too early")
+    local open = wire.fds(pid)
     sock:shutdown()
     equal(server:recv_all(), "")
     server:send("the end")
     server:shutdown()
     equal(sock:recv_all(), "the end")
+    httpd.wait_until(function() return wire.fds(pid) <= open - 2 end, "both connections are closed")
 end
 
 local listener = wire.listen("127.0.0.1", 0)
@@ -256,11 +261,11 @@ end
 local ENDS = {httpd = 0, lua = 128 + 15, node = "signal TERM"}
 
 local function run(how, name, arguments, examine, argument)
-    local port = free_port()
+    local port = wire.free_port()
     local command = command_of(how, name, tostring(port))
     table.move(arguments, 1, #arguments, #command + 1, command)
     local server <close> = wire.spawn(command)
-    local good, message = pcall(examine, port, argument)
+    local good, message = pcall(examine, port, argument, server:pid())
     check(good, good or message .. "\n" .. server:errors())
     server:signal("TERM")
     equal(server:wait(20), ENDS[how], server:errors())

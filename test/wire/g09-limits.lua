@@ -65,18 +65,25 @@ end)
 
 -- ---- Time ----
 
-local hasty <close> = http.echo("--header-timeout", "0.5", "--body-timeout", "0.5",
-                                "--idle-timeout", "0.5")
-
-for _, sent in ipairs{"G", "GET /", "GET / HTTP/1.1\r\n", "GET / HTTP/1.1\r\nHost: a\r\n"} do
-    test(("RFC 9110 15.5.9: %d bytes of a head, then silence"):format(#sent), function()
-        local sock <close> = hasty:connect()
-        sock:send(sent)
-        http.check_refusal(sock:timeout(20), 408)
+-- Each at a pace: what is said in time must have been said in time.
+local function hasty_test(name, f)
+    httpd.test_at_a_pace(name, function(pace)
+        local time = httpd.seconds(0.5 * pace)
+        local hasty <close> = http.echo("--header-timeout", time, "--body-timeout", time,
+                                        "--idle-timeout", time)
+        f(hasty)
     end)
 end
 
-test("RFC 9110 15.5.9: a head that comes byte by byte, and never ends", function()
+for _, sent in ipairs{"G", "GET /", "GET / HTTP/1.1\r\n", "GET / HTTP/1.1\r\nHost: a\r\n"} do
+    hasty_test(("RFC 9110 15.5.9: %d bytes of a head, then silence"):format(#sent), function(hasty)
+        local sock <close> = hasty:connect()
+        sock:send(sent)
+        http.check_refusal(sock, 408)
+    end)
+end
+
+hasty_test("RFC 9110 15.5.9: a head that comes byte by byte, and never ends", function(hasty)
     local sock <close> = hasty:connect()
     local began = wire.time()
     sock:send("GET / HTTP/1.1\r\nHost: a\r\nX: ")
@@ -94,37 +101,35 @@ for _, case in ipairs{
     {"half a trailer", http.chunked("0\r\nX: y\r\n")},
 } do
     local name, bytes = table.unpack(case)
-    test(("RFC 9110 15.5.9: half a body with %s, then silence"):format(name), function()
+    hasty_test(("RFC 9110 15.5.9: half a body with %s, then silence"):format(name), function(hasty)
         local sock <close> = hasty:connect()
         sock:send(bytes)
-        http.check_refusal(sock:timeout(20), 408)
+        http.check_refusal(sock, 408)
     end)
 end
 
-test("RFC 9112 9.5: half a head behind a whole request, then silence", function()
+hasty_test("RFC 9112 9.5: half a head behind a whole request, then silence", function(hasty)
     local sock <close> = hasty:connect()
-    sock:timeout(20)
     sock:send(request("GET /1") .. "GET /2 HTTP/1.1\r\n")
     http.check_echoed(sock:read_reply(), {target = "/1"})
     http.check_refusal(sock, 408)
 end)
 
-test("RFC 9112 9.5: an idle connection is closed without a word", function()
+hasty_test("RFC 9112 9.5: an idle connection is closed without a word", function(hasty)
     local sock <close> = hasty:connect()
-    sock:timeout(20)
     sock:send(request("GET /1"))
     http.check_echoed(sock:read_reply(), {target = "/1"})
     equal(sock:recv_all(), "", "said to an idle client")
 end)
 
-test("RFC 9112 9.5: a connection without a word is closed", function()
+hasty_test("RFC 9112 9.5: a connection without a word is closed", function(hasty)
     local sock <close> = hasty:connect()
-    local said = sock:timeout(20):recv_all()
+    local said = sock:recv_all()
     check(said == "" or said:find("^HTTP/1%.1 408 "), said)
 end)
 
-test("RFC 9112 9.5: who asks again in time is not idle", function()
-    local patient <close> = http.echo("--idle-timeout", tostring(2 * httpd.slack))
+httpd.test_at_a_pace("RFC 9112 9.5: who asks again in time is not idle", function(pace)
+    local patient <close> = http.echo("--idle-timeout", httpd.seconds(2 * pace))
     local sock <close> = patient:connect()
     for i = 1, 6 do
         sock:send(request("GET /" .. i))
@@ -133,7 +138,7 @@ test("RFC 9112 9.5: who asks again in time is not idle", function()
     end
 end)
 
-test("RFC 9110 15.5.9: 100 slow clients do not keep others waiting", function()
+httpd.test_soon("RFC 9110 15.5.9: 100 slow clients do not keep others waiting", function()
     local slow = {}
     for i = 1, 100 do
         slow[i] = server:connect()

@@ -72,9 +72,7 @@ end)
 
 -- They listen at ports of the script, which are handed over as well.
 test("a server of the script's own under load", function()
-    local listener = wire.listen("127.0.0.1", 0)
-    local port = listener:port()
-    listener:close()
+    local port = wire.free_port()
     local function own(n)
         return ("require 'sxe.http'.serve{ip = '127.0.0.1', port = %d, handler = function() " ..
                 "return '%d' end} return function() return '%d' end"):format(port, n, n)

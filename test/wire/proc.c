@@ -122,7 +122,7 @@ proc_line(lua_State *L)
 {
     struct wire_stream *out = &check_proc(L)->out;
 
-    out->patience = luaL_optnumber(L, 2, WIRE_PATIENCE);
+    out->patience = wire_patience(L, 2);
 
     ssize_t found = wire_stream_find(L, out, "\n", 1);
 
@@ -150,7 +150,7 @@ proc_output(lua_State *L)
 {
     struct wire_stream *out = &check_proc(L)->out;
 
-    out->patience = luaL_optnumber(L, 2, WIRE_PATIENCE);
+    out->patience = wire_patience(L, 2);
     wire_stream_need_end(L, out);
     return wire_stream_take(L, out, wire_stream_len(out));
 }
@@ -195,7 +195,7 @@ proc_wait(lua_State *L)
     struct proc *proc = check_proc(L);
 
     if (!proc->ended) {
-        if (wire_wait_for(proc->pidfd, POLLIN, luaL_optnumber(L, 2, WIRE_PATIENCE)) == 0) {
+        if (wire_wait_for(proc->pidfd, POLLIN, wire_patience(L, 2)) == 0) {
             return luaL_error(L, "expected the process to end, but it runs on");
         }
         waitpid(proc->pid, &proc->status, 0);

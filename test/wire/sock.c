@@ -124,6 +124,31 @@ sock_listen(lua_State *L)
     return 1;
 }
 
+/* A port of this machine that nobody listens at. The kernel gives out others, to sockets that connect
+ * or listen at port 0, and each driver has twenty of its own, so that none is taken meanwhile. */
+static int
+sock_free_port(lua_State *L)
+{
+    static unsigned next;
+    union address address = {.in = {.sin_family = AF_INET}};
+    int result = -1;
+
+    address.in.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    for (int tries = 0; result != 0 && tries < 20; tries++) {
+        int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        int on = 1;
+
+        address.in.sin_port =
+            htons((uint16_t)(12000 + (unsigned)getpid() % 900 * 20 + next++ % 20));
+        setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+        result = bind(fd, &address.any, sizeof(address.in));
+        result = result == 0 ? listen(fd, 1) : result;
+        close(fd);
+    }
+    lua_pushinteger(L, ntohs(address.in.sin_port));
+    return result == 0 ? 1 : wire_raise(L, "free_port", EADDRINUSE);
+}
+
 static int
 sock_port(lua_State *L)
 {
@@ -141,7 +166,7 @@ sock_accept(lua_State *L)
 {
     struct wire_stream *listener = check_stream(L);
 
-    if (wire_wait_for(listener->fd, POLLIN, luaL_optnumber(L, 2, listener->patience)) == 0) {
+    if (wire_wait_for(listener->fd, POLLIN, wire_patience(L, 2)) == 0) {
         return luaL_error(L, "expected a connection, but none came");
     }
 
@@ -313,7 +338,7 @@ sock_close(lua_State *L)
 static int
 sock_timeout(lua_State *L)
 {
-    check_stream(L)->patience = luaL_checknumber(L, 2);
+    check_stream(L)->patience = wire_patience(L, 2);
     lua_settop(L, 1);
     return 1;
 }
@@ -443,6 +468,7 @@ static const luaL_Reg methods[] = {
 
 static const luaL_Reg functions[] = {
     {"connect", sock_connect},
+    {"free_port", sock_free_port},
     {"listen", sock_listen},
     {NULL, NULL},
 };

@@ -34,6 +34,14 @@ wire_pause(double seconds)
     }
 }
 
+double
+wire_patience(lua_State *L, int argument)
+{
+    double seconds = luaL_optnumber(L, argument, WIRE_PATIENCE);
+
+    return seconds > WIRE_PATIENCE ? seconds : WIRE_PATIENCE;
+}
+
 short
 wire_wait_for(int fd, short events, double seconds)
 {

@@ -13,6 +13,7 @@
  *
  *     wire.connect(ip or path, port [, bytes of receive buffer]) -> sock
  *     wire.listen(ip or path, port)                              -> listener
+ *     wire.free_port()                                           -> a port nobody listens at
  *     wire.spawn{program, argument..., env = {NAME = value}, cpu = number} -> proc
  *     wire.program(name)                                         -> path of a program of ours
  *     wire.has(name)                                             -> path of another's, or nil
@@ -25,8 +26,10 @@
  *     proc      line([seconds]) ready([seconds]) output([seconds]) errors()
  *               signal(name) wait([seconds]) pid()
  *
- * Limits: whatever waits, waits 5 seconds for the next byte, then raises what was expected and what
- * came. A spawned process lives no longer than its proc object, nor than the driver.
+ * Limits: whatever waits for what must come waits 120 seconds for the next byte, or longer where a
+ * script says so, then raises what was expected and what came. ready() and eof(), which may answer no,
+ * wait as long as they are told. A spawned process lives no longer than its proc object, nor than the
+ * driver.
  *
  * Example:
  *     test("a request is answered", function()

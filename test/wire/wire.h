@@ -17,8 +17,8 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-#define WIRE_PATIENCE   5.0 /* seconds to wait for the next byte, where a script does not say */
-#define WIRE_QUOTED_MAX 200 /* bytes shown of what came */
+#define WIRE_PATIENCE   120.0 /* seconds to wait for what must come: no measure, the end of a hang */
+#define WIRE_QUOTED_MAX 200   /* bytes shown of what came */
 
 struct wire_stream {
     int fd;
@@ -40,6 +40,9 @@ struct wire_push {
 
 double wire_seconds(void); /* monotonic */
 void wire_pause(double seconds);
+
+/* An optional argument, the seconds to wait for what must come: never less than a busy machine needs. */
+double wire_patience(lua_State *L, int argument);
 
 /* The events that came, 0 when none did in time. */
 short wire_wait_for(int fd, short events, double seconds);

@@ -72,13 +72,58 @@ function httpd:__close(failure)
 end
 
 function httpd.wait_until(condition, what)
-    local deadline = wire.time() + 20
+    local deadline = wire.time() + 120
     while not condition() do
         if wire.time() > deadline then
-            error("expected within 20 seconds: " .. what, 2)
+            error("expected within 120 seconds: " .. what, 2)
         end
         wire.sleep(0.005)
     end
+end
+
+-- Waits until the server sleeps: it has done all there was to do. (It is looked at several times, as it
+-- may have been about to wake up.)
+function httpd:rest()
+    local asleep = 0
+    httpd.wait_until(function()
+        local file <close> = io.open(("/proc/%d/stat"):format(self.pid))
+        asleep = file:read("a"):match("%) (%u)") == "S" and asleep + 1 or 0
+        return asleep == 5
+    end, "a server that has done its work")
+end
+
+-- It does not spin while nothing happens.
+function httpd:check_idle()
+    self:rest()
+    local began, _, _, before = wire.time(), wire.cpu(self.pid)
+    wire.sleep(1)
+    local _, _, after = wire.cpu(self.pid)
+    local seconds = wire.time() - began
+    check(after - before < 0.05 * seconds, ("%.3f s of CPU in %.3f s"):format(after - before, seconds))
+end
+
+local function first_success(f, paces)
+    for i, pace in ipairs(paces) do
+        if i == #paces or pcall(f, pace) then
+            return i == #paces and f(pace)
+        end
+    end
+end
+
+-- A test in real time, f(pace): with its times as they are, then 4 and 16 times as long. The machine
+-- may have no time for it; a fault fails at each pace.
+function httpd.test_at_a_pace(name, f)
+    test(name, function() first_success(f, {1, 4, 16}) end)
+end
+
+-- A test that what takes long at times, on a machine that is busy, does not always take long.
+function httpd.test_soon(name, f)
+    test(name, function() first_success(f, {1, 1, 1, 1, 1, 1, 1, 1, 1, 1}) end)
+end
+
+-- An option's value, so many seconds.
+function httpd.seconds(number)
+    return ("%.3f"):format(number)
 end
 
 -- Seconds that the server and we were ready to run while others had the CPUs.

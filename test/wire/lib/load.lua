@@ -18,6 +18,10 @@ function load.start(target, ...)
         table.insert(command, 2, "-p")
         table.insert(command, 3, tostring(port))
     end
+    if not table.concat(command, " "):find("--timeout", 1, true) then -- as busy as this machine may be
+        table.insert(command, "--timeout")
+        table.insert(command, "120")
+    end
     return setmetatable({proc = wire.spawn(command)}, load)
 end
 
