@@ -82,12 +82,37 @@ body(void)
     return end == NULL ? "" : end + 4;
 }
 
+/* Until this is answered; for a moment the one that was there before answers, too. */
 static void
 await_body(const char *text)
 {
-    for (unsigned tries = 0; tries < 100000 && strcmp(body(), text) != 0; tries++)
+    const char *said = body();
+
+    for (unsigned tries = 0; tries < 100000 && strcmp(said, text) != 0; tries++) {
         poll(NULL, 0, 5);
-    ck_assert_str_eq(body(), text);
+        said = body();
+    }
+    ck_assert_str_eq(said, text);
+}
+
+/* Ask on a connection that is kept, until its server has heard that it makes way: it says so. */
+static const char *
+ask_until_last(int fd, const char *text)
+{
+    static char reply[1000];
+    size_t length;
+
+    do {
+        length = 0;
+        reply[0] = '\0';
+        say(fd, GET);
+        while (strstr(reply, "\r\n\r\n") == NULL || strstr(reply, text) == NULL) {
+            ck_assert_int_eq(recv(fd, reply + length, 1, 0), 1);
+            reply[++length] = '\0';
+        }
+    } while (strstr(reply, "Connection: close\r\n") == NULL);
+    expect_end(fd);
+    return reply;
 }
 
 static const char *
@@ -269,8 +294,7 @@ START_TEST(sighup_loads_it_anew_and_connections_are_answered_once_more)
     write_file(script, "return function() return 'two' end");
     ck_assert_int_eq(kill(httpd_child.pid, SIGHUP), 0);
     await_body("two");
-    say(kept, GET);
-    check_has(hear(kept), "Connection: close\r\n\r\none");
+    check_has(ask_until_last(kept, "one"), "Connection: close\r\n\r\none");
     stop_httpd();
     check_has(child_errors(), "app.lua was loaded anew, into process ");
 }
@@ -335,7 +359,6 @@ START_TEST(one_whose_memory_is_full_is_replaced)
     ck_assert_str_eq(body(), "empty");
     await_file("log"); /* a second is over */
     check_has(ask(GET_LAST("/fill")), "\r\n\r\nfilled");
-    ck_assert_str_eq(body(), "full");
     await_body("empty");
     stop_httpd();
     check_has(child_errors(), "app.lua keeps more than nine tenths of its memory");
