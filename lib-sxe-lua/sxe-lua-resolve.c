@@ -28,6 +28,7 @@ struct lookup {
     struct sxe_work work;
     uint64_t task; /* that waits; 0: nobody */
     int error;     /* of getaddrinfo */
+    int family;
     char host[HOST_MAX + 1];
     char text[ADDRESSES_MAX * (INET6_ADDRSTRLEN + IF_NAMESIZE + 1)]; /* "127.0.0.1 ::1 " */
 };
@@ -45,7 +46,7 @@ static void
 run(struct sxe_work *work)
 {
     struct lookup *lookup = (struct lookup *)(void *)work;
-    const struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
+    const struct addrinfo hints = {.ai_family = lookup->family, .ai_socktype = SOCK_STREAM};
     struct addrinfo *list = NULL;
     size_t used = 0;
     int number = 0;
@@ -89,8 +90,7 @@ forget(void *what)
 }
 
 int
-sxe__lua_resolve(lua_State *L, const char *host, uint64_t deadline_ns, lua_KFunction k,
-                 lua_KContext context)
+sxe__lua_resolve(lua_State *L, const char *host, int family, uint64_t deadline_ns, lua_KFunction k)
 {
     unsigned index;
     struct lookup *lookup;
@@ -106,6 +106,7 @@ sxe__lua_resolve(lua_State *L, const char *host, uint64_t deadline_ns, lua_KFunc
     memset(lookup, 0, sizeof(*lookup));
     lookup->work.run = run;
     lookup->work.done = done;
+    lookup->family = family;
     memcpy(lookup->host, host, strlen(host));
     result = sxe_work_submit(&lookup->work);
     if (result < 0) {
@@ -114,7 +115,7 @@ sxe__lua_resolve(lua_State *L, const char *host, uint64_t deadline_ns, lua_KFunc
     }
     lookup->task = sxe__lua_running(L);
     lua_pushinteger(L, index);
-    return sxe__lua_park(L, deadline_ns, forget, lookup, k, context);
+    return sxe__lua_park(L, deadline_ns, forget, lookup, k, 0);
 }
 
 int

@@ -97,9 +97,10 @@ void sxe__lua_open_resolve(lua_State *L);
 /* Is it text of an address already? */
 bool sxe__lua_is_ip(const char *host);
 
-/* Park the running task until a thread has looked the name up; in k, sxe__lua_resolved tells. */
-int sxe__lua_resolve(lua_State *L, const char *host, uint64_t deadline_ns, lua_KFunction k,
-                     lua_KContext context);
+/* Park the running task until a thread has looked up the name's addresses of a family (AF_UNSPEC:
+ * any); k calls sxe__lua_resolved. */
+int sxe__lua_resolve(lua_State *L, const char *host, int family, uint64_t deadline_ns,
+                     lua_KFunction k);
 
 /* Push the addresses as text, "127.0.0.1 ::1 ", and return 0; or push nil and what follows it, and
  * return how many that is. */

@@ -458,7 +458,8 @@ begin_to_connect(lua_State *L)
     if (path_of(host) != NULL)
         return connect_unix(L);
     if (!sxe__lua_is_ip(host))
-        return sxe__lua_resolve(L, host, (uint64_t)lua_tointeger(L, DEADLINE), go_on_resolved, 0);
+        return sxe__lua_resolve(L, host, AF_UNSPEC, (uint64_t)lua_tointeger(L, DEADLINE),
+                                go_on_resolved);
     lua_pushvalue(L, HOST);
     lua_pushinteger(L, 0);
     return connect_next(L, EINVAL);

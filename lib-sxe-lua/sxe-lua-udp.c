@@ -250,6 +250,12 @@ go_on_resolved(lua_State *L, int status, lua_KContext context)
     return failed > 0 ? failed : send_now(L);
 }
 
+static int
+family_of(const SXE *s)
+{
+    return strchr(sxe_local_ip(s), ':') != NULL ? AF_INET6 : AF_INET;
+}
+
 /* s:sendto(data, host, port, timeout) */
 static int
 l_sendto(lua_State *L)
@@ -267,7 +273,7 @@ l_sendto(lua_State *L)
     deadline_ns = sxe__lua_slot_deadline(L, TIMEOUT, slot);
     lua_pushinteger(L, (lua_Integer)deadline_ns);
     if (!sxe__lua_is_ip(host))
-        return sxe__lua_resolve(L, host, deadline_ns, go_on_resolved, 0);
+        return sxe__lua_resolve(L, host, family_of(s), deadline_ns, go_on_resolved);
     lua_pushvalue(L, HOST);
     return send_now(L);
 }

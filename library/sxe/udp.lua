@@ -16,6 +16,7 @@ local UdpSocket = {}
 ---@return string? data, string ip_or_why, integer? port
 function UdpSocket:recvfrom(timeout) end
 
+---A name is resolved to an address of the socket's own family.
 ---@param data string
 ---@param host string
 ---@param port integer

@@ -5,12 +5,27 @@
 #include "lua-net.h"
 
 #include <arpa/inet.h>
+#include <dlfcn.h>
+#include <netdb.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <sys/socket.h>
 
 #include "fake-time.h"
 #include "test-main.h"
+
+/* The C library's, with a hosts file that lists "::1 localhost" in front of 127.0.0.1. */
+int
+getaddrinfo(const char *name, const char *service, const struct addrinfo *hints,
+            struct addrinfo **list)
+{
+    int (*real)(const char *, const char *, const struct addrinfo *, struct addrinfo **);
+
+    *(void **)&real = dlsym(RTLD_NEXT, "getaddrinfo");
+    if (strcmp(name, "localhost") == 0)
+        name = hints->ai_family == AF_INET ? "127.0.0.1" : "::1";
+    return real(name, service, hints, list);
+}
 
 /* udp.serve with this function, whose socket is s. */
 static void
@@ -61,6 +76,22 @@ START_TEST(ipv6_is_told_as_well)
         "    local data, ip, port = d:recvfrom() assert(data == 'hi' and port == c.local_port)\n"
         "    log = ip\n"
         "end)");
+    until("log == '::1'");
+    net_stop();
+}
+END_TEST
+
+/* Without IPv6 this says nothing. */
+START_TEST(a_name_is_an_address_of_the_sockets_family)
+{
+    serve("");
+    run_script("task.start(function()\n"
+               "    local c = udp.open('::1', 0)\n"
+               "    if c == nil then log = '::1' return end\n"
+               "    assert(c:sendto('hi', 'localhost', c.local_port))\n"
+               "    local data, ip = c:recvfrom() assert(data == 'hi')\n"
+               "    log = ip\n"
+               "end)");
     until("log == '::1'");
     net_stop();
 }
@@ -233,6 +264,7 @@ suite(void)
     suite_add_tcase(s, c);
     tcase_add_test(c, a_datagram_is_answered);
     tcase_add_test(c, ipv6_is_told_as_well);
+    tcase_add_test(c, a_name_is_an_address_of_the_sockets_family);
     tcase_add_test(c, datagrams_wait_in_a_ring_and_then_in_the_kernel);
     tcase_add_test(c, receiving_times_out_and_is_cancelled);
     tcase_add_test(c, closing_wakes_who_receives);
