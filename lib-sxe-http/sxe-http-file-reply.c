@@ -55,21 +55,18 @@ sxe__http_file_redirect(struct sxe_http_files *files, struct sxe_http_request *r
     struct sxe_http_response *response = sxe_http_response_of(request);
     struct sxe_span query = request->query;
     char location[3 * SXE__HTTP_NAME_SIZE + SXE__HTTP_PATH_ROOM] = "/";
-    ssize_t length = sxe_http_path_to_file(request->raw_path, files->room, sizeof(files->room));
+    ssize_t length = sxe_http_path_to_file(request->path, files->room, sizeof(files->room));
+    struct sxe_span all = {files->room, length > 0 ? (size_t)length : 0};
 
-    if (SXE_ALWAYS(length > 0)) {
-        const struct sxe_span all = {files->room, (size_t)length};
-
-        if (!ends_with(all, name)) {
-            sxe__http_file_refuse(request, 404);
-            return;
-        }
-        length = sxe_http_encode_path(all, location + 1, 3 * SXE__HTTP_NAME_SIZE);
+    if (length <= 0 || !ends_with(all, name)) { /* a handler's choice: it may have any path */
+        sxe__http_file_refuse(request, 404);
+        return;
     }
-    length = SXE_ALWAYS(length >= 0) ? length + 1 : 1;
-    snprintf(location + length, sizeof(location) - (size_t)length, "/%s%.*s",
-             query.base == NULL ? "" : "?", (int)query.length, query.base);
-    if (sxe_http_add_field(response, "Location", location) < 0)
+    length = sxe_http_encode_path(all, location + 1, 3 * SXE__HTTP_NAME_SIZE);
+    if (length >= 0)
+        snprintf(location + 1 + length, sizeof(location) - 1 - (size_t)length, "/%s%.*s",
+                 query.base == NULL ? "" : "?", (int)query.length, query.base);
+    if (length < 0 || sxe_http_add_field(response, "Location", location) < 0)
         sxe__http_file_refuse(request, 414);
     else
         sxe__http_file_refuse(request, 301);

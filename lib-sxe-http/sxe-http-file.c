@@ -301,7 +301,7 @@ sxe_http_files_handle(struct sxe_http_request *request, struct sxe_http_response
     switch (sxe_http_method(request)) {
     case SXE_HTTP_GET:
     case SXE_HTTP_HEAD:
-        return serve(files, request, request->raw_path, files->prefix);
+        return serve(files, request, request->path, files->prefix);
     case SXE_HTTP_OTHER:
         sxe__http_file_refuse(request, 501);
         break;

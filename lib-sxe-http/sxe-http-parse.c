@@ -155,19 +155,22 @@ method(struct sxe_http_parser *parser, struct sxe__http_input *in)
 }
 
 /* How many bytes are good here, where one is outside the target's set: those of an escape, or one
- * that browsers send as it is, but only in a query (WHATWG URL, 1.3). 0: it is bad. */
+ * that browsers send as it is, but only in a query (WHATWG URL, 1.3), where a % is text, too. 0: it
+ * is bad. */
 static size_t
 unusual(struct sxe_http_parser *parser, const struct sxe__http_input *in, size_t at)
 {
     const char *data = in->data;
+    const size_t left = in->end - at;
 
-    if (data[at] == '%')
-        return in->end - at < ESCAPE_LENGTH || sxe__http_is_escape(data + at + 1) ? ESCAPE_LENGTH
-                                                                                  : 0;
-    if (memchr("\\^`{}", data[at], 5) == NULL)
+    if (data[at] == '%' && left >= ESCAPE_LENGTH && sxe__http_is_escape(data + at + 1))
+        return ESCAPE_LENGTH;
+    if (memchr("%\\^`{}", data[at], 6) == NULL)
         return 0;
     if (!parser->in_query)
         parser->in_query = memchr(data + parser->mark, '?', at - parser->mark) != NULL;
+    if (!parser->in_query && data[at] == '%' && left < ESCAPE_LENGTH)
+        return ESCAPE_LENGTH; /* it may become an escape */
     return parser->in_query;
 }
 

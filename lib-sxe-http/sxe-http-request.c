@@ -68,12 +68,12 @@ sxe_http_decoded_path(struct sxe_http_request *request)
     char *room = (char *)slot + request->http->path_at + request->http->config.head.line_max;
 
     if (!slot->path_made) {
-        ssize_t length = sxe_http_decode(request->path, room, request->path.length);
+        ssize_t length = sxe_http_decode_path(request->path, room, request->path.length);
 
-        slot->path_length = SXE_ALWAYS(length >= 0) ? (uint32_t)length : 0;
+        slot->path_length = length >= 0 ? (uint32_t)length : 0;
         slot->path_made = true;
     }
-    return (struct sxe_span){room, slot->path_length};
+    return (struct sxe_span){slot->path_length == 0 ? NULL : room, slot->path_length};
 }
 
 ssize_t
@@ -101,8 +101,8 @@ sxe_http_parameter(const struct sxe_http_request *request, const char *name, cha
         return -ENOENT;
     if (size == 0)
         return -ENOBUFS;
-    length = sxe_http_decode((struct sxe_span){request->path.base + value->offset, value->length},
-                             room, size - 1);
+    length = sxe_http_decode_path(
+        (struct sxe_span){request->path.base + value->offset, value->length}, room, size - 1);
     if (length >= 0)
         room[length] = '\0';
     return length;

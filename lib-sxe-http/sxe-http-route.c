@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "sxe-http-private.h"
+#include "sxe-http-uri.h"
 
 #define COUNT(id)        +1
 #define ROOM_OF_NAME(id) +SXE_LITERAL_LENGTH(#id ", ")
@@ -28,8 +29,8 @@ enum {
 static const char token_bytes[] = "!#$%&'*+-.^_`|~0123456789"
                                   "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 static const char name_bytes[] = "_-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-/* RFC 3986, 3.3, but for the asterisk. */
-static const char path_bytes[] = "-._~%!$&'()+,;=:@/0123456789"
+/* What a path has as it is, and escapes; but for the asterisk. */
+static const char path_bytes[] = "-._~%!$&'()+,;=:@[]|/0123456789"
                                  "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
 int
@@ -170,22 +171,48 @@ is_dot_segment(const char *text)
     return (dots == 1 || dots == 2) && (text[dots + 1] == '/' || text[dots + 1] == '\0');
 }
 
+/* Whether the normal form of a path keeps the escape. */
+static bool
+is_kept(const char *escape)
+{
+    const char path[] = {'/', escape[0], escape[1], escape[2]};
+    const struct sxe_span span = {path, sizeof(path)};
+    struct sxe_span normal;
+    char room[sizeof(path)];
+
+    return sxe_http_normalise_path(span, room, sizeof(room), &normal) == 0 &&
+           normal.length == span.length && memcmp(normal.base, path, sizeof(path)) == 0;
+}
+
+/* NULL, or why no path in its normal form has what begins there. */
+static const char *
+problem_at(const char *text)
+{
+    if (text[0] == '/' && text[1] == '/')
+        return "an empty segment, which no path has";
+    if (text[0] == '/' && is_dot_segment(text))
+        return "a segment . or .., which no path has";
+    if (text[0] == '}')
+        return "a } without {";
+    if (text[0] == '*')
+        return "a * that is not the whole last segment";
+    if (strchr(path_bytes, text[0]) == NULL)
+        return "a byte that a path has only as an escape";
+    if (text[0] == '%' && strspn(text + 1, "0123456789ABCDEF") < 2)
+        return "a % without two of 0-9 and A-F";
+    if (text[0] == '%' && !is_kept(text))
+        return "an escape of a byte that a path has as it is";
+    return NULL;
+}
+
 static int
 check_literal(const struct sxe__http_words *words, size_t at, size_t length)
 {
-    const char *text = words->pattern;
-
     for (size_t end = at + length; at < end; at++) {
-        if (text[at] == '/' && is_dot_segment(text + at))
-            return bad_pattern(words, at, "a segment . or .., which no path has");
-        if (text[at] == '}')
-            return bad_pattern(words, at, "a } without {");
-        if (text[at] == '*')
-            return bad_pattern(words, at, "a * that is not the whole last segment");
-        if (strchr(path_bytes, text[at]) == NULL)
-            return bad_pattern(words, at, "a byte that a path has only as an escape");
-        if (text[at] == '%' && strspn(text + at + 1, "0123456789ABCDEF") < 2)
-            return bad_pattern(words, at, "a % without two of 0-9 and A-F");
+        const char *problem = problem_at(words->pattern + at);
+
+        if (problem != NULL)
+            return bad_pattern(words, at, problem);
     }
     return 0;
 }

@@ -24,7 +24,8 @@
  * name, for HEAD that of GET, then "*". OPTIONS without a route is left to the caller, with the
  * text for Allow; so is any other method, which is 405 (RFC 9110, 9.1, 10.2.1, 15.5.6).
  *
- * A path is compared byte by byte, as sxe-http-uri.h normalises it: "/a" and "/a/" are two paths.
+ * A path is compared byte by byte, in the normal form of sxe-http-uri.h: "/a" and "/a/" are two
+ * paths. A pattern that no path in that form could match is refused.
  *
  * Limits: 16 parameters and 1024 bytes a pattern; paths of 65535 bytes. A find allocates nothing
  * and meets no node of the tree twice. Routes cannot be taken out again.

@@ -17,6 +17,16 @@ is_unreserved(unsigned byte)
     return byte < 0x80 && (set[byte >> 6] >> (byte & 63) & 1) != 0;
 }
 
+/* A byte that a segment may have as it is: unreserved, !$&'()*+,;=:@ (RFC 3986, 3.3), and []|,
+ * which the parser lets through. */
+static bool
+is_plain_in_segment(unsigned byte)
+{
+    static const uint64_t set[2] = {UINT64_C(0x2fff7fd200000000), UINT64_C(0x57fffffeafffffff)};
+
+    return byte < 0x80 && (set[byte >> 6] >> (byte & 63) & 1) != 0;
+}
+
 /* 0 to 15, or more if it is no digit. */
 static unsigned
 hex_value(char digit)
@@ -59,14 +69,20 @@ take_byte(const char **text, const char *end)
     return byte;
 }
 
-/* The same in a name or value of a query. */
+/* Takes a byte of a name or value of a query. A % that begins no escape is text, as it is for
+ * browsers (WHATWG URL, 1.3). */
 static int
 take_form_byte(const char **text, const char *end)
 {
-    if (**text != '+')
-        return take_byte(text, end);
+    int byte = **text == '+' ? ' ' : (uint8_t) * *text;
+
+    if (byte == '%') {
+        int escaped = take_byte(text, end);
+
+        return escaped == BAD_ESCAPE ? '%' : escaped;
+    }
     ++*text;
-    return ' ';
+    return byte;
 }
 
 static void
@@ -132,46 +148,69 @@ sxe_http_split_target(struct sxe_span target, struct sxe_http_target *parts)
 
 /* ---- Paths ---- */
 
-/* Whether there is neither an escape nor a segment that begins with a dot. */
+/* Mark the bytes of a word that are zero, by their highest bit. */
+static uint64_t
+zero_bytes(uint64_t word)
+{
+    const uint64_t low = UINT64_C(0x7f7f7f7f7f7f7f7f);
+
+    return ~(((word & low) + low) | word | low);
+}
+
+/* Whether 8 bytes have a %, or a slash with another or a dot after it. "." and "/" differ in the
+ * last bit alone. */
+static bool
+is_odd_word(const char *bytes)
+{
+    const uint64_t each = UINT64_C(0x0101010101010101);
+    uint64_t word;
+    uint64_t slash;
+
+    memcpy(&word, bytes, sizeof(word));
+    slash = zero_bytes(word ^ each * '/');
+    return (zero_bytes(word ^ each * '%') |
+            (slash << 8 & zero_bytes((word | each) ^ each * '/'))) != 0;
+}
+
+static bool
+is_odd_pair(const char *bytes)
+{
+    return bytes[1] == '%' || (bytes[0] == '/' && (bytes[1] == '/' || bytes[1] == '.'));
+}
+
+/* Whether the path has no escape, no empty segment and none that begins with a dot. It takes 8
+ * bytes at a time, of which the last is the first of the next 8. */
 static bool
 is_normal(struct sxe_span path)
 {
-    const char *end = path.base + path.length;
-    const char *p = path.base;
+    const size_t step = sizeof(uint64_t) - 1;
+    size_t at = 0;
 
-    if (memchr(p, '%', path.length) != NULL)
-        return false;
-    while ((p = memchr(p, '.', (size_t)(end - p))) != NULL) {
-        if (p[-1] == '/')
+    for (; path.length - at > step; at += step) {
+        if (is_odd_word(path.base + at))
             return false;
-        p++;
+    }
+    for (; at + 1 < path.length; at++) {
+        if (is_odd_pair(path.base + at))
+            return false;
     }
     return true;
 }
 
-/* The slash before `slash`, or NULL: that is the first one in room. */
+/* The end of what was written, where the segment that was written last is resolved if it is dots
+ * (RFC 3986, 5.2.4): behind the slash before it, or before its parent. NULL: above the root. */
 static char *
-parent_of(char *slash, const char *room)
+resolve_dots(char *segment, char *out, const char *room)
 {
-    return memrchr(room, '/', (size_t)(slash - room));
-}
+    size_t length = (size_t)(out - segment);
 
-/* Behind the segment that is at the end of what was written, `slash` before it, if it stays; its
- * dots are resolved (RFC 3986, 5.2.4). NULL: they lead above the root. */
-static char *
-resolve_dots(char *slash, char *out, const char *room, bool is_last)
-{
-    size_t length = (size_t)(out - slash);
-
-    if (length == 2 && slash[1] == '.')
-        out = slash;
-    else if (length == 3 && slash[1] == '.' && slash[2] == '.')
-        out = parent_of(slash, room);
-    else
+    if (length == 1 && segment[0] == '.')
+        return segment;
+    if (length != 2 || segment[0] != '.' || segment[1] != '.')
         return out;
-    if (out != NULL && is_last)
-        *out++ = '/';
-    return out;
+    if (segment == room + 1)
+        return NULL;
+    return (char *)memrchr(room, '/', (size_t)(segment - 1 - room)) + 1;
 }
 
 /* Takes a byte or an escape and writes it as it should be; NULL: a bad escape. */
@@ -183,7 +222,7 @@ put_normal(char *out, const char **text, const char *end)
 
     if (byte == BAD_ESCAPE)
         return NULL;
-    if (is_escape && !is_unreserved((unsigned)byte)) {
+    if (is_escape && !is_plain_in_segment((unsigned)byte)) {
         put_escape(out, (unsigned)byte);
         return out + ESCAPE_LENGTH;
     }
@@ -205,15 +244,18 @@ sxe_http_normalise_path(struct sxe_span path, char *room, size_t size, struct sx
     if (size < path.length)
         return -ENOBUFS;
     for (const char *end = p + path.length; p < end;) {
-        char *slash = out;
+        char *segment;
 
-        *out++ = *p++;
+        p++;
+        if (out == room || out[-1] != '/') /* otherwise an empty segment, or dots went */
+            *out++ = '/';
+        segment = out;
         while (p < end && *p != '/') {
             out = put_normal(out, &p, end);
             if (out == NULL)
                 return -EILSEQ;
         }
-        out = resolve_dots(slash, out, room, p == end);
+        out = resolve_dots(segment, out, room);
         if (out == NULL)
             return -EINVAL;
     }
@@ -221,33 +263,56 @@ sxe_http_normalise_path(struct sxe_span path, char *room, size_t size, struct sx
     return 0;
 }
 
+/* Whether the segment that ends there is one or two dots. */
+static bool
+is_dots(const char *segment, const char *end)
+{
+    return (end - segment == 1 && segment[0] == '.') ||
+           (end - segment == 2 && segment[0] == '.' && segment[1] == '.');
+}
+
+ssize_t
+sxe_http_decode_path(struct sxe_span path, char *room, size_t size)
+{
+    const char *p = path.base;
+    char *segment = room;
+    char *out = room;
+
+    for (size_t left = path.length; left > 0; left = path.length - (size_t)(p - path.base)) {
+        bool is_slash = *p == '/';
+        int byte = take_byte(&p, path.base + path.length);
+
+        if (byte == BAD_ESCAPE)
+            return -EILSEQ;
+        if (byte == '\0' || byte == '\\' || (byte == '/' && !is_slash))
+            return -EINVAL;
+        if (is_slash && is_dots(segment, out))
+            return -EINVAL;
+        if ((size_t)(out - room) == size)
+            return -ENOBUFS;
+        *out++ = (char)byte;
+        segment = is_slash ? out : segment;
+    }
+    return is_dots(segment, out) ? -EINVAL : out - room;
+}
+
 ssize_t
 sxe_http_path_to_file(struct sxe_span path, char *room, size_t size)
 {
     struct sxe_span normal;
-    int result = size > path.length ? sxe_http_normalise_path(path, room, size, &normal) : -ENOBUFS;
-    const char *p;
-    const char *end;
-    size_t length = 0;
-    bool is_behind_slash = true;
+    ssize_t length =
+        size > path.length ? sxe_http_normalise_path(path, room, size, &normal) : -ENOBUFS;
 
-    if (result < 0)
-        return result;
-    end = normal.base + normal.length;
-    for (p = normal.base; p < end;) {
-        bool is_slash = *p == '/';
-        int byte = take_byte(&p, end);
-
-        if (byte == '\0' || byte == '\\' || (byte == '/' && !is_slash))
-            return -EINVAL;
-        if (!is_slash || !is_behind_slash)
-            room[length++] = (char)byte;
-        is_behind_slash = is_slash;
-    }
+    if (length < 0)
+        return length;
+    length =
+        sxe_http_decode_path((struct sxe_span){normal.base + 1, normal.length - 1}, room, size - 1);
+    if (length < 0)
+        return length;
     if (length == 0)
         room[length++] = '.';
     room[length] = '\0';
-    return (ssize_t)length;
+    return length;
 }
 
 /* Byte by byte, as `take` takes them. */

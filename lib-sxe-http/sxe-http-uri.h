@@ -14,13 +14,25 @@
  *     a/c d                                           sxe_http_path_to_file, to open
  *     x: "1 2"   y: none                              sxe_http_query_next, sxe_http_query_find
  *
- * Decoded bytes never mean anything: %2F is no separator and %26 no end of a parameter. A path is
- * decoded once; its dots are resolved after that, so %2e%2e is "..", and may not lead above "/".
+ * Decoded bytes never mean anything: %2F is no separator and %26 no end of a parameter.
+ *
+ * Paths have one normal form, made by sxe_http_normalise_path and by nothing else. Routes, filters,
+ * mounts and files all work on it, so no two of them can disagree about a path:
+ *
+ *     //a///b       /a/b       empty segments go
+ *     /a/./b        /a/b       so do dots, escaped ones too: %2e is "."
+ *     /a/x/../b     /a/b       above "/" they are refused; empty segments go first: /x//../b is /b
+ *     /%61%21%40    /a!@       a byte that needs no escape has none
+ *     /%c3%a9%20    /%C3%A9%20 other escapes stay, with capitals; so do %2F, %5C and %00
+ *     /a/           /a/        a slash at the end stays
+ *
+ * sxe_http_decode_path decodes it, and refuses what would read as another path: an escaped slash, a
+ * backslash, a NUL.
  *
  * Limits: those of the room. Results are never longer than what they are made of, so that they may
  * take its place, except for those of the functions that escape.
  *
- *     -EILSEQ   a % without two hexadecimal digits     -ENOBUFS   more than there is room for
+ *     -EILSEQ   a % without two hexadecimal digits, in a path     -ENOBUFS   there is no room
  *
  * Example:
  *     struct sxe_http_target target;
@@ -58,30 +70,33 @@ SXE_PUBLIC SXE_MUST_USE int sxe_http_split_target(struct sxe_span target,
 
 /* ---- Paths ---- */
 
-/* The path as routes know it (RFC 3986, 6.2.2): escapes of letters, digits and -._~ are decoded,
- * other escapes have capital letters, segments of one and two dots are resolved. Empty segments
- * stay. Most paths are so already: then *normal is the path itself, and nothing is copied;
- * otherwise it is in room, of which path.length bytes are needed. room may be the path's own.
- * 0, -EINVAL (it does not begin with "/", or its dots lead above that), -EILSEQ or -ENOBUFS. */
+/* Put a path into the normal form above. Most paths have it already: then *normal is the path
+ * itself, and nothing is copied; otherwise it is in room, of which path.length bytes are needed.
+ * room may be the path's own. 0, -EINVAL (it does not begin with "/", or its dots lead above that),
+ * -EILSEQ or -ENOBUFS. */
 SXE_PUBLIC SXE_MUST_USE int sxe_http_normalise_path(struct sxe_span path, char *room, size_t size,
                                                     struct sxe_span *normal);
 
-/* The path as the name of a file, for openat2(): decoded, without the first slash and empty
- * segments, with a NUL behind it. "/" is "."; a slash at the end stays, for it names a directory.
- * room needs path.length + 1 bytes, and may be the path's own if there is one more. Returns the
- * length without the NUL; -EINVAL also for a slash that is escaped, a backslash and a NUL, escaped
- * or not; -EILSEQ or -ENOBUFS.
- * Make a redirect from this name, not from the path: one that begins with "//" names a host. */
+/* Decode a path in its normal form, or a part of one, as the value of a {name}. The result has a
+ * slash only where the path has one, no backslash, no NUL, and no segment "." or "..": otherwise
+ * -EINVAL. room may be the path's own. Returns the length; -EILSEQ or -ENOBUFS. */
+SXE_PUBLIC SXE_MUST_USE ssize_t sxe_http_decode_path(struct sxe_span path, char *room, size_t size);
+
+/* The path as the name of a file, for openat2(): in its normal form, decoded, without the first
+ * slash, with a NUL behind it. "/" is "."; a slash at the end stays, for it names a directory. room
+ * needs path.length + 1 bytes, and may be the path's own if there is one more. Returns the length
+ * without the NUL; -EINVAL, -EILSEQ or -ENOBUFS, as the two functions above. */
 SXE_PUBLIC SXE_MUST_USE ssize_t sxe_http_path_to_file(struct sxe_span path, char *room,
                                                       size_t size);
 
-/* Decode every escape. room may be the text's own. Returns the length of the result, which can hold
- * any byte, NUL and "/" too; -EILSEQ or -ENOBUFS. */
+/* Decode every escape, of text that is no path. room may be the text's own. Returns the length of
+ * the result, which can hold any byte, NUL and "/" too; -EILSEQ or -ENOBUFS. */
 SXE_PUBLIC SXE_MUST_USE ssize_t sxe_http_decode(struct sxe_span text, char *room, size_t size);
 
 /* ---- Queries, and bodies of application/x-www-form-urlencoded ---- */
 
-/* The same, for a name or value: "+" is a blank. */
+/* Decode a name or value of a query: "+" is a blank, and a % without two hexadecimal digits is a %,
+ * as it is for browsers. Returns the length of the result, or -ENOBUFS. */
 SXE_PUBLIC SXE_MUST_USE ssize_t sxe_http_decode_form(struct sxe_span text, char *room, size_t size);
 
 struct sxe_http_query {
@@ -104,7 +119,7 @@ SXE_PUBLIC bool sxe_http_query_next(struct sxe_http_query *query);
 SXE_PUBLIC bool sxe_http_query_is(const struct sxe_http_query *query, const char *name);
 
 /* Decode the value of the first parameter of that name. Returns its length, 0 if it has no "=";
- * -ENOENT (no such parameter), -EILSEQ or -ENOBUFS. */
+ * -ENOENT (no such parameter) or -ENOBUFS. */
 SXE_PUBLIC SXE_MUST_USE ssize_t sxe_http_query_find(struct sxe_span text, const char *name,
                                                     char *room, size_t size);
 

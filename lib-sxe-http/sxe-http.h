@@ -137,8 +137,8 @@ struct sxe_http_request {
     const char *data;            /* ro: the head's first byte */
     struct sxe_span body;        /* ro: all of it, unless it is streamed */
     struct sxe_http_match match; /* ro: the route, and its parameters */
-    struct sxe_span raw_path;    /* ro: of the target, as it came; "*" for OPTIONS * */
-    struct sxe_span path;        /* ro: as routes know it, see sxe_http_normalise_path */
+    struct sxe_span raw_path;    /* ro: as it came, for logs; "*" for OPTIONS * */
+    struct sxe_span path;        /* ro: in its normal form, see sxe-http-uri.h; "*" likewise */
     struct sxe_span query;       /* ro: behind the ?, as it came; base NULL: there is no ? */
     void *user;                  /* rw: the route's or the configuration's at first */
     struct sxe_http *http;       /* ro */
@@ -158,8 +158,9 @@ SXE_PUBLIC struct sxe_span sxe_http_target(const struct sxe_http_request *reques
  * request of 1.0 that does not say. */
 SXE_PUBLIC struct sxe_span sxe_http_authority(const struct sxe_http_request *request);
 
-/* The path with its escapes decoded and its dot segments resolved, made when first asked for. It
- * may have any byte, "/" from %2F and NUL too: sxe_http_path_to_file is for file names. */
+/* request->path decoded, made when first asked for. base NULL: it has an escaped slash, a backslash
+ * or a NUL, and would read as another path; request->path itself is for handlers that want those.
+ */
 SXE_PUBLIC struct sxe_span sxe_http_decoded_path(struct sxe_http_request *request);
 
 /* A field's first value, base NULL: there is none. Well-known names need no search. */
@@ -179,11 +180,14 @@ sxe_http_known_value(const struct sxe_http_request *request, enum sxe_http_field
 }
 
 /* Decoded into room, with a NUL behind it: the length; -ENOENT none of that name; -ENOBUFS no
- * room; -EILSEQ bad escapes. */
+ * room. */
 SXE_PUBLIC ssize_t sxe_http_query_value(const struct sxe_http_request *request, const char *name,
                                         char *room, size_t size);
+
+/* {name} of the route, likewise. -EINVAL, for which 400 is the answer: it has an escaped slash, a
+ * backslash or a NUL, or is "." or "..". sxe_http_match_value has it undecoded. */
 SXE_PUBLIC ssize_t sxe_http_parameter(const struct sxe_http_request *request, const char *name,
-                                      char *room, size_t size); /* {name} of the route */
+                                      char *room, size_t size);
 
 /* Whose request it is, by the PROXY header where there was one; 0: a unix socket. */
 SXE_PUBLIC socklen_t sxe_http_peer(const struct sxe_http_request *request,

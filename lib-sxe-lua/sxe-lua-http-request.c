@@ -55,7 +55,17 @@ push_method(lua_State *L, struct sxe__lua_exchange *exchange)
 static int
 push_path(lua_State *L, struct sxe__lua_exchange *exchange)
 {
-    return push_span(L, sxe_http_decoded_path(exchange->request));
+    struct sxe_span path = sxe_http_decoded_path(exchange->request);
+
+    if (path.base == NULL)
+        return sxe__lua_http_refuse(L, 400, "the path has an escaped slash, a backslash or a NUL");
+    return push_span(L, path);
+}
+
+static int
+push_escaped_path(lua_State *L, struct sxe__lua_exchange *exchange)
+{
+    return push_span(L, exchange->request->path);
 }
 
 static int
@@ -125,16 +135,32 @@ push_params(lua_State *L, struct sxe__lua_exchange *exchange)
 }
 
 static int
+push_escaped_params(lua_State *L, struct sxe__lua_exchange *exchange)
+{
+    sxe__lua_http_push(L, exchange, SXE__LUA_ESCAPED_PARAMS);
+    return 1;
+}
+
+static int
 get_property(lua_State *L, uint32_t index, uint32_t generation, const char *name)
 {
     static const struct {
         const char *name;
         int (*push)(lua_State *L, struct sxe__lua_exchange *exchange);
     } properties[] = {
-        {"path", push_path},       {"method", push_method},   {"params", push_params},
-        {"query", push_query},     {"headers", push_headers}, {"peer", push_peer},
-        {"id", push_id},           {"target", push_target},   {"host", push_host},
-        {"version", push_version}, {"route", push_route},
+        {"path", push_path},
+        {"method", push_method},
+        {"params", push_params},
+        {"query", push_query},
+        {"headers", push_headers},
+        {"peer", push_peer},
+        {"id", push_id},
+        {"target", push_target},
+        {"host", push_host},
+        {"version", push_version},
+        {"route", push_route},
+        {"escaped_path", push_escaped_path},
+        {"escaped_params", push_escaped_params},
     };
     struct sxe__lua_exchange *exchange = sxe__lua_http_check(L, index, generation);
 
@@ -238,35 +264,19 @@ count_headers(lua_State *L, uint32_t index, uint32_t generation)
 
 /* ---- req.query, req.params ---- */
 
-/* Push it without its escapes. */
-static void
-push_decoded(lua_State *L, struct sxe_span text,
-             ssize_t (*decode)(struct sxe_span text, char *room, size_t size))
-{
-    luaL_Buffer buffer;
-    char *room;
-    ssize_t length;
-
-    if (memchr(text.base, '%', text.length) == NULL &&
-        memchr(text.base, '+', text.length) == NULL) {
-        lua_pushlstring(L, text.base, text.length);
-        return;
-    }
-    room = luaL_buffinitsize(L, &buffer, text.length);
-    length = decode(text, room, text.length);
-    if (length < 0)
-        sxe__lua_http_refuse(L, 400, "a %% without two hexadecimal digits in %.*s",
-                             (int)text.length, text.base);
-    luaL_pushresultsize(&buffer, (size_t)length);
-}
-
 static void
 push_form_text(lua_State *L, struct sxe_span text)
 {
-    if (text.length == 0)
-        lua_pushliteral(L, "");
-    else
-        push_decoded(L, text, sxe_http_decode_form);
+    luaL_Buffer buffer;
+    char *room;
+
+    if (text.length == 0 || (memchr(text.base, '%', text.length) == NULL &&
+                             memchr(text.base, '+', text.length) == NULL)) {
+        lua_pushlstring(L, text.length == 0 ? "" : text.base, text.length);
+        return;
+    }
+    room = luaL_buffinitsize(L, &buffer, text.length);
+    luaL_pushresultsize(&buffer, (size_t)sxe_http_decode_form(text, room, text.length));
 }
 
 void
@@ -313,17 +323,38 @@ all_query(lua_State *L, uint32_t index, uint32_t generation)
     return 1;
 }
 
-static void
-push_parameter(lua_State *L, const struct sxe_http_request *request,
-               const struct sxe_http_text *value)
+/* The value of a parameter, with the escapes that its normal form has. */
+static struct sxe_span
+escaped_value(const struct sxe_http_request *request, const struct sxe_http_text *value)
 {
-    struct sxe_span text = {request->path.base + value->offset, value->length};
+    return (struct sxe_span){request->path.base + value->offset, value->length};
+}
 
-    push_decoded(L, text, sxe_http_decode);
+/* Push it decoded. Only escapes and dots in front can be refused. */
+static void
+push_decoded_value(lua_State *L, struct sxe_span text)
+{
+    luaL_Buffer buffer;
+    char *room;
+    ssize_t length;
+
+    if (text.length == 0 || (*text.base != '.' && memchr(text.base, '%', text.length) == NULL)) {
+        push_span(L, text);
+        return;
+    }
+    room = luaL_buffinitsize(L, &buffer, text.length);
+    length = sxe_http_decode_path(text, room, text.length);
+    if (length < 0)
+        sxe__lua_http_refuse(L, 400,
+                             "the path has an escaped slash, a backslash, a NUL or dots "
+                             "where %.*s is one name",
+                             (int)text.length, text.base);
+    luaL_pushresultsize(&buffer, (size_t)length);
 }
 
 static int
-get_parameter(lua_State *L, uint32_t index, uint32_t generation, const char *name)
+get_value(lua_State *L, uint32_t index, uint32_t generation, const char *name,
+          void (*push)(lua_State *L, struct sxe_span text))
 {
     const struct sxe_http_request *request = sxe__lua_http_check(L, index, generation)->request;
     const struct sxe_http_text *value =
@@ -332,23 +363,56 @@ get_parameter(lua_State *L, uint32_t index, uint32_t generation, const char *nam
     if (value == NULL)
         lua_pushnil(L);
     else
-        push_parameter(L, request, value);
+        push(L, escaped_value(request, value));
     return 1;
 }
 
 static int
-all_parameters(lua_State *L, uint32_t index, uint32_t generation)
+all_values(lua_State *L, uint32_t index, uint32_t generation,
+           void (*push)(lua_State *L, struct sxe_span text))
 {
     const struct sxe_http_request *request = sxe__lua_http_check(L, index, generation)->request;
     const struct sxe_http_match *match = &request->match;
 
     lua_newtable(L);
     for (unsigned i = 0; match->route != NULL && i < match->number; i++) {
+        sxe__lua_http_check(L, index, generation); /* a finalizer may have sent the reply */
         lua_pushlstring(L, match->pattern + match->names[i].offset, match->names[i].length);
-        push_parameter(L, request, &match->values[i]);
+        sxe__lua_http_check(L, index, generation);
+        push(L, escaped_value(request, &match->values[i]));
         lua_rawset(L, -3);
     }
     return 1;
+}
+
+static void
+push_escaped_value(lua_State *L, struct sxe_span text)
+{
+    push_span(L, text);
+}
+
+static int
+get_parameter(lua_State *L, uint32_t index, uint32_t generation, const char *name)
+{
+    return get_value(L, index, generation, name, push_decoded_value);
+}
+
+static int
+all_parameters(lua_State *L, uint32_t index, uint32_t generation)
+{
+    return all_values(L, index, generation, push_decoded_value);
+}
+
+static int
+get_escaped(lua_State *L, uint32_t index, uint32_t generation, const char *name)
+{
+    return get_value(L, index, generation, name, push_escaped_value);
+}
+
+static int
+all_escaped(lua_State *L, uint32_t index, uint32_t generation)
+{
+    return all_values(L, index, generation, push_escaped_value);
 }
 
 /* ---- The classes ---- */
@@ -369,9 +433,12 @@ sxe__lua_http_open_request(lua_State *L)
         .name = "req.query", .get = get_query, .call = all_query};
     static const struct sxe__lua_class_spec params = {
         .name = "req.params", .get = get_parameter, .call = all_parameters};
+    static const struct sxe__lua_class_spec escaped = {
+        .name = "req.escaped_params", .get = get_escaped, .call = all_escaped};
 
     sxe__lua_register_class(L, SXE__LUA_REQUEST, &request);
     sxe__lua_register_class(L, SXE__LUA_HEADERS, &headers);
     sxe__lua_register_class(L, SXE__LUA_QUERY, &query);
     sxe__lua_register_class(L, SXE__LUA_PARAMS, &params);
+    sxe__lua_register_class(L, SXE__LUA_ESCAPED_PARAMS, &escaped);
 }

@@ -77,6 +77,7 @@ enum sxe__lua_class {
     SXE__LUA_OUT_HEADERS, /* of a response */
     SXE__LUA_QUERY,
     SXE__LUA_PARAMS,
+    SXE__LUA_ESCAPED_PARAMS,
     SXE__LUA_EVENTS, /* of res:sse() */
     SXE__LUA_SERVER, /* of http.serve */
     SXE__LUA_POOL,

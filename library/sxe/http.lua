@@ -42,7 +42,8 @@ local http = {}
 
 ---@class sxe.Request
 ---@field method string
----@field path string decoded
+---@field path string in its normal form, decoded; 400 with an escaped slash, a backslash or a NUL
+---@field escaped_path string the same, not decoded
 ---@field target string as it came
 ---@field host? string
 ---@field version "1.0"|"1.1"
@@ -51,7 +52,8 @@ local http = {}
 ---@field route? string the pattern that matched
 ---@field headers table<string, string>|fun(): table<string, string>
 ---@field query table<string, string>|fun(): table<string, string>
----@field params table<string, string>|fun(): table<string, string>
+---@field params table<string, string>|fun(): table<string, string> 400 with an escaped slash, or dots
+---@field escaped_params table<string, string>|fun(): table<string, string> the same, not decoded
 local Request = {}
 
 ---The whole body; above max bytes 413.

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
  * The lines are routes, "GET,PUT /users/{id}", then after an empty line requests, "GET /users/5";
- * a router must answer them as the list of all its routes does.
+ * a router must answer them as the list of all its routes does. So it must for the normal form of
+ * each path, about which all layers must agree.
  */
 #include <stdint.h>
 
+#include "../unit/path-model.h"
 #include "../unit/router-model.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -34,6 +36,20 @@ split_line(struct line *line, const char *data, size_t size)
     return end == NULL ? size : length + 1;
 }
 
+/* As a server would ask: first the normal form, then the route. */
+static const char *
+check_request(const struct router_model *model, const struct line *line)
+{
+    const struct sxe_span path = {line->target, line->target_length};
+    const char *wrong = path_model_check(path);
+    char room[ROUTER_MODEL_TEXT];
+    struct sxe_span normal;
+
+    if (wrong == NULL && sxe_http_normalise_path(path, room, sizeof(room), &normal) == 0)
+        wrong = router_model_find(model, line->method, normal);
+    return wrong != NULL ? wrong : router_model_find(model, line->method, path);
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -46,8 +62,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     for (size_t at = 0; at < size && wrong == NULL;) {
         at += split_line(&line, (const char *)data + at, size - at);
         if (is_request)
-            wrong = router_model_find(&model, line.method,
-                                      (struct sxe_span){line.target, line.target_length});
+            wrong = check_request(&model, &line);
         else if (line.method[0] == '\0' || model.number == ROUTER_MODEL_ROUTES)
             is_request = true;
         else

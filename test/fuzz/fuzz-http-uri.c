@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sxe-http-uri.h"
+#include "../unit/path-model.h"
 
 enum { SIZE_MAX_TRIED = 4096 };
 
@@ -97,12 +97,21 @@ check_path(struct sxe_span path)
         expect(normal.length > 0 && normal.length <= path.length, "a longer path");
         expect(*normal.base == '/', "a path without its slash");
         check_segments(normal);
+        expect(memmem(normal.base, normal.length, "//", 2) == NULL, "an empty segment");
         expect(sxe_http_normalise_path(normal, in_place, path.length, &again) == 0 &&
                    same(normal, again),
                "a normal path becomes another");
     }
     free(in_place);
     free(room);
+}
+
+static void
+check_layers(struct sxe_span path)
+{
+    const char *wrong = path_model_check(path);
+
+    expect(wrong == NULL, wrong);
 }
 
 static void
@@ -177,6 +186,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     check_target(text);
     check_path(text);
     check_file(text);
+    check_layers(text);
     check_query(text);
     check_written(text);
     return 0;

@@ -377,7 +377,8 @@ local replies = {
 }
 
 local function handle(req, res)
-    for _, object in ipairs{req, res, req.headers, req.query, res.headers, req.params} do
+    for _, object in ipairs{req, res, req.headers, req.query, res.headers, req.params,
+                         req.escaped_params} do
         keep(object)
     end
     for _ = 1, random(3) do act() end

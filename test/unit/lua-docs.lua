@@ -120,7 +120,8 @@ end
 
 -- What a class of C or a metatable has to be among the objects; those that have no members of their own are not.
 local function add_missing_classes(lines, all)
-  local seen = { ["req.headers"] = true, ["req.query"] = true, ["req.params"] = true, ["res.headers"] = true }
+  local seen = { ["req.headers"] = true, ["req.query"] = true, ["req.params"] = true,
+    ["req.escaped_params"] = true, ["res.headers"] = true }
 
   for _, object in pairs(all) do
     seen[debug.getmetatable(object).__name or tostring(object):match("^(.*) %d+$") or "?"] = true

@@ -562,6 +562,37 @@ START_TEST(a_handler_may_give_any_bytes_for_a_path)
 }
 END_TEST
 
+static enum sxe_http_verdict
+send_directory(struct sxe_http_request *request, struct sxe_http_response *response)
+{
+    SXE_UNUSED_PARAMETER(response);
+    return sxe_http_files_send(site.files, request, (struct sxe_span){"/d", 2});
+}
+
+/* A directory without its slash, sent for any path: there is nowhere to redirect to. */
+START_TEST(a_directory_for_a_path_that_is_no_name_is_not_found)
+{
+    struct sxe_http_router *router = sxe_http_router_new();
+    struct sxe_http_config http = {.connections = 4, .router = router};
+    char path[6000];
+
+    ck_assert_int_eq(sxe_http_router_add(router, "GET", "/*", send_directory, NULL), 0);
+    put_directory("d");
+    serve_with(NULL, &http);
+    EXPECT_STATUS("/x/d", 301);
+    EXPECT_STATUS("/x", 404);
+    EXPECT_STATUS("/a%2Fd", 404);
+    EXPECT_STATUS("/a%00/d", 404);
+    EXPECT_STATUS("http://h", 404);
+    memset(path, '!', sizeof(path));
+    path[0] = '/';
+    snprintf(path + sizeof(path) - 3, 3, "/d");
+    EXPECT_STATUS(path, 414);
+    end_site();
+    sxe_http_router_delete(router);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -596,6 +627,7 @@ main(void)
     tcase_add_test(tcase, a_redirect_that_has_no_room_is_414);
     tcase_add_loop_test(tcase, a_prefix_is_taken_off, 0, sizeof(prefixes) / sizeof(prefixes[0]));
     tcase_add_test(tcase, it_is_a_handler_of_a_route_too);
+    tcase_add_test(tcase, a_directory_for_a_path_that_is_no_name_is_not_found);
     tcase_add_loop_test(tcase, a_handler_may_give_any_bytes_for_a_path, 0,
                         sizeof(given) / sizeof(given[0]));
     suite_add_tcase(suite, tcase);

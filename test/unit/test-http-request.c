@@ -53,6 +53,17 @@ say_decoded(struct sxe_http_request *request, struct sxe_http_response *response
 }
 
 static enum sxe_http_verdict
+say_decoded_none(struct sxe_http_request *request, struct sxe_http_response *response)
+{
+    static const struct sxe_span none = {"", 0};
+
+    (void)response;
+    ck_assert_ptr_null(sxe_http_decoded_path(request).base);
+    ck_assert_ptr_null(sxe_http_decoded_path(request).base);
+    return ANSWER(none);
+}
+
+static enum sxe_http_verdict
 say_query(struct sxe_http_request *request, struct sxe_http_response *response)
 {
     static const struct sxe_span none = {"none", 4};
@@ -87,7 +98,11 @@ static const struct saying {
     {GET("/a/b/../../x"), say_path, {"/x", 2}},
     {GET("/plain"), say_decoded, {"/plain", 6}},
     {GET("/a%2Fb%00c%20/../d%41"), say_decoded, {"/dA", 3}},
-    {GET("/a%2Fb%00c%20%C3%A9"), say_decoded, {"/a/b\0c \xC3\xA9", 9}},
+    {GET("/ab%25c%20%C3%A9"), say_decoded, {"/ab%c \xC3\xA9", 8}},
+    {GET("/a%2Fb"), say_decoded_none, {"", 0}},
+    {GET("/a%5Cb"), say_decoded_none, {"", 0}},
+    {GET("/a%00"), say_decoded_none, {"", 0}},
+    {GET("//a//%40/..///b%3f//"), say_path, {"/a/b%3F/", 8}},
     {GET("/a"), say_query, {"none", 4}},
     {GET("/a?"), say_query, {"", 0}},
     {GET("/a?b=%20?c"), say_query, {"b=%20?c", 7}},
@@ -177,8 +192,9 @@ look_at_values(struct sxe_http_request *request, struct sxe_http_response *respo
     ck_assert_int_eq(sxe_http_query_value(request, "b", room, sizeof(room)), 0);
     ck_assert_str_eq(room, "");
     ck_assert_int_eq(sxe_http_query_value(request, "c", room, sizeof(room)), -ENOENT);
+    ck_assert_int_eq(sxe_http_parameter(request, "bad", room, sizeof(room)), -EINVAL);
     ck_assert_int_eq(sxe_http_parameter(request, "id", room, sizeof(room)), 3);
-    ck_assert_str_eq(room, "x/y");
+    ck_assert_str_eq(room, "x y");
     ck_assert_int_eq(sxe_http_parameter(request, "id", room, 4), 3);
     ck_assert_int_eq(sxe_http_parameter(request, "id", room, 3), -ENOBUFS);
     ck_assert_int_eq(sxe_http_parameter(request, "id", room, 0), -ENOBUFS);
@@ -191,10 +207,10 @@ START_TEST(parameters_of_route_and_query_are_decoded_into_room_with_a_nul)
     struct sxe_http_router *router = sxe_http_router_new();
     int peer;
 
-    ck_assert_int_eq(sxe_http_router_add(router, "GET", "/u/{id}", look_at_values, NULL), 0);
+    ck_assert_int_eq(sxe_http_router_add(router, "GET", "/u/{id}/{bad}", look_at_values, NULL), 0);
     serve((struct sxe_http_config){.router = router});
     peer = client();
-    say(peer, GET("/u/x%2Fy?a=1+2&b"));
+    say(peer, GET("/u/x%20y/a%2Fb?a=1+2&b"));
     EXPECT_OK(peer, "");
     close(peer);
     end_site();

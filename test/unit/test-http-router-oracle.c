@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "fake-os.h"
+#include "path-model.h"
 #include "router-model.h"
 #include "test-main.h"
 
@@ -35,6 +36,8 @@ make_text(uint64_t *seed, char *text, bool is_pattern)
     for (unsigned i = 0; i <= last; i++) {
         const char *segment = literals[random_below(seed, LENGTH_OF(literals))];
 
+        if (is_pattern && i < last && *segment == '\0') /* no path has it */
+            segment = "a";
         if (is_pattern && random_below(seed, 10) > 5)
             segment = parameters[random_below(seed, LENGTH_OF(parameters))];
         if (is_pattern && i == last && random_below(seed, 5) == 0)
@@ -81,6 +84,70 @@ START_TEST(tree_and_list_of_routes_agree)
         ck_assert_msg(wrong == NULL, "%s: finding %s %s, %d", wrong, method, text, _i);
     }
     router_model_close(&model);
+}
+END_TEST
+
+/* ---- What other layers make of a path ---- */
+
+/* A path as an attacker writes it. */
+static size_t
+make_path(uint64_t *seed, char *path)
+{
+    static const char *const parts[] = {
+        "/",     "/",   "/",   ".",  ".",     "..",      "%2e", "%2E%2e", "%2f", "%2F", "%5c",
+        "%00",   "%61", "adm", "in", "admin", "%61dmin", "x",   "%40",    "@",   "%3f", "%25",
+        "%252e", "%",   "%4",  ";",  "*",     "%7C",     "|",   "%20",    "//",  "/./", "/../"};
+    const unsigned number = random_below(seed, 16);
+    size_t length = 1;
+
+    path[0] = '/';
+    for (unsigned i = 0; i < number; i++) {
+        const char *part = parts[random_below(seed, LENGTH_OF(parts))];
+
+        memcpy(path + length, part, strlen(part));
+        length += strlen(part);
+    }
+    return length;
+}
+
+START_TEST(all_layers_agree_about_a_path)
+{
+    uint64_t seed = 6148914691236517205u + (uint64_t)_i;
+
+    for (unsigned i = 0; i < 20000; i++) {
+        char path[PATH_MODEL_MAX];
+        const size_t length = make_path(&seed, path);
+        const char *wrong = path_model_check((struct sxe_span){path, length});
+
+        ck_assert_msg(wrong == NULL, "%s: %.*s, %d", wrong, (int)length, path, _i);
+    }
+}
+END_TEST
+
+/* Whatever would open a file below admin is taken by its route, and nothing else is. */
+START_TEST(a_route_guards_the_files_below_it)
+{
+    struct sxe_http_router *router = sxe_http_router_new();
+    uint64_t seed = 3689348814741910323u + (uint64_t)_i;
+
+    ck_assert_int_eq(sxe_http_router_add(router, "*", "/admin", router_model_handler, NULL), 0);
+    ck_assert_int_eq(sxe_http_router_add(router, "*", "/admin/*", router_model_handler, NULL), 0);
+    for (unsigned i = 0; i < 20000; i++) {
+        char path[PATH_MODEL_MAX], room[PATH_MODEL_MAX], name[PATH_MODEL_MAX];
+        struct sxe_span raw = {path, make_path(&seed, path)};
+        struct sxe_span normal;
+        struct sxe_http_match match;
+
+        if (sxe_http_normalise_path(raw, room, sizeof(room), &normal) < 0 ||
+            sxe_http_path_to_file(raw, name, sizeof(name)) < 0)
+            continue;
+        const bool is_guarded =
+            sxe_http_router_find(router, SXE_HTTP_GET, (struct sxe_span){"GET", 3}, normal,
+                                 &match) == SXE_HTTP_ROUTE_FOUND;
+        const bool is_admin = strcmp(name, "admin") == 0 || strncmp(name, "admin/", 6) == 0;
+        ck_assert_msg(is_guarded == is_admin, "%.*s is %s", (int)raw.length, path, name);
+    }
+    sxe_http_router_delete(router);
 }
 END_TEST
 
@@ -164,6 +231,8 @@ main(void)
     TCase *tcase = tcase_create("oracle");
 
     tcase_add_loop_test(tcase, tree_and_list_of_routes_agree, 0, 50);
+    tcase_add_loop_test(tcase, all_layers_agree_about_a_path, 0, 5);
+    tcase_add_loop_test(tcase, a_route_guards_the_files_below_it, 0, 5);
     tcase_add_test(tcase, a_router_is_made_whole_or_not_at_all);
     tcase_add_loop_test(tcase, a_route_without_memory_leaves_the_router_as_it_was, 0, 5);
     suite_add_tcase(suite, tcase);

@@ -89,7 +89,12 @@ static const struct path_case normal_paths[] = {
     {"3986 6.2.2 the root is normal", "/", "/", 0},
     {"3986 6.2.2 a path is normal", "/a/b.c/d-e_f~g", "/a/b.c/d-e_f~g", 0},
     {"3986 6.2.2 a slash at the end stays", "/a/", "/a/", 0},
-    {"3986 6.2.2 empty segments stay", "//a///b//", "//a///b//", 0},
+    {"empty segments go", "//a///b//", "/a/b/", 0},
+    {"nothing but slashes", "////", "/", 0},
+    {"empty segments behind eight bytes go", "/abcdefgh//i", "/abcdefgh/i", 0},
+    {"across a word's end", "/abcdef//i", "/abcdef/i", 0},
+    {"dots across a word's end", "/abcdef/./i", "/abcdef/i", 0},
+    {"an escape at a word's end", "/abcdef%41", "/abcdefA", 0},
     {"3986 2.2 reserved bytes stay", "/!$&'()*+,;=:@", "/!$&'()*+,;=:@", 0},
     {"3986 6.2.2 dots in a name stay", "/a../..b/.../.c/d.", "/a../..b/.../.c/d.", 0},
     {"3986 6.2.2.1 escapes get capitals", "/%c3%a9%2f", "/%C3%A9%2F", 0},
@@ -97,7 +102,11 @@ static const struct path_case normal_paths[] = {
     {"3986 6.2.2.2 letters are decoded", "/%41%5a%61%7A", "/AZaz", 0},
     {"3986 6.2.2.2 digits are decoded", "/%30%39", "/09", 0},
     {"3986 6.2.2.2 -._~ are decoded", "/a%2D%2e%5F%7e", "/a-._~", 0},
-    {"3986 6.2.2.2 neighbours of those are not", "/%2F%3A%40%5B%60%7B", "/%2F%3A%40%5B%60%7B", 0},
+    {"3986 3.3 bytes that need no escape are decoded", "/%21%24%26%27%28%29%2A%2B%2C%3b%3D%3A%40",
+     "/!$&'()*+,;=:@", 0},
+    {"so are []|", "/%5B%5d%7C", "/[]|", 0},
+    {"others are not", "/%2F%3F%25%5C%5E%60%7B%7D%20%22%23%3C%3E%7F%00",
+     "/%2F%3F%25%5C%5E%60%7B%7D%20%22%23%3C%3E%7F%00", 0},
     {"3986 2.4 nothing is decoded twice", "/%2541%25%34%31", "/%2541%2541", 0},
     {"3986 2.2 an escaped slash separates nothing", "/a%2f..%2fb", "/a%2F..%2Fb", 0},
     {"3986 2.1 a NUL stays escaped", "/a%00b", "/a%00b", 0},
@@ -117,8 +126,10 @@ static const struct path_case normal_paths[] = {
     {"3986 5.4.2 the same, escaped", "/a/.%2e/%2E./b", NULL, -EINVAL},
     {"3986 5.2.4 the RFC's example", "/a/b/c/./../../g", "/a/g", 0},
     {"3986 5.2.4 the RFC's other example, rooted", "/mid/content=5/../6", "/mid/6", 0},
-    {"3986 5.2.4 two dots take an empty segment", "/a//../b", "/a/b", 0},
-    {"3986 5.2.4 two dots take the empty root segment", "//../a", "/a", 0},
+    {"empty segments go before dots", "/a//../b", "/b", 0},
+    {"two slashes are the root", "//../a", NULL, -EINVAL},
+    {"dots, then slashes", "/x/..//admin/x", "/admin/x", 0},
+    {"dots and slashes at the end", "/a/b/..//.//", "/a/", 0},
     {"3986 6.2.2.3 escaped dots count", "/a/%2e%2e/b/%2E", "/b/", 0},
     {"3986 6.2.2.3 half escaped dots count", "/a/b/.%2e/%2e./c", "/c", 0},
     {"3986 6.2.2.3 dots that are escaped twice do not", "/a/%252e%252e/b", "/a/%252e%252e/b", 0},
@@ -167,7 +178,7 @@ END_TEST
 
 START_TEST(a_normal_path_is_not_copied)
 {
-    struct sxe_span path = page_edge("/users/17/posts//a.b-c");
+    struct sxe_span path = page_edge("/users/17/posts/a.b-c");
     struct sxe_span normal;
 
     ck_assert_int_eq(sxe_http_normalise_path(path, NULL, 0, &normal), 0);
@@ -189,16 +200,16 @@ START_TEST(a_path_needs_room_for_its_own_length)
 }
 END_TEST
 
-START_TEST(every_byte_that_is_escaped_is_decoded_only_if_it_is_unreserved)
+START_TEST(every_byte_that_is_escaped_is_decoded_only_if_it_needs_no_escape)
 {
-    static const char unreserved[] =
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~";
+    static const char plain[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~!$&'()*+,;=:@[]|";
     char path[8];
     char room[8];
 
     for (unsigned byte = 0; byte < 256; byte++) {
         struct sxe_span normal;
-        bool is_plain = byte > 0 && strchr(unreserved, (int)byte) != NULL;
+        bool is_plain = byte > 0 && strchr(plain, (int)byte) != NULL;
 
         snprintf(path, sizeof(path), "/x%%%02x", byte);
         ck_assert_int_eq(sxe_http_normalise_path(page_edge(path), room, sizeof(room), &normal), 0);
@@ -226,8 +237,9 @@ static const struct path_case files[] = {
     {"more dots than segments", "/../../etc/passwd", NULL, -EINVAL},
     {"more escaped dots than segments", "/a/%2e%2e/%2E%2e/etc/passwd", NULL, -EINVAL},
     {"back to the root", "/a/..", ".", 0},
-    {"dots resolve before empty segments go", "/a//../b", "a/b", 0},
-    {"dots behind two slashes", "//../a", "a", 0},
+    {"empty segments go before dots", "/a//../b", "b", 0},
+    {"dots behind two slashes", "//../a", NULL, -EINVAL},
+    {"dots, then slashes", "/x/..//admin/x", "admin/x", 0},
     {"a name of dots", "/.../..a", ".../..a", 0},
     {"a hidden name", "/.well-known/x", ".well-known/x", 0},
     {"an escaped slash", "/a%2fb", NULL, -EINVAL},
@@ -263,6 +275,47 @@ START_TEST(a_raw_nul_is_in_no_name_of_a_file)
 }
 END_TEST
 
+/* ---- Parts of a path ---- */
+
+static const struct {
+    const char *part;
+    ssize_t length; /* of what it decodes to */
+    const char *decoded;
+} parts[] = {
+    {"", 0, ""},
+    {"a", 1, "a"},
+    {"a%20b", 3, "a b"},
+    {"%C3%A9", 2, "\xc3\xa9"},
+    {"%252F", 3, "%2F"},
+    {"a/b/", 4, "a/b/"},
+    {"...", 3, "..."},
+    {".a", 2, ".a"},
+    {"a/..b/c..", 9, "a/..b/c.."},
+    {"a%2Fb", -EINVAL, NULL},
+    {"a%5Cb", -EINVAL, NULL},
+    {"a%00", -EINVAL, NULL},
+    {"a\\b", -EINVAL, NULL},
+    {".", -EINVAL, NULL},
+    {"..", -EINVAL, NULL},
+    {"../a", -EINVAL, NULL},
+    {"a/.", -EINVAL, NULL},
+    {"a/../b", -EINVAL, NULL},
+    {"%2E", -EINVAL, NULL},
+    {"%2", -EILSEQ, NULL},
+    {"123456789abcdefgh", -ENOBUFS, NULL},
+};
+
+START_TEST(a_part_of_a_path_decodes_to_nothing_that_leads_elsewhere)
+{
+    char room[16];
+    ssize_t length = sxe_http_decode_path(page_edge(parts[_i].part), room, sizeof(room));
+
+    ck_assert_msg(length == parts[_i].length, "%s: is %zd", parts[_i].part, length);
+    if (length > 0)
+        ck_assert_mem_eq(room, parts[_i].decoded, (size_t)length);
+}
+END_TEST
+
 /* ---- Escapes ---- */
 
 static const struct {
@@ -278,11 +331,12 @@ static const struct {
     {"%c3%A9", "\xc3\xa9", "\xc3\xa9"},
     {"%2525", "%25", "%25"},
     {"\xff", "\xff", "\xff"},
-    {"%", NULL, NULL},
-    {"a%2", NULL, NULL},
-    {"%%20", NULL, NULL},
-    {"%2+", NULL, NULL},
-    {"% 20", NULL, NULL},
+    {"%", NULL, "%"},
+    {"a%2", NULL, "a%2"},
+    {"%%20", NULL, "% "},
+    {"%2+", NULL, "%2 "},
+    {"% 20", NULL, "% 20"},
+    {"100%25%", NULL, "100%%"},
 };
 
 START_TEST(escapes_are_decoded)
@@ -295,9 +349,9 @@ START_TEST(escapes_are_decoded)
     ck_assert_int_eq(sxe_http_decode(text, room, sizeof(room)), wanted);
     if (decoded != NULL)
         ck_assert_mem_eq(room, decoded, (size_t)wanted);
+    wanted = (ssize_t)strlen(escapes[_i].of_form);
     ck_assert_int_eq(sxe_http_decode_form(text, room, sizeof(room)), wanted);
-    if (decoded != NULL)
-        ck_assert_mem_eq(room, escapes[_i].of_form, (size_t)wanted);
+    ck_assert_mem_eq(room, escapes[_i].of_form, (size_t)wanted);
 }
 END_TEST
 
@@ -388,7 +442,8 @@ static const struct {
     {"%a=1", "a", -ENOENT, NULL},
     {"", "a", -ENOENT, NULL},
     {NULL, "a", -ENOENT, NULL},
-    {"a=%", "a", -EILSEQ, NULL},
+    {"a=%", "a", 1, "%"},
+    {"q=100%&a%=2", "a%", 1, "2"},
     {"a=123456789", "a", -ENOBUFS, NULL},
 };
 
@@ -473,9 +528,11 @@ main(void)
     tcase_add_loop_test(tcase, paths_become_normal_in_place, 0, COUNT(normal_paths));
     tcase_add_test(tcase, a_normal_path_is_not_copied);
     tcase_add_test(tcase, a_path_needs_room_for_its_own_length);
-    tcase_add_test(tcase, every_byte_that_is_escaped_is_decoded_only_if_it_is_unreserved);
+    tcase_add_test(tcase, every_byte_that_is_escaped_is_decoded_only_if_it_needs_no_escape);
     tcase_add_loop_test(tcase, paths_become_names_of_files, 0, COUNT(files));
     tcase_add_test(tcase, a_raw_nul_is_in_no_name_of_a_file);
+    tcase_add_loop_test(tcase, a_part_of_a_path_decodes_to_nothing_that_leads_elsewhere, 0,
+                        sizeof(parts) / sizeof(parts[0]));
     tcase_add_loop_test(tcase, escapes_are_decoded, 0, COUNT(escapes));
     tcase_add_test(tcase, decoding_takes_no_more_room_than_the_result);
     tcase_add_test(tcase, decoding_in_place);

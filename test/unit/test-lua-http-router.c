@@ -53,6 +53,49 @@ START_TEST(a_route_may_have_many_methods)
 }
 END_TEST
 
+static const struct value {
+    const char *path;
+    const char *status;
+    const char *text;
+} values[] = {
+    {"/one/a%20b.json", "200 OK", "a b a%20b"},
+    {"/one/a%252Fb.json", "200 OK", "a%2Fb a%252Fb"},
+    {"/one/..a.json", "200 OK", "..a ..a"},
+    {"/raw/a%2fb.json", "200 OK", "a%2Fb"},
+    {"/raw/..%5c.json", "200 OK", "..%5C"},
+    {"/rest/a//b/%40/../c", "200 OK", "a/b/c a/b/c"},
+    {"/rest/", "200 OK", " "},
+    {"/one/a%2Fb.json", "400 Bad Request", NULL},
+    {"/one/a%5Cb.json", "400 Bad Request", NULL},
+    {"/one/a%00.json", "400 Bad Request", NULL},
+    {"/one/..json", "400 Bad Request", NULL},
+    {"/one/...json", "400 Bad Request", NULL},
+    {"/one/%2e%2e.json", "400 Bad Request", NULL},
+    {"/rest/a/%2Fetc/passwd", "400 Bad Request", NULL},
+    {"/rest/..%2f..%2fetc", "400 Bad Request", NULL},
+    {"/v../x", "400 Bad Request", NULL},
+    {"/all/a%2Fb", "400 Bad Request", NULL},
+};
+
+/* A value that would read as another path is no value. */
+START_TEST(a_value_is_one_name)
+{
+    char request[200];
+
+    serve_router("local function say(req) return req.params.x .. ' ' .. req.escaped_params.x end "
+                 "r:get('/one/{x}.json', say):get('/rest/{x...}', say):get('/v{x...}', say) "
+                 "r:get('/raw/{x}.json', function(req) return req.escaped_params().x end) "
+                 "r:get('/all/{x}', function(req) return req.params().x end)");
+    snprintf(request, sizeof(request), "GET %s HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n",
+             values[_i].path);
+    if (values[_i].text != NULL)
+        EXPECT_ANSWER(request, values[_i].status, values[_i].text);
+    else
+        EXPECT_IN(ask(request), values[_i].status);
+    end_script();
+}
+END_TEST
+
 START_TEST(routes_are_listed)
 {
     serve_router(
@@ -600,6 +643,7 @@ suite(void)
 #define CASES(list) ((int)(sizeof(list) / sizeof(list[0])))
     tcase_add_loop_test(t, each_method_has_its_routes, 0, 7);
     tcase_add_test(t, a_route_may_have_many_methods);
+    tcase_add_loop_test(t, a_value_is_one_name, 0, CASES(values));
     tcase_add_test(t, routes_are_listed);
     tcase_add_test(t, a_filter_answers_or_lets_pass);
     tcase_add_test(t, a_filtered_handler_may_wait);

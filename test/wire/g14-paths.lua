@@ -166,9 +166,30 @@ test("RFC 3986 3.3: a target in absolute form without a path is the root", funct
     equal(server:get("http://a").body, "<p>home\n")
 end)
 
-test("RFC 3986 6.2.3: two slashes in front never lead elsewhere", function()
-    http.check_one_of({200, 301, 404}, server:get_and_go_on("//hello.txt").status)
-end)
+for _, target in ipairs{"//hello.txt", "/.//hello.txt", "/sub/..//hello.txt", "//sub//..//hello.txt",
+                        "///./hello.txt", "/%2e///hello.txt"} do
+    test("empty segments and dots lead to one name: " .. target, function()
+        equal(server:get_and_go_on(target).body, site.HELLO)
+    end)
+end
+
+for _, target in ipairs{"/a;b,c=d.txt", "/a%3Bb%2cc%3dd.txt", "/a%3bb,c%3Dd%2etxt"} do
+    test("a byte and its escape are one name: " .. target, function()
+        equal(server:get_and_go_on(target).body, "marks\n")
+    end)
+end
+
+for _, query in ipairs{"%", "q=100%", "%zz&%4", "a=%2f..%2f..%00", "q={a|b}\\`^"} do
+    test("files ignore queries: ?" .. query, function()
+        equal(server:get_and_go_on("/hello.txt?" .. query).body, site.HELLO)
+    end)
+end
+
+for _, target in ipairs{"//../hello.txt", "/x//../../hello.txt", "/..//hello.txt", "/%2e%2e//x"} do
+    test("above the root, with empty segments: " .. target, function()
+        http.check_one_of(400, http.ask(server, http.request("GET " .. target)).status)
+    end)
+end
 
 test("RFC 9110 15.5.5: what is removed is no longer there", function()
     server:write("short-lived.txt", "here\n")
