@@ -44,9 +44,9 @@ close_snapshot(lua_State *L)
 static int
 take_snapshot(lua_State *L, int status, lua_KContext tries)
 {
-    SXE_DICT *dict = sxe__lua_dict_check(L, 1);
     struct snapshot *snapshot;
 
+    (void)sxe__lua_dict_check(L, 1);
     if (sxe__lua_was_cancelled(L, status))
         return sxe__lua_fail_woken(L);
     sxe__lua_refuse_at_end(L);
@@ -56,9 +56,9 @@ take_snapshot(lua_State *L, int status, lua_KContext tries)
     luaL_setmetatable(L, SNAPSHOT);
     lua_pushvalue(L, 1);
     lua_setiuservalue(L, 2, 1);
-    snapshot->snapshot = sxe_dict_snapshot_take(dict);
+    snapshot->snapshot = sxe_dict_snapshot_take(sxe__lua_dict_check(L, 1));
     if (snapshot->snapshot == NULL && sxe__lua_makes_room(L, errno))
-        snapshot->snapshot = sxe_dict_snapshot_take(dict);
+        snapshot->snapshot = sxe_dict_snapshot_take(sxe__lua_dict_check(L, 1));
     if (snapshot->snapshot == NULL)
         return sxe__lua_dict_failed(L, errno, take_snapshot, tries);
     snapshot->of->users++;
@@ -73,21 +73,21 @@ sxe__lua_dict_snapshot(lua_State *L)
 }
 
 static ssize_t
-read_snapshot(const void *from, const void *key, size_t key_size, void *value, size_t size)
+read_snapshot(lua_State *L, const void *key, size_t key_size, void *value, size_t size)
 {
-    return sxe_dict_snapshot_get(from, key, key_size, value, size);
+    return sxe_dict_snapshot_get(check_snapshot(L, 1), key, key_size, value, size);
 }
 
 static int
 get_of_snapshot(lua_State *L, int status, lua_KContext tries)
 {
-    const SXE_DICT_SNAPSHOT *snapshot = check_snapshot(L, 1);
     int result;
 
+    (void)check_snapshot(L, 1);
     if (sxe__lua_was_cancelled(L, status))
         return sxe__lua_fail_woken(L);
     lua_settop(L, 2);
-    result = sxe__lua_dict_push_value(L, read_snapshot, snapshot);
+    result = sxe__lua_dict_push_value(L, read_snapshot);
     if (result == -ENOENT) {
         lua_pushnil(L);
         return 1;
@@ -113,6 +113,17 @@ struct walk {
     size_t key_room;
     size_t value_room;
 };
+
+static void
+check_source(lua_State *L)
+{
+    lua_settop(L, 0);
+    lua_pushvalue(L, lua_upvalueindex(SOURCE));
+    if (luaL_testudata(L, 1, SNAPSHOT) != NULL)
+        check_snapshot(L, 1);
+    else
+        sxe__lua_dict_check(L, 1);
+}
 
 static void
 grow(lua_State *L, struct walk *walk, const SXE_DICT_ENTRY *entry)
@@ -146,18 +157,8 @@ read_next(lua_State *L, struct walk *walk, SXE_DICT_ENTRY *entry)
             return result;
         walk->walker = before;
         grow(L, walk, entry);
+        check_source(L); /* a finalizer may have closed it */
     }
-}
-
-static void
-check_source(lua_State *L)
-{
-    lua_settop(L, 0);
-    lua_pushvalue(L, lua_upvalueindex(SOURCE));
-    if (luaL_testudata(L, 1, SNAPSHOT) != NULL)
-        check_snapshot(L, 1);
-    else
-        sxe__lua_dict_check(L, 1);
 }
 
 /* key, value, seconds to live, state. nil would look like the end: so what goes wrong raises. */
@@ -209,24 +210,22 @@ push_iterator(lua_State *L, struct walk *walk)
 int
 sxe__lua_dict_each(lua_State *L)
 {
-    SXE_DICT *dict = sxe__lua_dict_check(L, 1);
     struct walk *walk;
 
     lua_settop(L, 1);
     walk = lua_newuserdatauv(L, sizeof(*walk), 0);
-    sxe_dict_walker_construct(&walk->walker, dict);
+    sxe_dict_walker_construct(&walk->walker, sxe__lua_dict_check(L, 1));
     return push_iterator(L, walk);
 }
 
 static int
 l_each_of_snapshot(lua_State *L)
 {
-    SXE_DICT_SNAPSHOT *snapshot = check_snapshot(L, 1);
     struct walk *walk;
 
     lua_settop(L, 1);
     walk = lua_newuserdatauv(L, sizeof(*walk), 0);
-    sxe_dict_snapshot_walk(&walk->walker, snapshot);
+    sxe_dict_snapshot_walk(&walk->walker, check_snapshot(L, 1));
     return push_iterator(L, walk);
 }
 
@@ -367,10 +366,10 @@ called(lua_State *L, int status, lua_KContext context)
 int
 sxe__lua_dict_batch(lua_State *L)
 {
-    SXE_DICT *dict = sxe__lua_dict_check(L, 1);
     double ttl = sxe__lua_dict_ttl(L, TTL);
     struct notes *notes;
 
+    (void)sxe__lua_dict_check(L, 1);
     luaL_argcheck(L, lua_istable(L, WHAT) || lua_isfunction(L, WHAT), WHAT,
                   "a table or a function expected");
     lua_settop(L, TTL);
@@ -380,7 +379,7 @@ sxe__lua_dict_batch(lua_State *L)
     lua_pushvalue(L, 1);
     lua_setiuservalue(L, NOTES, 1);
     lua_toclose(L, NOTES);
-    notes->batch = sxe_dict_batch_new(dict);
+    notes->batch = sxe_dict_batch_new(sxe__lua_dict_check(L, 1));
     if (notes->batch == NULL)
         return luaL_error(L, "not enough memory for a batch");
     notes->of->users++;

@@ -36,10 +36,11 @@ const char *sxe__lua_dict_key(lua_State *L, size_t *size);
 /* Seconds to live at an argument, SXE_DICT_FOREVER if there are none. */
 double sxe__lua_dict_ttl(lua_State *L, int argument);
 
-/* Push the value of the key at 2, which read copies from where it is: 1, or -errno. */
-typedef ssize_t (*sxe__lua_dict_read)(const void *from, const void *key, size_t key_size,
-                                      void *value, size_t size);
-int sxe__lua_dict_push_value(lua_State *L, sxe__lua_dict_read read, const void *from);
+/* Push the value of the key at 2, which read copies from the object at 1: 1, or -errno. read raises
+ * if that was closed: the room that it is given was allocated, and a finalizer may have run. */
+typedef ssize_t (*sxe__lua_dict_read)(lua_State *L, const void *key, size_t key_size, void *value,
+                                      size_t size);
+int sxe__lua_dict_push_value(lua_State *L, sxe__lua_dict_read read);
 
 /* What an error of a dict's is called. */
 const char *sxe__lua_dict_text(int error);

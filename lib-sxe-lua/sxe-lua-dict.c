@@ -58,7 +58,7 @@ sxe__lua_dict_ttl(lua_State *L, int argument)
 }
 
 int
-sxe__lua_dict_push_value(lua_State *L, sxe__lua_dict_read read, const void *from)
+sxe__lua_dict_push_value(lua_State *L, sxe__lua_dict_read read)
 {
     const int top = lua_gettop(L);
     size_t room = FIRST_ROOM;
@@ -68,7 +68,7 @@ sxe__lua_dict_push_value(lua_State *L, sxe__lua_dict_read read, const void *from
         char *copy = luaL_buffinitsize(L, &value, room);
         size_t key_size;
         const char *key = sxe__lua_dict_key(L, &key_size);
-        const ssize_t size = read(from, key, key_size, copy, room);
+        const ssize_t size = read(L, key, key_size, copy, room);
 
         if (size >= 0 && (size_t)size <= room) {
             luaL_pushresultsize(&value, (size_t)size);
@@ -132,8 +132,19 @@ sxe__lua_dict_class(lua_State *L, const char *name, const luaL_Reg *metamethods,
 
 struct operation {
     const char *name;
-    int (*run)(lua_State *L, SXE_DICT *dict);
+    int (*run)(lua_State *L);
 };
+
+/* The dict at 1, which run() has checked. To be asked for after the arguments: where one of them
+ * becomes a string, a finalizer may run, and close the dict. */
+static SXE_DICT *
+dict_of(lua_State *L)
+{
+    const struct sxe__lua_dict *dict = lua_touserdata(L, 1);
+
+    luaL_argcheck(L, !dict->is_over, 1, "the dict is closed");
+    return dict->dict;
+}
 
 /* True; false where there is no such entry, or no such value. */
 static int
@@ -146,15 +157,15 @@ push_done(lua_State *L, int result)
 }
 
 static ssize_t
-get_value(const void *from, const void *key, size_t key_size, void *value, size_t size)
+get_value(lua_State *L, const void *key, size_t key_size, void *value, size_t size)
 {
-    return sxe_dict_get(((const struct sxe__lua_dict *)from)->dict, key, key_size, value, size);
+    return sxe_dict_get(dict_of(L), key, key_size, value, size);
 }
 
 static ssize_t
-peek_value(const void *from, const void *key, size_t key_size, void *value, size_t size)
+peek_value(lua_State *L, const void *key, size_t key_size, void *value, size_t size)
 {
-    return sxe_dict_peek(((const struct sxe__lua_dict *)from)->dict, key, key_size, value, size);
+    return sxe_dict_peek(dict_of(L), key, key_size, value, size);
 }
 
 /* nil is what is not there. */
@@ -168,49 +179,48 @@ or_nil(lua_State *L, int result)
 }
 
 static int
-get(lua_State *L, SXE_DICT *dict)
+get(lua_State *L)
 {
-    SXE_UNUSED_PARAMETER(dict);
-    return or_nil(L, sxe__lua_dict_push_value(L, get_value, lua_touserdata(L, 1)));
+    return or_nil(L, sxe__lua_dict_push_value(L, get_value));
 }
 
 static int
-peek(lua_State *L, SXE_DICT *dict)
+peek(lua_State *L)
 {
-    SXE_UNUSED_PARAMETER(dict);
-    return or_nil(L, sxe__lua_dict_push_value(L, peek_value, lua_touserdata(L, 1)));
+    return or_nil(L, sxe__lua_dict_push_value(L, peek_value));
 }
 
 static int
-put(lua_State *L, SXE_DICT *dict)
+put(lua_State *L)
 {
     size_t key_size, size;
     const char *key = sxe__lua_dict_key(L, &key_size);
     const char *value = luaL_checklstring(L, 3, &size);
 
-    return push_done(L, sxe_dict_put(dict, key, key_size, value, size, sxe__lua_dict_ttl(L, 4)));
+    return push_done(L,
+                     sxe_dict_put(dict_of(L), key, key_size, value, size, sxe__lua_dict_ttl(L, 4)));
 }
 
 static int
-compare_and_put(lua_State *L, SXE_DICT *dict)
+compare_and_put(lua_State *L)
 {
     size_t key_size, size, expected_size = 0;
     const char *key = sxe__lua_dict_key(L, &key_size);
     const char *expected = luaL_optlstring(L, 3, NULL, &expected_size);
     const char *value = luaL_checklstring(L, 4, &size);
 
-    return push_done(L, sxe_dict_compare_and_put(dict, key, key_size, expected, expected_size,
+    return push_done(L, sxe_dict_compare_and_put(dict_of(L), key, key_size, expected, expected_size,
                                                  value, size, sxe__lua_dict_ttl(L, 5)));
 }
 
 static int
-add(lua_State *L, SXE_DICT *dict)
+add(lua_State *L)
 {
     size_t key_size;
     const char *key = sxe__lua_dict_key(L, &key_size);
     int64_t addend = luaL_optinteger(L, 3, 1);
     int64_t sum;
-    int result = sxe_dict_add(dict, key, key_size, addend, sxe__lua_dict_ttl(L, 4), &sum);
+    int result = sxe_dict_add(dict_of(L), key, key_size, addend, sxe__lua_dict_ttl(L, 4), &sum);
 
     if (result < 0)
         return result;
@@ -220,12 +230,12 @@ add(lua_State *L, SXE_DICT *dict)
 
 /* The counter, which is not made. */
 static int
-counter(lua_State *L, SXE_DICT *dict)
+counter(lua_State *L)
 {
     size_t key_size;
     const char *key = sxe__lua_dict_key(L, &key_size);
     int64_t value;
-    ssize_t size = sxe_dict_peek(dict, key, key_size, &value, sizeof(value));
+    ssize_t size = sxe_dict_peek(dict_of(L), key, key_size, &value, sizeof(value));
 
     if (size < 0)
         return or_nil(L, (int)size);
@@ -236,38 +246,38 @@ counter(lua_State *L, SXE_DICT *dict)
 }
 
 static int
-remove_entry(lua_State *L, SXE_DICT *dict)
+remove_entry(lua_State *L)
 {
     size_t key_size;
     const char *key = sxe__lua_dict_key(L, &key_size);
 
-    return push_done(L, sxe_dict_remove(dict, key, key_size));
+    return push_done(L, sxe_dict_remove(dict_of(L), key, key_size));
 }
 
 static int
-touch(lua_State *L, SXE_DICT *dict)
+touch(lua_State *L)
 {
     size_t key_size;
     const char *key = sxe__lua_dict_key(L, &key_size);
 
-    return push_done(L, sxe_dict_touch(dict, key, key_size));
+    return push_done(L, sxe_dict_touch(dict_of(L), key, key_size));
 }
 
 static int
-expire(lua_State *L, SXE_DICT *dict)
+expire(lua_State *L)
 {
     size_t key_size;
     const char *key = sxe__lua_dict_key(L, &key_size);
 
-    return push_done(L, sxe_dict_expire(dict, key, key_size, sxe__lua_dict_ttl(L, 3)));
+    return push_done(L, sxe_dict_expire(dict_of(L), key, key_size, sxe__lua_dict_ttl(L, 3)));
 }
 
 static int
-ttl(lua_State *L, SXE_DICT *dict)
+ttl(lua_State *L)
 {
     size_t key_size;
     const char *key = sxe__lua_dict_key(L, &key_size);
-    double seconds = sxe_dict_get_ttl(dict, key, key_size);
+    double seconds = sxe_dict_get_ttl(dict_of(L), key, key_size);
 
     if (seconds < 0)
         return or_nil(L, (int)seconds);
@@ -276,7 +286,7 @@ ttl(lua_State *L, SXE_DICT *dict)
 }
 
 static int
-mark(lua_State *L, SXE_DICT *dict)
+mark(lua_State *L)
 {
     static const char *const states[] = {"live", "pinned", "dirty", NULL};
     size_t key_size;
@@ -285,7 +295,7 @@ mark(lua_State *L, SXE_DICT *dict)
 
     sxe__lua_check_text(L, 3);
     state = SXE_DICT_LIVE + luaL_checkoption(L, 3, NULL, states);
-    return push_done(L, sxe_dict_set_state(dict, key, key_size, (SXE_DICT_STATE)state));
+    return push_done(L, sxe_dict_set_state(dict_of(L), key, key_size, (SXE_DICT_STATE)state));
 }
 
 static const struct operation operations[] = {
@@ -306,13 +316,13 @@ static int
 run(lua_State *L, int status, lua_KContext tries)
 {
     const struct operation *operation = lua_touserdata(L, lua_upvalueindex(1));
-    SXE_DICT *dict = sxe__lua_dict_check(L, 1);
     int result;
 
+    (void)sxe__lua_dict_check(L, 1);
     if (sxe__lua_was_cancelled(L, status))
         return sxe__lua_fail_woken(L);
     lua_settop(L, ARGUMENTS);
-    result = operation->run(L, dict);
+    result = operation->run(L);
     return result >= 0 ? result : sxe__lua_dict_failed(L, -result, run, tries);
 }
 
@@ -449,9 +459,11 @@ int
 sxe__lua_open_dict(lua_State *L)
 {
     static const luaL_Reg functions[] = {{"open", l_open}, {NULL, NULL}};
-    static const luaL_Reg metamethods[] = {{"__len", l_count}, {"__gc", collect}, {NULL, NULL}};
+    static const luaL_Reg metamethods[] = {
+        {"__len", l_count}, {"__gc", collect}, {"__close", collect}, {NULL, NULL}};
     static const luaL_Reg methods[] = {{"count", l_count},
                                        {"check", l_check},
+                                       {"close", collect},
                                        {"each", sxe__lua_dict_each},
                                        {"batch", sxe__lua_dict_batch},
                                        {"snapshot", sxe__lua_dict_snapshot},

@@ -27,6 +27,9 @@ local Dict = {}
 ---@return integer
 function Dict:count() end
 
+---Close it: each later call raises. A <close> variable does so at the end of its scope.
+function Dict:close() end
+
 ---The value, which is now the one that was used last.
 ---@param key string
 ---@return string? value, sxe.error? why, integer? code

@@ -60,3 +60,19 @@ test("as many connections as --sockets says may be open at once, and the message
         print(#open)
         os.exit(0)]], "--sockets", "200")
 end)
+
+-- promise: docs/lua-handlers.md: ends a dict: each later call raises, "the dict is closed".
+test("a dict is closed by a call, by its scope, twice, and by a finalizer in the middle of a call", function()
+    runs("true\tfalse\tfalse\n", [[
+        local dict = require "sxe.dict"
+        local d = dict.open{ name = "d", cells = 16 }
+        local ok = d:put("a", ("x"):rep(2000))
+        d:close() d:close()
+        local e
+        do local f <close> = dict.open{ name = "f", cells = 16 } e = f end
+        local g = dict.open{ name = "g", cells = 16 }
+        g:put("a", ("x"):rep(3000))
+        setmetatable({}, { __gc = function() g:close() end })
+        while pcall(g.get, g, "a") do end
+        print(ok, (pcall(d.get, d, "a")), (pcall(e.get, e, "a")))]])
+end)

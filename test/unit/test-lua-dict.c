@@ -398,6 +398,41 @@ START_TEST(what_a_batch_cannot_do_is_told)
 }
 END_TEST
 
+START_TEST(a_dict_is_closed_by_a_call_or_with_its_scope)
+{
+    check_script(
+        OWN "d:put('a', 'one') d:close() d:close() fails('the dict is closed', d.get, d, 'a')\n"
+            "fails('the dict is closed', function() return d.name end)\n"
+            "fails('the dict is closed', function() return #d end)\n"
+            "local e\n"
+            "do local f <close> = dict.open{name = 'd', cells = 16} e = f f:put('a', 'b') end\n"
+            "fails('the dict is closed', e.put, e, 'a', 'c')");
+}
+END_TEST
+
+/* Whatever a call allocates may run the finalizer that closes what the call is about. */
+START_TEST(a_finalizer_may_close_the_dict_of_a_call)
+{
+    static const char *const calls[] = {
+        "d.get, d, 'a'", "d.put, d, 5, 6", "d.cas, d, 7, nil, 8", "d.batch, d, {a = 5}",
+        "d.snapshot, d", "d.add, d, 12",   "s.get, s, 'a'",       "d:each()",
+        "s:each()",      "d.each, d",      "s.each, s",           "d.ttl, d, 1.5",
+    };
+    char script[1024];
+
+    snprintf(script, sizeof(script),
+             OWN "d:put('a', ('x'):rep(3000))\n"
+                 "local s = d:snapshot()\n"
+                 "local function call() return pcall(%s) end\n"
+                 "setmetatable({}, {__gc = function() d:close() end})\n"
+                 "local ok, why repeat ok, why = call() local more = {{}, {}, {}}\n"
+                 "    if type(why) == 'userdata' and why ~= s then why:close() end until not ok\n"
+                 "assert(why:find 'the dict is closed', why)",
+             calls[_i]);
+    check_script(script);
+}
+END_TEST
+
 /* ---- Snapshots ---- */
 
 START_TEST(a_snapshot_stays_as_it_was)
@@ -508,6 +543,8 @@ suite(void)
     tcase_add_test(c, a_batch_is_done_only_if_its_conditions_hold);
     tcase_add_test(c, a_batch_that_was_closed_is_not_done);
     tcase_add_test(c, snapshots_of_a_dict_that_is_closed_refuse);
+    tcase_add_test(c, a_dict_is_closed_by_a_call_or_with_its_scope);
+    tcase_add_loop_test(c, a_finalizer_may_close_the_dict_of_a_call, 0, 12);
     tcase_add_test(c, what_a_batch_cannot_do_is_told);
     tcase_add_test(c, a_snapshot_stays_as_it_was);
     tcase_add_test(c, snapshots_that_were_forgotten_are_over_where_another_has_no_room);
