@@ -66,7 +66,7 @@ took="12 minutes on two idle cores, 20 with the builds of a fresh clone"
 if [ "${1:-}" = check ]; then
     modes=release
     took="two minutes on two idle cores; make test runs all three flavours"
-    export SXE_LARGE_PEERS=0
+    export SXE_LARGE_PEERS=0 SXE_SWEEP="${SXE_SWEEP:-thin}"
 fi
 [ -n "${T:-}" ] || echo "this takes some $took"
 "$0" build release "$work" # what it says and its status are in $work/release.build and .built

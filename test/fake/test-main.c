@@ -2,10 +2,13 @@
 #include "test-main.h"
 
 #include "fake-os.h"
+#include "test-sweep.h"
 
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #ifdef SXE_COVERAGE
@@ -13,6 +16,23 @@ void __gcov_dump(void);
 #endif
 
 static pid_t runner_pid;
+int sxe_test_at = -1;
+
+bool
+sxe_test_is_thin(void)
+{
+    const char *sweep = getenv("SXE_SWEEP");
+
+    return sweep != NULL && strcmp(sweep, "thin") == 0;
+}
+
+/* libcheck says which group it was, not which case. */
+static void
+say_case(void)
+{
+    if (getpid() != runner_pid && sxe_test_at >= 0)
+        fprintf(stderr, "it was case %d\n", sxe_test_at);
+}
 
 /* Cases read it when they are created, before sxe_test_main runs. */
 __attribute__((constructor)) static void
@@ -47,6 +67,7 @@ sxe_test_main(Suite *suite)
     struct sigaction action = {.sa_handler = keep_counters};
 
     runner_pid = getpid();
+    atexit(say_case);
     pthread_atfork(NULL, NULL, begin_case);
     sigaction(SIGABRT, &action, NULL);
     SRunner *runner = srunner_create(suite);

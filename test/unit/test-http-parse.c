@@ -2,6 +2,7 @@
 #include "http-cases.h"
 
 #include "test-main.h"
+#include "test-sweep.h"
 
 static struct sxe_http_field fields[HTTP_CASE_FIELDS];
 static struct sxe_http_parser parser;
@@ -11,6 +12,7 @@ START_TEST(each_message_means_what_the_rfc_says)
     http_case_run(&http_cases[_i]);
 }
 END_TEST
+SXE_TEST_GROUPS(each_message_means_what_the_rfc_says, HTTP_CASES)
 
 START_TEST(each_title_names_a_section)
 {
@@ -51,6 +53,7 @@ START_TEST(a_method_takes_a_token_and_nothing_else)
     ck_assert_int_eq(is_good, is_token((unsigned)_i));
 }
 END_TEST
+SXE_TEST_GROUPS(a_method_takes_a_token_and_nothing_else, 256)
 
 START_TEST(a_name_takes_a_token_and_nothing_else)
 {
@@ -58,6 +61,7 @@ START_TEST(a_name_takes_a_token_and_nothing_else)
     ck_assert_int_eq(is_good, is_token((unsigned)_i) || _i == ':');
 }
 END_TEST
+SXE_TEST_GROUPS(a_name_takes_a_token_and_nothing_else, 256)
 
 START_TEST(a_value_takes_all_but_control_bytes)
 {
@@ -65,6 +69,7 @@ START_TEST(a_value_takes_all_but_control_bytes)
     ck_assert_int_eq(is_good, _i == '\t' || (_i >= ' ' && _i != 0x7F));
 }
 END_TEST
+SXE_TEST_GROUPS(a_value_takes_all_but_control_bytes, 256)
 
 START_TEST(a_path_takes_what_browsers_send)
 {
@@ -72,6 +77,7 @@ START_TEST(a_path_takes_what_browsers_send)
     ck_assert_int_eq(is_good, _i > ' ' && _i < 0x7F && strchr("\"#<>\\^`{}", _i) == NULL);
 }
 END_TEST
+SXE_TEST_GROUPS(a_path_takes_what_browsers_send, 256)
 
 START_TEST(a_query_takes_what_browsers_send)
 {
@@ -79,6 +85,7 @@ START_TEST(a_query_takes_what_browsers_send)
     ck_assert_int_eq(is_good, _i > ' ' && _i < 0x7F && strchr("\"#<>", _i) == NULL);
 }
 END_TEST
+SXE_TEST_GROUPS(a_query_takes_what_browsers_send, 256)
 
 START_TEST(a_host_takes_what_rfc_3986_says)
 {
@@ -89,6 +96,7 @@ START_TEST(a_host_takes_what_rfc_3986_says)
     ck_assert_int_eq(is_good, is_letter || (_i != 0 && strchr(others, _i) != NULL));
 }
 END_TEST
+SXE_TEST_GROUPS(a_host_takes_what_rfc_3986_says, 256)
 
 START_TEST(a_byte_of_a_host_counts_at_every_place)
 {
@@ -110,6 +118,7 @@ START_TEST(a_byte_of_a_host_counts_at_every_place)
     }
 }
 END_TEST
+SXE_TEST_GROUPS(a_byte_of_a_host_counts_at_every_place, 256)
 
 /* ---- Limits ---- */
 
@@ -415,15 +424,15 @@ main(void)
     TCase *limits = tcase_create("limits");
     TCase *found = tcase_create("found");
 
-    tcase_add_loop_test(cases, each_message_means_what_the_rfc_says, 0, HTTP_CASES);
+    sxe_test_add_groups(cases, each_message_means_what_the_rfc_says, HTTP_CASES);
     tcase_add_test(cases, each_title_names_a_section);
-    tcase_add_loop_test(bytes, a_method_takes_a_token_and_nothing_else, 0, 256);
-    tcase_add_loop_test(bytes, a_name_takes_a_token_and_nothing_else, 0, 256);
-    tcase_add_loop_test(bytes, a_value_takes_all_but_control_bytes, 0, 256);
-    tcase_add_loop_test(bytes, a_path_takes_what_browsers_send, 0, 256);
-    tcase_add_loop_test(bytes, a_query_takes_what_browsers_send, 0, 256);
-    tcase_add_loop_test(bytes, a_host_takes_what_rfc_3986_says, 0, 256);
-    tcase_add_loop_test(bytes, a_byte_of_a_host_counts_at_every_place, 0, 256);
+    sxe_test_add_groups(bytes, a_method_takes_a_token_and_nothing_else, 256);
+    sxe_test_add_groups(bytes, a_name_takes_a_token_and_nothing_else, 256);
+    sxe_test_add_groups(bytes, a_value_takes_all_but_control_bytes, 256);
+    sxe_test_add_groups(bytes, a_path_takes_what_browsers_send, 256);
+    sxe_test_add_groups(bytes, a_query_takes_what_browsers_send, 256);
+    sxe_test_add_groups(bytes, a_host_takes_what_rfc_3986_says, 256);
+    sxe_test_add_groups(bytes, a_byte_of_a_host_counts_at_every_place, 256);
     tcase_add_loop_test(limits, limits_hold_at_every_split, 0,
                         sizeof(limited) / sizeof(limited[0]));
     tcase_add_test(limits, a_line_limit_above_the_head_limit_is_the_head_limit);

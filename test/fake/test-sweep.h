@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: long sweeps of a unit test in less time: many small cases in a process, or a part of them.
+ * Place: beside test-main.h, in tests that have such.
+ */
+#ifndef TEST_SWEEP_H
+#define TEST_SWEEP_H
+
+#include <check.h>
+#include <stdbool.h>
+
+/* A loop test for cases that leave nothing: START_TEST(name), then SXE_TEST_GROUPS(name, cases). Sixteen
+ * of them share a process, as it takes longer to begin and end than they do, with sanitizers above all.
+ * Added by sxe_test_add_groups(tcase, name, cases). */
+#define SXE_TEST_GROUP 16
+#define SXE_TEST_GROUPS(name, cases)                                                            \
+    START_TEST(name##_by_sixteens)                                                              \
+    {                                                                                           \
+        (void)name;                                                                             \
+        for (int at = _i * SXE_TEST_GROUP; at < (int)(cases) && at < (_i + 1) * SXE_TEST_GROUP; \
+             at++) {                                                                            \
+            sxe_test_at = at;                                                                   \
+            name##_fn(at);                                                                      \
+        }                                                                                       \
+        sxe_test_at = -1;                                                                       \
+    }                                                                                           \
+    END_TEST
+#define sxe_test_add_groups(tcase, name, cases)       \
+    tcase_add_loop_test(tcase, name##_by_sixteens, 0, \
+                        ((int)(cases) + SXE_TEST_GROUP - 1) / SXE_TEST_GROUP)
+
+/* The case of a group that runs; where one fails, it is said at the end of the process. */
+extern int sxe_test_at;
+
+/* Whether long sweeps are to do a part of their cases only: SXE_SWEEP=thin, see tools/run-tests.sh. */
+bool sxe_test_is_thin(void);
+
+#endif
