@@ -153,6 +153,14 @@ void sxe__lua_open_sandbox(lua_State *L); /* behind all that makes globals */
 void sxe__lua_keep_trace(lua_State *L, lua_State *coroutine);
 void sxe__lua_keep_raised(lua_State *L);
 
+/* Keep the local variables of the first function of Lua from this level on (sxe-lua-locals.c). */
+void sxe__lua_keep_locals(lua_State *L, lua_State *coroutine, int level);
+
+/* The value at an index, and all fields of a table, in the style of Lua, cut where there is no more
+ * room. No metamethod is called. Returns the bytes used. */
+void sxe__lua_show_value(lua_State *L, int index, char *room, size_t size);
+size_t sxe__lua_show_fields(lua_State *L, int table, char *room, size_t size);
+
 /* A protected call of function with one light argument on the main state, without results. 0;
  * -ENOMEM or -EINVAL after logging with where. */
 int sxe__lua_protect(struct sxe_lua *lua, lua_CFunction function, void *argument,

@@ -11,7 +11,7 @@
 
 #include "sxe-lua-port.h"
 
-enum { ID_SIZE = 17, STACK_ROOM = 20, LINES_MAX = 200, SHOWN_SIZE = 200, VALUE_SIZE = 64 };
+enum { ID_SIZE = 17, STACK_ROOM = 20, LINES_MAX = 200, SHOWN_SIZE = 200 };
 
 /* In the registry: the value that last left a coroutine as an error, and its traceback. */
 static const char raised_key = 0;
@@ -90,12 +90,26 @@ is_reply(lua_State *L, int index)
     return has_status;
 }
 
+/* Did the error at index leave a coroutine before? */
+static bool
+was_raised(lua_State *L, int index)
+{
+    bool was;
+
+    lua_rawgetp(L, LUA_REGISTRYINDEX, &raised_key);
+    was = !lua_isnil(L, -1) && lua_rawequal(L, -1, index);
+    lua_pop(L, 1);
+    return was;
+}
+
 /* Make of the error at 1 what is passed on: text with a traceback. Another value stays what it is,
  * and its traceback is kept for the log. */
 static int
 add_trace(lua_State *L, lua_State *coroutine, int level)
 {
     if (is_text(L, 1)) {
+        if (sxe__lua_config()->is_dev && !was_raised(L, 1))
+            sxe__lua_keep_locals(L, coroutine, level);
         push_text(L, 1);
         lua_pushliteral(L, "\n");
         push_trace(L, 1, coroutine, level);
@@ -118,6 +132,8 @@ sxe__lua_message_handler(lua_State *L)
 void
 sxe__lua_keep_trace(lua_State *L, lua_State *coroutine)
 {
+    if (sxe__lua_config()->is_dev)
+        sxe__lua_keep_locals(L, coroutine, 0);
     push_trace(L, lua_gettop(L), coroutine, 0);
     lua_rawsetp(L, LUA_REGISTRYINDEX, &trace_key);
 }
@@ -185,43 +201,13 @@ log_lines(const struct report *report, const char *text)
 
 /* ---- What there is to say about an error ---- */
 
-/* A field of a table in the style of Lua, code = 5: the name is at -2, the value at -1. Returns the
- * bytes used so far, at most SHOWN_SIZE - 1. */
-static size_t
-add_field(lua_State *L, char shown[SHOWN_SIZE], size_t used)
-{
-    const char *name = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : NULL;
-    char value[VALUE_SIZE];
-    int length;
-
-    switch (lua_type(L, -1)) {
-    case LUA_TSTRING:
-        snprintf(value, sizeof(value), "\"%s\"", lua_tostring(L, -1));
-        break;
-    case LUA_TNUMBER:
-        snprintf(value, sizeof(value), "%.14g", lua_tonumber(L, -1));
-        break;
-    default:
-        snprintf(value, sizeof(value), "%s", luaL_typename(L, -1));
-        break;
-    }
-    length = snprintf(shown + used, SHOWN_SIZE - used, "%s%s%s%s", used == 0 ? "" : ", ",
-                      name == NULL ? "" : name, name == NULL ? "" : " = ", value);
-    return used + (size_t)length < SHOWN_SIZE ? used + (size_t)length : SHOWN_SIZE - 1;
-}
-
 /* Push "an error that is a table: {code = 5}". No metamethod is called. */
 static const char *
 describe_table(lua_State *L, int error)
 {
-    char shown[SHOWN_SIZE] = "";
-    size_t used = 0;
+    char shown[SHOWN_SIZE];
 
-    lua_pushnil(L);
-    while (used < SHOWN_SIZE - 1 && lua_next(L, error) != 0) {
-        used = add_field(L, shown, used);
-        lua_pop(L, 1);
-    }
+    sxe__lua_show_fields(L, error, shown, sizeof(shown));
     return lua_pushfstring(L, "an error that is a table: {%s}", shown);
 }
 
@@ -252,8 +238,7 @@ describe_with_trace(lua_State *L, int error)
 {
     const char *text = describe(L, error);
 
-    lua_rawgetp(L, LUA_REGISTRYINDEX, &raised_key);
-    if (lua_isnil(L, -1) || !lua_rawequal(L, -1, error) || is_text(L, error))
+    if (!was_raised(L, error) || is_text(L, error))
         return text;
     lua_pushnil(L);
     lua_rawsetp(L, LUA_REGISTRYINDEX, &raised_key);

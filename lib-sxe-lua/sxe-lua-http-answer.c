@@ -242,6 +242,12 @@ reply_explained(lua_State *L, struct sxe__lua_exchange *exchange, const char *te
     char *room = luaL_buffinitsize(L, &buffer, EXPLAINED_SIZE);
     size_t used = sxe_lua_explain(text, room, EXPLAINED_SIZE - ID_LINE_SIZE);
 
+    if (sxe__lua_http_wants_page(exchange)) {
+        sxe__lua_http_push_page(L, exchange, room);
+        sxe__lua_http_send(L, exchange, -1, SXE__LUA_HTML);
+        return;
+    }
+
     snprintf(room + used, ID_LINE_SIZE, "id: %016" PRIx64 "\n", exchange->id);
     luaL_addsize(&buffer, strlen(room));
     luaL_pushresult(&buffer);

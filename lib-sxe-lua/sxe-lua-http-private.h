@@ -4,6 +4,7 @@
  *
  *     sxe-lua-http.c           an exchange: a request, its task, its reply
  *     sxe-lua-http-answer.c    what handlers return, and what becomes of their errors
+ *     sxe-lua-http-page.c      an error as a page for a developer's browser
  *     sxe-lua-http-request.c   req
  *     sxe-lua-http-body.c      req:body(), :chunks(), :json(), :form()
  *     sxe-lua-http-response.c  res
@@ -37,6 +38,7 @@ enum {
 
 #define SXE__LUA_TEXT "text/plain; charset=utf-8"
 #define SXE__LUA_JSON "application/json"
+#define SXE__LUA_HTML "text/html; charset=utf-8"
 
 enum sxe__lua_reply { SXE__LUA_UNANSWERED, SXE__LUA_BEGUN, SXE__LUA_ENDED };
 
@@ -131,6 +133,12 @@ enum sxe_http_verdict sxe__lua_http_answer(struct sxe_http_request *request,
 /* Start another task for an exchange, with a function and arguments on the main state's stack.
  * False: none is free. */
 bool sxe__lua_http_start(struct sxe__lua_exchange *exchange, int arguments);
+
+/* For developers (sxe-lua-http-page.c): does the client take a page, and push that page, of the
+ * text that sxe_lua_explain made of an error. */
+bool sxe__lua_http_wants_page(const struct sxe__lua_exchange *exchange);
+void sxe__lua_http_push_page(lua_State *L, const struct sxe__lua_exchange *exchange,
+                             const char *explained);
 
 /* The exchange of a handle; raises if it is over. */
 struct sxe__lua_exchange *sxe__lua_http_check(lua_State *L, uint32_t index, uint32_t generation);

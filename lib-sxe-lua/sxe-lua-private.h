@@ -12,6 +12,7 @@
  *     sxe-lua-call.c      sxe_lua_call
  *     sxe-lua-tie.c       variables of C as fields in Lua
  *     sxe-lua-error.c     tracebacks, and what becomes of an error
+ *     sxe-lua-locals.c    values as text, and the local variables where an error was raised
  *     sxe-lua-explain.c   an error as a person is told of it, with the lines of the source
  *     sxe-lua-handle.c    objects of C in Lua: light userdata with a class, an index, a generation
  *     sxe-lua-task.c      tasks: started, resumed, cancelled, ended
@@ -216,6 +217,10 @@ bool sxe__lua_may_yield(lua_State *L);
 /* The error on top of L, a coroutine whose resume failed: if it is text, it becomes that text with
  * a traceback. Never raises. */
 void sxe__lua_add_traceback(lua_State *L);
+
+/* The local variables of the function that raised the last error, kept with is_dev: push them, a
+ * line each; NULL: there was none (sxe-lua-locals.c). */
+const char *sxe__lua_push_locals(lua_State *L);
 
 /* Of lua_pcall: adds a traceback to an error that is text. */
 int sxe__lua_message_handler(lua_State *L);

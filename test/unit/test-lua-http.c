@@ -163,6 +163,36 @@ START_TEST(a_developer_sees_the_traceback)
 }
 END_TEST
 
+START_TEST(a_browser_gets_a_page_of_an_error)
+{
+    const char *reply;
+
+    serve_script_with("local function fail(name, list, n, yes)\n"
+                      "    local x, t = 1.5, {a = '<b>', true, 7}\n"
+                      "    for i = 1, 1 do error '<boom>' end\n"
+                      "end\n"
+                      "http.serve{ip = '127.0.0.1', handler = function(req)\n"
+                      "    if req.path == '/late' then\n"
+                      "        coroutine.wrap(function() fail() end)() end\n"
+                      "    if req.path == '/c' then string.rep() end\n"
+                      "    fail('<i>', nil, 3, true) return 1 end}",
+                      &(struct sxe_lua_config){.tasks = 64, .is_dev = true});
+    reply = ask(ASK("GET /?a='b&c", "Accept: text/html,*/*\r\nX: <x>&\r\n", ""));
+    EXPECT_IN(reply, "\r\nContent-Type: text/html; charset=utf-8");
+    EXPECT_IN(reply, "<h1>error: &lt;boom&gt;</h1>");
+    EXPECT_IN(reply, "name = \"&lt;i&gt;\"\nlist = nil\nn = 3\nyes = true\nx = 1.5\nt = {true, 7, "
+                     "a = \"&lt;b&gt;\"}\ni = 1\n");
+    EXPECT_IN(reply, "GET /?a='b&amp;c\n");
+    EXPECT_IN(reply, "\nX: &lt;x&gt;&amp;</pre>");
+    EXPECT_NOT_IN(reply, "<x>");
+    reply = ask(ASK("GET /late", "Accept: text/html\r\n", ""));
+    EXPECT_IN(reply, "name = nil\n");
+    reply = ask(ASK("GET /c", "Accept: text/html\r\n", ""));
+    EXPECT_IN(reply, "req = userdata\n");
+    end_script();
+}
+END_TEST
+
 START_TEST(an_error_behind_parts_of_the_body_resets_the_connection)
 {
     int peer;
@@ -510,6 +540,7 @@ suite(void)
     tcase_add_loop_test(t, an_error_table_says_the_status, 0, CASES(statuses));
     tcase_add_test(t, an_error_of_ours_with_a_status_has_its_message_and_an_id);
     tcase_add_test(t, a_developer_sees_the_traceback);
+    tcase_add_test(t, a_browser_gets_a_page_of_an_error);
     tcase_add_test(t, an_error_behind_parts_of_the_body_resets_the_connection);
     tcase_add_test(t, an_error_behind_the_reply_is_logged);
     tcase_add_test(t, what_is_left_of_a_request_is_refused_afterwards);
