@@ -2,11 +2,12 @@
  *
  * What a dict costs, beside LMDB and Redis, which are measured in the same run where they are
  * installed: ns for a get and a put of a value of 100 bytes with one client, keys in random order;
- * what snapshots cost; and whether readers in other processes ever see half a value.
+ * what snapshots cost; whether readers in other processes ever see half a value; and how many calls
+ * of processes that meet at one lock say -EAGAIN, with and without sxe_dict_set_wait.
  *
  *     gcc -O2 -Ilib-sxe-log -Ilib-sxe-pool -Ilib-sxe-dict bench/micro-dict.c build/release/libsxe.a
  *
- *     micro-dict [peers | snapshot | readers]...     all of them without a word
+ *     micro-dict [peers | snapshot | readers | waits]...     all of them without a word
  *
  * LMDB: a transaction for each put; "no sync" has MDB_NOSYNC and MDB_WRITEMAP, which is what a dict
  * promises (safe from kill -9, not from a power cut); "sync" writes to the disk. Redis: over a unix
@@ -522,6 +523,84 @@ measure_readers(void)
     sxe_dict_close(dict);
 }
 
+/* ---- Processes that meet at one lock ---- */
+
+#define CROWD 6u
+
+struct crowd {
+    uint64_t calls;
+    uint64_t again;
+};
+
+static int
+commit_some(SXE_DICT *dict)
+{
+    SXE_DICT_BATCH *batch = sxe_dict_batch_new(dict);
+
+    for (unsigned i = 0; i < 16; i++)
+        (void)!sxe_dict_batch_put(batch, key_of(random_below(READ_KEYS)), KEY_SIZE, value,
+                                  VALUE_SIZE, 0);
+    const int result = sxe_dict_batch_commit(batch);
+    sxe_dict_batch_delete(batch);
+    return result;
+}
+
+static void
+call_for_long(SXE_DICT *dict, struct crowd *tally, bool batches)
+{
+    const uint64_t end = sxe_time_ns() + SXE_NS_PER_SECOND;
+
+    while (sxe_time_ns() < end) {
+        const char *key = key_of(random_below(READ_KEYS));
+        const ssize_t result = batches ? commit_some(dict)
+                               : tally->calls % 2 == 0
+                                   ? sxe_dict_get(dict, key, KEY_SIZE, found, VALUE_SIZE)
+                                   : sxe_dict_put(dict, key, KEY_SIZE, value, VALUE_SIZE, 0);
+        tally->again += result == -EAGAIN;
+        tally->calls++;
+    }
+}
+
+static void
+measure_crowd(bool batches, double wait)
+{
+    struct crowd *tally = mmap(NULL, CROWD * sizeof(*tally), PROT_READ | PROT_WRITE,
+                               MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    SXE_DICT *dict = open_dict(4 * READ_KEYS, 1, NULL);
+    uint64_t calls = 0, again = 0;
+
+    for (uint32_t i = 0; i < READ_KEYS; i++)
+        dict_put(dict, i);
+    if (sxe_dict_set_wait(dict, wait) < 0)
+        stop("sxe_dict_set_wait");
+    for (unsigned i = 0; i < CROWD; i++) {
+        if (fork() == 0) {
+            call_for_long(dict, &tally[i], batches);
+            _exit(0);
+        }
+    }
+    for (unsigned i = 0; i < CROWD; i++)
+        (void)!waitpid(-1, NULL, 0);
+    for (unsigned i = 0; i < CROWD; i++) {
+        calls += tally[i].calls;
+        again += tally[i].again;
+    }
+    printf("%-20s %9.3f %14llu %12.4f %%\n", batches ? "batches of 16" : "puts and gets", wait,
+           (unsigned long long)calls, 100.0 * (double)again / (double)calls);
+    munmap(tally, CROWD * sizeof(*tally));
+    sxe_dict_close(dict);
+}
+
+static void
+measure_waits(void)
+{
+    static const double waits[] = {0, 0.01, 0.1, 1};
+
+    printf("\n%u processes, 1 shard   wait, s   calls a second      -EAGAIN\n", CROWD);
+    for (unsigned i = 0; i < 2 * SXE_COUNT(waits); i++)
+        measure_crowd(i >= SXE_COUNT(waits), waits[i % SXE_COUNT(waits)]);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -529,6 +608,7 @@ main(int argc, char **argv)
         {"peers", measure_peers},
         {"snapshot", measure_snapshot},
         {"readers", measure_readers},
+        {"waits", measure_waits},
     };
 
     snprintf(directory, sizeof(directory), "/tmp/micro-dict-XXXXXX");

@@ -5,7 +5,6 @@
  */
 #include <sxe-dict.h>
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -14,9 +13,8 @@ is_allowed(SXE_DICT *dict, const char *who)
 {
     int64_t times = 0;
 
-    while (sxe_dict_add(dict, who, strlen(who), 1, 60.0, &times) == -EAGAIN)
-        continue; /* another process has the lock, for some nanoseconds */
-    return times <= 3;
+    /* What cannot be counted is allowed. */
+    return sxe_dict_add(dict, who, strlen(who), 1, 60.0, &times) < 0 || times <= 3;
 }
 
 int
@@ -27,7 +25,7 @@ main(int argc, char **argv)
     char why[SXE_POOL_WHY_SIZE];
     SXE_DICT *dict = sxe_dict_open(&spec, why);
 
-    if (dict == NULL) {
+    if (dict == NULL || sxe_dict_set_wait(dict, 1.0) < 0) {
         fprintf(stderr, "%s\n", why);
         return 1;
     }

@@ -19,10 +19,11 @@ main(int argc, char **argv)
     spec.state_names = "FREE READY BUSY";
     spec.fields = "u64 tries, char[24] word";
     struct job *jobs = argc > 1 ? sxe_pool_open(&spec, why) : NULL;
-    for (int i = 2; jobs != NULL && i < argc; dprintf(1, "%s\n", argv[i++])) {
+    bool is_ready = jobs != NULL && sxe_pool_set_wait(jobs, 1.0) == 0;
+    for (int i = 2; is_ready && i < argc; dprintf(1, "%s\n", argv[i++])) {
         struct job job = {.tries = 0};
         snprintf(job.word, sizeof(job.word), "%s", argv[i]);
-        /* Written and made READY under one lock. All may be taken, or the lock may be. */
+        /* Written and made READY under one lock; until then all may be taken. */
         while (sxe_pool_lease_oldest(jobs, FREE, READY, &job, &lease) >= spec.number)
             usleep(1000);
     }

@@ -354,8 +354,8 @@ commit(const SXE_DICT_BATCH *batch)
     return result;
 }
 
-int
-sxe_dict_batch_commit(SXE_DICT_BATCH *batch)
+static int
+lock_and_commit(const SXE_DICT_BATCH *batch)
 {
     const SXE_DICT *dict = batch->dict;
 
@@ -363,6 +363,18 @@ sxe_dict_batch_commit(SXE_DICT_BATCH *batch)
         return -EAGAIN;
     const int result = commit(batch);
     sxe__pool_unlock(&dict->control->batch);
+    return result;
+}
+
+int
+sxe_dict_batch_commit(SXE_DICT_BATCH *batch)
+{
+    struct sxe__pool_patience patience = {0};
+    int result;
+
+    do
+        result = lock_and_commit(batch);
+    while (result == -EAGAIN && sxe__pool_wait(batch->dict->sharing, &patience));
     if (result == 0)
         clear(batch);
     return result;

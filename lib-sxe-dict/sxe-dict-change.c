@@ -207,6 +207,17 @@ sxe__dict_lock(const SXE_DICT *dict, uint32_t shard)
     return done;
 }
 
+int
+sxe__dict_lock_patiently(const SXE_DICT *dict, uint32_t shard, struct sxe__pool_patience *patience)
+{
+    int result;
+
+    do
+        result = sxe__dict_lock(dict, shard);
+    while (result == -EAGAIN && sxe__pool_wait(dict->sharing, patience));
+    return result;
+}
+
 void
 sxe__dict_unlock(const SXE_DICT *dict, uint32_t shard)
 {

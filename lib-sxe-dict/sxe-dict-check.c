@@ -126,7 +126,8 @@ static int
 lock_and_check(const SXE_DICT *dict, uint32_t shard, uint8_t *bits, char *why,
                bool (*is_over)(void))
 {
-    int result = sxe__dict_lock(dict, shard);
+    struct sxe__pool_patience patience = {0};
+    int result = sxe__dict_lock_patiently(dict, shard, &patience);
 
     if (result == 0) {
         result = check_shard(dict, shard, bits, why, is_over);

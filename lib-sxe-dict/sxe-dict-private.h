@@ -302,8 +302,11 @@ int64_t sxe__dict_fill(const SXE_DICT *dict, const struct sxe__dict_put *put, ui
 
 /* ---- Changes: under the lock of their shard ---- */
 
-/* Lock a shard, and complete what is pending there. 0; -EAGAIN; -EUCLEAN. */
+/* Lock a shard, and complete what is pending there. 0; -EAGAIN; -EUCLEAN. The second one waits,
+ * with all the patience of its call: not while another lock is held. */
 int sxe__dict_lock(const SXE_DICT *dict, uint32_t shard);
+int sxe__dict_lock_patiently(const SXE_DICT *dict, uint32_t shard,
+                             struct sxe__pool_patience *patience);
 void sxe__dict_unlock(const SXE_DICT *dict, uint32_t shard);
 
 /* All shards, in ascending order, or none. */

@@ -59,12 +59,15 @@ SXE_DICT_SNAPSHOT *
 sxe_dict_snapshot_take(SXE_DICT *dict)
 {
     struct sxe_dict_snapshot *snapshot = calloc(1, sizeof(*snapshot));
+    struct sxe__pool_patience patience = {0};
     int result;
 
     if (snapshot == NULL)
         return NULL;
     snapshot->dict = dict;
-    result = take(snapshot);
+    do
+        result = take(snapshot);
+    while (result == -EAGAIN && sxe__pool_wait(dict->sharing, &patience));
     if (result == -EUSERS && sxe__dict_end_dead(dict))
         result = take(snapshot);
     if (result == 0)
@@ -133,12 +136,13 @@ sxe_dict_snapshot_get(const SXE_DICT_SNAPSHOT *snapshot, const void *key, size_t
                       void *value, size_t size)
 {
     const SXE_DICT *dict = snapshot->dict;
+    struct sxe__pool_patience patience = {0};
     struct sxe__dict_key place;
     ssize_t result = sxe__dict_set_key(dict, &place, key, key_size);
 
     if (result < 0)
         return result;
-    result = sxe__dict_lock(dict, place.shard);
+    result = sxe__dict_lock_patiently(dict, place.shard, &patience);
     if (result < 0)
         return result;
     result = get_locked(snapshot, &place, value, size);

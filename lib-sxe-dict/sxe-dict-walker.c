@@ -102,6 +102,7 @@ sxe_dict_walker_step(SXE_DICT_WALKER *walker, SXE_DICT_ENTRY *entry)
 {
     const SXE_DICT *dict = walker->dict;
     const uint64_t end = (uint64_t)dict->shards * (dict->bucket_mask + 1);
+    struct sxe__pool_patience patience = {0};
 
     while (walker->bucket < end) {
         const uint32_t shard = (uint32_t)(walker->bucket / (dict->bucket_mask + 1));
@@ -111,7 +112,7 @@ sxe_dict_walker_step(SXE_DICT_WALKER *walker, SXE_DICT_ENTRY *entry)
             walker->after = 0;
             continue;
         }
-        int result = sxe__dict_lock(dict, shard);
+        int result = sxe__dict_lock_patiently(dict, shard, &patience);
         if (result < 0)
             return result;
         result = step_locked(walker, shard, entry);

@@ -34,12 +34,26 @@ leave(const SXE_DICT *dict, const struct sxe__dict_key *key, ssize_t result)
     return result;
 }
 
+static __attribute__((noinline)) int
+enter_again(const SXE_DICT *dict, struct sxe__dict_key *key, struct sxe__dict_view *view)
+{
+    struct sxe__pool_patience patience = {0};
+    int result = -EAGAIN;
+
+    while (result == -EAGAIN && sxe__pool_wait(dict->sharing, &patience))
+        result = enter(dict, key, key->bytes, key->size, view);
+    return result;
+}
+
 /* The same, where nothing but an entry that is there will do. */
 static int
 enter_entry(const SXE_DICT *dict, struct sxe__dict_key *key, const void *bytes, size_t size,
             struct sxe__dict_view *view)
 {
-    const int found = enter(dict, key, bytes, size, view);
+    int found = enter(dict, key, bytes, size, view);
+
+    if (SXE_UNLIKELY(found == -EAGAIN))
+        found = enter_again(dict, key, view);
 
     if (found != 0)
         return found < 0 ? found : 0;
@@ -50,6 +64,12 @@ static int
 touch(const SXE_DICT *dict, const struct sxe__dict_view *view, uint32_t state)
 {
     return sxe__pool_move_locked(dict->pool, view->id, state) ? 0 : sxe__dict_damaged(dict);
+}
+
+int
+sxe_dict_set_wait(SXE_DICT *dict, double seconds)
+{
+    return sxe_pool_set_wait(dict->array, seconds);
 }
 
 /* ---- Looking ---- */
@@ -111,18 +131,33 @@ sxe_dict_get_count(const SXE_DICT *dict)
 
 /* ---- Putting ---- */
 
+/* After -EAGAIN. If the lock was had, room is being made, and each call makes some more. */
+static __attribute__((noinline)) bool
+may_try_again(const SXE_DICT *dict, struct sxe__pool_patience *patience, bool was_locked)
+{
+    return was_locked ? sxe__pool_may_go_on(dict->sharing, patience)
+                      : sxe__pool_wait(dict->sharing, patience);
+}
+
 int
 sxe_dict_put(SXE_DICT *dict, const void *key, size_t key_size, const void *value, size_t size,
              double ttl_s)
 {
     struct sxe__dict_key place;
     struct sxe__dict_put put = {.key = &place, .value = value, .size = size};
+    struct sxe__pool_patience patience = {0};
+    bool is_locked;
     int result = sxe__dict_set_key(dict, &place, key, key_size);
 
     if (result < 0 || !sxe__dict_expiry(dict, ttl_s, &put.expires_ns))
         return -EINVAL;
-    result = sxe__dict_lock(dict, place.shard);
-    return result < 0 ? result : (int)leave(dict, &place, sxe__dict_put(dict, &put));
+    do {
+        result = sxe__dict_lock(dict, place.shard);
+        is_locked = result == 0;
+        if (is_locked)
+            result = (int)leave(dict, &place, sxe__dict_put(dict, &put));
+    } while (SXE_UNLIKELY(result == -EAGAIN) && may_try_again(dict, &patience, is_locked));
+    return result;
 }
 
 /* 1: the value is the expected one. */
@@ -142,18 +177,23 @@ sxe_dict_compare_and_put(SXE_DICT *dict, const void *key, size_t key_size, const
     struct sxe__dict_key place;
     struct sxe__dict_view view;
     struct sxe__dict_put put = {.key = &place, .value = value, .size = size};
+    struct sxe__pool_patience patience = {0};
+    bool is_locked;
+    int result;
 
     if (!sxe__dict_expiry(dict, ttl_s, &put.expires_ns))
         return -EINVAL;
-    int result = enter(dict, &place, key, key_size, &view);
-    if (result < 0)
-        return result;
-    result = is_expected(dict, result, &view, expected, expected_size);
-    if (result == 1)
-        result = sxe__dict_put(dict, &put);
-    else if (result == 0)
-        result = -EEXIST;
-    return (int)leave(dict, &place, result);
+    do {
+        result = enter(dict, &place, key, key_size, &view);
+        is_locked = result >= 0;
+        if (is_locked)
+            result = is_expected(dict, result, &view, expected, expected_size);
+        if (is_locked && result >= 0)
+            result = result == 1 ? sxe__dict_put(dict, &put) : -EEXIST;
+        if (is_locked)
+            leave(dict, &place, 0);
+    } while (result == -EAGAIN && may_try_again(dict, &patience, is_locked));
+    return result;
 }
 
 /* Add where the counter is: one store. */
@@ -186,31 +226,44 @@ add_anew(const SXE_DICT *dict, const struct sxe__dict_key *key, const struct sxe
     return sxe__dict_put(dict, &put);
 }
 
+/* Under the lock of what was found: 0, and *sum; or -errno. */
+static int
+add_locked(const SXE_DICT *dict, const struct sxe__dict_key *key, int found,
+           const struct sxe__dict_view *view, uint64_t expires_ns, uint64_t *sum)
+{
+    if (found == 0)
+        return add_anew(dict, key, NULL, expires_ns, sum);
+    if (view->value_size != sizeof(*sum))
+        return -EDOM;
+    return sxe__dict_is_seen(dict, view) ? add_anew(dict, key, view, view->expires_ns, sum)
+                                         : add_in_place(dict, view, sum);
+}
+
 int
 sxe_dict_add(SXE_DICT *dict, const void *key, size_t key_size, int64_t addend, double ttl_s,
              int64_t *sum)
 {
     struct sxe__dict_key place;
     struct sxe__dict_view view;
+    struct sxe__pool_patience patience = {0};
     uint64_t expires_ns;
-    uint64_t counter = (uint64_t)addend;
+    uint64_t counter;
+    bool is_locked;
+    int result;
 
     if (!sxe__dict_expiry(dict, ttl_s, &expires_ns))
         return -EINVAL;
-    int result = enter(dict, &place, key, key_size, &view);
-    if (result < 0)
-        return result;
-    if (result == 0)
-        result = add_anew(dict, &place, NULL, expires_ns, &counter);
-    else if (view.value_size != sizeof(counter))
-        result = -EDOM;
-    else if (sxe__dict_is_seen(dict, &view))
-        result = add_anew(dict, &place, &view, view.expires_ns, &counter);
-    else
-        result = add_in_place(dict, &view, &counter);
+    do {
+        counter = (uint64_t)addend;
+        result = enter(dict, &place, key, key_size, &view);
+        is_locked = result >= 0;
+        if (is_locked)
+            result = (int)leave(dict, &place,
+                                add_locked(dict, &place, result, &view, expires_ns, &counter));
+    } while (result == -EAGAIN && may_try_again(dict, &patience, is_locked));
     if (result == 0 && sum != NULL)
         *sum = (int64_t)counter;
-    return (int)leave(dict, &place, result);
+    return result;
 }
 
 /* ---- Other changes ---- */

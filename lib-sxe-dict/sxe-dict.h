@@ -23,8 +23,9 @@
  *
  * Limits: keys of 0 to 65,535 bytes (they must fit into one cell), values up to 2^31 - 1 bytes or
  * what one shard has room for; to replace a value of several cells takes as many free ones. 16
- * snapshots, and 1,024 entries a batch. No call waits for a lock longer than a bounded spin:
- * -EAGAIN, and nothing was changed. Values are copied in and out under the lock.
+ * snapshots, and 1,024 entries a batch. No call waits for a lock longer than a bounded spin, or
+ * than sxe_dict_set_wait says: -EAGAIN, and nothing was changed. Values are copied in and out under
+ * the lock.
  *
  * Errors of all calls: -EAGAIN try again later; -EUCLEAN the memory is damaged; -EINVAL the key is
  * too long, or the time to live is negative or no number. Nothing else but what stands beside the
@@ -87,6 +88,11 @@ SXE_PUBLIC void sxe_dict_close(SXE_DICT *dict); /* NULL is allowed; a file stays
 
 /* The cells: for sxe_pool_get_fd, sxe_pool_check, sxe_pool_get_found. It stays the dict's. */
 SXE_PUBLIC void *sxe_dict_get_pool(const SXE_DICT *dict);
+
+/* sxe_pool_set_wait: how long each call of this process on this dict may wait, in seconds from 0,
+ * as it is at first, to SXE_POOL_WAIT_MAX. A put that returns -EAGAIN while it makes room goes on
+ * itself, too. 0; -EINVAL: no such time. */
+SXE_PUBLIC SXE_MUST_USE int sxe_dict_set_wait(SXE_DICT *dict, double seconds);
 
 /* Whether each cell has its one place in the table, which sxe_pool_check does not see. Holds one
  * shard's lock after the other for as long as that takes. 0; -EUCLEAN with a sentence in why, which

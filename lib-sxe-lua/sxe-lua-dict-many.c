@@ -42,7 +42,7 @@ close_snapshot(lua_State *L)
 }
 
 static int
-take_snapshot(lua_State *L, int status, lua_KContext tries)
+take_snapshot(lua_State *L, int status, lua_KContext until)
 {
     struct snapshot *snapshot;
 
@@ -60,7 +60,7 @@ take_snapshot(lua_State *L, int status, lua_KContext tries)
     if (snapshot->snapshot == NULL && sxe__lua_makes_room(L, errno))
         snapshot->snapshot = sxe_dict_snapshot_take(sxe__lua_dict_check(L, 1));
     if (snapshot->snapshot == NULL)
-        return sxe__lua_dict_failed(L, errno, take_snapshot, tries);
+        return sxe__lua_dict_failed(L, sxe__lua_dict_wait(L), errno, take_snapshot, until);
     snapshot->of->users++;
     return 1;
 }
@@ -78,8 +78,14 @@ read_snapshot(lua_State *L, const void *key, size_t key_size, void *value, size_
     return sxe_dict_snapshot_get(check_snapshot(L, 1), key, key_size, value, size);
 }
 
+static uint64_t
+wait_of_snapshot(lua_State *L)
+{
+    return ((const struct snapshot *)lua_touserdata(L, 1))->of->wait_ns;
+}
+
 static int
-get_of_snapshot(lua_State *L, int status, lua_KContext tries)
+get_of_snapshot(lua_State *L, int status, lua_KContext until)
 {
     int result;
 
@@ -92,7 +98,9 @@ get_of_snapshot(lua_State *L, int status, lua_KContext tries)
         lua_pushnil(L);
         return 1;
     }
-    return result >= 0 ? result : sxe__lua_dict_failed(L, -result, get_of_snapshot, tries);
+    return result >= 0
+               ? result
+               : sxe__lua_dict_failed(L, wait_of_snapshot(L), -result, get_of_snapshot, until);
 }
 
 static int
@@ -112,6 +120,7 @@ struct walk {
     SXE_DICT_WALKER walker;
     size_t key_room;
     size_t value_room;
+    uint64_t wait_ns;
 };
 
 static void
@@ -163,7 +172,7 @@ read_next(lua_State *L, struct walk *walk, SXE_DICT_ENTRY *entry)
 
 /* key, value, seconds to live, state. nil would look like the end: so what goes wrong raises. */
 static int
-step(lua_State *L, int status, lua_KContext tries)
+step(lua_State *L, int status, lua_KContext until)
 {
     static const char *const states[] = {"live", "pinned", "dirty"};
     struct walk *walk = lua_touserdata(L, lua_upvalueindex(WALK));
@@ -174,8 +183,8 @@ step(lua_State *L, int status, lua_KContext tries)
     if (sxe__lua_was_cancelled(L, status))
         return luaL_error(L, "cancelled");
     result = read_next(L, walk, &entry);
-    if (result == -EAGAIN && sxe__lua_may_try_again(L, tries))
-        return sxe__lua_again(L, step, tries);
+    if (result == -EAGAIN && sxe__lua_may_try_again(L, walk->wait_ns, until))
+        return sxe__lua_again(L, walk->wait_ns, step, until);
     if (result < 0)
         return luaL_error(L, "%s", sxe__lua_dict_text(-result));
     if (result == 0)
@@ -196,8 +205,9 @@ next_of_each(lua_State *L)
 
 /* The walk that is constructed is at 2. */
 static int
-push_iterator(lua_State *L, struct walk *walk)
+push_iterator(lua_State *L, struct walk *walk, uint64_t wait_ns)
 {
+    walk->wait_ns = wait_ns;
     walk->key_room = FIRST_KEY_ROOM;
     walk->value_room = FIRST_VALUE_ROOM;
     lua_newuserdatauv(L, FIRST_KEY_ROOM + FIRST_VALUE_ROOM, 0);
@@ -215,7 +225,7 @@ sxe__lua_dict_each(lua_State *L)
     lua_settop(L, 1);
     walk = lua_newuserdatauv(L, sizeof(*walk), 0);
     sxe_dict_walker_construct(&walk->walker, sxe__lua_dict_check(L, 1));
-    return push_iterator(L, walk);
+    return push_iterator(L, walk, sxe__lua_dict_wait(L));
 }
 
 static int
@@ -226,7 +236,7 @@ l_each_of_snapshot(lua_State *L)
     lua_settop(L, 1);
     walk = lua_newuserdatauv(L, sizeof(*walk), 0);
     sxe_dict_snapshot_walk(&walk->walker, check_snapshot(L, 1));
-    return push_iterator(L, walk);
+    return push_iterator(L, walk, wait_of_snapshot(L));
 }
 
 /* ---- Batches ---- */
@@ -336,7 +346,7 @@ notes_to_commit(lua_State *L)
 }
 
 static int
-commit(lua_State *L, int status, lua_KContext tries)
+commit(lua_State *L, int status, lua_KContext until)
 {
     SXE_DICT_BATCH *batch;
     int result;
@@ -348,7 +358,7 @@ commit(lua_State *L, int status, lua_KContext tries)
     batch = notes_to_commit(L);
     result = sxe_dict_batch_commit(batch);
     if (result < 0 && result != -EEXIST)
-        return sxe__lua_dict_failed(L, -result, commit, tries);
+        return sxe__lua_dict_failed(L, sxe__lua_dict_wait(L), -result, commit, until);
     lua_pushboolean(L, result == 0);
     return 1;
 }

@@ -18,9 +18,10 @@
 #define SXE__LUA_DICT "sxe.dict"
 
 struct sxe__lua_dict {
-    SXE_DICT *dict; /* NULL: closed */
-    unsigned users; /* snapshots and batches that are open */
-    bool is_over;   /* no call is accepted; it is closed with its last user */
+    SXE_DICT *dict;   /* NULL: closed */
+    unsigned users;   /* snapshots and batches that are open */
+    bool is_over;     /* no call is accepted; it is closed with its last user */
+    uint64_t wait_ns; /* how long a call tries again */
 };
 
 /* Raises unless a dict that is open is at an argument. */
@@ -46,7 +47,11 @@ int sxe__lua_dict_push_value(lua_State *L, sxe__lua_dict_read read);
 const char *sxe__lua_dict_text(int error);
 
 /* A call failed: it is tried again by k, or the results are nil, why, error. */
-int sxe__lua_dict_failed(lua_State *L, int error, lua_KFunction k, lua_KContext tries);
+int sxe__lua_dict_failed(lua_State *L, uint64_t wait_ns, int error, lua_KFunction k,
+                         lua_KContext until);
+
+/* How long calls of the dict at 1 try again. */
+uint64_t sxe__lua_dict_wait(lua_State *L);
 
 /* Make a metatable, with those metamethods and methods; nothing is left on the stack. */
 void sxe__lua_dict_class(lua_State *L, const char *name, const luaL_Reg *metamethods,

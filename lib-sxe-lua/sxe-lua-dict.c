@@ -42,6 +42,12 @@ sxe__lua_dict_end_user(struct sxe__lua_dict *dict)
         sxe__lua_dict_end(dict);
 }
 
+uint64_t
+sxe__lua_dict_wait(lua_State *L)
+{
+    return ((const struct sxe__lua_dict *)lua_touserdata(L, 1))->wait_ns;
+}
+
 const char *
 sxe__lua_dict_key(lua_State *L, size_t *size)
 {
@@ -107,10 +113,10 @@ sxe__lua_dict_text(int error)
 }
 
 int
-sxe__lua_dict_failed(lua_State *L, int error, lua_KFunction k, lua_KContext tries)
+sxe__lua_dict_failed(lua_State *L, uint64_t wait_ns, int error, lua_KFunction k, lua_KContext until)
 {
     if (error == EAGAIN)
-        return sxe__lua_again(L, k, tries);
+        return sxe__lua_again(L, wait_ns, k, until);
     (void)sxe__lua_fail(L, sxe__lua_dict_text(error));
     lua_pushinteger(L, error);
     return 3;
@@ -313,7 +319,7 @@ static const struct operation operations[] = {
 };
 
 static int
-run(lua_State *L, int status, lua_KContext tries)
+run(lua_State *L, int status, lua_KContext until)
 {
     const struct operation *operation = lua_touserdata(L, lua_upvalueindex(1));
     int result;
@@ -323,7 +329,8 @@ run(lua_State *L, int status, lua_KContext tries)
         return sxe__lua_fail_woken(L);
     lua_settop(L, ARGUMENTS);
     result = operation->run(L);
-    return result >= 0 ? result : sxe__lua_dict_failed(L, -result, run, tries);
+    return result >= 0 ? result
+                       : sxe__lua_dict_failed(L, sxe__lua_dict_wait(L), -result, run, until);
 }
 
 static int
@@ -416,17 +423,19 @@ static int
 l_open(lua_State *L)
 {
     static const char *const names[] = {"name",   "cells", "cell_size", "shards", "evicts",
-                                        "shared", "file",  "repair",    NULL};
+                                        "shared", "file",  "repair",    "wait",   NULL};
     char name[SXE__LUA_POOL_NAME_SIZE] = "";
     char why[SXE_POOL_WHY_SIZE];
     SXE_DICT_SPEC spec = {.name = name};
     struct sxe__lua_dict *dict;
+    uint64_t wait_ns;
 
     sxe__lua_option_names(L, 1, names, "dict.open");
     take_spec(L, &spec, name);
+    wait_ns = sxe__lua_option_wait(L);
     sxe__lua_refuse_at_end(L);
     dict = lua_newuserdatauv(L, sizeof(*dict), 0);
-    *dict = (struct sxe__lua_dict){.dict = NULL};
+    *dict = (struct sxe__lua_dict){.wait_ns = wait_ns};
     luaL_setmetatable(L, SXE__LUA_DICT);
     dict->dict = sxe_dict_open(&spec, why);
     if (dict->dict == NULL && sxe__lua_makes_room(L, errno))

@@ -68,6 +68,21 @@ sxe__lua_option_unsaid(lua_State *L, const char *const *names, const char *witho
     }
 }
 
+uint64_t
+sxe__lua_option_wait(lua_State *L)
+{
+    double seconds;
+
+    lua_getfield(L, 1, "wait");
+    if (!lua_isnil(L, -1) && lua_type(L, -1) != LUA_TNUMBER)
+        luaL_error(L, "wait: seconds expected, got %s", luaL_typename(L, -1));
+    seconds = luaL_optnumber(L, -1, (double)SXE__LUA_POOL_WAIT_NS / SXE_NS_PER_SECOND);
+    lua_pop(L, 1);
+    if (!(seconds >= 0 && seconds <= SXE_POOL_WAIT_MAX))
+        luaL_error(L, "wait: 0 to %d seconds expected", (int)SXE_POOL_WAIT_MAX);
+    return (uint64_t)(seconds * SXE_NS_PER_SECOND);
+}
+
 bool
 sxe__lua_option_flag(lua_State *L, const char *name)
 {

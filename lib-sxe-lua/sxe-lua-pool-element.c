@@ -69,13 +69,13 @@ sxe__lua_pool_age(const struct sxe__lua_pool *pool, SXE_TIME since)
 
 /* ---- Fields: an element's handle is at 1, the name at 2 ---- */
 
-static int get_again(lua_State *L, int status, lua_KContext tries);
+static int get_again(lua_State *L, int status, lua_KContext until);
 
 static int
-half_written(lua_State *L, const struct sxe__lua_pool *pool, unsigned id, lua_KContext tries)
+half_written(lua_State *L, const struct sxe__lua_pool *pool, unsigned id, lua_KContext until)
 {
-    if (sxe__lua_may_try_again(L, tries))
-        return sxe__lua_again(L, get_again, tries);
+    if (sxe__lua_may_try_again(L, pool->wait_ns, until))
+        return sxe__lua_again(L, pool->wait_ns, get_again, until);
     return luaL_error(L,
                       "element %d of pool %s is half written; if who wrote it was killed, write it "
                       "anew with pool:write()",
@@ -83,7 +83,7 @@ half_written(lua_State *L, const struct sxe__lua_pool *pool, unsigned id, lua_KC
 }
 
 static int
-get(lua_State *L, uint32_t index, uint32_t generation, const char *name, lua_KContext tries)
+get(lua_State *L, uint32_t index, uint32_t generation, const char *name, lua_KContext until)
 {
     unsigned id;
     const struct sxe__lua_pool *pool = sxe__lua_pool_find_element(index, generation, &id);
@@ -93,7 +93,7 @@ get(lua_State *L, uint32_t index, uint32_t generation, const char *name, lua_KCo
     if (field != NULL) {
         if (sxe_pool_read_part(pool->array, id, field->offset, field->size,
                                pool->scratch + field->offset) < 0)
-            return half_written(L, pool, id, tries);
+            return half_written(L, pool, id, until);
         /* It may have got another tenant meanwhile. */
         pool = sxe__lua_pool_find_element(index, generation, &id);
     }
@@ -114,14 +114,14 @@ get(lua_State *L, uint32_t index, uint32_t generation, const char *name, lua_KCo
 }
 
 static int
-get_again(lua_State *L, int status, lua_KContext tries)
+get_again(lua_State *L, int status, lua_KContext until)
 {
     uint32_t generation;
     uint32_t index = sxe__lua_check_handle(L, 1, SXE__LUA_ELEMENT, &generation);
 
     if (sxe__lua_was_cancelled(L, status))
         return luaL_error(L, "cancelled");
-    return get(L, index, generation, lua_tostring(L, 2), tries);
+    return get(L, index, generation, lua_tostring(L, 2), until);
 }
 
 static int

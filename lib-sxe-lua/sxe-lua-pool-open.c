@@ -295,9 +295,9 @@ keep(lua_State *L, struct sxe__lua_pool *pool)
 int
 sxe__lua_pool_open(lua_State *L)
 {
-    static const char *const names[] = {"name",     "count",      "states", "fields",
-                                        "timeouts", "on_timeout", "file",   "shared",
-                                        "shards",   "exact",      "repair", NULL};
+    static const char *const names[] = {"name",       "count", "states", "fields", "timeouts",
+                                        "on_timeout", "file",  "shared", "shards", "exact",
+                                        "repair",     "wait",  NULL};
     struct sxe__lua_pool *pool;
     int results = 0;
 
@@ -305,6 +305,7 @@ sxe__lua_pool_open(lua_State *L)
     luaL_argcheck(L, POOLS != NULL, 1, "the state is closed");
     lua_settop(L, 1);
     pool = push_pool(L);
+    pool->wait_ns = sxe__lua_option_wait(L);
     pool->is_exact = sxe__lua_option_flag(L, "exact");
     pool->is_shared = sxe__lua_option_flag(L, "shared") || sxe__lua_option_flag(L, "file");
     if (pool->is_shared)

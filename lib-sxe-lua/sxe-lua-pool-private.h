@@ -28,11 +28,14 @@ enum {
     SXE__LUA_POOLS = 256
 };
 
+#define SXE__LUA_POOL_WAIT_NS (100 * SXE_NS_PER_MS)
+
 struct sxe__lua_pool {
     void *array;
     char *scratch; /* a user value */
     size_t element_size;
-    uint32_t number; /* its own */
+    uint32_t number;  /* its own */
+    uint64_t wait_ns; /* how long a call tries again */
     bool is_open;
     bool is_shared; /* with other processes */
     bool is_exact;  /* take means the oldest of all shards */
@@ -113,10 +116,14 @@ void sxe__lua_pool_add(lua_State *L, const struct sxe_pool_field *field, void *e
 /* ---- Waiting (sxe-lua-pool-wait.c) ---- */
 
 /* A call found a lock held, or an element being written: go on with k, which tries again, in the
- * task's next turn, later a millisecond later; outside of a task at once. When that was done too
- * often: nil, "busy", EAGAIN. The context counts: 0 at first. */
-int sxe__lua_again(lua_State *L, lua_KFunction k, lua_KContext tries);
-bool sxe__lua_may_try_again(lua_State *L, lua_KContext tries);
+ * task's next turn, after a millisecond once in a millisecond. Outside of a task this sleeps: the
+ * whole time before the loop runs, 2 ms afterwards. When wait_ns are over: nil, "busy", EAGAIN. The
+ * context is 0 at first, then it says until when. */
+int sxe__lua_again(lua_State *L, uint64_t wait_ns, lua_KFunction k, lua_KContext until);
+bool sxe__lua_may_try_again(lua_State *L, uint64_t wait_ns, lua_KContext until);
+
+/* How long calls wait: the option `wait`, in seconds, SXE__LUA_POOL_WAIT_NS unless it is said. */
+uint64_t sxe__lua_option_wait(lua_State *L);
 
 /* Of k: whether the task was cancelled meanwhile; return sxe__lua_fail_woken(L). */
 bool sxe__lua_was_cancelled(lua_State *L, int status);

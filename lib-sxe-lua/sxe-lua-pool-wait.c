@@ -1,24 +1,21 @@
 /* SPDX-License-Identifier: MIT
  *
  * Two kinds of waiting. Another process holds a lock, or writes what is to be read: that is over
- * soon, unless it was stopped, so a call is tried again, so many times. Or a task waits for an
+ * soon, unless it was stopped, so a call is tried again, for so long. Or a task waits for an
  * element in a state: it stands in the state's line, and whoever brings one wakes the first. Other
  * processes tell by a descriptor; who is killed tells nobody, so a task looks once a second, too.
  */
 #include "sxe-lua-pool-private.h"
 
 #include <errno.h>
-#include <sched.h>
+#include <time.h>
 
 #include "sxe-lua-port.h"
 
-enum {
-    TURNS = 10,          /* tries in turns that follow each other */
-    TRIES = TURNS + 100, /* in all, those after them once in RETRY_NS */
-    TRIES_AT_ONCE = 20,
-    RETRY_NS = 1000 * 1000,
-    LOOK_NS = 1000 * 1000 * 1000
-};
+#define RETRY_NS       (1 * SXE_NS_PER_MS) /* between two tries, after as long */
+#define LOOK_NS        SXE_NS_PER_SECOND
+#define BLOCK_NS       (2 * SXE_NS_PER_MS) /* a call that cannot yield holds up the loop so long */
+#define FIRST_SLEEP_NS (100 * SXE_NS_PER_US)
 
 /* ---- Trying again ---- */
 
@@ -29,26 +26,70 @@ may_yield(lua_State *L)
     return sxe_loop() != NULL && sxe__lua_running(L) != 0 && sxe__lua_may_yield(L);
 }
 
-bool
-sxe__lua_may_try_again(lua_State *L, lua_KContext tries)
+static uint64_t
+wait_of(lua_State *L, uint64_t wait_ns)
 {
-    return tries < (may_yield(L) ? TRIES : TRIES_AT_ONCE);
+    return sxe_loop() == NULL || may_yield(L) || wait_ns < BLOCK_NS ? wait_ns : BLOCK_NS;
+}
+
+/* A time of the clock in a context, which may have 32 bits: in us, and never 0. */
+static lua_KContext
+to_context(uint64_t ns)
+{
+    const uintptr_t us = (uintptr_t)(ns / SXE_NS_PER_US);
+
+    return (lua_KContext)(us == 0 ? 1 : us);
+}
+
+/* How long is left until the time of a context. */
+static uint64_t
+left_ns(lua_State *L, uint64_t wait_ns, lua_KContext until, uint64_t now_ns)
+{
+    if (until == 0)
+        return wait_of(L, wait_ns);
+    const lua_KContext left_us =
+        (lua_KContext)((uintptr_t)until - (uintptr_t)(now_ns / SXE_NS_PER_US));
+
+    return left_us > 0 ? (uint64_t)left_us * SXE_NS_PER_US : 0;
+}
+
+bool
+sxe__lua_may_try_again(lua_State *L, uint64_t wait_ns, lua_KContext until)
+{
+    return left_ns(L, wait_ns, until, sxe_lua_get_port()->now_ns()) != 0;
+}
+
+/* Each sleep takes a part of the time so far: so many tries follow each other as the stack can
+ * take. */
+static int
+sleep_and_try(lua_State *L, uint64_t slept_ns, uint64_t left, lua_KFunction k, lua_KContext until)
+{
+    const uint64_t next_ns = slept_ns / 4 < FIRST_SLEEP_NS ? FIRST_SLEEP_NS : slept_ns / 4;
+    const uint64_t pause_ns = next_ns < left ? next_ns : left;
+    const struct timespec pause = {.tv_sec = (time_t)(pause_ns / SXE_NS_PER_SECOND),
+                                   .tv_nsec = (long)(pause_ns % SXE_NS_PER_SECOND)};
+
+    nanosleep(&pause, NULL);
+    return k(L, LUA_OK, until);
 }
 
 int
-sxe__lua_again(lua_State *L, lua_KFunction k, lua_KContext tries)
+sxe__lua_again(lua_State *L, uint64_t wait_ns, lua_KFunction k, lua_KContext until)
 {
-    uint64_t now_ns = sxe_lua_get_port()->now_ns();
+    const uint64_t now_ns = sxe_lua_get_port()->now_ns();
+    const uint64_t all_ns = wait_of(L, wait_ns);
+    const uint64_t left = left_ns(L, wait_ns, until, now_ns);
+    const uint64_t gone_ns = all_ns > left ? all_ns - left : 0;
+    const lua_KContext end = until != 0 ? until : to_context(now_ns + all_ns);
 
-    if (!sxe__lua_may_try_again(L, tries)) {
+    if (left == 0) {
         (void)sxe__lua_fail(L, "busy");
         lua_pushinteger(L, EAGAIN);
         return 3;
     }
     if (may_yield(L))
-        return sxe__lua_park(L, now_ns + (tries < TURNS ? 1 : RETRY_NS), NULL, NULL, k, tries + 1);
-    sched_yield();
-    return k(L, LUA_OK, tries + 1);
+        return sxe__lua_park(L, now_ns + (gone_ns < RETRY_NS ? 1 : RETRY_NS), NULL, NULL, k, end);
+    return sleep_and_try(L, gone_ns, left, k, end);
 }
 
 bool

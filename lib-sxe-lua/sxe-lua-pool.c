@@ -96,10 +96,10 @@ check_field(lua_State *L, const struct sxe__lua_pool *pool, const char *name, in
 /* The pool's calls say that a lock is held, or that it is damaged. */
 static int
 not_now(lua_State *L, const struct sxe__lua_pool *pool, unsigned result, lua_KFunction k,
-        lua_KContext tries)
+        lua_KContext until)
 {
     return result == SXE_POOL_DAMAGED ? sxe__lua_pool_raise_damaged(L, pool)
-                                      : sxe__lua_again(L, k, tries);
+                                      : sxe__lua_again(L, pool->wait_ns, k, until);
 }
 
 /* What an element finds that comes from a state into another: a new tenant nothing of the one
@@ -148,7 +148,7 @@ check_lease(lua_State *L, unsigned id, int argument)
 enum { FROM = 2, TO, SECONDS, DEADLINE };
 
 static int
-take(lua_State *L, int status, lua_KContext tries)
+take(lua_State *L, int status, lua_KContext until)
 {
     struct sxe__lua_pool *pool = check_pool(L);
     unsigned from = check_state(L, pool, FROM);
@@ -169,9 +169,10 @@ take(lua_State *L, int status, lua_KContext tries)
             sxe__lua_pool_waited(pool, from);
         return moved(L, pool, &lease, from, to);
     }
-    if (id == SXE_POOL_DAMAGED || (id == SXE_POOL_LOCK_NOT_TAKEN &&
-                                   (lua_isnil(L, SECONDS) || sxe__lua_may_try_again(L, tries))))
-        return not_now(L, pool, id, take, tries);
+    if (id == SXE_POOL_DAMAGED ||
+        (id == SXE_POOL_LOCK_NOT_TAKEN &&
+         (lua_isnil(L, SECONDS) || sxe__lua_may_try_again(L, pool->wait_ns, until))))
+        return not_now(L, pool, id, take, until);
     if (!lua_isnil(L, SECONDS))
         return sxe__lua_pool_wait(L, pool, from, (uint64_t)lua_tointeger(L, DEADLINE), take);
     lua_pushnil(L);
@@ -202,7 +203,7 @@ change(const struct sxe__lua_pool *pool, SXE_POOL_LEASE *lease, unsigned from, u
 }
 
 static int
-move(lua_State *L, int status, lua_KContext tries)
+move(lua_State *L, int status, lua_KContext until)
 {
     struct sxe__lua_pool *pool = check_pool(L);
     unsigned id = check_element(L, pool);
@@ -225,7 +226,7 @@ move(lua_State *L, int status, lua_KContext tries)
         return sxe__lua_fail(L, "lost");
     if (result == SXE_POOL_INCORRECT_STATE && !lua_isnoneornil(L, MOVE_FROM))
         return sxe__lua_fail(L, "moved");
-    return not_now(L, pool, result, move, tries);
+    return not_now(L, pool, result, move, until);
 }
 
 /* pool:move(element, to [, from [, lease]]) */
@@ -236,7 +237,7 @@ l_move(lua_State *L)
 }
 
 static int
-touch(lua_State *L, int status, lua_KContext tries)
+touch(lua_State *L, int status, lua_KContext until)
 {
     const struct sxe__lua_pool *pool = check_pool(L);
     unsigned id = check_element(L, pool);
@@ -254,7 +255,7 @@ touch(lua_State *L, int status, lua_KContext tries)
         return sxe__lua_pool_push_leased(L, pool, &lease);
     if (result == SXE_POOL_LEASE_LOST)
         return sxe__lua_fail(L, "lost");
-    return not_now(L, pool, result, touch, tries);
+    return not_now(L, pool, result, touch, until);
 }
 
 /* pool:touch(element [, lease]) */
@@ -308,7 +309,7 @@ l_at(lua_State *L)
 
 /* Upvalues: the walker, the pool. */
 static int
-step(lua_State *L, int status, lua_KContext tries)
+step(lua_State *L, int status, lua_KContext until)
 {
     SXE_POOL_WALKER *walker = lua_touserdata(L, lua_upvalueindex(1));
     const struct sxe__lua_pool *pool;
@@ -323,9 +324,9 @@ step(lua_State *L, int status, lua_KContext tries)
     if (id < sxe_pool_get_number(pool->array) || id == SXE_POOL_NO_INDEX)
         return sxe__lua_pool_push_element(L, pool, id);
     /* nil would look like the end. */
-    if (id == SXE_POOL_LOCK_NOT_TAKEN && !sxe__lua_may_try_again(L, tries))
+    if (id == SXE_POOL_LOCK_NOT_TAKEN && !sxe__lua_may_try_again(L, pool->wait_ns, until))
         return luaL_error(L, "pool %s is busy", pool->name);
-    return not_now(L, pool, id, step, tries);
+    return not_now(L, pool, id, step, until);
 }
 
 static int
@@ -385,7 +386,7 @@ l_add(lua_State *L)
 }
 
 static int
-read_whole(lua_State *L, int status, lua_KContext tries)
+read_whole(lua_State *L, int status, lua_KContext until)
 {
     const struct sxe__lua_pool *pool = check_pool(L);
     unsigned id = check_element(L, pool);
@@ -397,7 +398,7 @@ read_whole(lua_State *L, int status, lua_KContext tries)
     /* Its own, as a finalizer that runs meanwhile may use the scratch. */
     element = lua_newuserdatauv(L, pool->element_size, 0);
     if (id != SXE_POOL_NO_INDEX && sxe_pool_read_element(pool->array, id, element) < 0)
-        return sxe__lua_again(L, read_whole, tries);
+        return sxe__lua_again(L, pool->wait_ns, read_whole, until);
     /* It may have got another tenant meanwhile. */
     if (check_element(L, pool) == SXE_POOL_NO_INDEX)
         return sxe__lua_fail(L, "gone");
@@ -420,7 +421,7 @@ l_read(lua_State *L)
 enum { WRITE_FIELDS = 3, WRITE_LEASE, WRITTEN };
 
 static int
-write_leased(lua_State *L, int status, lua_KContext tries)
+write_leased(lua_State *L, int status, lua_KContext until)
 {
     const struct sxe__lua_pool *pool = check_pool(L);
     unsigned id = check_element(L, pool);
@@ -437,7 +438,7 @@ write_leased(lua_State *L, int status, lua_KContext tries)
         return sxe__lua_pool_push_leased(L, pool, &lease);
     if (result == SXE_POOL_LEASE_LOST)
         return sxe__lua_fail(L, "lost");
-    return not_now(L, pool, result, write_leased, tries);
+    return not_now(L, pool, result, write_leased, until);
 }
 
 /* pool:write(element, {field = value, ...} [, lease]): what is not named becomes 0 */

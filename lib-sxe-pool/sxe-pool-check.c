@@ -239,7 +239,8 @@ sxe__pool_check_shard(const struct sxe__pool_header *pool, uint32_t shard, char 
 static int
 lock_and_check(const struct sxe__pool_header *pool, uint32_t shard, char *why, bool (*over)(void))
 {
-    const unsigned locked = sxe__pool_lock_shard(pool, shard);
+    struct sxe__pool_patience patience = {0};
+    const unsigned locked = sxe__pool_lock_shard_patiently(pool, shard, &patience);
 
     if (locked == SXE_POOL_LOCK_NOT_TAKEN)
         return -EAGAIN;

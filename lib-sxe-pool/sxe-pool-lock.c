@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
+#include <time.h>
 
 #include "sxe-pool-sharing-private.h"
 
@@ -11,6 +12,10 @@
 /* Pauses between two looks are doubled up to these: so the owner has the lock's line for itself
  * while it makes some changes more, which is faster for both than to take turns at each. */
 #define LONGEST_PAUSE 64u
+
+/* Sleeps are doubled, too. */
+#define FIRST_SLEEP_NS   (50 * SXE_NS_PER_US)
+#define LONGEST_SLEEP_NS SXE_NS_PER_MS
 
 static inline bool
 swap(const struct sxe__pool_sharing *sharing, uint32_t *lock, uint32_t *owner)
@@ -41,4 +46,74 @@ sxe__pool_lock_slowly(struct sxe__pool_sharing *sharing, uint32_t *lock)
     if (owner == 0 || sxe__pool_owner_lives(sharing, owner) || !swap(sharing, lock, &owner))
         return -EAGAIN;
     return 1;
+}
+
+/* ---- Waiting: by the clock, as a turn's time stands still ---- */
+
+int
+sxe_pool_set_wait(void *array, double seconds)
+{
+    struct sxe__pool_sharing *sharing = sxe__pool_header(array)->sharing;
+
+    if (!(seconds >= 0 && seconds <= SXE_POOL_WAIT_MAX))
+        return -EINVAL;
+    if (sharing != NULL)
+        sharing->wait_ns = (uint64_t)(seconds * (double)SXE_NS_PER_SECOND);
+    return 0;
+}
+
+/* What is left of a call's time, in ns. */
+static uint64_t
+time_left(const struct sxe__pool_sharing *sharing, struct sxe__pool_patience *patience)
+{
+    if (sharing->wait_ns == 0)
+        return 0;
+    const uint64_t now_ns = sxe_time_ns();
+
+    if (patience->deadline_ns == 0) {
+        patience->deadline_ns = now_ns + sharing->wait_ns;
+        patience->pause_ns = FIRST_SLEEP_NS;
+    }
+    return patience->deadline_ns > now_ns ? patience->deadline_ns - now_ns : 0;
+}
+
+bool
+sxe__pool_may_go_on(const struct sxe__pool_sharing *sharing, struct sxe__pool_patience *patience)
+{
+    return time_left(sharing, patience) != 0;
+}
+
+bool
+sxe__pool_wait(const struct sxe__pool_sharing *sharing, struct sxe__pool_patience *patience)
+{
+    const uint64_t left_ns = time_left(sharing, patience);
+    const uint64_t pause_ns = left_ns < patience->pause_ns ? left_ns : patience->pause_ns;
+    const struct timespec pause = {.tv_nsec = (long)pause_ns};
+
+    if (left_ns == 0)
+        return false;
+    if (patience->pause_ns < LONGEST_SLEEP_NS)
+        patience->pause_ns *= 2;
+    nanosleep(&pause, NULL);
+    return true;
+}
+
+unsigned
+sxe__pool_lock_shard_for_long(const struct sxe__pool_header *pool, uint32_t number)
+{
+    struct sxe__pool_patience patience = {0};
+
+    return sxe__pool_lock_shard_patiently(pool, number, &patience);
+}
+
+unsigned
+sxe__pool_lock_shard_patiently(const struct sxe__pool_header *pool, uint32_t number,
+                               struct sxe__pool_patience *patience)
+{
+    unsigned result;
+
+    do
+        result = sxe__pool_lock_shard(pool, number);
+    while (result == SXE_POOL_LOCK_NOT_TAKEN && sxe__pool_wait(pool->sharing, patience));
+    return result;
 }

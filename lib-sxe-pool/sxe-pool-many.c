@@ -113,12 +113,13 @@ move_shared(const struct sxe__pool_header *pool, const unsigned *ids, unsigned n
 {
     unsigned moved = 0;
     unsigned why = SXE_POOL_LOCK_TAKEN;
+    struct sxe__pool_patience patience = {0};
 
     while (moved < number && why == SXE_POOL_LOCK_TAKEN) {
         const struct sxe__pool_site site =
             sxe__pool_site(pool, sxe__pool_shard_of(pool->sharing, ids[moved]));
 
-        why = sxe__pool_lock_shard(pool, site.number);
+        why = sxe__pool_lock_shard_patiently(pool, site.number, &patience);
         if (why != SXE_POOL_LOCK_TAKEN)
             break;
         moved += move_locked(&site, ids + moved, number - moved, states, &why);

@@ -51,6 +51,15 @@ lock(const struct sxe__pool_header *pool, uint32_t number)
                : lock_slowly(pool, number);
 }
 
+/* Of a call that needs no other lock: it may wait. */
+SXE__POOL_INLINE unsigned
+lock_patiently(const struct sxe__pool_header *pool, uint32_t number)
+{
+    return sxe__pool_lock_at_once(pool->sharing, &pool->sharing->shards[number].lock)
+               ? SXE_POOL_LOCK_TAKEN
+               : sxe__pool_lock_shard_for_long(pool, number);
+}
+
 SXE__POOL_INLINE void
 unlock(const struct sxe__pool_site *site)
 {
@@ -92,7 +101,7 @@ SXE__POOL_INLINE unsigned
 change(const struct sxe__pool_header *pool, uint32_t id, uint32_t old_state, uint32_t *new_state)
 {
     const struct sxe__pool_site site = sxe__pool_site(pool, sxe__pool_shard_of(pool->sharing, id));
-    unsigned result = lock(pool, site.number);
+    unsigned result = lock_patiently(pool, site.number);
 
     if (result != SXE_POOL_LOCK_TAKEN)
         return result;
@@ -191,7 +200,7 @@ sxe__pool_shared_claim(const struct sxe__pool_header *pool, struct sxe__pool_cla
 {
     const struct sxe__pool_site site =
         sxe__pool_site(pool, sxe__pool_shard_of(pool->sharing, claim->id));
-    unsigned result = lock(pool, site.number);
+    unsigned result = lock_patiently(pool, site.number);
 
     if (result != SXE_POOL_LOCK_TAKEN)
         return result;
@@ -276,14 +285,14 @@ first_shard(const struct sxe__pool_sharing *sharing)
         mine = __atomic_add_fetch(&threads, 1, __ATOMIC_RELAXED);
     takes++;
     const uint32_t user = mine + (sharing->token & (SXE_POOL_SLOTS - 1));
-    const uint32_t home = user * UINT32_C(2654435769) >> __builtin_clz(sharing->shard_mask);
+    const uint32_t home = user * UINT32_C(2654435769) >> __builtin_clz(sharing->shard_mask | 1);
     return takes % SXE_POOL_TAKES == 0 ? home + takes / SXE_POOL_TAKES : home;
 }
 
 /* Shards that are locked are passed by, and waited for only if no other has an element. */
 SXE__POOL_INLINE unsigned
-take_around(const struct sxe__pool_header *pool, uint32_t old_state, uint32_t new_state,
-            struct sxe__pool_claim *claim)
+take_at_once(const struct sxe__pool_header *pool, uint32_t old_state, uint32_t new_state,
+             struct sxe__pool_claim *claim)
 {
     const struct sxe__pool_sharing *sharing = pool->sharing;
     const uint32_t first = first_shard(sharing);
@@ -314,22 +323,42 @@ take_around(const struct sxe__pool_header *pool, uint32_t old_state, uint32_t ne
 static __attribute__((noinline)) unsigned
 take_from_several(const struct sxe__pool_header *pool, uint32_t old_state, uint32_t new_state)
 {
-    return take_around(pool, old_state, new_state, NULL);
+    return take_at_once(pool, old_state, new_state, NULL);
+}
+
+/* After an attempt that found locks taken. */
+static __attribute__((noinline)) unsigned
+take_again(const struct sxe__pool_header *pool, uint32_t old_state, uint32_t new_state,
+           struct sxe__pool_claim *claim)
+{
+    struct sxe__pool_patience patience = {0};
+    unsigned result = SXE_POOL_LOCK_NOT_TAKEN;
+
+    while (result == SXE_POOL_LOCK_NOT_TAKEN && sxe__pool_wait(pool->sharing, &patience))
+        result = take_at_once(pool, old_state, new_state, claim);
+    return result;
 }
 
 unsigned
 sxe__pool_shared_take(const struct sxe__pool_header *pool, uint32_t old_state, uint32_t new_state)
 {
+    unsigned result = SXE_POOL_NO_INDEX;
+
     if (pool->sharing->shard_mask != 0)
-        return take_from_several(pool, old_state, new_state);
-    return look_at(pool, old_state, 0) == EMPTY ? SXE_POOL_NO_INDEX
-                                                : take_from(pool, 0, old_state, new_state, NULL);
+        result = take_from_several(pool, old_state, new_state);
+    else if (look_at(pool, old_state, 0) != EMPTY)
+        result = take_from(pool, 0, old_state, new_state, NULL);
+    return SXE_LIKELY(result != SXE_POOL_LOCK_NOT_TAKEN)
+               ? result
+               : take_again(pool, old_state, new_state, NULL);
 }
 
 unsigned
 sxe__pool_shared_lease(const struct sxe__pool_header *pool, struct sxe__pool_claim *claim)
 {
-    claim->id = take_around(pool, claim->old_state, claim->new_state, claim);
+    claim->id = take_at_once(pool, claim->old_state, claim->new_state, claim);
+    if (claim->id == SXE_POOL_LOCK_NOT_TAKEN)
+        claim->id = take_again(pool, claim->old_state, claim->new_state, claim);
     return claim->id;
 }
 
@@ -435,12 +464,15 @@ take_oldest(const struct sxe__pool_header *pool, struct sxe__pool_claim *claim, 
 unsigned
 sxe__pool_shared_lease_exact(const struct sxe__pool_header *pool, struct sxe__pool_claim *claim)
 {
-    unsigned result = SXE_POOL_NO_INDEX;
-    bool done = false;
+    struct sxe__pool_patience patience = {0};
 
-    for (unsigned attempt = 0; attempt < SXE_POOL_SHARDS_MAX && !done; attempt++)
-        done = take_oldest(pool, claim, &result);
-    claim->id = done ? result : SXE_POOL_LOCK_NOT_TAKEN;
+    do {
+        bool done = false;
+
+        for (unsigned attempt = 0; attempt < SXE_POOL_SHARDS_MAX && !done; attempt++)
+            done = take_oldest(pool, claim, &claim->id);
+        claim->id = done ? claim->id : SXE_POOL_LOCK_NOT_TAKEN;
+    } while (claim->id == SXE_POOL_LOCK_NOT_TAKEN && sxe__pool_wait(pool->sharing, &patience));
     return claim->id;
 }
 
@@ -544,8 +576,10 @@ step_locked(const struct sxe__pool_header *pool, SXE_POOL_WALKER *walker)
 unsigned
 sxe__pool_shared_step(const struct sxe__pool_header *pool, SXE_POOL_WALKER *walker)
 {
+    struct sxe__pool_patience patience = {0};
+
     while (walker->shard <= pool->sharing->shard_mask) {
-        const unsigned locked = sxe__pool_lock_shard(pool, walker->shard);
+        const unsigned locked = sxe__pool_lock_shard_patiently(pool, walker->shard, &patience);
 
         if (locked != SXE_POOL_LOCK_TAKEN)
             return locked;

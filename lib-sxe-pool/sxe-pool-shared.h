@@ -20,9 +20,10 @@
  * description), which the kernel lets go when it dies, in whatever namespace.
  *
  * What differs from a pool of one thread:
- *   - No call waits longer for a lock than a bounded spin, some 50 us: after that it returns
- *     SXE_POOL_LOCK_NOT_TAKEN, and nothing was changed. That is the -EAGAIN of these calls. Only
- *     opening and closing wait: for others who do, and for the disk.
+ *   - No call waits longer for a lock than a bounded spin, some 50 us, unless sxe_pool_set_wait
+ *     says how long it may: after that it returns SXE_POOL_LOCK_NOT_TAKEN, and nothing was changed.
+ *     That is the -EAGAIN of these calls. Opening and closing wait: for others who do, and for the
+ *     disk.
  *   - If shared memory holds what no process of ours can have written, calls return
  *     SXE_POOL_DAMAGED; no index out of it is followed without a check against the pool's size.
  *   - With SXE_POOL_OPTION_SHARED a wrong old_state is SXE_POOL_INCORRECT_STATE, not the end of the
@@ -72,6 +73,7 @@ extern "C" {
 #define SXE_POOL_SHARDS_MAX 64u
 #define SXE_POOL_SLOTS      128u /* processes at a time */
 #define SXE_POOL_TAKES      64u
+#define SXE_POOL_WAIT_MAX   60.0 /* seconds that a call may wait */
 #define SXE_POOL_WHY_SIZE   512u
 #define SXE_POOL_FIELDS_MAX 511u
 #define SXE_POOL_NAMES_MAX  255u
@@ -138,6 +140,13 @@ SXE_PUBLIC void *sxe_pool_get_extra(const void *array, size_t *size); /* NULL: n
 /* The pool's time now, what sxe_pool_get_element_time_by_index counts in: monotonic nanoseconds,
  * which for a file go on over a reboot as the wall clock did. */
 SXE_PUBLIC SXE_TIME sxe_pool_get_now(const void *array);
+
+/* How long each call of this thread's process on this pool may wait when another has the lock, in
+ * seconds from 0 to SXE_POOL_WAIT_MAX: it sleeps meanwhile, at most 1 ms at a time, holds no lock,
+ * and returns SXE_POOL_LOCK_NOT_TAKEN only when that time is over. 0, as it is at first: a call
+ * only spins for some 50 us, as a program with a loop wants it. Set it before other threads use the
+ * pool. Nothing for a pool of one thread. 0; -EINVAL: no such time. */
+SXE_PUBLIC SXE_MUST_USE int sxe_pool_set_wait(void *array, double seconds);
 
 /* ---- States ---- */
 

@@ -198,6 +198,7 @@ struct sxe__pool_sharing {
     uint32_t shard_mask;
     uint32_t shard_shift; /* element id is in shard (id >> shift) & mask */
     uint32_t token;       /* of this process in the locks; 0: a child of fork not yet there */
+    uint64_t wait_ns;     /* how long a call may wait for a lock; 0: it only spins */
     bool survives;        /* between processes: owners may be dead */
     SXE_POOL_FOUND found;
     int fd;                         /* with the locks: of this process alone */
@@ -260,6 +261,27 @@ sxe__pool_pause(void)
 #endif
 }
 
+/* ---- Waiting: what a call does that may wait, see sxe_pool_set_wait ----
+ * Locks themselves never wait longer than their spin. A call that failed has let go of all its
+ * locks, asks whether it may try again, and sleeps before it does:
+ *
+ *     struct sxe__pool_patience patience = {0};
+ *     do
+ *         result = attempt();
+ *     while (result == SXE_POOL_LOCK_NOT_TAKEN && sxe__pool_wait(sharing, &patience)); */
+
+struct sxe__pool_patience {
+    uint64_t deadline_ns; /* of the call; 0: it has not waited yet */
+    uint64_t pause_ns;    /* the next sleep */
+};
+
+/* Sleep, and return true; false: the time is over. */
+bool sxe__pool_wait(const struct sxe__pool_sharing *sharing, struct sxe__pool_patience *patience);
+
+/* The same without a sleep: what was in vain made progress. */
+bool sxe__pool_may_go_on(const struct sxe__pool_sharing *sharing,
+                         struct sxe__pool_patience *patience);
+
 /* When the first attempt failed: spin, then take the lock over from an owner that is dead. 0, 1
  * when taken over, -EAGAIN. */
 int sxe__pool_lock_slowly(struct sxe__pool_sharing *sharing, uint32_t *lock);
@@ -309,8 +331,14 @@ sxe__pool_is_begun(const struct sxe__pool_shard *shard)
 
 /* ---- A shard as a whole: for sxe-pool-shared.c, sxe-pool-check.c and lib-sxe-dict ---- */
 
-/* LOCK_TAKEN, and what a dead owner had begun is complete; LOCK_NOT_TAKEN; DAMAGED. */
+/* LOCK_TAKEN, and what a dead owner had begun is complete; LOCK_NOT_TAKEN; DAMAGED. The second one
+ * waits, with all the patience of its call: not while another lock is held. */
 unsigned sxe__pool_lock_shard(const struct sxe__pool_header *pool, uint32_t number);
+unsigned sxe__pool_lock_shard_patiently(const struct sxe__pool_header *pool, uint32_t number,
+                                        struct sxe__pool_patience *patience);
+
+/* The same for a call that needs no other lock. */
+unsigned sxe__pool_lock_shard_for_long(const struct sxe__pool_header *pool, uint32_t number);
 void sxe__pool_unlock_shard(const struct sxe__pool_header *pool, uint32_t number);
 
 /* Move an element of a shard whose lock is held, wherever it is. False: damaged, nothing done. */

@@ -185,10 +185,11 @@ static int
 look(const struct sxe__pool_header *pool, uint32_t state)
 {
     const struct sxe__pool_sharing *sharing = pool->sharing;
+    struct sxe__pool_patience patience = {0};
 
     for (uint32_t shard = 0; shard <= sharing->shard_mask; shard++) {
         const uint32_t list = sxe__pool_shard_list(pool, sharing, state, shard);
-        const unsigned locked = sxe__pool_lock_shard(pool, shard);
+        const unsigned locked = sxe__pool_lock_shard_patiently(pool, shard, &patience);
 
         if (locked != SXE_POOL_LOCK_TAKEN)
             return locked == SXE_POOL_DAMAGED ? -EUCLEAN : -EAGAIN;

@@ -14,6 +14,7 @@ local dict = {}
 ---@field file? string a path; without a '/', a name in /dev/shm
 ---@field shared? boolean in memory, with those that this process forks
 ---@field repair? boolean make it anew of what is whole
+---@field wait? sxe.seconds try so long while others have the lock: 0.1
 
 ---@alias sxe.dict.state "live"|"pinned"|"dirty"
 

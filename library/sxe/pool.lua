@@ -17,6 +17,7 @@ local pool = {}
 ---@field shards? integer 1, 2, 4 ... 64
 ---@field exact? boolean take the oldest of all shards
 ---@field repair? boolean make lists anew that are damaged
+---@field wait? sxe.seconds try so long while others have the lock: 0.1
 
 ---Each move or touch of an element gives it another one; to move, touch or write with it does
 ---nothing if it is not the last one: nil, "lost".

@@ -481,6 +481,18 @@ START_TEST(outside_of_a_task_a_lock_is_waited_for_a_little)
 }
 END_TEST
 
+START_TEST(how_long_calls_wait_may_be_said)
+{
+    check_script(
+        OPEN
+        "fails('wait: 0 to 60 seconds expected', dict.open, {name = 'd', cells = 9, wait = 99})\n"
+        "local d = assert(dict.open{wait = 0, " FILE_OPTIONS "}) d:put('a', 'one')\n"
+        "local s, walk = d:snapshot(), d:each() peer.open() peer.lock()\n"
+        "refuses('busy', 11, d:get 'a') refuses('busy', 11, s:get 'a') fails('busy', walk)\n"
+        "peer.unlock()");
+}
+END_TEST
+
 #define LOCKED \
     SHARED "d:put('a', 'one') local s = d:snapshot() peer.open() task.sleep(0) peer.lock() "
 #define FREED "task.start(function() task.sleep(0) peer.unlock() end) "
@@ -550,6 +562,7 @@ suite(void)
     tcase_add_test(c, snapshots_that_were_forgotten_are_over_where_another_has_no_room);
     tcase_add_test(c, a_snapshot_ends_where_there_is_no_room);
     tcase_add_test(c, outside_of_a_task_a_lock_is_waited_for_a_little);
+    tcase_add_test(c, how_long_calls_wait_may_be_said);
     tcase_add_loop_test(c, a_task_tries_again_later, 0, sizeof(locked) / sizeof(locked[0]));
     tcase_add_test(c, damage_is_told);
     return s;

@@ -314,6 +314,10 @@ static const struct {
     {"shared = true", "the name of the pool expected, got nil"},
     {"shared = true, name = 'p'", "count: 1 to 16777216 elements expected"},
     {"shared = true, name = 'p', count = 1, shards = 65", "shards: 1 to 64 shards expected"},
+    {"shared = true, wait = 'long'", "wait: seconds expected, got string"},
+    {"shared = true, wait = -1", "wait: 0 to 60 seconds expected"},
+    {"shared = true, wait = 61", "wait: 0 to 60 seconds expected"},
+    {"shared = true, wait = 0/0", "wait: 0 to 60 seconds expected"},
     {"shared = true, name = 'p', count = 8, shards = 3, states = {'a'}", "shard"},
     {"shared = true, name = 'p', count = 1, states = {'a b'}", "states: 'a b' has a blank"},
     {"shared = true, name = 'p', count = 1, states = many",
@@ -519,6 +523,17 @@ static const struct story locked[] = {
     /* Not for ever. */
     {JOBS "local peer = require 'peer' task.sleep(0) peer.lock()\n"
           "say(p:take('FREE', 'BUSY')) say(world.now_ms() < 500) peer.unlock()",
+     "nil busy 11;true;"},
+    {OPEN "local p = assert(pool.open{file = path, wait = 3, " SHAPE "})\n"
+          "local peer = require 'peer' task.sleep(0) peer.lock()\n"
+          "say(p:touch(1)) local ms = world.now_ms() say(ms >= 3000 and ms < 3010)\n"
+          /* Where it cannot yield it would hold up all others. */
+          "table.sort({1, 2}, function() say(p:touch(1)) return false end)\n"
+          "say(world.now_ms() - ms < 10) peer.unlock()",
+     "nil busy 11;true;nil busy 11;true;"},
+    {OPEN "local p = assert(pool.open{file = path, wait = 0, " SHAPE "})\n"
+          "local peer = require 'peer' task.sleep(0) peer.lock() local before = world.now_ms()\n"
+          "say(p:touch(1)) say(world.now_ms() == before) peer.unlock()",
      "nil busy 11;true;"},
     /* Who is cancelled is told. */
     {JOBS "local peer = require 'peer' task.sleep(0) peer.lock() peer.tear(2)\n"
