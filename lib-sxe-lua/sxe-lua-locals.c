@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { LOCALS_MAX = 40, LINE_ROOM = 256, STACK_ROOM = 20, LEVELS_MAX = 10 };
+enum { LOCALS_MAX = 40, LINE_ROOM = 256, STACK_ROOM = 20 };
 
 /* In the registry: a line for each local variable where the last error was raised. */
 static const char locals_key = 0;
@@ -59,9 +59,7 @@ sxe__lua_show_fields(lua_State *L, int table, char *room, size_t size)
 static bool
 find_function(lua_State *coroutine, int level, lua_Debug *function)
 {
-    for (int end = level + LEVELS_MAX; level < end; level++) {
-        if (!lua_getstack(coroutine, level, function))
-            return false;
+    for (; lua_getstack(coroutine, level, function); level++) {
         lua_getinfo(coroutine, "S", function);
         if (*function->what != 'C')
             return true;

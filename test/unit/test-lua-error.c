@@ -284,7 +284,7 @@ main(void)
     tcase_add_test(tcase, an_error_is_a_line_with_an_id_and_lines_of_traceback);
     tcase_add_test(tcase, a_traceback_goes_through_coroutines);
     tcase_add_test(tcase, a_traceback_is_used_once);
-    tcase_add_loop_test(tcase, errors_of_all_types_are_described, 0, 12);
+    tcase_add_loop_test(tcase, errors_of_all_types_are_described, 0, 16);
     tcase_add_test(tcase, an_error_that_is_a_table_has_its_traceback_in_the_log);
     tcase_add_test(tcase, a_task_that_fails_with_a_table_has_its_traceback_in_the_log);
     tcase_add_test(tcase, an_error_that_is_a_table_is_kept);

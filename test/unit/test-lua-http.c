@@ -193,6 +193,19 @@ START_TEST(a_browser_gets_a_page_of_an_error)
 }
 END_TEST
 
+START_TEST(an_error_where_no_lua_runs_has_no_local_variables)
+{
+    const char *reply;
+
+    serve_script_with("http.serve{ip = '127.0.0.1', handler = string.rep}",
+                      &(struct sxe_lua_config){.tasks = 64, .is_dev = true});
+    reply = ask(ASK("GET /", "Accept: text/html\r\n", ""));
+    EXPECT_IN(reply, "<h1>error: ");
+    EXPECT_NOT_IN(reply, "Local variables");
+    end_script();
+}
+END_TEST
+
 START_TEST(an_error_behind_parts_of_the_body_resets_the_connection)
 {
     int peer;
@@ -541,6 +554,7 @@ suite(void)
     tcase_add_test(t, an_error_of_ours_with_a_status_has_its_message_and_an_id);
     tcase_add_test(t, a_developer_sees_the_traceback);
     tcase_add_test(t, a_browser_gets_a_page_of_an_error);
+    tcase_add_test(t, an_error_where_no_lua_runs_has_no_local_variables);
     tcase_add_test(t, an_error_behind_parts_of_the_body_resets_the_connection);
     tcase_add_test(t, an_error_behind_the_reply_is_logged);
     tcase_add_test(t, what_is_left_of_a_request_is_refused_afterwards);
