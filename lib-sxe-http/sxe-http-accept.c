@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <string.h>
 
 #include "sxe-cidr.h"
@@ -188,6 +189,46 @@ sxe__http_free(struct sxe__http_connection *connection)
     connection->phase = SXE__HTTP_OVER;
     sxe__http_move(connection, SXE__HTTP_FREE);
     sxe__http_check_stopped(http);
+}
+
+/* Whether nobody is left at the other end, in neither direction. */
+static bool
+is_hung_up(const SXE *s)
+{
+    struct pollfd fd = {.fd = sxe_fd(s)};
+
+    return poll(&fd, 1, 0) == 1;
+}
+
+/* The client closed, or says no more, while a handler waits or its reply is under way. It is taken
+ * for gone, unless the request goes on without it. */
+static void
+client_left(struct sxe__http_connection *connection)
+{
+    struct sxe__http_slot *slot = connection->slot;
+    bool is_under_way =
+        connection->phase == SXE__HTTP_READ_BODY || connection->phase == SXE__HTTP_REPLY;
+
+    if (!is_under_way || slot->progress == SXE__HTTP_ENDED)
+        return;
+    if ((slot->half_close || connection->http->config.half_close) && !is_hung_up(connection->sxe))
+        return;
+    slot->outcome = -ECONNRESET;
+    if (slot->progress == SXE__HTTP_BEGUN) {
+        sxe_abort(connection->sxe);
+        return;
+    }
+    sxe__http_dismiss(connection); /* replies to earlier requests are still sent */
+    sxe__http_forget(connection, -ECONNRESET);
+}
+
+void
+sxe__http_client_ended(struct sxe__http_connection *connection, int length)
+{
+    if (length < 0)
+        client_left(connection);
+    else
+        sxe__http_dismiss(connection);
 }
 
 /* The body is last in the queue, so that what was dropped is of it first. */

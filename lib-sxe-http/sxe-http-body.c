@@ -5,6 +5,7 @@
  */
 #include "sxe-http-server-private.h"
 
+#include <errno.h>
 #include <string.h>
 
 /* What the bytes of the body are for. */
@@ -188,4 +189,24 @@ sxe_http_resume(struct sxe_http_request *request)
 
     slot->body_paused = false;
     sxe__http_changed(slot->connection);
+}
+
+int
+sxe_http_keep_body(struct sxe_http_request *request, size_t bytes)
+{
+    struct sxe__http_slot *slot = SXE__HTTP_SLOT_OF_REQUEST(request);
+    struct sxe_http *http = request->http;
+
+    if (bytes > http->config.body_memory_max - http->body_memory ||
+        bytes > UINT32_MAX - slot->body_kept)
+        return -ENOBUFS;
+    slot->body_kept += (uint32_t)bytes;
+    http->body_memory += bytes;
+    return 0;
+}
+
+void
+sxe_http_release_body(struct sxe_http_request *request)
+{
+    sxe__http_body_forget(SXE__HTTP_SLOT_OF_REQUEST(request));
 }

@@ -221,6 +221,12 @@ sxe__http_cannot_write(struct sxe__http_slot *slot, int error)
 }
 
 void
+sxe_http_allow_half_close(struct sxe_http_response *response)
+{
+    SXE__HTTP_SLOT_OF_RESPONSE(response)->half_close = true;
+}
+
+void
 sxe_http_abort(struct sxe_http_response *response)
 {
     sxe__http_break(SXE__HTTP_SLOT_OF_RESPONSE(response));

@@ -64,7 +64,7 @@ struct sxe__http_connection {
     SXE *sxe;
     struct sxe__http_slot *slot; /* NULL: no request has begun */
     uint64_t address;            /* as counted; 0: it is not */
-    uint64_t window;             /* bytes of the body since its time began */
+    uint64_t window;             /* bytes of the body since its time began, see body_ns */
     uint32_t requests;
     uint8_t phase;
     bool inside;         /* a handler or callback runs: who called it looks at what it did */
@@ -95,6 +95,8 @@ struct sxe__http_slot {
     SXE_TIME since;
     uint64_t body_left;   /* of BODY_LENGTH */
     uint64_t length_left; /* of a reply that was begun with a length */
+    SXE_TIME body_ns;     /* spent in earlier stays in BODY since the body's time began */
+    SXE_TIME handler_ns;  /* spent in earlier stays in HANDLING */
     uint32_t path_length; /* of the decoded path, once it is made */
     struct sxe_http_chunks chunks;
 
@@ -104,7 +106,7 @@ struct sxe__http_slot {
     /* The body of the request. */
     sxe_http_on_body on_body;
     uint32_t body_dropped; /* bytes that came when the reply had ended */
-    uint32_t body_kept;    /* bytes of a body that is not whole yet */
+    uint32_t body_kept;    /* bytes of a body that is not whole yet, here or with the handler */
     uint32_t used;         /* bytes from head_at on: the head, and a body that is kept */
     bool body_whole;       /* all of it came */
     bool body_shown;       /* its last part too */
@@ -119,6 +121,7 @@ struct sxe__http_slot {
     bool is_sending; /* the end of it waits for the kernel, or for the socket to close */
     bool offers_upgrade;
     bool path_made;
+    bool half_close; /* it goes on after the client's end */
     uint16_t status;
     int outcome; /* -errno for on_done: the library answered, in the handler's place */
     uint32_t fields_used;
@@ -192,6 +195,9 @@ struct sxe_http {
 
 void sxe__http_on_connected(SXE *s);
 void sxe__http_on_close(SXE *s);
+
+/* The client closed, or says no more; length -1: while the connection is paused. */
+void sxe__http_client_ended(struct sxe__http_connection *connection, int length);
 
 /* The PROXY header at the front of data: the bytes it took; 0: there is not all of it. */
 size_t sxe__http_read_proxy(struct sxe__http_connection *connection, const char *data,

@@ -174,11 +174,11 @@ sxe_http_delete(struct sxe_http *http)
     free(http);
 }
 
-/* A client that is gone may have ended like one that only says no more, and waits for its reply.
- * What is sent tells, but a handler may have nothing to send for long: then the kernel asks, and
- * hears by a reset, or by nothing, that nobody is there. It asks later than idle connections are
- * closed by default: they cost nothing. Accepted sockets inherit it; of a unix socket the end shows
- * at once. */
+/* A client whose machine is gone says nothing, and with config.half_close one that closed looks
+ * like one that waits for its reply. What is sent to it tells, but a handler may have nothing to
+ * send for long: then the kernel asks, and hears by a reset, or by nothing, that nobody is there.
+ * It asks later than idle connections are closed by default: they cost nothing. Accepted sockets
+ * inherit it. */
 static void
 ask_for_silent(const SXE *listener)
 {
@@ -207,6 +207,7 @@ listen_with(struct sxe_http *http, SXE *listener)
         return -errno;
     SXE_USER_DATA(listener) = http;
     sxe_set_half_close(listener, true);
+    sxe_watch_end(listener, true);
     if (http->listener_count < SXE__HTTP_LISTENERS)
         result = sxe_listen(listener);
     if (result < 0) {

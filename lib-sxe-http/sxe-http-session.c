@@ -93,6 +93,8 @@ finish(struct sxe__http_connection *connection)
         return;
     }
     report(slot, 0);
+    if (SXE_UNLIKELY(slot->body_kept > 0))
+        sxe__http_body_forget(slot);
     sxe__http_slot_reset(slot);
     connection->phase = SXE__HTTP_READ_HEAD;
 }
@@ -393,7 +395,73 @@ awaited(const struct sxe__http_connection *connection, bool has_unread)
                                                               : SXE__HTTP_SENDING;
 }
 
-/* The end of an event: into the state of what is awaited. A time begins anew with each request. */
+/* Whether the body made progress in its time; then it gets another. */
+static bool
+goes_on(struct sxe__http_connection *connection)
+{
+    const struct sxe_http_config *config = &connection->http->config;
+    uint64_t least = (uint64_t)config->body_rate_min * config->body_timeout_ms / 1000;
+    bool is_enough;
+
+    if (config->body_rate_min == UINT32_MAX)
+        least = 1;
+    is_enough = connection->window > 0 && connection->window >= least;
+    connection->window = 0;
+    connection->slot->body_ns = 0;
+    return is_enough;
+}
+
+static bool
+is_over(SXE_TIME spent_ns, uint32_t timeout_ms)
+{
+    return timeout_ms != UINT32_MAX && spent_ns >= timeout_ms * (SXE_TIME)SXE_NS_PER_MS;
+}
+
+/* A body in parts is awaited and handled by turns, and the pool counts one stay in a state; add
+ * them up. 0, or the status of a request whose time is over. */
+SXE__HTTP_SELDOM static unsigned
+count_time(struct sxe__http_connection *connection, unsigned id, enum sxe__http_state from)
+{
+    const struct sxe_http_config *config = &connection->http->config;
+    struct sxe__http_slot *slot = connection->slot;
+    SXE_TIME since = sxe_pool_get_element_time_by_index(connection->http->connections, id);
+    SXE_TIME now = sxe_time_turn_ns();
+    /* Elements that changed in the same turn have times of their own, each later by 1 ns. */
+    SXE_TIME ns = now > since ? now - since : 0;
+
+    if (from == SXE__HTTP_HANDLING) {
+        slot->handler_ns += ns;
+        return slot->progress == SXE__HTTP_UNANSWERED &&
+                       is_over(slot->handler_ns, config->handler_timeout_ms)
+                   ? 503
+                   : 0;
+    }
+    slot->body_ns += ns;
+    return slot->progress != SXE__HTTP_ENDED && !slot->body_whole &&
+                   is_over(slot->body_ns, config->body_timeout_ms) && !goes_on(connection)
+               ? 408
+               : 0;
+}
+
+/* From one state to another, or a new request in the same one. */
+static unsigned
+change(struct sxe__http_connection *connection, unsigned id, enum sxe__http_state from,
+       enum sxe__http_state to, bool is_new)
+{
+    unsigned status = 0;
+
+    if (is_new && (to == SXE__HTTP_BODY || to == SXE__HTTP_HANDLING)) {
+        connection->window = 0;
+        connection->slot->body_ns = connection->slot->handler_ns = 0;
+    } else if (!is_new && (from == SXE__HTTP_BODY || from == SXE__HTTP_HANDLING) &&
+               (to == SXE__HTTP_BODY || to >= SXE__HTTP_HANDLING)) {
+        status = count_time(connection, id, from);
+    }
+    sxe_pool_set_indexed_element_state(connection->http->connections, id, from, to);
+    return status;
+}
+
+/* The end of an event: into the state of what is awaited. A time begins again with each request. */
 static void
 rest(struct sxe__http_connection *connection, bool is_new)
 {
@@ -412,8 +480,13 @@ rest(struct sxe__http_connection *connection, bool is_new)
         return;
     }
     if (from != to || is_new) {
-        connection->window = 0;
-        sxe_pool_set_indexed_element_state(pool, id, from, to);
+        unsigned status = change(connection, id, from, to, is_new);
+
+        if (SXE_UNLIKELY(status != 0)) {
+            sxe__http_reject(connection, status);
+            rest(connection, false);
+            return;
+        }
     }
     if (to == SXE__HTTP_BODY)
         sxe__http_body_await(connection->slot);
@@ -431,8 +504,8 @@ sxe__http_on_read(SXE *s, int length)
     size_t taken = 0;
     size_t n = 0;
 
-    if (length == 0) { /* its end; whoever waits for a reply is not read, and so not asked */
-        sxe__http_dismiss(connection);
+    if (length <= 0) {
+        sxe__http_client_ended(connection, length);
         return;
     }
     do {
@@ -469,18 +542,6 @@ sxe__http_changed(struct sxe__http_connection *connection)
         (void)!sxe_defer(connection->sxe, go_on);
 }
 
-/* Whether the body made progress in its time; then it gets another. */
-static bool
-goes_on(struct sxe__http_connection *connection)
-{
-    const struct sxe_http_config *config = &connection->http->config;
-    uint64_t least = (uint64_t)config->body_rate_min * config->body_timeout_ms / 1000;
-
-    if (config->body_rate_min == UINT32_MAX)
-        least = 1;
-    return connection->window > 0 && connection->window >= least;
-}
-
 void
 sxe__http_on_timeout(void *array, unsigned id, void *user)
 {
@@ -489,7 +550,6 @@ sxe__http_on_timeout(void *array, unsigned id, void *user)
 
     SXE_UNUSED_PARAMETER(user);
     if (state == SXE__HTTP_BODY && goes_on(connection)) {
-        connection->window = 0;
         sxe_pool_touch_indexed_element(array, id);
         return;
     }

@@ -348,6 +348,7 @@ sxe_http_upgrade(struct sxe_http_response *response, const char *protocol,
     sxe__http_forget(connection, 0);
     sxe__http_free(connection);
     sxe_set_half_close(s, false);
+    sxe_watch_end(s, false);
     s->on_read = on_read;
     s->on_close = on_close;
     SXE_USER_DATA(s) = user;

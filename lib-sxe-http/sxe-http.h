@@ -85,19 +85,24 @@ struct sxe_http_config {
     const struct sxe_http_router *router; /* borrowed; NULL: every request is the handler's */
     void *user;                           /* for the handler: request->user at first */
     bool stream;                 /* the handler is called before the body, see sxe_http_read */
+    bool half_close;             /* requests go on when their client closed or half-closed; without
+                                   it, it is gone, see sxe_http_allow_half_close */
     uint32_t connections;        /* open at once, then the longest idle one makes room; 10000 */
     uint32_t requests_max;       /* of a connection, then it is closed; 1000000 */
     uint32_t address_max;        /* connections of an address, IPv6: of a /64; 1000. This machine's
                                    own addresses are not counted */
     struct sxe_http_limits head; /* 8192 bytes of first line, 16384 of head, 100 fields */
     uint32_t body_max;           /* bytes of a body that is read as a whole; 1 MiB */
-    size_t body_memory_max;      /* bytes of all bodies that are waiting to be whole; 256 MiB */
+    size_t body_memory_max;      /* bytes of all bodies that are waiting to be whole, here or with
+                                   handlers, see sxe_http_keep_body; 256 MiB */
     uint32_t fields_max;         /* bytes of a reply's fields; 8192 */
     uint32_t head_timeout_ms;    /* accept to the first byte, and that to a whole head; 10000 */
-    uint32_t body_timeout_ms;    /* in each such time a body makes progress; 10000 */
+    uint32_t body_timeout_ms;    /* in each such time a body makes progress; while a handler holds
+                                   it back no time passes; 10000 */
     uint32_t body_rate_min;      /* bytes a second that are progress; 500 */
     uint32_t idle_timeout_ms;    /* between requests; 60000 */
-    uint32_t handler_timeout_ms; /* from LATER to the reply's first byte; none */
+    uint32_t handler_timeout_ms; /* from LATER to the reply's first byte, less what the body was
+                                   waited for; none */
     const char *fields;          /* lines for every reply, each with CR LF, "Server: x\r\n"; none */
     const struct sxe_cidr_list *proxies; /* those who begin with a PROXY header; borrowed */
     void (*on_reply)(struct sxe_http_request *request, const struct sxe_http_summary *summary);
@@ -207,6 +212,12 @@ SXE_PUBLIC void sxe_http_read(struct sxe_http_request *request, sxe_http_on_body
 SXE_PUBLIC void sxe_http_pause(struct sxe_http_request *request);
 SXE_PUBLIC void sxe_http_resume(struct sxe_http_request *request);
 
+/* For a handler that keeps the parts of a body until it is whole: count so many bytes more in
+ * body_memory_max. They count until they are released, all at once, or until on_done. -ENOBUFS:
+ * there is no room, and nothing was counted; then 503 is the answer. */
+SXE_PUBLIC SXE_MUST_USE int sxe_http_keep_body(struct sxe_http_request *request, size_t bytes);
+SXE_PUBLIC void sxe_http_release_body(struct sxe_http_request *request);
+
 /* ---- The response ----
  * Either one of sxe_http_end..., or sxe_http_begin, any number of sxe_http_write..., and one of
  * sxe_http_end.... All return 0 or -errno:
@@ -245,6 +256,12 @@ SXE_PUBLIC void sxe_http_remove_field(struct sxe_http_response *response, const 
 
 /* Close the connection after this reply. */
 SXE_PUBLIC void sxe_http_close(struct sxe_http_response *response);
+
+/* This request goes on when its client closes or half-closes, as all do with config.half_close: for
+ * a reply that is under way soon, or a client that is known to say no more and read on. Otherwise
+ * such a client is taken for gone while a handler that said LATER has not answered, or has begun
+ * its reply and not ended it: the connection ends, and on_done gets -ECONNRESET. */
+SXE_PUBLIC void sxe_http_allow_half_close(struct sxe_http_response *response);
 
 /* Give the reply up: the connection is reset, so that half of it does not look like all. */
 SXE_PUBLIC void sxe_http_abort(struct sxe_http_response *response);

@@ -2,11 +2,12 @@
  *
  * The body of a request: whole, or in parts as they come. One part at a time is kept, and the next
  * one is read when it has been taken, so a client that sends faster than the script works has to
- * wait.
+ * wait. A whole body is gathered outside of Lua, and its task wakes up once.
  */
 #include "sxe-lua-http-private.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- From the loop ---- */
@@ -37,6 +38,84 @@ on_body(struct sxe_http_request *request, struct sxe_http_response *response, st
     exchange->body = sxe__lua_pcall(L, 1, 0, "the body of a request") < 0 ? SXE__LUA_BODY_LOST
                                                                           : SXE__LUA_BODY_PART;
     sxe__lua_http_wake(exchange);
+}
+
+/* ---- Gathering ---- */
+
+enum { AHEAD = 128 * 1024 }; /* bytes of room that is made before they come, and costs no memory */
+
+void
+sxe__lua_http_drop_body(struct sxe__lua_exchange *exchange)
+{
+    free(exchange->gathered);
+    exchange->gathered = NULL;
+}
+
+static bool
+make_room(struct sxe__lua_exchange *exchange, size_t needed)
+{
+    struct sxe__lua_gathered *gathered = exchange->gathered;
+    const struct sxe_http_parser *head = &exchange->request->head;
+    size_t size = gathered->size < AHEAD ? AHEAD : 2 * gathered->size;
+
+    if (needed <= gathered->size)
+        return true;
+    if (head->body == SXE_HTTP_BODY_LENGTH && size > head->length)
+        size = (size_t)head->length;
+    gathered = realloc(gathered, sizeof(*gathered) + size);
+    if (gathered == NULL)
+        return false;
+    gathered->size = size;
+    exchange->gathered = gathered;
+    return true;
+}
+
+/* What becomes of the body with this part. */
+static enum sxe__lua_body
+add_part(struct sxe__lua_exchange *exchange, struct sxe_span part)
+{
+    struct sxe__lua_gathered *gathered = exchange->gathered;
+
+    if (part.length > gathered->most - gathered->used)
+        return SXE__LUA_BODY_LONG;
+    if (!make_room(exchange, gathered->used + part.length) ||
+        sxe_http_keep_body(exchange->request, part.length) < 0)
+        return SXE__LUA_BODY_LOST;
+    gathered = exchange->gathered;
+    if (part.length > 0)
+        memcpy(gathered->bytes + gathered->used, part.base, part.length);
+    gathered->used += part.length;
+    return SXE__LUA_BODY_GATHERED;
+}
+
+static void
+gather(struct sxe_http_request *request, struct sxe_http_response *response, struct sxe_span part,
+       bool last)
+{
+    struct sxe__lua_exchange *exchange = response->user;
+    enum sxe__lua_body body = add_part(exchange, part);
+
+    if (body != SXE__LUA_BODY_GATHERED) {
+        sxe__lua_http_drop_body(exchange);
+        sxe_http_release_body(request);
+        sxe_http_pause(request);
+    } else if (last) {
+        body = SXE__LUA_BODY_WHOLE;
+    } else {
+        return;
+    }
+    exchange->body = (uint8_t)body;
+    sxe__lua_http_wake(exchange);
+}
+
+static void
+begin_gathering(lua_State *L, struct sxe__lua_exchange *exchange)
+{
+    exchange->gathered = calloc(1, sizeof(*exchange->gathered));
+    if (exchange->gathered == NULL)
+        sxe__lua_http_refuse(L, 503, "not enough memory for the body");
+    exchange->body = SXE__LUA_BODY_GATHERED;
+    sxe_http_read(exchange->request, gather);
 }
 
 /* ---- A part ---- */
@@ -82,6 +161,11 @@ take_part(lua_State *L, struct sxe__lua_exchange *exchange)
     case SXE__LUA_BODY_KEPT:
         lua_pushnil(L);
         return true;
+    case SXE__LUA_BODY_GATHERED:
+    case SXE__LUA_BODY_WHOLE:
+    case SXE__LUA_BODY_LONG:
+        luaL_error(L, "the body is being read as a whole, by req:body() or its like");
+        break;
     case SXE__LUA_BODY_LOST:
         break;
     }
@@ -173,25 +257,6 @@ check_length(lua_State *L, uint64_t length)
         sxe__lua_http_refuse(L, 413, "the body has more than %llu bytes", (unsigned long long)max);
 }
 
-/* Stack: the request, the most it may have, what is done with the body, a list of its parts. */
-static void
-join_parts(lua_State *L)
-{
-    int number = (int)lua_rawlen(L, 4);
-    luaL_Buffer buffer;
-
-    if (number == 1) {
-        lua_rawgeti(L, 4, 1);
-        return;
-    }
-    luaL_buffinit(L, &buffer);
-    for (int i = 1; i <= number; i++) {
-        lua_rawgeti(L, 4, i);
-        luaL_addvalue(&buffer);
-    }
-    luaL_pushresult(&buffer);
-}
-
 /* The body is on top: do what is done with it. */
 static int
 use_whole(lua_State *L)
@@ -201,34 +266,60 @@ use_whole(lua_State *L)
     return use == NULL ? 1 : use(L);
 }
 
-static int read_whole(lua_State *L, struct sxe__lua_exchange *exchange, uint64_t length);
+/* Push it as a string, which is kept, and use that. */
+static int
+use_bytes(lua_State *L, struct sxe__lua_exchange *exchange, struct sxe_span bytes)
+{
+    check_length(L, bytes.length);
+    lua_pushlstring(L, bytes.base, bytes.length);
+    if (exchange->request == NULL) /* a finalizer sent the reply meanwhile */
+        return luaL_error(L, "the request is over");
+    lua_pushvalue(L, -1);
+    sxe__lua_http_keep(L, exchange);
+    exchange->body = SXE__LUA_BODY_KEPT;
+    sxe__lua_http_drop_body(exchange);
+    sxe_http_release_body(exchange->request);
+    return use_whole(L);
+}
+
+static int whole_came(lua_State *L, int status, lua_KContext context);
+
+/* Stack: the request, the most it may have, what is done with the body. */
+static int
+read_whole(lua_State *L, struct sxe__lua_exchange *exchange)
+{
+    const struct sxe__lua_gathered *gathered = exchange->gathered;
+
+    switch ((enum sxe__lua_body)exchange->body) {
+    case SXE__LUA_BODY_GATHERED:
+        return sxe__lua_park_in(L, &exchange->line, 0, whole_came, 0);
+    case SXE__LUA_BODY_WHOLE:
+        return use_bytes(L, exchange, (struct sxe_span){gathered->bytes, gathered->used});
+    case SXE__LUA_BODY_LONG:
+        check_length(L, UINT64_MAX);
+        break;
+    case SXE__LUA_BODY_KEPT:
+        sxe__lua_http_push_kept(L, exchange);
+        return use_whole(L);
+    case SXE__LUA_BODY_LOST:
+        return sxe__lua_http_refuse(L, 503, "not enough memory for the body");
+    case SXE__LUA_BODY_UNREAD:
+    case SXE__LUA_BODY_AWAITED:
+    case SXE__LUA_BODY_PART:
+    case SXE__LUA_BODY_OVER:
+        break;
+    }
+    return luaL_error(L, "the body is being read in parts, by req:chunks()");
+}
 
 static int
-part_of_whole_came(lua_State *L, int status, lua_KContext context)
+whole_came(lua_State *L, int status, lua_KContext context)
 {
     struct sxe__lua_exchange *exchange = woken(L);
 
     SXE_UNUSED_PARAMETER(status);
-    return exchange == NULL ? 2 : read_whole(L, exchange, (uint64_t)context);
-}
-
-static int
-read_whole(lua_State *L, struct sxe__lua_exchange *exchange, uint64_t length)
-{
-    while (take_part(L, exchange)) {
-        length += lua_isnil(L, -1) ? 0 : lua_rawlen(L, -1);
-        check_length(L, length);
-        if (!lua_isnil(L, -1)) {
-            lua_rawseti(L, 4, (int)lua_rawlen(L, 4) + 1);
-            continue;
-        }
-        join_parts(L);
-        lua_pushvalue(L, -1);
-        sxe__lua_http_keep(L, exchange);
-        exchange->body = SXE__LUA_BODY_KEPT;
-        return use_whole(L);
-    }
-    return wait_for_part(L, exchange, part_of_whole_came, (lua_KContext)length);
+    SXE_UNUSED_PARAMETER(context);
+    return exchange == NULL ? 2 : read_whole(L, exchange);
 }
 
 /* Argument 2: bytes that it may have. */
@@ -237,6 +328,7 @@ read_for(lua_State *L, lua_CFunction use)
 {
     struct sxe__lua_exchange *exchange = sxe__lua_http_argument(L, SXE__LUA_REQUEST);
     lua_Integer max = luaL_optinteger(L, 2, default_max(exchange->request));
+    struct sxe_span whole = exchange->request->body;
 
     luaL_argcheck(L, max >= 0, 2, "bytes expected");
     lua_settop(L, 1);
@@ -246,14 +338,14 @@ read_for(lua_State *L, lua_CFunction use)
     else
         lua_pushcfunction(L, use);
     check_length(L, exchange->request->head.length);
-    if (exchange->body == SXE__LUA_BODY_KEPT) {
-        sxe__lua_http_push_kept(L, exchange);
-        return use_whole(L);
+    if (exchange->body == SXE__LUA_BODY_UNREAD) {
+        if (!has_body(exchange->request) || whole.length > 0)
+            return use_bytes(L, exchange, whole);
+        begin_gathering(L, exchange);
     }
-    if (exchange->body != SXE__LUA_BODY_UNREAD)
-        return luaL_error(L, "the body is being read in parts, by req:chunks()");
-    lua_newtable(L);
-    return read_whole(L, exchange, 0);
+    if (exchange->gathered != NULL && exchange->gathered->most < (size_t)max)
+        exchange->gathered->most = (size_t)max;
+    return read_whole(L, exchange);
 }
 
 int

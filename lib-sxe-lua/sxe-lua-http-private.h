@@ -47,9 +47,21 @@ enum sxe__lua_body {
     SXE__LUA_BODY_UNREAD,
     SXE__LUA_BODY_AWAITED, /* in parts: none is there */
     SXE__LUA_BODY_PART,
-    SXE__LUA_BODY_OVER, /* its last part was taken */
-    SXE__LUA_BODY_KEPT, /* req:body() has it whole */
-    SXE__LUA_BODY_LOST  /* no memory */
+    SXE__LUA_BODY_OVER,     /* its last part was taken */
+    SXE__LUA_BODY_GATHERED, /* for req:body(), until it is whole */
+    SXE__LUA_BODY_WHOLE,    /* it is, and waits to be a string */
+    SXE__LUA_BODY_LONG,     /* it has more bytes than it may have */
+    SXE__LUA_BODY_KEPT,     /* req:body() has it whole */
+    SXE__LUA_BODY_LOST      /* no memory */
+};
+
+/* The bytes of a body that is not a string yet. They are not Lua's: whoever sends half a body must
+ * not use up what scripts have. The server counts them, see sxe_http_keep_body. */
+struct sxe__lua_gathered {
+    size_t used;
+    size_t size; /* there is room for */
+    size_t most; /* there may be */
+    char bytes[];
 };
 
 /* What answers: of http.serve, or of a route. Lives as long as the state. */
@@ -80,6 +92,7 @@ struct sxe__lua_exchange {
     bool is_lending;   /* a kept string is the reply's body */
     bool is_last;      /* part of the body */
     struct sxe_span part;
+    struct sxe__lua_gathered *gathered; /* NULL: nothing */
 };
 _Static_assert(sizeof(struct sxe__lua_exchange) <= 96, "one for each request under way");
 
@@ -156,6 +169,9 @@ void sxe__lua_http_push_kept(lua_State *L, const struct sxe__lua_exchange *excha
 
 /* The response is another's, who has its user and on_done. */
 void sxe__lua_http_hand_over(struct sxe__lua_exchange *exchange);
+
+/* Free what was gathered of the body. */
+void sxe__lua_http_drop_body(struct sxe__lua_exchange *exchange);
 
 /* All that wait for the exchange look again. */
 void sxe__lua_http_wake(struct sxe__lua_exchange *exchange);

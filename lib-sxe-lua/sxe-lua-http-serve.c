@@ -73,8 +73,8 @@ push_table(lua_State *L, const char *name, const char *const *names)
 static void
 take_limits(lua_State *L, struct sxe_http_config *config, struct sxe__lua_server *server)
 {
-    static const char *const names[] = {"body",     "line",    "head", "fields",
-                                        "requests", "address", NULL};
+    static const char *const names[] = {"body",   "bodies",   "line",    "head",
+                                        "fields", "requests", "address", NULL};
     int table = push_table(L, "limits", names);
 
     config->head.line_max = (uint16_t)number_option(L, table, "line", UINT16_MAX);
@@ -82,6 +82,7 @@ take_limits(lua_State *L, struct sxe_http_config *config, struct sxe__lua_server
     config->head.fields_max = (uint16_t)number_option(L, table, "fields", 255);
     config->requests_max = number_option(L, table, "requests", UINT32_MAX - 1);
     config->address_max = number_option(L, table, "address", UINT32_MAX - 1);
+    config->body_memory_max = number_option(L, table, "bodies", UINT32_MAX);
     server->body_max = number_option(L, table, "body", UINT32_MAX);
     if (server->body_max == 0)
         server->body_max = SXE__LUA_BODY_MAX;
@@ -138,8 +139,8 @@ answer_with(lua_State *L, int index, struct sxe_http_config *config)
 static int
 serve(lua_State *L)
 {
-    static const char *const names[] = {"port",   "ip",       "unix",        "handler",
-                                        "limits", "timeouts", "connections", NULL};
+    static const char *const names[] = {
+        "port", "ip", "unix", "handler", "limits", "timeouts", "connections", "half_close", NULL};
     struct sxe__lua_server server = {.http = NULL};
     struct sxe_http_config config = {.handler = NULL};
 
@@ -151,6 +152,9 @@ serve(lua_State *L)
     sxe__lua_refuse_at_end(L);
     server.port = (unsigned short)number_option(L, 1, "port", UINT16_MAX);
     config.connections = number_option(L, 1, "connections", 10000000);
+    lua_getfield(L, 1, "half_close");
+    config.half_close = lua_toboolean(L, -1);
+    lua_pop(L, 1);
     copy_text(L, "ip", server.ip, sizeof(server.ip));
     copy_text(L, "unix", server.path, sizeof(server.path));
     take_limits(L, &config, &server);

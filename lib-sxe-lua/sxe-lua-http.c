@@ -61,6 +61,7 @@ give_if_over(struct sxe__lua_exchange *exchange)
         return;
     if (exchange->is_lending || exchange->body != SXE__LUA_BODY_UNREAD)
         forget_kept(exchange);
+    sxe__lua_http_drop_body(exchange);
     sxe__lua_http_wake(exchange);
     exchange->generation = (exchange->generation + 1) & SXE__LUA_GENERATION_MASK;
     exchange->next = HTTP->free;
@@ -70,6 +71,8 @@ give_if_over(struct sxe__lua_exchange *exchange)
 void
 sxe__lua_http_hand_over(struct sxe__lua_exchange *exchange)
 {
+    if (exchange->body == SXE__LUA_BODY_GATHERED || exchange->body == SXE__LUA_BODY_AWAITED)
+        sxe_http_pause(exchange->request); /* its parts would be the exchange's */
     if (exchange->response->user == exchange) {
         exchange->response->user = NULL;
         exchange->response->on_done = NULL;
@@ -157,6 +160,7 @@ on_done(struct sxe_http_request *request, struct sxe_http_response *response, in
     exchange->request = NULL;
     exchange->response = NULL;
     exchange->is_gone = result < 0;
+    sxe__lua_http_drop_body(exchange);
     if (result < 0 && exchange->is_running)
         sxe__lua_cancel(exchange->task);
     sxe__lua_http_wake(exchange); /* other tasks that had to do with it */
@@ -361,6 +365,8 @@ sxe__lua_close_http(void)
         return;
     for (unsigned i = 0; i < HTTP->servers_number; i++)
         sxe_http_delete(HTTP->servers[i].http);
+    for (uint32_t i = 0; i < HTTP->used; i++)
+        sxe__lua_http_drop_body(&HTTP->exchanges[i]);
     sxe_http_files_delete(HTTP->files);
     munmap(HTTP->exchanges, SXE__LUA_EXCHANGES * sizeof(*HTTP->exchanges));
     *HTTP = (struct sxe__lua_http){0};

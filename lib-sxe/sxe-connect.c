@@ -270,6 +270,7 @@ welcome(const SXE *listener, int fd)
     s->on_close = listener->on_close;
     s->user_data = listener->user_data;
     s->flags = listener->flags & SXE__HALF_CLOSE;
+    s->watches_end = listener->watches_end;
     s->io = listener->io;
     sxe__open(s);
     adopt(s, fd);

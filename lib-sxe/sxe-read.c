@@ -160,6 +160,14 @@ read_datagram(SXE *s)
     sxe__settle(s);
 }
 
+/* It is not read, but its peer has ended. */
+static void
+show_end(SXE *s)
+{
+    if (s->watches_end && (s->flags & SXE__PAUSED) && (s->flags & SXE__END_NEAR))
+        s->on_read(s, -1);
+}
+
 void
 sxe__readable(SXE *s)
 {
@@ -176,8 +184,10 @@ sxe__readable(SXE *s)
             discard(s);
         return;
     }
-    if (SXE_UNLIKELY(sxe__reading_rests(s)))
+    if (SXE_UNLIKELY(sxe__reading_rests(s))) {
+        show_end(s);
         return;
+    }
     if (s->in.chunk != SXE_NONE) {
         into = sxe_buffer_reserve(&s->in, &room);
     } else if (SXE_UNLIKELY(sxe_chunks_free(CONTEXT->chunks) == 0)) {
@@ -250,6 +260,9 @@ sxe_consume(SXE *this, unsigned length)
 void
 sxe_pause(SXE *this)
 {
+    /* An end that epoll reported before the pause is not reported again. */
+    if (this->watches_end && (this->flags & (SXE__END_NEAR | SXE__PAUSED)) == SXE__END_NEAR)
+        sxe__defer(this);
     this->flags |= SXE__PAUSED;
     settle_unless_reading(this);
 }
@@ -270,4 +283,10 @@ void
 sxe_set_half_close(SXE *this, bool wanted)
 {
     this->flags = (uint16_t)((this->flags & ~SXE__HALF_CLOSE) | (wanted ? SXE__HALF_CLOSE : 0));
+}
+
+void
+sxe_watch_end(SXE *this, bool wanted)
+{
+    this->watches_end = wanted;
 }

@@ -220,8 +220,14 @@ SXE_PUBLIC void sxe_consume(SXE *this_, unsigned length);
 
 /* Stop reading this socket: no on_read until sxe_resume. A peer that resets ends it all the same;
  * that it closed or half-closed shows when reading goes on, or when it resets what is written to it
- * meanwhile: it may still want its reply. */
+ * meanwhile: it may still want its reply. sxe_watch_end shows it at once. */
 SXE_PUBLIC void sxe_pause(SXE *this_);
+
+/* Show the end of the peer while this socket is paused, too: on_read with length -1 when the peer
+ * closed or half-closed, once or several times in each pause, never inside sxe_pause. Bytes may
+ * still be unread before the end, and none can be consumed then. Sockets that a listener accepts
+ * have its setting. */
+SXE_PUBLIC void sxe_watch_end(SXE *this_, bool wanted);
 
 enum sxe_resume {
     SXE_RESUME_WHEN_MORE = 0, /* on_read when more bytes arrive */
@@ -346,7 +352,8 @@ struct sxe {
     uint8_t kind;                        /* private */
     uint8_t watched;                     /* private: what epoll reports */
     uint8_t state;                       /* private: as the pool has it */
-    bool corked;                         /* private: more of a file follows */
+    bool corked : 1;                     /* private: more of a file follows */
+    bool watches_end : 1;                /* private: see sxe_watch_end */
     uint16_t flags;                      /* private */
     int16_t error;                       /* private */
     void *user_data;                     /* rw */

@@ -111,3 +111,16 @@ httpd_fit_line(struct sxe_http_limits *head)
             head->line_max, head->head_max);
     return false;
 }
+
+bool
+httpd_refuse_word(const char *word)
+{
+    size_t length = strlen(word);
+
+    if (length > 4 && strcmp(word + length - 4, ".lua") == 0)
+        fprintf(stderr, "sxe-httpd: '%s' is not an option; did you mean --lua %s? Try --help.\n",
+                word, word);
+    else
+        fprintf(stderr, "sxe-httpd: '%s' is not an option. Try --help.\n", word);
+    return false;
+}

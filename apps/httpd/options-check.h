@@ -17,6 +17,9 @@ bool httpd_is_field(const char *text);
 /* A line as of mime.types: "text/markdown md mkd". */
 bool httpd_is_type(const char *text);
 
+/* Say that this word is no option. Always false. */
+bool httpd_refuse_word(const char *word);
+
 /* Of an index, without a directory. */
 bool httpd_is_file_name(const char *name);
 

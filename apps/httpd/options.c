@@ -47,6 +47,8 @@ enum {
     LINE_MAX_BYTES,
     HEAD_MAX,
     FIELDS_MAX,
+    BODY_MEMORY,
+    HALF_CLOSE,
     BODY_MAX,
     BODY_RATE,
     HEADER_TIMEOUT,
@@ -139,6 +141,8 @@ static const struct command_option table[] = {
     {{"max-header", required_argument, NULL, HEAD_MAX}, "SIZE", "all of a head (16k)"},
     {{"max-fields", required_argument, NULL, FIELDS_MAX}, "N", "header fields (100)"},
     {{"max-body", required_argument, NULL, BODY_MAX}, "SIZE", "body of a request (1m)"},
+    {{"body-memory", required_argument, NULL, BODY_MEMORY}, "SIZE", "bodies under way (256m)"},
+    {{"half-close", no_argument, NULL, HALF_CLOSE}, "", "answer clients that half-closed, too"},
     COMMAND_LINE_GROUP("Time (seconds, or 500ms, 2m; who takes longer is closed)"),
     {{"header-timeout", required_argument, NULL, HEADER_TIMEOUT},
      "TIME",
@@ -473,6 +477,7 @@ static bool
 take_limit(struct httpd_options *options, int val)
 {
     struct sxe_http_config *http = &options->http;
+    uint32_t bytes = 0;
     bool is_good;
 
     switch (val) {
@@ -493,6 +498,13 @@ take_limit(struct httpd_options *options, int val)
         return small_size("the head's size (--max-header)", 256, HEAD_MOST, &http->head.head_max);
     case FIELDS_MAX:
         return small_number("the number of fields (--max-fields)", 1, 255, &http->head.fields_max);
+    case BODY_MEMORY:
+        is_good = size("the memory of all bodies (--body-memory)", 1, UINT32_MAX, &bytes);
+        http->body_memory_max = bytes;
+        return is_good;
+    case HALF_CLOSE:
+        http->half_close = true;
+        return true;
     default:
         return size("the body's size (--max-body)", 1, 1024 * MIB, &http->body_max);
     }
@@ -520,19 +532,6 @@ take_time(struct httpd_options *options, int val)
 }
 
 static bool
-refuse_word(const char *word)
-{
-    size_t length = strlen(word);
-
-    if (length > 4 && strcmp(word + length - 4, ".lua") == 0)
-        fprintf(stderr, "sxe-httpd: '%s' is not an option; did you mean --lua %s? Try --help.\n",
-                word, word);
-    else
-        fprintf(stderr, "sxe-httpd: '%s' is not an option. Try --help.\n", word);
-    return false;
-}
-
-static bool
 is_among(int val, int first, int last)
 {
     return val >= first && val <= last;
@@ -544,7 +543,7 @@ take(void *settings, int val)
     bool is_good;
 
     if (val == COMMAND_LINE_WORD)
-        is_good = refuse_word(optarg);
+        is_good = httpd_refuse_word(optarg);
     else if (val == 'r' || is_among(val, LISTING, HEADER))
         is_good = take_files(settings, val);
     else if (is_among(val, LUA, REPL))
@@ -565,7 +564,7 @@ static bool
 take_arguments(struct httpd_options *options, int argc, char **argv)
 {
     if (options->script == NULL)
-        return optind == argc || refuse_word(argv[optind]);
+        return optind == argc || httpd_refuse_word(argv[optind]);
     options->lua.argv = argv + optind - 1;
     options->lua.argv[0] = (char *)(uintptr_t)options->script;
     options->lua.argc = argc - optind + 1;

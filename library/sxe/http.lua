@@ -10,6 +10,7 @@ local http = {}
 
 ---@class sxe.http.limits
 ---@field body? integer bytes that req:body() takes, 1 MiB
+---@field bodies? integer bytes of all bodies that are not whole yet, 256 MiB
 ---@field line? integer bytes of the request line
 ---@field head? integer bytes of the head
 ---@field fields? integer header fields
@@ -30,6 +31,7 @@ local http = {}
 ---@field limits? sxe.http.limits
 ---@field timeouts? sxe.http.timeouts
 ---@field connections? integer at once, 10000
+---@field half_close? boolean requests go on when their client half-closed, false
 
 ---@class sxe.http.files
 ---@field index? string index.html

@@ -249,8 +249,134 @@ START_TEST(a_reply_to_a_client_that_is_gone_is_enotconn)
 }
 END_TEST
 
-/* An orderly end may be that of a client which still reads. The kernel asks whether there is one,
- * and tells with a reset that there is none. */
+/* ---- The client's end ---- */
+
+/* How the request stands when its client ends. */
+enum stand { WAITS, BEGUN, BODY_RESTS, STANDS };
+
+static int
+ask_and_stand(enum stand stand)
+{
+    int peer = client();
+
+    if (stand == BODY_RESTS)
+        say(peer, POST("Content-Length: 5\r\n", "he"));
+    else
+        say(peer, GET("/"));
+    EXPECT_OF("later", "/", 0);
+    if (stand == BEGUN) {
+        ck_assert_int_eq(sxe_http_begin(site.response, SXE_HTTP_LENGTH_UNKNOWN), 0);
+        turn(1);
+    }
+    return peer;
+}
+
+static void
+serve_ends(struct sxe_http_config config)
+{
+    config.handler = push_later;
+    config.stream = true;
+    config.on_reply = push_reply;
+    serve(config);
+}
+
+START_TEST(a_client_that_closes_is_gone)
+{
+    int peer;
+
+    serve_ends((struct sxe_http_config){.handler = NULL});
+    for (int way = 0; way < 2; way++) {
+        peer = ask_and_stand((enum stand)_i);
+        if (way == 0)
+            close(peer);
+        else
+            peer_shutdown(peer);
+        EXPECT_OF("done", "/", -ECONNRESET);
+        EXPECT_OF("reply", "/", _i == BEGUN ? 200 : 0);
+        if (way == 1)
+            close(peer);
+        expect_rest();
+    }
+    end_site();
+}
+END_TEST
+
+START_TEST(an_end_that_comes_with_the_request_is_seen_too)
+{
+    int peer;
+
+    serve_ends((struct sxe_http_config){.handler = NULL});
+    peer = peer_connect(sxe_http_port(site.http));
+    peer_send(peer, GET("/"), strlen(GET("/")));
+    peer_shutdown(peer);
+    EXPECT_OF("later", "/", 0);
+    EXPECT_OF("done", "/", -ECONNRESET);
+    EXPECT_OF("reply", "/", 0);
+    PEER_EXPECT_END(peer);
+    close(peer);
+    end_site();
+}
+END_TEST
+
+START_TEST(replies_before_the_one_that_is_given_up_are_sent)
+{
+    int peer;
+
+    serve((struct sxe_http_config){.handler = now_or_later});
+    peer = peer_connect(sxe_http_port(site.http));
+    peer_send(peer, GET("/a") GET("/l") GET("/b"), strlen(GET("/a") GET("/l") GET("/b")));
+    peer_shutdown(peer);
+    EXPECT_OF("now", "/a", 0);
+    EXPECT_OF("later", "/l", 0);
+    EXPECT_OF("done", "/l", -ECONNRESET);
+    EXPECT_OK(peer, "GET /a");
+    close(peer);
+    end_site();
+}
+END_TEST
+
+START_TEST(a_request_may_go_on_after_the_half_close)
+{
+    int peer;
+
+    serve_ends((struct sxe_http_config){.half_close = _i == 0});
+    peer = ask_and_stand(WAITS);
+    if (_i == 1)
+        sxe_http_allow_half_close(site.response);
+    peer_shutdown(peer);
+    EXPECT_NOTHING();
+    ck_assert_int_eq(sxe_http_end(site.response, "still", 5), 0);
+    EXPECT_OF("done", "/", 0);
+    EXPECT_OF("reply", "/", 200);
+    EXPECT_OK(peer, "still");
+    PEER_EXPECT_END(peer);
+    close(peer);
+    end_site();
+}
+END_TEST
+
+START_TEST(a_reply_that_has_ended_is_sent_to_a_client_that_half_closed)
+{
+    static char much[5000000];
+    static char got[sizeof(much) + 200];
+    int peer;
+
+    serve_ends((struct sxe_http_config){.handler = NULL});
+    peer = ask_and_stand(WAITS);
+    ck_assert_int_eq(sxe_http_end_borrowed(site.response, much, sizeof(much)), 0);
+    turn(2);
+    peer_shutdown(peer);
+    turn(2);
+    ck_assert_uint_ge(peer_receive(peer, got, sizeof(got)), sizeof(much));
+    EXPECT_OF("done", "/", 0);
+    EXPECT_OF("reply", "/", 200);
+    close(peer);
+    end_site();
+}
+END_TEST
+
+/* A machine that is gone says nothing, and an orderly end may be that of a client which still
+ * reads. The kernel asks whether there is one, and tells with a reset that there is none. */
 START_TEST(the_kernel_asks_for_a_client_that_is_silent_but_not_for_idle_ones)
 {
     static const struct {
@@ -295,6 +421,11 @@ later_suite(void)
     tcase_add_test(later, on_body_may_answer_at_the_end_or_before_it);
     tcase_add_test(later, a_client_that_left_is_told_by_done_once);
     tcase_add_loop_test(later, a_reply_to_a_client_that_is_gone_is_enotconn, 0, 4);
+    tcase_add_loop_test(later, a_client_that_closes_is_gone, 0, STANDS);
+    tcase_add_test(later, an_end_that_comes_with_the_request_is_seen_too);
+    tcase_add_test(later, replies_before_the_one_that_is_given_up_are_sent);
+    tcase_add_loop_test(later, a_request_may_go_on_after_the_half_close, 0, 2);
+    tcase_add_test(later, a_reply_that_has_ended_is_sent_to_a_client_that_half_closed);
     tcase_add_test(later, the_kernel_asks_for_a_client_that_is_silent_but_not_for_idle_ones);
     suite_add_tcase(suite, later);
     return suite;

@@ -156,7 +156,7 @@ START_TEST(who_has_a_request_under_way_makes_no_room)
     struct sxe_http_response *later;
     int head, body, handling, newcomer;
 
-    serve((struct sxe_http_config){.handler = push_later, .connections = 3});
+    serve((struct sxe_http_config){.handler = push_later, .connections = 3, .half_close = true});
     head = client();
     say(head, "GET / HT");
     body = client();

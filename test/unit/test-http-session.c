@@ -98,11 +98,11 @@ START_TEST(a_request_behind_one_that_is_answered_later_waits)
 }
 END_TEST
 
-START_TEST(who_half_closes_gets_all_replies)
+START_TEST(a_client_that_half_closes_gets_all_replies_where_half_close_is_set)
 {
     int peer;
 
-    serve((struct sxe_http_config){.handler = now_or_later});
+    serve((struct sxe_http_config){.handler = now_or_later, .half_close = true});
     peer = client();
     say(peer, GET("/a") GET("/l") GET("/b"));
     peer_shutdown(peer);
@@ -400,7 +400,7 @@ session_suite(void)
     tcase_add_loop_test(splits, the_replies_do_not_depend_on_how_the_bytes_come, 0, CONVERSATIONS);
     suite_add_tcase(suite, splits);
     tcase_add_test(order, a_request_behind_one_that_is_answered_later_waits);
-    tcase_add_test(order, who_half_closes_gets_all_replies);
+    tcase_add_test(order, a_client_that_half_closes_gets_all_replies_where_half_close_is_set);
     tcase_add_test(order, the_last_request_of_a_connection_says_so);
     suite_add_tcase(suite, order);
     tcase_add_test(output, ten_thousand_pipelined_requests_wait_for_who_reads);

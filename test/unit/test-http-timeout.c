@@ -117,6 +117,7 @@ START_TEST(of_a_head_that_nobody_kept_a_log_knows_nothing)
 
     serve_with((struct sxe_http_config){.handler = push_later,
                                         .head_timeout_ms = 3000,
+                                        .half_close = true,
                                         .on_reply = push_reply},
                &loop);
     holder = client();
@@ -311,6 +312,124 @@ START_TEST(a_handler_that_reads_hears_that_the_body_does_not_come)
 }
 END_TEST
 
+/* Takes a part, and holds the next one back for so long. */
+static void
+take_part(struct sxe_http_request *request, struct sxe_http_response *response,
+          struct sxe_span part, bool last)
+{
+    push_body(request, response, part, last);
+    sxe_http_pause(request);
+}
+
+static enum sxe_http_verdict
+take_parts(struct sxe_http_request *request, struct sxe_http_response *response)
+{
+    sxe_http_read(request, take_part);
+    return push_later(request, response);
+}
+
+/* A part of that text comes after so long, and is held for so long. */
+static void
+send_part(int peer, const char *text, unsigned after_ms, unsigned held_ms)
+{
+    wait_ms(after_ms);
+    say(peer, text);
+    EXPECT_BODY(text, false);
+    wait_ms(held_ms);
+    sxe_http_resume(site.request);
+    turn(1);
+}
+
+START_TEST(pauses_of_the_handler_do_not_begin_the_time_of_a_body_again)
+{
+    int peer;
+
+    serve((struct sxe_http_config){.handler = take_parts, .stream = true, .on_reply = push_reply});
+    peer = client();
+    say(peer, POST("Content-Length: 100000\r\n", ""));
+    EXPECT_OF("later", "/", 0);
+    for (unsigned i = 0; i < 9; i++)
+        send_part(peer, "x", 1000, 60000);
+    wait_ms(1000);
+    say(peer, "x");
+    EXPECT_BODY("x", false);
+    EXPECT_REFUSAL(peer, "408 Request Timeout");
+    EXPECT_OF("done", "/", -ETIMEDOUT);
+    EXPECT_OF("reply", "/", 408);
+    close(peer);
+    end_site();
+}
+END_TEST
+
+static unsigned parts;
+
+static void
+count_part(struct sxe_http_request *request, struct sxe_http_response *response,
+           struct sxe_span part, bool last)
+{
+    (void)response;
+    (void)last;
+    ck_assert_uint_eq(part.length, 600);
+    parts++;
+    sxe_http_pause(request);
+}
+
+static enum sxe_http_verdict
+count_parts(struct sxe_http_request *request, struct sxe_http_response *response)
+{
+    sxe_http_read(request, count_part);
+    return push_later(request, response);
+}
+
+START_TEST(a_body_in_parts_that_makes_progress_goes_on_for_an_hour)
+{
+    static char part[601];
+    int peer;
+
+    memset(part, 'x', sizeof(part) - 1);
+    serve((struct sxe_http_config){.handler = count_parts, .stream = true, .on_reply = push_reply});
+    peer = client();
+    say(peer, POST("Content-Length: 2160600\r\n", ""));
+    EXPECT_OF("later", "/", 0);
+    for (unsigned i = 0; i < 3601; i++) {
+        wait_ms(1000);
+        say(peer, part);
+        ck_assert_uint_eq(parts, i + 1);
+        wait_ms(i % 2);
+        sxe_http_resume(site.request);
+        turn(1);
+    }
+    ck_assert_int_eq(sxe_http_end(site.response, NULL, 0), 0);
+    EXPECT_OF("done", "/", 0);
+    EXPECT_OF("reply", "/", 200);
+    close(peer);
+    end_site();
+}
+END_TEST
+
+START_TEST(parts_do_not_begin_the_time_of_a_handler_again)
+{
+    int peer;
+
+    serve((struct sxe_http_config){
+        .handler = take_parts, .stream = true, .handler_timeout_ms = 5000, .on_reply = push_reply});
+    peer = client();
+    say(peer, POST("Content-Length: 100000\r\n", ""));
+    EXPECT_OF("later", "/", 0);
+    for (unsigned i = 0; i < 4; i++)
+        send_part(peer, "x", 500, 1000);
+    say(peer, "x");
+    EXPECT_BODY("x", false);
+    wait_ms(1000);
+    sxe_http_resume(site.request);
+    EXPECT_REFUSAL(peer, "503 Service Unavailable");
+    EXPECT_OF("done", "/", -ETIMEDOUT);
+    EXPECT_OF("reply", "/", 503);
+    close(peer);
+    end_site();
+}
+END_TEST
+
 START_TEST(a_body_that_nobody_wants_is_not_waited_for_either)
 {
     int peer;
@@ -468,6 +587,9 @@ timeout_suite(void)
     tcase_add_test(bodies, as_much_as_wanted_is_progress_for_an_hour);
     tcase_add_test(bodies, without_a_rate_any_byte_is_progress);
     tcase_add_loop_test(bodies, a_handler_that_reads_hears_that_the_body_does_not_come, 0, 2);
+    tcase_add_test(bodies, pauses_of_the_handler_do_not_begin_the_time_of_a_body_again);
+    tcase_add_test(bodies, a_body_in_parts_that_makes_progress_goes_on_for_an_hour);
+    tcase_add_test(bodies, parts_do_not_begin_the_time_of_a_handler_again);
     tcase_add_test(bodies, a_body_that_nobody_wants_is_not_waited_for_either);
     suite_add_tcase(suite, bodies);
     tcase_add_test(handlers, a_handler_that_takes_too_long_is_answered_for);

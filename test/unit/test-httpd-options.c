@@ -76,6 +76,7 @@ static const struct {
     {{"--max-body=1"}, NUMBER(http.body_max), 1},
     {{"--max-body=1.5m"}, NUMBER(http.body_max), 1536 * 1024},
     {{"--max-body=1g"}, NUMBER(http.body_max), 1024 * 1024 * 1024},
+    {{"--body-memory=1m"}, NUMBER(http.body_memory_max), 1024 * 1024},
     {{"--body-rate=1k"}, NUMBER(http.body_rate_min), 1024},
     {{"--header-timeout=0.25"}, NUMBER(http.head_timeout_ms), 250},
     {{"--body-timeout=500ms"}, NUMBER(http.body_timeout_ms), 500},
@@ -100,6 +101,8 @@ END_TEST
 
 START_TEST(places_are_taken)
 {
+    ck_assert_int_eq(PARSE("--half-close"), -1);
+    ck_assert(options.http.half_close);
     ck_assert_int_eq(PARSE("-i", "::1", "--unix=/run/web.sock", "--access-log", "web.log"), -1);
     ck_assert_str_eq(options.ip, "::1");
     ck_assert_str_eq(options.unix_path, "/run/web.sock");

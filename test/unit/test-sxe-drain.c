@@ -464,6 +464,32 @@ START_TEST(a_paused_socket_hears_that_the_peer_closed_when_it_answers)
 }
 END_TEST
 
+START_TEST(a_paused_socket_that_watches_the_end_is_shown_it)
+{
+    open_pair(NULL);
+    sxe_set_half_close(ours, true);
+    sxe_watch_end(ours, true);
+    if (_i == 0) { /* before the pause */
+        peer_send(peer, "unread", 6);
+        peer_shutdown(peer);
+        EXPECT("read", ours, 6);
+        sxe_pause(ours);
+        EXPECT("read", ours, -1);
+    } else {
+        sxe_pause(ours);
+        EXPECT_NOTHING();
+        peer_send(peer, "unread", 6);
+        peer_shutdown(peer);
+        EXPECT("read", ours, -1);
+    }
+    sxe_watch_end(ours, false);
+    EXPECT_NOTHING();
+    ck_assert_int_eq(sxe_close(ours), 0);
+    EXPECT("close", ours, 0);
+    close_pair();
+}
+END_TEST
+
 START_TEST(when_both_have_ended_the_connection_is_over)
 {
     open_pair(NULL);
@@ -509,6 +535,7 @@ drain_suite(void)
                    a_paused_socket_hears_of_a_reset_behind_what_is_unread_and_a_half_close);
     tcase_add_loop_test(closing, a_paused_socket_still_answers_a_peer_that_half_closed, 0, 2);
     tcase_add_test(closing, a_paused_socket_hears_that_the_peer_closed_when_it_answers);
+    tcase_add_loop_test(closing, a_paused_socket_that_watches_the_end_is_shown_it, 0, 2);
     tcase_add_test(closing, when_both_have_ended_the_connection_is_over);
     suite_add_tcase(suite, closing);
     return suite;

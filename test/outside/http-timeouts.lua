@@ -1,0 +1,164 @@
+-- SPDX-License-Identifier: MIT
+--
+-- Each timeout through each kind of handler, over TCP and over a unix socket; and the memory of
+-- bodies that are not whole.
+
+local httpd = require "httpd"
+local script = require "script"
+local site = require "site"
+
+local APP = [[
+return function(req)
+    if req.path == "/large" then return ("x"):rep(20000000) end
+    if req.path == "/memory" then return tostring(collectgarbage "count" * 1024 // 1) end
+    local size = 0
+    if req.path == "/parts" then
+        for part in req:chunks() do size = size + #part end
+    else
+        size = #req:body()
+    end
+    return tostring(size)
+end
+]]
+
+-- Name, how it is started, the path that takes a body, the path of a large reply.
+local KINDS = {
+    {"C", function(...) return httpd.start(...) end, "/"},
+    {"files", function(...)
+        local server = site.start(...)
+        server:write("large", ("x"):rep(20000000))
+        return server
+    end, "/", "/large"},
+    {"Lua, whole", function(...) return script.start(APP, ...) end, "/whole", "/large"},
+    {"Lua, in parts", function(...) return script.start(APP, ...) end, "/parts", "/large"},
+    {"sandbox, whole", function(...) return script.start(APP, "--lua-sandbox", ...) end, "/whole"},
+    {"sandbox, in parts", function(...) return script.start(APP, "--lua-sandbox", ...) end, "/parts"},
+}
+
+local function each_kind(fn, ...)
+    for _, kind in ipairs(KINDS) do
+        local path = os.tmpname()
+        os.remove(path)
+        local server <close> = kind[2]("--unix", path, ...)
+        for _, transport in ipairs{"TCP", "unix"} do
+            local sock <close> = transport == "TCP" and server:connect(4096) or wire.connect(path)
+            sock:timeout(100)
+            fn(sock, kind, kind[1] .. " over " .. transport)
+        end
+    end
+end
+
+local function post(path, length, body)
+    return ("POST %s HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n%s"):format(path, length, body)
+end
+
+-- A server may answer such a request as soon as it has the head; then the rest is not waited for.
+local function check_408(said, what)
+    check(said:find "^HTTP/1%.1 408 " or said:find "^HTTP/1%.1 405 ", what .. ": " .. said)
+end
+
+-- promise: docs/http.md: `head_timeout_ms` to the first byte after accept; from that to a whole head | 10 s | closed; 408 |
+test("half a head is answered 408", function()
+    each_kind(function(sock, _, what)
+        sock:send "GET / HTTP/1.1\r\nHost: a\r\n"
+        local said = sock:recv_all()
+        check(said:find "^HTTP/1%.1 408 ", what .. ": " .. said)
+    end, "--header-timeout", "0.2")
+end)
+
+-- promise: docs/http.md: `body_timeout_ms`, in which `body_rate_min` (500) bytes a second must come; pauses are left out | 10 s | 408 |
+test("half a body is answered 408", function()
+    each_kind(function(sock, kind, what)
+        sock:send(post(kind[3], 100000, "half"))
+        check_408(sock:recv_all(), what)
+    end, "--body-timeout", "0.2")
+end)
+
+-- promise: docs/lua-handlers.md: one that is too slow is answered `408`, however its bytes are spread.
+test("a body that trickles is answered 408", function()
+    each_kind(function(sock, kind, what)
+        sock:send(post(kind[3], 100000, "x"))
+        for _ = 1, 10000 do
+            if sock:ready(0.05) or not pcall(sock.send, sock, "x") then break end
+        end
+        local read, said = pcall(sock.recv_all, sock)
+        if read then check_408(said, what) end -- otherwise the last byte met the end, a reset
+    end, "--body-timeout", "0.3", "--body-rate", "1k")
+end)
+
+-- promise: docs/http.md: `idle_timeout_ms` between requests | 60 s | closed |
+test("an idle connection is closed", function()
+    each_kind(function(sock, kind, what)
+        sock:send(post(kind[3], 4, "body"))
+        sock:read_reply()
+        check(sock:eof(), what)
+    end, "--idle-timeout", "0.2")
+end)
+
+-- promise: docs/http.md: write stall: `timeout_ms[SXE_STATE_WRITING]` of `sxe_configure` | 30 s | reset |
+test("a client that does not read its reply is reset", function()
+    each_kind(function(sock, kind, what)
+        if not kind[4] then return end
+        sock:send("GET " .. kind[4] .. " HTTP/1.1\r\nHost: a\r\n\r\n")
+        sock:recv(15)
+        wire.sleep(1)
+        local read, said = pcall(sock.recv_all, sock)
+        check(not read or #said < 20000000, what)
+    end, "--stall-timeout", "0.2")
+end)
+
+-- promise: docs/http.md: `handler_timeout_ms` from LATER to the reply's first byte, less the waits for a body | none | 503, and `on_done(-ETIMEDOUT)` |
+test("a handler that does not answer in time is answered for, with a body or without", function()
+    local path = os.tmpname()
+    os.remove(path)
+    local proc <close> = wire.spawn{wire.program "sxe-lua", "-e", ([[
+        local http, task = require "sxe.http", require "sxe.task"
+        http.serve{ unix = %q, timeouts = { handler = 0.2 }, handler = function(req)
+            if req.path == "/parts" then for _ in req:chunks() do task.sleep(0.15) end
+            elseif req.path == "/whole" then req:body() end
+            task.sleep(1000)
+        end }
+        task.sleep(0) print "ready" io.stdout:flush()]]):format(path)}
+    proc:line(60)
+    for _, kind in ipairs{"/none", "/whole", "/parts"} do
+        local sock <close> = wire.connect(path)
+        sock:timeout(100)
+        sock:send(post(kind, 4, "body"))
+        check(sock:recv_all():find "^HTTP/1%.1 503 ", kind)
+    end
+    proc:signal "KILL"
+end)
+
+-- promise: docs/lua-handlers.md: Until a body is whole its bytes are no memory of the script's
+test("half-sent bodies are no memory of the script, and end when their clients do", function()
+    local server <close> = script.start(APP, "--lua-memory", "16m", "--max-body", "2m")
+    local socks = {}
+    for i = 1, 40 do
+        socks[i] = server:connect()
+        socks[i]:pump(post("/whole", 2000000, ("x"):rep(1000000)))
+    end
+    check(tonumber(server:ask "/memory") < 8000000, "they are")
+    local rest = ("x"):rep(1000000)
+    for i = 1, 10 do
+        socks[i]:pump(rest)
+        equal(socks[i]:read_reply().body, "2000000")
+    end
+    for _, sock in ipairs(socks) do sock:close() end
+    check(tonumber(server:ask "/memory") < 8000000, "those that ended are")
+end)
+
+-- promise: docs/lua-handlers.md: and where that is used up the answer is `503`.
+test("where the memory of all bodies is used up the answer is 503, until there is room", function()
+    local server <close> = script.start(APP, "--body-memory", "1m")
+    for _ = 1, 3 do
+        local first <close> = server:connect()
+        first:pump(post("/whole", 900000, ("x"):rep(800000)))
+        httpd.wait_until(function()
+            local second <close> = server:connect()
+            second:pump(post("/whole", 900000, ("x"):rep(300000)))
+            return second:ready(0.5) and second:read_reply().status == 503
+        end, "a reply of 503")
+        first:pump(("x"):rep(100000))
+        equal(first:read_reply().body, "900000")
+    end
+end)
