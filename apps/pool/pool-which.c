@@ -221,6 +221,23 @@ open_of_process(int process, int descriptor, unsigned pool_options, struct pool_
 
 /* ---- Which ---- */
 
+/* A name without a slash is one in /dev/shm, and reads like a file in the current directory. Where
+ * that is there too, say which of them it is. False: there is only the file. */
+static bool
+is_the_one_meant(const char *which, const char *path)
+{
+    if (strchr(which, '/') != NULL || access(which, F_OK) != 0)
+        return true;
+    if (access(path, F_OK) != 0) {
+        (void)pool_fail("%s is a name in /dev/shm, where there is none; for the file in this "
+                        "directory say ./%s",
+                        which, which);
+        return false;
+    }
+    fprintf(stderr, "sxe-pool: this is %s; for the file in this directory say ./%s\n", path, which);
+    return true;
+}
+
 bool
 pool_open(const struct pool_options *options, unsigned pool_options, struct pool_opened *opened)
 {
@@ -232,6 +249,8 @@ pool_open(const struct pool_options *options, unsigned pool_options, struct pool
     snprintf(path, sizeof(path), "%s%s", strchr(which, '/') == NULL ? "/dev/shm/" : "", which);
     if (is_process(which, &process, &descriptor) && access(path, F_OK) != 0)
         return open_of_process(process, descriptor, pool_options, opened);
+    if (!is_the_one_meant(which, path))
+        return false;
     return open_as(path, -1, pool_options, opened);
 }
 

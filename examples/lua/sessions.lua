@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: MIT
--- Sessions that every server has which shares the file, and that outlive them:
---   sxe-httpd --lua examples/lua/sessions.lua -- sessions.dict
+-- Sessions that all servers share which are given the same file, and that outlive them. A name
+-- without a slash would be one in /dev/shm, which a restart of the machine empties.
+--   sxe-httpd --lua examples/lua/sessions.lua -- ./sessions.dict
 
 local dict, http = require "sxe.dict", require "sxe.http"
 local sessions = assert(dict.open{ name = "sessions", cells = 10000, evicts = true, file = arg[1] })

@@ -83,6 +83,29 @@ END_TEST
 
 /* ---- Which pool ---- */
 
+START_TEST(a_bare_name_is_not_taken_for_a_file_beside_one)
+{
+    const char *name = strrchr(path, '/') + 1;
+    char shared[96];
+
+    open_jobs(path);
+    ck_assert_int_eq(chdir(directory), 0);
+    RUN_POOL("show", name);
+    ended(1, "",
+          "jobs.pool is a name in /dev/shm, where there is none; for the file in this "
+          "directory say ./jobs.pool\n");
+    RUN_POOL("show", "./jobs.pool");
+    ended(0, "jobs", "");
+    snprintf(shared, sizeof(shared), "/dev/shm/sxe-test-%d", (int)getpid());
+    ck_assert_int_eq(symlink(path, shared), 0);
+    close(open(shared + sizeof("/dev/shm"), O_CREAT | O_CLOEXEC, 0600));
+    RUN_POOL("check", shared + sizeof("/dev/shm"));
+    ck_assert(strstr(ran.errors, "for the file in this directory say ./sxe-test-") != NULL);
+    unlink(shared);
+    unlink(shared + sizeof("/dev/shm"));
+}
+END_TEST
+
 START_TEST(what_is_no_pool_is_refused_with_a_sentence)
 {
     RUN_POOL("show", path);
@@ -717,6 +740,7 @@ main(void)
     tcase_add_test(line, words_may_stand_behind_two_dashes);
     tcase_add_test(line, what_cannot_be_written_is_an_error);
     tcase_add_test(line, what_is_no_pool_is_refused_with_a_sentence);
+    tcase_add_test(line, a_bare_name_is_not_taken_for_a_file_beside_one);
     tcase_add_test(line, a_pool_may_be_a_name_in_dev_shm_even_a_number);
     tcase_add_test(line, a_pool_may_be_what_a_process_has_open);
     tcase_add_test(line, what_a_process_has_open_may_be_no_pool_or_several);
