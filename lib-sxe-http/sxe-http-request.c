@@ -143,28 +143,17 @@ sxe_http_peer_ip(const struct sxe_http_request *request)
 
 /* ---- Who answers ---- */
 
-static enum sxe_http_verdict
-not_found(struct sxe_http_request *request, struct sxe_http_response *response)
+/* RFC 9110, 9.3.7, 15.5.5, 15.5.6 */
+enum sxe_http_verdict
+sxe_http_reply_unrouted(struct sxe_http_request *request, struct sxe_http_response *response)
 {
-    SXE_UNUSED_PARAMETER(request);
-    return sxe_http_reply_status(response, 404);
-}
-
-/* RFC 9110, 15.5.6 */
-static enum sxe_http_verdict
-not_allowed(struct sxe_http_request *request, struct sxe_http_response *response)
-{
+    if (request->match.allow.length == 0)
+        return sxe_http_reply_status(response, 404);
     /* Too many methods for the reply's fields: then without. */
     (void)!sxe_http_add_field_span(response, "Allow", request->match.allow);
+    if (sxe_http_method(request) == SXE_HTTP_OPTIONS)
+        return sxe_http_reply(response, 204, NULL, NULL, 0);
     return sxe_http_reply_status(response, 405);
-}
-
-/* RFC 9110, 9.3.7 */
-static enum sxe_http_verdict
-options(struct sxe_http_request *request, struct sxe_http_response *response)
-{
-    (void)!sxe_http_add_field_span(response, "Allow", request->match.allow);
-    return sxe_http_reply(response, 204, NULL, NULL, 0);
 }
 
 static void
@@ -175,25 +164,21 @@ answer_at_once(struct sxe__http_slot *slot, sxe_http_handler handler)
 }
 
 static void
-find_route(struct sxe__http_slot *slot, const struct sxe_http_router *router)
+find_route(struct sxe__http_slot *slot, const struct sxe_http_config *config)
 {
     struct sxe_http_request *request = &slot->request;
+    enum sxe_http_routing routing =
+        sxe_http_router_find(config->router, sxe_http_method(request),
+                             sxe_http_method_text(request), request->path, &request->match);
 
-    switch (sxe_http_router_find(router, sxe_http_method(request), sxe_http_method_text(request),
-                                 request->path, &request->match)) {
-    case SXE_HTTP_ROUTE_FOUND:
+    if (routing == SXE_HTTP_ROUTE_FOUND) {
         slot->handler = request->match.route->handler;
         slot->body_stream = request->match.route->flags & SXE_HTTP_ROUTE_STREAM;
         slot->user = request->match.route->user;
-        break;
-    case SXE_HTTP_ROUTE_NOT_FOUND:
-        break;
-    case SXE_HTTP_ROUTE_METHOD_NOT_ALLOWED:
-        answer_at_once(slot, not_allowed);
-        break;
-    case SXE_HTTP_ROUTE_OPTIONS:
-        answer_at_once(slot, options);
-        break;
+    } else if (config->unrouted != NULL) {
+        slot->handler = config->unrouted;
+    } else if (routing != SXE_HTTP_ROUTE_NOT_FOUND) {
+        answer_at_once(slot, sxe_http_reply_unrouted);
     }
 }
 
@@ -217,8 +202,8 @@ sxe__http_route(struct sxe__http_slot *slot)
     slot->handler = config->handler;
     slot->body_stream = config->stream;
     if (config->router != NULL)
-        find_route(slot, config->router);
+        find_route(slot, config);
     if (slot->handler == NULL)
-        answer_at_once(slot, not_found);
+        answer_at_once(slot, sxe_http_reply_unrouted);
     return 0;
 }

@@ -106,6 +106,8 @@ struct sxe_http_config {
     const char *fields;          /* lines for every reply, each with CR LF, "Server: x\r\n"; none */
     const struct sxe_cidr_list *proxies; /* those who begin with a PROXY header; borrowed */
     void (*on_reply)(struct sxe_http_request *request, const struct sxe_http_summary *summary);
+    sxe_http_handler unrouted; /* answers where the router has no route, also for the method; by
+                                  default handler or 404, and sxe_http_reply_unrouted */
 };
 
 /* Before sxe_init, which reserves its sockets: everything else the server will ever need is
@@ -315,6 +317,11 @@ SXE_PUBLIC enum sxe_http_verdict sxe_http_reply_text(struct sxe_http_response *r
 /* With a body that says "404 Not Found". */
 SXE_PUBLIC enum sxe_http_verdict sxe_http_reply_status(struct sxe_http_response *response,
                                                        unsigned status);
+
+/* Answer a request that has no route as the router's match says: 404; 405, or to OPTIONS 204, with
+ * Allow. */
+SXE_PUBLIC enum sxe_http_verdict sxe_http_reply_unrouted(struct sxe_http_request *request,
+                                                         struct sxe_http_response *response);
 
 /* "Not Found"; "" of a number that has no name. */
 SXE_PUBLIC const char *sxe_http_reason(unsigned status);

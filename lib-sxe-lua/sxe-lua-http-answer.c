@@ -285,12 +285,19 @@ reply_error(lua_State *L, struct sxe__lua_exchange *exchange, unsigned status)
     sxe__lua_http_send(L, exchange, -1, SXE__LUA_JSON);
 }
 
-static bool
-has_on_error(const struct sxe__lua_exchange *exchange)
+/* The function for errors, of the innermost router that has one; LUA_NOREF: none. */
+static int
+on_error_of(const struct sxe__lua_exchange *exchange)
 {
     const struct sxe__lua_answerer *answerer = exchange->answerer;
+    int on_error = LUA_NOREF;
 
-    return answerer != NULL && answerer->router != NULL && answerer->router->on_error != LUA_NOREF;
+    for (unsigned i = answerer == NULL ? 0 : answerer->routers_number; i-- > 0;) {
+        on_error = answerer->routers[i]->on_error;
+        if (on_error != LUA_NOREF)
+            break;
+    }
+    return on_error;
 }
 
 /* What on_error returned goes on as what a handler returned. */
@@ -319,12 +326,12 @@ explain(lua_State *L)
     }
     sxe_http_remove_field(exchange->response, NULL);
     push_error(L, status);
-    if (!has_on_error(exchange)) {
+    if (on_error_of(exchange) == LUA_NOREF) {
         reply_error(L, exchange, status);
         return 0;
     }
     exchange->status = (uint16_t)status;
-    lua_rawgeti(L, LUA_REGISTRYINDEX, exchange->answerer->router->on_error);
+    lua_rawgeti(L, LUA_REGISTRYINDEX, on_error_of(exchange));
     sxe__lua_http_push(L, exchange, SXE__LUA_REQUEST);
     sxe__lua_http_push(L, exchange, SXE__LUA_RESPONSE);
     lua_pushvalue(L, 3);
@@ -394,7 +401,7 @@ conclude_error(struct sxe__lua_exchange *exchange, lua_State *L, int status)
     } else if (is_failing) {
         sxe__lua_log_error(L, describe(exchange, room));
         give_up(exchange, 500);
-    } else if (has_on_error(exchange)) {
+    } else if (on_error_of(exchange) != LUA_NOREF) {
         if (!start(exchange, L, explain, 1))
             give_up(exchange, 503);
     } else if (call(exchange, L, explain, 1) != LUA_OK) {
@@ -447,9 +454,20 @@ says_nothing(const struct sxe__lua_exchange *exchange, lua_State *L, int results
     return exchange->reply == SXE__LUA_BEGUN && lua_isboolean(L, -results);
 }
 
+/* A value and nil are that value: what a filter has of next() may be both. */
+static int
+without_nil(lua_State *L, int status, int results)
+{
+    if (status != LUA_OK || results != 2 || !lua_isnil(L, -1) || lua_isnil(L, -2))
+        return results;
+    lua_pop(L, 1);
+    return 1;
+}
+
 void
 sxe__lua_http_conclude(struct sxe__lua_exchange *exchange, lua_State *L, int status, int results)
 {
+    results = without_nil(L, status, results);
     if (exchange->response == NULL || exchange->reply == SXE__LUA_ENDED)
         conclude_late(exchange, L, status);
     else if (status != LUA_OK)

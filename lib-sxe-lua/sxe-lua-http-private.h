@@ -11,6 +11,7 @@
  *     sxe-lua-http-stream.c    res:write(), res:sse()
  *     sxe-lua-http-serve.c     http.serve
  *     sxe-lua-http-router.c    http.router
+ *     sxe-lua-http-filter.c    its filters
  *     sxe-lua-http-static.c    http.static
  *
  * Shape: an exchange has two ends, and lives until both are over.
@@ -67,8 +68,13 @@ struct sxe__lua_gathered {
 /* What answers: of http.serve, or of a route. Lives as long as the state. */
 struct sxe__lua_router;
 struct sxe__lua_answerer {
-    int function;                   /* in the registry */
-    struct sxe__lua_router *router; /* NULL: of none */
+    int function;                 /* in the registry; LUA_NOREF: files do, or nothing */
+    bool is_unrouted;             /* it answers what the router has no route for */
+    struct sxe_http_files *files; /* or NULL */
+    int list;                     /* of all filters, in the registry; LUA_NOREF: not made */
+    uint32_t list_version;        /* sxe__lua_http.filters_version when it was made */
+    unsigned routers_number;
+    struct sxe__lua_router *routers[]; /* whose route it is: the one that is mounted last is last */
 };
 
 struct sxe__lua_exchange {
@@ -91,6 +97,7 @@ struct sxe__lua_exchange {
     bool is_failing;   /* the task is about an error of the first one */
     bool is_lending;   /* a kept string is the reply's body */
     bool is_last;      /* part of the body */
+    bool has_ctx;      /* req.ctx was asked for */
     struct sxe_span part;
     struct sxe__lua_gathered *gathered; /* NULL: nothing */
 };
@@ -127,7 +134,8 @@ struct sxe__lua_http {
     struct sxe_http_files *files; /* of res:file(); NULL: too late for them */
     struct sxe__lua_server servers[SXE__LUA_SERVERS];
     unsigned servers_number;
-    uint32_t body_max; /* of requests that are not of these */
+    uint32_t body_max;        /* of requests that are not of these */
+    uint32_t filters_version; /* filters that were ever added */
     int64_t counters[SXE__LUA_HTTP_COUNTERS];
 };
 extern _Thread_local struct sxe__lua_http sxe__lua_http
@@ -166,6 +174,9 @@ void sxe__lua_http_push(lua_State *L, const struct sxe__lua_exchange *exchange,
 /* The value on top is kept with the exchange, and taken off; push what is kept. */
 void sxe__lua_http_keep(lua_State *L, const struct sxe__lua_exchange *exchange);
 void sxe__lua_http_push_kept(lua_State *L, const struct sxe__lua_exchange *exchange);
+
+/* Push the table req.ctx, made when first asked for. */
+void sxe__lua_http_push_ctx(lua_State *L, struct sxe__lua_exchange *exchange);
 
 /* The response is another's, who has its user and on_done. */
 void sxe__lua_http_hand_over(struct sxe__lua_exchange *exchange);
@@ -240,19 +251,40 @@ extern const struct sxe__lua_class_spec sxe__lua_events_class;
 
 /* ---- Routers and files ---- */
 
+/* A router that is mounted in another, perhaps in one of its mounts. */
+struct sxe__lua_mount {
+    struct sxe_http_router *prefix; /* takes the paths below it */
+    struct sxe__lua_router *router;
+    struct sxe__lua_mount *next; /* one that is mounted in it comes later */
+    char text[];                 /* the prefix, without a slash at its end */
+};
+
 struct sxe__lua_router {
     struct sxe_http_router *router;
-    int on_error; /* functions in the registry; LUA_NOREF: none */
-    int filters;  /* a list in the registry */
+    int on_error;                       /* functions in the registry; LUA_NOREF: none */
+    int filters;                        /* a list in the registry; LUA_NOREF: none */
+    struct sxe__lua_mount *mounts;      /* in order */
+    struct sxe__lua_mount **last_mount; /* the link behind the last */
+    struct sxe__lua_answerer *unrouted;
 };
 
 /* The router or files at an index; NULL if it is none. */
 struct sxe__lua_router *sxe__lua_http_router(lua_State *L, int index);
 struct sxe_http_files *sxe__lua_http_files(lua_State *L, int index);
 
-/* Push what runs a router's filters and then, if they let it, the function: three values to call
- * with req and res behind them. */
+/* Whether filters run before it. */
+bool sxe__lua_http_is_filtered(const struct sxe__lua_answerer *answerer);
+
+/* Put what runs its filters and then, if they let it, the function on top in the place of that:
+ * three values to call with req and res behind them. */
 void sxe__lua_http_push_filtered(lua_State *L, const struct sxe__lua_answerer *answerer);
+
+/* A handler; request->user is a router's answerer of what has no route. */
+enum sxe_http_verdict sxe__lua_http_unrouted(struct sxe_http_request *request,
+                                             struct sxe_http_response *response);
+
+/* Hand the request over to files, or to what else answers without Lua: its part of the script. */
+struct sxe_http_request *sxe__lua_http_leave(lua_State *L, struct sxe__lua_exchange *exchange);
 
 /* A handler: find the route of a router that the script returned, and let it answer. */
 enum sxe_http_verdict sxe__lua_http_route(const struct sxe__lua_router *router,

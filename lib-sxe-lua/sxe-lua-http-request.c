@@ -63,6 +63,13 @@ push_path(lua_State *L, struct sxe__lua_exchange *exchange)
 }
 
 static int
+push_ctx(lua_State *L, struct sxe__lua_exchange *exchange)
+{
+    sxe__lua_http_push_ctx(L, exchange);
+    return 1;
+}
+
+static int
 push_escaped_path(lua_State *L, struct sxe__lua_exchange *exchange)
 {
     return push_span(L, exchange->request->path);
@@ -157,6 +164,7 @@ get_property(lua_State *L, uint32_t index, uint32_t generation, const char *name
         {"id", push_id},
         {"target", push_target},
         {"host", push_host},
+        {"ctx", push_ctx},
         {"version", push_version},
         {"route", push_route},
         {"escaped_path", push_escaped_path},

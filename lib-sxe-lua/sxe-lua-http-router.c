@@ -11,75 +11,11 @@
 static const char router_class[] = "sxe.http router";
 
 enum { LOCATION_SIZE = 4096 };
-enum { FUNCTION = 1, FILTERS, REQUEST, RESPONSE, FILTERED }; /* what filter() has on its stack */
 
 struct sxe__lua_router *
 sxe__lua_http_router(lua_State *L, int index)
 {
     return luaL_testudata(L, index, router_class);
-}
-
-/* ---- Filters ---- */
-
-static int
-filtered(lua_State *L, int status, lua_KContext context)
-{
-    SXE_UNUSED_PARAMETER(status);
-    SXE_UNUSED_PARAMETER(context);
-    return lua_gettop(L) - RESPONSE;
-}
-
-/* Whether a filter has answered: it returned something, or has begun the reply. */
-static bool
-has_answered(lua_State *L)
-{
-    uint32_t generation = 0;
-    uint32_t index = sxe__lua_check_handle(L, RESPONSE, SXE__LUA_RESPONSE, &generation);
-    const struct sxe__lua_exchange *exchange = sxe__lua_http_find(index, generation);
-
-    return !lua_isnoneornil(L, FILTERED) || exchange == NULL ||
-           exchange->reply != SXE__LUA_UNANSWERED;
-}
-
-static void
-push_arguments(lua_State *L)
-{
-    lua_pushvalue(L, REQUEST);
-    lua_pushvalue(L, RESPONSE);
-}
-
-/* The filter before `context` is back. */
-static int
-next_filter(lua_State *L, int status, lua_KContext context)
-{
-    SXE_UNUSED_PARAMETER(status);
-    for (; !has_answered(L); context++) {
-        lua_settop(L, RESPONSE);
-        if (lua_rawgeti(L, FILTERS, (int)context) == LUA_TNIL) {
-            lua_settop(L, RESPONSE);
-            lua_pushvalue(L, FUNCTION);
-            push_arguments(L);
-            lua_callk(L, 2, LUA_MULTRET, 0, filtered);
-            return filtered(L, LUA_OK, 0);
-        }
-        push_arguments(L);
-        lua_callk(L, 2, LUA_MULTRET, context + 1, next_filter);
-    }
-    return lua_gettop(L) - RESPONSE;
-}
-
-static int
-filter(lua_State *L)
-{
-    return next_filter(L, LUA_OK, 1);
-}
-
-void
-sxe__lua_http_push_filtered(lua_State *L, const struct sxe__lua_answerer *answerer)
-{
-    lua_pushcfunction(L, filter);
-    lua_insert(L, -2);
-    lua_rawgeti(L, LUA_REGISTRYINDEX, answerer->router->filters);
 }
 
 /* ---- A router that is not the server's own ---- */
@@ -96,10 +32,8 @@ sxe__lua_http_route(const struct sxe__lua_router *router, struct sxe_http_reques
         request->user = request->match.route->user;
         return request->match.route->handler(request, response);
     }
-    if (routing == SXE_HTTP_ROUTE_NOT_FOUND)
-        return sxe_http_reply_status(response, 404);
-    (void)!sxe_http_add_field_span(response, "Allow", request->match.allow);
-    return sxe_http_reply_status(response, routing == SXE_HTTP_ROUTE_OPTIONS ? 204 : 405);
+    request->user = router->unrouted;
+    return sxe__lua_http_unrouted(request, response);
 }
 
 /* ---- Routes ---- */
@@ -140,6 +74,28 @@ check_function(lua_State *L, int argument)
     lua_settop(L, argument);
 }
 
+/* A new answerer, of a router and of those that another one is of. */
+static struct sxe__lua_answerer *
+new_answerer(lua_State *L, struct sxe__lua_router *router, const struct sxe__lua_answerer *inner)
+{
+    const unsigned inner_number = inner == NULL ? 0 : inner->routers_number;
+    const size_t size =
+        sizeof(struct sxe__lua_answerer) + (inner_number + 1) * sizeof(struct sxe__lua_router *);
+    struct sxe__lua_answerer *answerer = lua_newuserdatauv(L, size, 0);
+
+    luaL_ref(L, LUA_REGISTRYINDEX);
+    *answerer = (struct sxe__lua_answerer){.function = LUA_NOREF, .list = LUA_NOREF};
+    if (inner != NULL) {
+        answerer->function = inner->function;
+        answerer->files = inner->files;
+    }
+    answerer->routers_number = inner_number + 1;
+    answerer->routers[0] = router;
+    for (unsigned i = 0; i < inner_number; i++)
+        answerer->routers[i + 1] = inner->routers[i];
+    return answerer;
+}
+
 /* The function at an argument answers those methods. */
 static void
 add_function(lua_State *L, struct sxe__lua_router *router, const char *methods, const char *pattern,
@@ -155,10 +111,8 @@ add_function(lua_State *L, struct sxe__lua_router *router, const char *methods, 
     if (sxe_loop() != NULL)
         luaL_error(L, "%s %s comes too late: routes are made before the loop starts", methods,
                    pattern);
-    answerer = lua_newuserdatauv(L, sizeof(*answerer), 0);
-    luaL_ref(L, LUA_REGISTRYINDEX);
+    answerer = new_answerer(L, router, NULL);
     answerer->function = keep(L, argument);
-    answerer->router = router;
     route.user = answerer;
     add(L, router, &route);
 }
@@ -184,26 +138,44 @@ add_route(lua_State *L)
 
 /* ---- Others below a prefix ---- */
 
-struct beneath {
-    struct sxe_http_files *files;
-    size_t prefix_length;
-};
+/* From the slash at the end of the prefix on. */
+static enum sxe_http_verdict
+send_beneath(struct sxe_http_request *request, const struct sxe__lua_answerer *answerer)
+{
+    const struct sxe_http_text *tail = &request->match.values[request->match.number - 1];
+    struct sxe_span path = {request->path.base + tail->offset - 1, tail->length + 1u};
+
+    return sxe_http_files_send(answerer->files, request, path);
+}
+
+/* In the place of a handler, behind filters. */
+static int
+call_beneath(lua_State *L)
+{
+    struct sxe__lua_exchange *exchange = sxe__lua_http_argument(L, SXE__LUA_REQUEST);
+    const struct sxe__lua_answerer *answerer = exchange->answerer;
+
+    (void)!send_beneath(sxe__lua_http_leave(L, exchange), answerer);
+    return 0;
+}
 
 static enum sxe_http_verdict
 serve_beneath(struct sxe_http_request *request, struct sxe_http_response *response)
 {
-    const struct beneath *beneath = request->user;
-    struct sxe_span path = {request->path.base + beneath->prefix_length,
-                            request->path.length - beneath->prefix_length};
+    const struct sxe__lua_answerer *answerer = request->user;
 
     SXE_UNUSED_PARAMETER(response);
-    return sxe_http_files_send(beneath->files, request, path);
+    if (!sxe__lua_http_is_filtered(answerer))
+        return send_beneath(request, answerer);
+    lua_pushcfunction(sxe__lua_http.main, call_beneath);
+    return sxe__lua_http_run(request, answerer);
 }
 
 /* The path of a directory without its slash. */
 static enum sxe_http_verdict
-redirect_below(struct sxe_http_request *request, struct sxe_http_response *response)
+redirect(struct sxe_http_request *request)
 {
+    struct sxe_http_response *response = sxe_http_response_of(request);
     struct sxe_span query = request->query;
     char location[LOCATION_SIZE];
     int length = snprintf(location, sizeof(location), "%.*s/%s%.*s", (int)request->path.length,
@@ -213,6 +185,25 @@ redirect_below(struct sxe_http_request *request, struct sxe_http_response *respo
     if (length >= LOCATION_SIZE || sxe_http_add_field(response, "Location", location) < 0)
         return sxe_http_reply_status(response, 414);
     return sxe_http_reply_status(response, 301);
+}
+
+static int
+call_redirect(lua_State *L)
+{
+    (void)!redirect(sxe__lua_http_leave(L, sxe__lua_http_argument(L, SXE__LUA_REQUEST)));
+    return 0;
+}
+
+static enum sxe_http_verdict
+redirect_below(struct sxe_http_request *request, struct sxe_http_response *response)
+{
+    const struct sxe__lua_answerer *answerer = request->user;
+
+    SXE_UNUSED_PARAMETER(response);
+    if (!sxe__lua_http_is_filtered(answerer))
+        return redirect(request);
+    lua_pushcfunction(sxe__lua_http.main, call_redirect);
+    return sxe__lua_http_run(request, answerer);
 }
 
 /* Push the prefix, without a slash at its end, and the suffix. */
@@ -233,22 +224,48 @@ push_pattern(lua_State *L, const char *suffix)
 static void
 use_files(lua_State *L, struct sxe__lua_router *router, struct sxe_http_files *files)
 {
-    struct beneath *beneath = lua_newuserdatauv(L, sizeof(*beneath), 0);
+    struct sxe__lua_answerer *answerer = new_answerer(L, router, NULL);
     const char *prefix = push_pattern(L, "");
-    struct sxe_http_route all = {.methods = "GET", .handler = serve_beneath, .user = beneath};
-    struct sxe_http_route itself = {.methods = "GET", .pattern = prefix, .handler = redirect_below};
+    struct sxe_http_route all = {.methods = "GET", .handler = serve_beneath, .user = answerer};
+    struct sxe_http_route itself = {
+        .methods = "GET", .pattern = prefix, .handler = redirect_below, .user = answerer};
 
-    keep(L, -2);
-    *beneath = (struct beneath){.files = files, .prefix_length = strlen(prefix)};
+    answerer->files = files;
     if (*prefix != '\0')
         add(L, router, &itself);
     all.pattern = push_pattern(L, "/{path...}");
     add(L, router, &all);
 }
 
-/* Its routes as they are now; they keep its filters and its on_error. */
+/* Push the prefix at 2, without a slash at its end, and behind it the one of a mount. */
 static void
-use_router(lua_State *L, struct sxe__lua_router *router, const struct sxe__lua_router *other)
+add_mount(lua_State *L, struct sxe__lua_router *router, const char *suffix,
+          struct sxe__lua_router *mounted)
+{
+    const char *prefix = push_pattern(L, suffix);
+    const char *tail = lua_pushfstring(L, "%s/*", prefix);
+    const size_t size = strlen(prefix) + 1;
+    struct sxe__lua_mount *mount = lua_newuserdatauv(L, sizeof(*mount) + size, 0);
+
+    *mount = (struct sxe__lua_mount){.router = mounted};
+    memcpy(mount->text, prefix, size);
+    keep(L, -1);
+    mount->prefix = sxe_http_router_new();
+    if (mount->prefix == NULL ||
+        (size > 1 && sxe_http_router_add(mount->prefix, "*", prefix, NULL, NULL) < 0) ||
+        sxe_http_router_add(mount->prefix, "*", tail, NULL, NULL) < 0) {
+        lua_pushstring(L, mount->prefix == NULL ? tail : sxe_http_router_error(mount->prefix));
+        sxe_http_router_delete(mount->prefix);
+        luaL_error(L, "cannot route %s", lua_tostring(L, -1));
+    }
+    *router->last_mount = mount; /* its prefix is deleted with the router */
+    router->last_mount = &mount->next;
+    lua_settop(L, 3);
+}
+
+/* Its routes and mounts as they are now; all keep its filters and its on_error. */
+static void
+use_router(lua_State *L, struct sxe__lua_router *router, struct sxe__lua_router *other)
 {
     const struct sxe_http_route *next = sxe_http_router_next(other->router, NULL);
 
@@ -256,12 +273,14 @@ use_router(lua_State *L, struct sxe__lua_router *router, const struct sxe__lua_r
     for (; next != NULL; next = sxe_http_router_next(other->router, next)) {
         struct sxe_http_route route = *next;
 
-        if (route.handler == serve_beneath)
-            luaL_error(L, "files are used by the outermost router: %s", route.pattern);
+        route.user = new_answerer(L, router, next->user);
         route.pattern = push_pattern(L, route.pattern);
         add(L, router, &route);
         lua_pop(L, 1);
     }
+    add_mount(L, router, "", other);
+    for (const struct sxe__lua_mount *mount = other->mounts; mount != NULL; mount = mount->next)
+        add_mount(L, router, mount->text, mount->router);
 }
 
 static void
@@ -275,6 +294,7 @@ add_filter(lua_State *L, struct sxe__lua_router *router)
     lua_rawgeti(L, LUA_REGISTRYINDEX, router->filters);
     lua_pushvalue(L, 2);
     lua_rawseti(L, -2, (int)lua_rawlen(L, -2) + 1);
+    sxe__lua_http.filters_version++;
 }
 
 /* router:use(filter); router:use(prefix, files, router or function) */
@@ -356,10 +376,13 @@ new_router(lua_State *L)
     router = lua_newuserdatauv(L, sizeof(*router), 0);
     *router = (struct sxe__lua_router){.on_error = LUA_NOREF, .filters = LUA_NOREF};
     luaL_setmetatable(L, router_class);
+    router->last_mount = &router->mounts;
     router->router = sxe_http_router_new();
     if (router->router == NULL)
         return luaL_error(L, "not enough memory");
     keep(L, -1); /* its routes name it */
+    router->unrouted = new_answerer(L, router, NULL);
+    router->unrouted->is_unrouted = true;
     return 1;
 }
 
@@ -370,6 +393,9 @@ delete_router(lua_State *L)
 
     sxe_http_router_delete(router->router);
     router->router = NULL;
+    for (const struct sxe__lua_mount *mount = router->mounts; mount != NULL; mount = mount->next)
+        sxe_http_router_delete(mount->prefix);
+    router->mounts = NULL;
     return 0;
 }
 

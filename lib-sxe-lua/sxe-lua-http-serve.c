@@ -115,6 +115,8 @@ answer_with(lua_State *L, int index, struct sxe_http_config *config)
     config->stream = true;
     if (router != NULL) {
         config->router = router->router;
+        config->unrouted = sxe__lua_http_unrouted;
+        config->user = router->unrouted;
         return;
     }
     if (files != NULL) {
@@ -130,7 +132,8 @@ answer_with(lua_State *L, int index, struct sxe_http_config *config)
     answerer = lua_newuserdatauv(L, sizeof(*answerer), 0);
     luaL_ref(L, LUA_REGISTRYINDEX);
     lua_pushvalue(L, index);
-    *answerer = (struct sxe__lua_answerer){.function = luaL_ref(L, LUA_REGISTRYINDEX)};
+    *answerer =
+        (struct sxe__lua_answerer){.function = luaL_ref(L, LUA_REGISTRYINDEX), .list = LUA_NOREF};
     config->handler = sxe__lua_http_answer;
     config->user = answerer;
 }

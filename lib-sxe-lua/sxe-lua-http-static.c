@@ -81,6 +81,18 @@ send_one(lua_State *L)
     return send_file(L, exchange, directory->files, 3);
 }
 
+struct sxe_http_request *
+sxe__lua_http_leave(lua_State *L, struct sxe__lua_exchange *exchange)
+{
+    struct sxe_http_request *request = exchange->request;
+
+    if (exchange->reply != SXE__LUA_UNANSWERED)
+        luaL_error(L, "the reply has begun: a file is a whole one");
+    exchange->reply = SXE__LUA_ENDED;
+    sxe__lua_http_hand_over(exchange);
+    return request;
+}
+
 /* files(req, res): as a handler that is called by another. */
 static int
 call_files(lua_State *L)
@@ -88,13 +100,9 @@ call_files(lua_State *L)
     struct directory *directory = luaL_checkudata(L, 1, files_class);
     uint32_t generation = 0;
     uint32_t index = sxe__lua_check_handle(L, 2, SXE__LUA_REQUEST, &generation);
-    struct sxe__lua_exchange *exchange = sxe__lua_http_check(L, index, generation);
-    struct sxe_http_request *request = exchange->request;
+    struct sxe_http_request *request =
+        sxe__lua_http_leave(L, sxe__lua_http_check(L, index, generation));
 
-    if (exchange->reply != SXE__LUA_UNANSWERED)
-        return luaL_error(L, "the reply has begun: a file is a whole one");
-    exchange->reply = SXE__LUA_ENDED;
-    sxe__lua_http_hand_over(exchange);
     request->user = directory->files;
     (void)!sxe_http_files_handle(request, sxe_http_response_of(request));
     return 0;

@@ -9,8 +9,9 @@ _Thread_local struct sxe__lua_http sxe__lua_http;
 
 #define HTTP (&sxe__lua_http)
 
-/* In the registry: what exchanges keep, exchange's index + 1 -> value. */
+/* In the registry: what exchanges keep, and their req.ctx, exchange's index + 1 -> value. */
 static const char kept_key = 0;
+static const char ctx_key = 0;
 
 /* ---- Taking and giving ---- */
 
@@ -40,11 +41,11 @@ take(struct sxe_http_request *request, const struct sxe__lua_answerer *answerer)
 }
 
 static void
-forget_kept(struct sxe__lua_exchange *exchange)
+forget(const struct sxe__lua_exchange *exchange, const char *key)
 {
     lua_State *L = HTTP->main;
 
-    lua_rawgetp(L, LUA_REGISTRYINDEX, &kept_key);
+    lua_rawgetp(L, LUA_REGISTRYINDEX, key);
     lua_pushnil(L);
     lua_rawseti(L, -2, (int)(exchange - HTTP->exchanges) + 1);
     lua_pop(L, 1);
@@ -60,7 +61,9 @@ give_if_over(struct sxe__lua_exchange *exchange)
     if (exchange->response != NULL || exchange->is_running || exchange->is_inside)
         return;
     if (exchange->is_lending || exchange->body != SXE__LUA_BODY_UNREAD)
-        forget_kept(exchange);
+        forget(exchange, &kept_key);
+    if (exchange->has_ctx)
+        forget(exchange, &ctx_key);
     sxe__lua_http_drop_body(exchange);
     sxe__lua_http_wake(exchange);
     exchange->generation = (exchange->generation + 1) & SXE__LUA_GENERATION_MASK;
@@ -103,6 +106,22 @@ sxe__lua_http_push_kept(lua_State *L, const struct sxe__lua_exchange *exchange)
 {
     lua_rawgetp(L, LUA_REGISTRYINDEX, &kept_key);
     lua_rawgeti(L, -1, (int)(exchange - HTTP->exchanges) + 1);
+    lua_remove(L, -2);
+}
+
+void
+sxe__lua_http_push_ctx(lua_State *L, struct sxe__lua_exchange *exchange)
+{
+    const int index = (int)(exchange - HTTP->exchanges) + 1;
+
+    lua_rawgetp(L, LUA_REGISTRYINDEX, &ctx_key);
+    if (lua_rawgeti(L, -1, index) == LUA_TNIL) {
+        lua_pop(L, 1);
+        lua_newtable(L);
+        lua_pushvalue(L, -1);
+        lua_rawseti(L, -3, index);
+        exchange->has_ctx = true;
+    }
     lua_remove(L, -2);
 }
 
@@ -212,16 +231,14 @@ sxe__lua_http_run(struct sxe_http_request *request, const struct sxe__lua_answer
 {
     struct sxe_http_response *response = sxe_http_response_of(request);
     struct sxe__lua_exchange *exchange = take(request, answerer);
-    bool is_filtered = answerer != NULL && answerer->router != NULL;
+    bool is_filtered = answerer != NULL && sxe__lua_http_is_filtered(answerer);
     lua_State *L = HTTP->main;
 
     HTTP->counters[SXE__LUA_HTTP_REQUESTS]++;
     if (exchange == NULL)
         return refuse(response, 1);
-    if (is_filtered && answerer->router->filters != LUA_NOREF)
+    if (is_filtered)
         sxe__lua_http_push_filtered(L, answerer);
-    else
-        is_filtered = false;
     sxe__lua_http_push(L, exchange, SXE__LUA_REQUEST);
     sxe__lua_http_push(L, exchange, SXE__LUA_RESPONSE);
     if (!sxe__lua_http_start(exchange, is_filtered ? 4 : 2))
@@ -326,6 +343,8 @@ sxe__lua_open_http(lua_State *L)
     HTTP->main = sxe__lua_main(sxe__lua_current());
     lua_newtable(L);
     lua_rawsetp(L, LUA_REGISTRYINDEX, &kept_key);
+    lua_newtable(L);
+    lua_rawsetp(L, LUA_REGISTRYINDEX, &ctx_key);
     lua_newtable(L);
     sxe__lua_http_open_request(L);
     sxe__lua_http_open_response(L);

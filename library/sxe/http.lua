@@ -52,6 +52,7 @@ local http = {}
 ---@field peer string the client's address
 ---@field id string 16 hexadecimal digits, as in the log
 ---@field route? string the pattern that matched
+---@field ctx table empty at first, for filters and handlers
 ---@field headers table<string, string>|fun(): table<string, string>
 ---@field query table<string, string>|fun(): table<string, string>
 ---@field params table<string, string>|fun(): table<string, string> 400 with an escaped slash, or dots
@@ -197,8 +198,9 @@ function Router:any(pattern, handler) end
 ---@return sxe.Router
 function Router:route(methods, pattern, handler) end
 
----A filter runs before each handler; files, a router or a function answer below a prefix.
----@overload fun(self: sxe.Router, filter: sxe.handler): sxe.Router
+---A filter runs before each handler, also of routers and files in this one; next() runs the rest inside it.
+---Files, a router or a function answer below a prefix.
+---@overload fun(self: sxe.Router, filter: fun(req: sxe.Request, res: sxe.Response, next: fun(): any, any): any, any): sxe.Router
 ---@param prefix string
 ---@param other sxe.Files|sxe.Router|sxe.handler
 ---@return sxe.Router

@@ -218,6 +218,43 @@ START_TEST(parameters_of_route_and_query_are_decoded_into_room_with_a_nul)
 }
 END_TEST
 
+/* ---- What has no route ---- */
+
+static enum sxe_http_verdict
+answer_unrouted(struct sxe_http_request *request, struct sxe_http_response *response)
+{
+    ck_assert_ptr_nonnull(request->user);
+    ck_assert_int_eq(sxe_http_add_field(response, "X", "1"), 0);
+    return sxe_http_reply_unrouted(request, response);
+}
+
+START_TEST(a_handler_may_answer_what_has_no_route)
+{
+    static const char *const replies[][2] = {
+        {GET("/none"), "HTTP/1.1 404 Not Found\r\nX: 1\r\n"},
+        {"PUT /a HTTP/1.1\r\nHost: h\r\n\r\n",
+         "HTTP/1.1 405 Method Not Allowed\r\nX: 1\r\nAllow: GET, HEAD, OPTIONS\r\n"},
+        {"OPTIONS /a HTTP/1.1\r\nHost: h\r\n\r\n",
+         "HTTP/1.1 204 No Content\r\nX: 1\r\nAllow: GET, HEAD, OPTIONS\r\n"},
+    };
+    struct sxe_http_router *router = sxe_http_router_new();
+    int user;
+
+    ck_assert_int_eq(sxe_http_router_add(router, "GET", "/a", say_method, NULL), 0);
+    serve((struct sxe_http_config){
+        .router = router, .handler = say_method, .unrouted = answer_unrouted, .user = &user});
+    for (unsigned i = 0; i < 3; i++) {
+        int peer = client();
+
+        say(peer, replies[i][0]);
+        EXPECT_REPLY(peer, replies[i][1]);
+        close(peer);
+    }
+    end_site();
+    sxe_http_router_delete(router);
+}
+END_TEST
+
 /* ---- Peers ---- */
 
 /* Clients have a port that the system chose; those that a proxy names have small ones. */
@@ -521,6 +558,7 @@ request_suite(void)
                         (int)(sizeof(sayings) / sizeof(sayings[0])));
     tcase_add_test(asked, a_field_is_found_by_its_name_in_any_case);
     tcase_add_test(asked, parameters_of_route_and_query_are_decoded_into_room_with_a_nul);
+    tcase_add_test(asked, a_handler_may_answer_what_has_no_route);
     tcase_add_test(asked, a_peer_over_ipv4_is_its_socket);
     tcase_add_test(asked, a_peer_over_ipv6_is_its_socket);
     tcase_add_test(asked, a_peer_over_a_unix_socket_has_no_address);

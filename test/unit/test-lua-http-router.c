@@ -9,7 +9,7 @@
 static void
 serve_router(const char *text)
 {
-    char whole[4000];
+    char whole[6000];
 
     snprintf(whole, sizeof(whole),
              "local r = http.router() %s http.serve{ip = '127.0.0.1', handler = r}", text);
@@ -130,7 +130,171 @@ START_TEST(a_filtered_handler_may_wait)
 }
 END_TEST
 
+/* What a request meets, each as a letter. */
+#define NESTED                                                                                \
+    "local function mark(c) return function(req) req.ctx.s = (req.ctx.s or '') .. c end end " \
+    "local function say(req) return req.ctx.s .. ':' .. req.path end "                        \
+    "local a, b, c = http.router(), http.router(), http.router() "                            \
+    "c:use(mark 'c'):get('/x', say):post('/p', say) "                                         \
+    "b:use('/c', c):get('/y', say):use('/{id}/d', c) "                                        \
+    "a:use('/b', b):use('/f', http.static '/') "                                              \
+    "r:use('/a', a):get('/z', say):get('/{other...}', say) "                                  \
+    "a:use(function(req) if req.ctx.s == 'r!' then return 401, req.path end end) "            \
+    "r:use(mark 'r'):use(function(req) if req.headers.x then req.ctx.s = 'r!' end end) "      \
+    "a:use(mark 'a') b:use(mark 'b') "
+
+static const struct nested {
+    const char *request;
+    const char *status;
+    const char *text;
+} nested[] = {
+    {"GET /z", "200 OK", "r:/z"},
+    {"GET /none", "200 OK", "r:/none"},
+    {"GET /a/b/y", "200 OK", "rab:/a/b/y"},
+    {"GET /a/b/c/x", "200 OK", "rabc:/a/b/c/x"},
+    {"GET /a/b/7/d/x", "200 OK", "rabc:/a/b/7/d/x"},
+    {"GET //a/./b//c/x", "200 OK", "rabc:/a/b/c/x"},
+    {"GET /a/none", "200 OK", "r:/a/none"},
+};
+
+START_TEST(filters_of_outer_routers_run_first)
+{
+    char request[200];
+
+    serve_router(NESTED);
+    snprintf(request, sizeof(request), "%s HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n",
+             nested[_i].request);
+    EXPECT_ANSWER(request, nested[_i].status, nested[_i].text);
+    end_script();
+}
+END_TEST
+
+/* Nothing says whether there is a route, or a file, before the filters have let it. */
+START_TEST(filters_run_before_what_no_route_answers)
+{
+    static const char *const requests[] = {
+        "GET /a/b/y",    "PUT /a/b/y",     "OPTIONS /a/b/y", "PUT /a/b/c/x",
+        "DELETE /a/b/c", "PUT /a/b/c/q",   "PUT /a/f/etc",   "GET /a/f/etc/none",
+        "GET /a/f",      "OPTIONS /a/f/x", "BREW /a/",       "OPTIONS /a/b/1/d/",
+        "PUT /a"};
+    char request[200];
+
+    serve_router(NESTED);
+    for (unsigned i = 0; i < sizeof(requests) / sizeof(requests[0]); i++) {
+        snprintf(request, sizeof(request),
+                 "%s HTTP/1.1\r\nHost: h\r\nX: 1\r\nConnection: close\r\n\r\n", requests[i]);
+        ck_assert_msg(strstr(ask(request), "HTTP/1.1 401 ") != NULL, "%s", requests[i]);
+    }
+    EXPECT_IN(ask(ASK("PUT /a/b/y", "", "")),
+              "405 Method Not Allowed\r\nAllow: GET, HEAD, OPTIONS");
+    EXPECT_IN(ask(ASK("OPTIONS /a/b/y", "", "")), "204 No Content\r\nAllow: GET, HEAD, OPTIONS");
+    EXPECT_IN(ask(ASK("OPTIONS *", "", "")), "204 No Content\r\nAllow: GET, HEAD, POST, OPTIONS");
+    end_script();
+}
+END_TEST
+
+START_TEST(a_path_without_a_route_meets_the_filters_of_the_mounts_above_it)
+{
+    serve_router("local inner = http.router():use(function(req) return 401 end) "
+                 "r:get('/x', function() return 'x' end):use('/in', inner):use('/{id}/in', inner)");
+    EXPECT_IN(ask(ASK("GET /in", "", "")), "401 Unauthorized");
+    EXPECT_IN(ask(ASK("GET /in/a/b", "", "")), "401 Unauthorized");
+    EXPECT_IN(ask(ASK("PUT /7/in/", "", "")), "401 Unauthorized");
+    EXPECT_IN(ask(ASK("GET /inn", "", "")), "404 Not Found");
+    EXPECT_IN(ask(ASK("PUT /x", "", "")), "405 Method Not Allowed\r\nAllow: GET, HEAD, OPTIONS");
+    EXPECT_IN(ask(ASK("OPTIONS *", "", "")), "204 No Content");
+    end_script();
+}
+END_TEST
+
+static const struct wrapped {
+    const char *filter;
+    const char *status;
+    const char *text;
+} wrapped[] = {
+    {"next()", "201 Created", "made 1"},
+    {"local s, t = next() return s, t .. '!'", "201 Created", "made 1!"},
+    {"task.sleep(0.001) next() task.sleep(0.001) res.status = 202 return 'mine'", "202 Accepted",
+     "mine"},
+    {"local ok, e = pcall(next) return 200, tostring(ok)", "200 OK", "true"},
+    {"next() return 200, select(2, pcall(next))", "200 OK",
+     "next() was called twice, or after its filter had ended"},
+    {"kept = next", "201 Created", "made false"},
+    {"return", "201 Created", "made 1"},
+    {"return 200, tostring(select('#', next()))", "200 OK", "2"},
+    {"res:send 'sent' next()", "200 OK", "sent"},
+    {"next() return nil", "201 Created", "made 1"},
+    {"next() return 'text', nil", "200 OK", "text"},
+    {"next() return 404, nil", "404 Not Found", "404 Not Found\n"},
+};
+
+START_TEST(a_filter_wraps_what_comes_after_it)
+{
+    char text[1000];
+
+    snprintf(text, sizeof(text),
+             "r:use(function(req, res, next) %s end)"
+             ":use(function(req, res, next) task.sleep(0.001) local s, t = next() "
+             "  if t then return s, t end end)"
+             ":get('/', function(req) task.sleep(0.001) "
+             "  if kept then return 201, 'made ' .. tostring((pcall(kept))) end "
+             "  return 201, 'made 1' end)",
+             wrapped[_i].filter);
+    serve_router(text);
+    EXPECT_ANSWER(ASK("GET /", "", ""), wrapped[_i].status, wrapped[_i].text);
+    end_script();
+}
+END_TEST
+
+START_TEST(a_filter_catches_what_comes_after_it)
+{
+    serve_router("r:use(function(req, res, next) local ok, e = pcall(next) "
+                 "if not ok then return 200, 'caught ' .. tostring(e.message or e) end end)"
+                 ":get('/boom', function() error({message = 'boom'}) end)"
+                 ":get('/nil', function() return nil, 'failed' end)"
+                 ":get('/many', function() return 200, 'a', 'b', 'c', 'd' end)"
+                 ":get('/nothing', function() end)");
+    EXPECT_TEXT("/boom", "caught boom");
+    EXPECT_IN(ask(ASK("GET /nil", "", "")), "500 Internal");
+    EXPECT_TEXT("/many", "a");
+    EXPECT_IN(ask(ASK("GET /nothing", "", "")), "204 No Content");
+    end_script();
+}
+END_TEST
+
+START_TEST(a_request_has_a_table_for_filters_and_handlers)
+{
+    serve_router(
+        "r:use(function(req) req.ctx.user = 'ann' req.ctx.n = (req.ctx.n or 0) + 1 end)"
+        ":on_error(function(req, res, err) return req.ctx.user .. err.message end)"
+        ":get('/a', function(req) kept = req return req.ctx.user .. req.ctx.n end)"
+        ":get('/b', function(req) error{status = 400, message = 'bad'} end)"
+        ":get('/c', function(req) return select(2, pcall(function() return kept.ctx end)) end)"
+        ":get('/d', function(req) return select(2, pcall(function() req.ctx = 1 end)) end)");
+    EXPECT_TEXT("/a", "ann1");
+    EXPECT_TEXT("/a", "ann1");
+    EXPECT_IN(ask(ASK("GET /b", "", "")), "annbad");
+    EXPECT_IN(ask(ASK("GET /c", "", "")), "the request is over");
+    EXPECT_IN(ask(ASK("GET /d", "", "")), "has no field 'ctx' to assign");
+    end_script();
+}
+END_TEST
+
 /* ---- Errors ---- */
+
+START_TEST(the_nearest_on_error_makes_the_reply)
+{
+    serve_router("local function boom() error 'boom' end "
+                 "local function of(name) return function(req, res, err) return name end end "
+                 "local a, b = http.router():get('/', boom), http.router():get('/', boom) "
+                 "r:use('/a', a:use('/b', b)):get('/', boom):on_error(of 'outer') "
+                 "b:on_error(of 'inner')");
+    EXPECT_IN(ask(ASK("GET /", "", "")), "outer");
+    EXPECT_IN(ask(ASK("GET /a/", "", "")), "outer");
+    EXPECT_IN(ask(ASK("GET /a/b/", "", "")), "inner");
+    end_script();
+}
+END_TEST
 
 START_TEST(on_error_makes_the_reply)
 {
@@ -167,8 +331,9 @@ static const struct wrong {
     {"http.router():get('/a', print):get('/a', print)", "cannot route GET /a"},
     {"local r = http.router() r:use('/b', r)", "another router expected"},
     {"http.router():use('/b', 1)", "function expected, got number"},
-    {"http.router():use('/b', http.router():use('/c', http.static('.')))",
-     "files are used by the outermost router: /c/{path...}"},
+    {"http.router():use('/{*}', http.router())", "cannot route * /{*}"},
+    {"http.router():use('//', http.router():use('/b//', http.router())):use('a', http.router())",
+     "cannot route * a: no / to begin with"},
     {"http.static('/none')", "http.static: /none: No such file or directory"},
     {"http.static('.', {color = 1})", "http.static has no option 'color'"},
     {"http.static('.', {1})", "http.static has no option '1'"},
@@ -309,6 +474,41 @@ START_TEST(files_are_served_below_a_prefix)
     EXPECT_IN(ask_file(text), "414 URI Too Long");
     EXPECT_IN(ask_file(ASK("GET /files/none", "", "")), "404 Not Found");
     EXPECT_IN(ask_file(ASK("GET /files/%2e%2e/x", "", "")), "404 Not Found");
+    end_script();
+    remove_directory();
+}
+END_TEST
+
+START_TEST(files_in_a_mounted_router_are_filtered)
+{
+    make_directory();
+    serve_router("local inner = http.router():use('/files', http.static('.')) "
+                 "local seen = http.router():use('/{tenant}', http.static('.')) "
+                 "r:use('/in', inner):use('/open', seen) "
+                 "inner:use(function(req, res) res.headers.X = req.path "
+                 "if req.headers.no then return 403 end end)");
+    EXPECT_IN(ask_file(ASK("GET /in/files/a%20b.txt", "", "")), "\r\n\r\nfile a");
+    EXPECT_IN(ask_file(ASK("GET /in/files/a%20b.txt", "", "")), "X: /in/files/a b.txt\r\n");
+    EXPECT_IN(ask_file(ASK("GET /in/files/sub", "", "")), "Location: /in/files/sub/\r\n");
+    EXPECT_IN(ask_file(ASK("GET /in/files", "", "")), "Location: /in/files/\r\n");
+    EXPECT_IN(ask_file(ASK("GET /in/files", "No: 1\r\n", "")), "403 Forbidden");
+    EXPECT_IN(ask_file(ASK("GET /in/files/a%20b.txt", "No: 1\r\n", "")), "403 Forbidden");
+    EXPECT_IN(ask_file(ASK("GET //in//files/sub/..//a%20b.txt", "No: 1\r\n", "")), "403 Forbidden");
+    EXPECT_IN(ask_file(ASK("GET /open/t/a%20b.txt", "", "")), "\r\n\r\nfile a");
+    EXPECT_IN(ask_file(ASK("GET /open/a-long-tenant/", "", "")), "\r\n\r\n<index>");
+    EXPECT_IN(ask_file(ASK("GET /open/t", "", "")), "Location: /open/t/\r\n");
+    end_script();
+    remove_directory();
+}
+END_TEST
+
+START_TEST(a_filter_that_has_begun_the_reply_leaves_no_file)
+{
+    make_directory();
+    serve_router(
+        "r:use('', http.static('.')):use(function(req, res, next) res:write 'part' next() end)");
+    EXPECT_IN(ask_file(ASK("GET /a%20b.txt", "", "")), "part");
+    EXPECT_NOT_IN(ask_file(ASK("GET /a%20b.txt", "", "")), "file a");
     end_script();
     remove_directory();
 }
@@ -647,6 +847,13 @@ suite(void)
     tcase_add_test(t, routes_are_listed);
     tcase_add_test(t, a_filter_answers_or_lets_pass);
     tcase_add_test(t, a_filtered_handler_may_wait);
+    tcase_add_loop_test(t, filters_of_outer_routers_run_first, 0, CASES(nested));
+    tcase_add_test(t, filters_run_before_what_no_route_answers);
+    tcase_add_test(t, a_path_without_a_route_meets_the_filters_of_the_mounts_above_it);
+    tcase_add_loop_test(t, a_filter_wraps_what_comes_after_it, 0, CASES(wrapped));
+    tcase_add_test(t, a_filter_catches_what_comes_after_it);
+    tcase_add_test(t, a_request_has_a_table_for_filters_and_handlers);
+    tcase_add_test(t, the_nearest_on_error_makes_the_reply);
     tcase_add_test(t, on_error_makes_the_reply);
     tcase_add_test(t, an_error_of_on_error_is_500);
     tcase_add_test(t, functions_and_routers_answer_below_a_prefix);
@@ -657,6 +864,8 @@ suite(void)
     tcase_add_test(t, files_are_served_below_a_prefix);
     tcase_add_loop_test(t, a_request_may_ask_for_as_many_ranges_as_the_option_says, 0,
                         sizeof(kinds_of_ranges) / sizeof(kinds_of_ranges[0]));
+    tcase_add_test(t, files_in_a_mounted_router_are_filtered);
+    tcase_add_test(t, a_filter_that_has_begun_the_reply_leaves_no_file);
     tcase_add_test(t, files_are_a_handler);
     tcase_add_test(t, a_handler_sends_files);
     suite_add_tcase(s, t);

@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Filters: functions that run before the handlers of a router, and of the routers and files that are
+ * mounted in it, the outermost router's first. They also run before the replies that a router gives
+ * by itself: 404, 405, and 204 to OPTIONS.
+ *
+ *     filter(req, res, next) -- returns a reply ----------------------------> reply
+ *            |    '-- calls next(): the others and the handler run in it ---> what it returns,
+ *            '------- neither: the next filter, then the handler              else what they did
+ */
+#include "sxe-lua-http-private.h"
+
+/* What each function here has on its stack: the handler, a list of the filters, req and res; then
+ * next, and what a filter returned. */
+enum { FUNCTION = 1, FILTERS, REQUEST, RESPONSE, NEXT, FILTERED };
+
+/* Upvalues of next: the above, the filter that it begins with, false once it was called; then what
+ * came of it. */
+enum { UP_AT = RESPONSE + 1, UP_NUMBER, UP_RESULTS, UPS = UP_RESULTS + 2 };
+
+/* ---- Which filters ---- */
+
+static bool
+covers(const struct sxe__lua_mount *mount, struct sxe_span path)
+{
+    struct sxe_http_match match;
+
+    return sxe_http_router_find(mount->prefix, SXE_HTTP_GET, (struct sxe_span){"GET", 3}, path,
+                                &match) == SXE_HTTP_ROUTE_FOUND;
+}
+
+bool
+sxe__lua_http_is_filtered(const struct sxe__lua_answerer *answerer)
+{
+    for (unsigned i = 0; i < answerer->routers_number; i++) {
+        if (answerer->routers[i]->filters != LUA_NOREF)
+            return true;
+    }
+    return answerer->is_unrouted;
+}
+
+static bool
+is_unrouted_filtered(const struct sxe__lua_router *router, struct sxe_span path)
+{
+    const struct sxe__lua_mount *mount = router->mounts;
+
+    if (router->filters != LUA_NOREF)
+        return true;
+    while (mount != NULL && (mount->router->filters == LUA_NOREF || !covers(mount, path)))
+        mount = mount->next;
+    return mount != NULL;
+}
+
+/* Append a router's filters to the list on top. */
+static void
+append(lua_State *L, const struct sxe__lua_router *router)
+{
+    int length = (int)lua_rawlen(L, -1);
+
+    if (router->filters == LUA_NOREF)
+        return;
+    lua_rawgeti(L, LUA_REGISTRYINDEX, router->filters);
+    for (int i = 1; lua_rawgeti(L, -1, i) != LUA_TNIL; i++)
+        lua_rawseti(L, -3, length + i);
+    lua_pop(L, 2);
+}
+
+/* Push those of a path that no route takes: the router's own, and of all that are mounted above
+ * the path. */
+static void
+push_unrouted(lua_State *L, const struct sxe__lua_router *router)
+{
+    uint32_t generation = 0;
+    uint32_t index = sxe__lua_check_handle(L, REQUEST, SXE__LUA_REQUEST, &generation);
+    struct sxe_span path = sxe__lua_http_check(L, index, generation)->request->path;
+
+    lua_newtable(L);
+    append(L, router);
+    for (const struct sxe__lua_mount *mount = router->mounts; mount != NULL; mount = mount->next) {
+        if (covers(mount, path))
+            append(L, mount->router);
+    }
+}
+
+/* Push those of a route. The list is kept until a router gets another filter. */
+static void
+push_filters(lua_State *L, struct sxe__lua_answerer *answerer)
+{
+    const uint32_t version = sxe__lua_http.filters_version;
+
+    if (answerer->is_unrouted) {
+        push_unrouted(L, answerer->routers[0]);
+        return;
+    }
+    if (answerer->list == LUA_NOREF || answerer->list_version != version) {
+        lua_newtable(L);
+        for (unsigned i = 0; i < answerer->routers_number; i++)
+            append(L, answerer->routers[i]);
+        luaL_unref(L, LUA_REGISTRYINDEX, answerer->list);
+        answerer->list = LUA_NOREF;
+        answerer->list = luaL_ref(L, LUA_REGISTRYINDEX);
+        answerer->list_version = version;
+    }
+    lua_rawgeti(L, LUA_REGISTRYINDEX, answerer->list);
+}
+
+/* ---- Running them ---- */
+
+static int run(lua_State *L);
+
+/* Whether something has begun the reply. */
+static bool
+is_answered(lua_State *L)
+{
+    uint32_t generation = 0;
+    uint32_t index = sxe__lua_check_handle(L, RESPONSE, SXE__LUA_RESPONSE, &generation);
+    const struct sxe__lua_exchange *exchange = sxe__lua_http_find(index, generation);
+
+    return exchange == NULL || exchange->reply != SXE__LUA_UNANSWERED;
+}
+
+/* What ran in next is back: its results are kept for its filter, and returned. */
+static int
+next_ended(lua_State *L, int status, lua_KContext context)
+{
+    int number = lua_gettop(L);
+
+    luaL_checkstack(L, 1, "what next() returns");
+    SXE_UNUSED_PARAMETER(status);
+    SXE_UNUSED_PARAMETER(context);
+    lua_pushinteger(L, number > 3 ? 3 : number);
+    lua_replace(L, lua_upvalueindex(UP_NUMBER));
+    for (int i = 0; i < number && i < 3; i++) {
+        lua_pushvalue(L, i + 1);
+        lua_replace(L, lua_upvalueindex(UP_RESULTS + i));
+    }
+    return number;
+}
+
+/* next(): the filters after this one and the handler; returns what the handler does. */
+static int
+call_next(lua_State *L)
+{
+    if (!lua_toboolean(L, lua_upvalueindex(UP_AT)))
+        return luaL_error(L, "next() was called twice, or after its filter had ended");
+    lua_settop(L, 0);
+    lua_pushcfunction(L, run);
+    for (int i = FUNCTION; i <= UP_AT; i++)
+        lua_pushvalue(L, lua_upvalueindex(i));
+    lua_pushboolean(L, 0);
+    lua_replace(L, lua_upvalueindex(UP_AT));
+    lua_callk(L, UP_AT, LUA_MULTRET, 0, next_ended);
+    return next_ended(L, LUA_OK, 0);
+}
+
+static void
+push_next(lua_State *L, lua_Integer at)
+{
+    for (int i = FUNCTION; i <= RESPONSE; i++)
+        lua_pushvalue(L, i);
+    lua_pushinteger(L, at);
+    lua_pushinteger(L, 0);
+    lua_pushnil(L);
+    lua_pushnil(L);
+    lua_pushnil(L);
+    lua_pushcclosure(L, call_next, UPS);
+}
+
+/* A filter has ended, and cannot call next any more; whether it did neither that nor answer. */
+static bool
+is_passed(lua_State *L)
+{
+    bool is_unused;
+
+    luaL_checkstack(L, 4, "what a filter returns");
+    lua_getupvalue(L, NEXT, UP_AT);
+    is_unused = lua_toboolean(L, -1);
+    lua_pushboolean(L, 0);
+    lua_setupvalue(L, NEXT, UP_AT);
+    lua_pop(L, 1);
+    return is_unused && lua_isnoneornil(L, FILTERED);
+}
+
+/* What the filter returned, or, if that is nothing, what next did. */
+static int
+push_results(lua_State *L)
+{
+    int number;
+
+    if (!lua_isnoneornil(L, FILTERED))
+        return lua_gettop(L) - NEXT;
+    lua_getupvalue(L, NEXT, UP_NUMBER);
+    number = (int)lua_tointeger(L, -1);
+    for (int i = 0; i < number; i++)
+        lua_getupvalue(L, NEXT, UP_RESULTS + i);
+    return number;
+}
+
+static int
+handler_ended(lua_State *L, int status, lua_KContext context)
+{
+    SXE_UNUSED_PARAMETER(status);
+    SXE_UNUSED_PARAMETER(context);
+    return lua_gettop(L) - RESPONSE;
+}
+
+static void
+push_arguments(lua_State *L)
+{
+    lua_pushvalue(L, REQUEST);
+    lua_pushvalue(L, RESPONSE);
+}
+
+static int filter_ended(lua_State *L, int status, lua_KContext at);
+
+/* The filters from one on, then the handler. */
+static int
+run_from(lua_State *L, lua_Integer at)
+{
+    for (;; at++) {
+        lua_settop(L, RESPONSE);
+        if (is_answered(L))
+            return 0;
+        if (lua_rawgeti(L, FILTERS, at) == LUA_TNIL)
+            break;
+        push_next(L, at + 1);
+        lua_insert(L, NEXT);
+        push_arguments(L);
+        lua_pushvalue(L, NEXT);
+        lua_callk(L, 3, LUA_MULTRET, (lua_KContext)at, filter_ended);
+        if (!is_passed(L))
+            return push_results(L);
+    }
+    lua_settop(L, RESPONSE);
+    lua_pushvalue(L, FUNCTION);
+    push_arguments(L);
+    lua_callk(L, 2, LUA_MULTRET, 0, handler_ended);
+    return handler_ended(L, LUA_OK, 0);
+}
+
+/* A filter that had to wait is back. */
+static int
+filter_ended(lua_State *L, int status, lua_KContext at)
+{
+    SXE_UNUSED_PARAMETER(status);
+    return is_passed(L) ? run_from(L, (lua_Integer)at + 1) : push_results(L);
+}
+
+/* Arguments: all of the stack, and the number of the first filter. */
+static int
+run(lua_State *L)
+{
+    return run_from(L, lua_tointeger(L, UP_AT));
+}
+
+/* The same, but with the answerer for the list of its filters. */
+static int
+start(lua_State *L)
+{
+    push_filters(L, lua_touserdata(L, FILTERS));
+    lua_replace(L, FILTERS);
+    return run_from(L, 1);
+}
+
+void
+sxe__lua_http_push_filtered(lua_State *L, const struct sxe__lua_answerer *answerer)
+{
+    lua_pushcfunction(L, start);
+    lua_insert(L, -2);
+    lua_pushlightuserdata(L, (void *)(uintptr_t)answerer);
+}
+
+/* ---- What no route answers ---- */
+
+/* In the place of a handler: 404, 405 or 204, as sxe_http_reply_unrouted says them. */
+static int
+answer_unrouted(lua_State *L)
+{
+    struct sxe__lua_exchange *exchange = sxe__lua_http_argument(L, SXE__LUA_REQUEST);
+    struct sxe_http_request *request = exchange->request;
+    bool is_options = sxe_http_method(request) == SXE_HTTP_OPTIONS;
+
+    if (request->match.allow.length > 0)
+        (void)!sxe_http_add_field_span(exchange->response, "Allow", request->match.allow);
+    lua_pushinteger(L, request->match.allow.length == 0 ? 404 : is_options ? 204 : 405);
+    return 1;
+}
+
+enum sxe_http_verdict
+sxe__lua_http_unrouted(struct sxe_http_request *request, struct sxe_http_response *response)
+{
+    const struct sxe__lua_answerer *answerer = request->user;
+
+    if (!is_unrouted_filtered(answerer->routers[0], request->path))
+        return sxe_http_reply_unrouted(request, response);
+    lua_pushcfunction(sxe__lua_http.main, answer_unrouted);
+    return sxe__lua_http_run(request, answerer);
+}

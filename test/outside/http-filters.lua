@@ -1,0 +1,78 @@
+-- SPDX-License-Identifier: MIT
+-- What docs/lua-handlers.md says about filters, tried on a router with others and files in it.
+
+local http = require "http"
+local script = require "script"
+
+local text = [[
+local http = require "sxe.http"
+local r, api, deep = http.router(), http.router(), http.router()
+local function mark(letter)
+  return function(req) req.ctx.seen = (req.ctx.seen or "") .. letter end
+end
+deep:get("/x", function(req) return req.ctx.seen end)
+deep:use("/files", http.static("."))
+api:get("/y", function(req) return req.ctx.seen end)
+api:use("/deep", deep)
+r:use("/api", api)
+r:get("/error", function() error "boom" end)
+r:get("/z", function(req) return req.ctx.seen end)
+deep:use(mark "d")
+r:use(mark "r"):use(function(req) if req.headers.stop then return 401 end end)
+api:use(mark "a")
+r:use(function(req, res, next)
+  local ok, result = pcall(next)
+  if not ok then return 200, "caught" end
+  if req.headers.wrap then return "(" .. tostring(result) .. ")" end
+end)
+return r
+]]
+
+local server <close> = script.start(text)
+
+local function ask(line, ...)
+    return http.ask(server, http.request(line, ...))
+end
+
+-- promise: docs/lua-handlers.md: Filters of an outer router run first, and those of one router in the
+--   order in which they were added.
+test("outermost first", function()
+    equal(ask("GET /z").body, "r")
+    equal(ask("GET /api/y").body, "ra")
+    equal(ask("GET /api/deep/x").body, "rad")
+    equal(ask("GET //api/./q/../deep//x").body, "rad")
+end)
+
+-- promise: docs/lua-handlers.md: They run before the replies `404`, `405` and that to OPTIONS too
+test("nothing is said before the filters", function()
+    for _, line in ipairs{"GET /none", "PUT /z", "OPTIONS /z", "OPTIONS /api/deep/x", "GET /api/none",
+                          "PUT /api/deep/x", "OPTIONS *", "BREW /api/deep/none", "GET /api/deep/files",
+                          "GET /api/deep/files/README.md", "PUT /api/deep/files/README.md",
+                          "GET /api/deep/files/none", "GET /api//deep//files//README.md"} do
+        equal(ask(line, "Stop: 1").status, 401)
+    end
+    equal(ask("GET /none").status, 404)
+    equal(ask("PUT /z").status, 405)
+    equal(ask("OPTIONS /z").status, 204)
+    equal(ask("GET /api/deep/files/README.md").status, 200)
+end)
+
+-- promise: docs/lua-handlers.md: The filter's own result replaces that; without one, the handler's
+--   reply stands.
+test("next() is the rest", function()
+    equal(ask("GET /api/deep/x", "Wrap: 1").body, "(rad)")
+    equal(ask("GET /api/deep/x").body, "rad")
+    equal(ask("GET /none", "Wrap: 1").body, "(404)")
+end)
+
+-- promise: docs/lua-handlers.md: An error passes through `next()`, so `pcall(next)` catches it.
+test("an error is caught", function()
+    equal(ask("GET /error").body, "caught")
+end)
+
+-- promise: docs/lua-handlers.md: **`req.ctx`** is a table of the request, empty at first
+test("a request sees no other's table", function()
+    for _ = 1, 20 do
+        equal(ask("GET /api/deep/x").body, "rad")
+    end
+end)
