@@ -137,6 +137,7 @@ struct sxe_http_files {
     struct sxe_http_files_config config;
     struct sxe_span prefix; /* of the config's, without slashes around it */
     int root;
+    unsigned group; /* of threads: a root that hangs keeps no other waiting */
     bool has_openat2;
     struct sxe__http_types types;
     struct sxe__http_file *entries;   /* a pool */

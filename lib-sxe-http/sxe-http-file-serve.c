@@ -154,6 +154,7 @@ begin(struct sxe_http_files *files, struct sxe_span name, struct sxe__http_file 
     file->known = known;
     file->work.run = run;
     file->work.done = opened;
+    file->work.group = files->group;
     if (sxe_work_submit(&file->work) == 0)
         return file;
     sxe__http_cache_remove(file);

@@ -131,7 +131,7 @@ sxe_http_files_new(const struct sxe_http_files_config *config)
         errno = -result;
         return NULL;
     }
-    sxe_work_register(SXE_WORK_THREADS);
+    files->group = sxe_work_register_group(SXE_WORK_THREADS);
     return files;
 }
 

@@ -41,6 +41,7 @@ struct files {
     struct sxe__lua_file_job *jobs; /* a pool's array */
     struct sxe__lua_line waiting;   /* for a free one */
     uint64_t held;
+    unsigned group;   /* of threads */
     bool has_threads; /* was required before the loop */
     unsigned turn;    /* of the loop, and */
     unsigned tries;   /* of reading without a thread in it */
@@ -241,7 +242,7 @@ void
 sxe__lua_file_prepare(struct sxe__lua_file_job *job, const struct sxe__lua_file_call *call,
                       void (*give)(struct sxe__lua_file_job *job))
 {
-    job->work = (struct sxe_work){.run = run, .done = done};
+    job->work = (struct sxe_work){.run = run, .done = done, .group = files.group};
     job->call = call;
     job->give = give;
     job->task = 0;
@@ -415,7 +416,7 @@ open_files(lua_State *L)
         lua_rawsetp(L, LUA_REGISTRYINDEX, &opened_key);
         files.has_threads = sxe_loop() == NULL;
         if (files.has_threads)
-            sxe_work_register(SXE_WORK_THREADS);
+            files.group = sxe_work_register_group(SXE_WORK_THREADS);
     }
     lua_pop(L, 1);
 }

@@ -34,6 +34,7 @@ struct lookup {
 };
 
 static _Thread_local struct lookup *lookups;
+static _Thread_local unsigned group; /* of threads: slow names keep no file waiting */
 
 static void
 give(const struct lookup *lookup)
@@ -106,6 +107,7 @@ sxe__lua_resolve(lua_State *L, const char *host, int family, uint64_t deadline_n
     memset(lookup, 0, sizeof(*lookup));
     lookup->work.run = run;
     lookup->work.done = done;
+    lookup->work.group = group;
     lookup->family = family;
     memcpy(lookup->host, host, strlen(host));
     result = sxe_work_submit(&lookup->work);
@@ -177,7 +179,7 @@ sxe__lua_open_resolve(lua_State *L)
         lua_pushboolean(L, 1);
         lua_rawsetp(L, LUA_REGISTRYINDEX, &opened_key);
         if (sxe_loop() == NULL)
-            sxe_work_register(SXE_WORK_THREADS);
+            group = sxe_work_register_group(SXE_WORK_THREADS);
     }
     lua_pop(L, 1);
 }

@@ -292,6 +292,31 @@ make_room(void)
         ev_timer_start(CONTEXT->loop, &CONTEXT->tables->accept_again);
 }
 
+/* Descriptors ran out, for example: listeners rest. Each try is one more failure of the same
+ * episode, and only the first one is logged. */
+static void
+rest_after(const SXE *listener, int error)
+{
+    if (error != CONTEXT->accept_error)
+        SXE_WARN_ID(listener->id, "not accepting for now: %s; tries again every %d ms",
+                    strerror(error), (int)(1000 * SXE__RETRY_S));
+    CONTEXT->accept_error = error;
+    CONTEXT->accept_fails++;
+    sxe__accept_stop();
+    ev_timer_start(CONTEXT->loop, &CONTEXT->tables->accept_again);
+}
+
+static void
+end_of_rest(const SXE *listener)
+{
+    if (SXE_LIKELY(CONTEXT->accept_error == 0))
+        return;
+    SXE_WARN_ID(listener->id, "accepting again: %u tries had failed: %s", CONTEXT->accept_fails,
+                strerror(CONTEXT->accept_error));
+    CONTEXT->accept_error = 0;
+    CONTEXT->accept_fails = 0;
+}
+
 /* Errors of accept4(2) are of three kinds: about one connection that is gone already, about the
  * system having no room now, or about us. Only the first goes on at once. */
 static bool
@@ -312,9 +337,7 @@ go_on_after(const SXE *listener, int error)
     case ENETUNREACH:
         return true;
     default:
-        SXE_WARN_ID(listener->id, "not accepting for now: %s", strerror(error));
-        sxe__accept_stop();
-        ev_timer_start(CONTEXT->loop, &CONTEXT->tables->accept_again);
+        rest_after(listener, error);
         return false;
     }
 }
@@ -337,6 +360,7 @@ sxe__acceptable(SXE *listener)
         fd = accept4(listener->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (fd < 0 && !go_on_after(listener, errno))
             return;
+        end_of_rest(listener);
         if (fd >= 0 && oneshot)
             become(listener, fd);
         else if (fd >= 0)

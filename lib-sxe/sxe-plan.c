@@ -125,7 +125,8 @@ sxe_plan_print(FILE *out)
     total += plan_line(out, "read buffer", 1, config.chunk_size + SXE__READ_FRONT);
     total += plan_line(out, "output buffer", 1, SXE__HELD_SIZE + SXE__STAGE_SIZE);
     total += plan_line(out, "loop", 1, sizeof(*c) + sizeof(*c->tables));
-    total += plan_line(out, "threads", c->threads, c->threads * (size_t)SXE__WORK_STACK);
+    total += plan_line(out, "threads", sxe__work_threads(c),
+                       sxe__work_threads(c) * (size_t)SXE__WORK_STACK);
     if (out != NULL)
         fprintf(out, "%-16s %36zu bytes reserved; memory is touched only as it is used\n", "total",
                 total);
@@ -258,7 +259,7 @@ objection(const struct sxe__context *c)
     if (c->registered == 0)
         return "nothing was registered: call sxe_register first";
     if (c->registered > SOCKETS_MAX || c->wanted.chunk_size > CHUNK_SIZE_MAX ||
-        c->threads > SXE_WORK_THREADS_MAX)
+        sxe__work_threads(c) > SXE_WORK_THREADS_MAX)
         return "too much: the limits are 16777216 sockets, chunks of 1073741824 bytes and 1024 "
                "threads";
     return NULL;

@@ -95,6 +95,13 @@ struct sxe__line {
     struct sxe_work *last;
 };
 
+/* Works that share threads. */
+struct sxe__group {
+    struct sxe__line waiting;
+    unsigned running;
+    unsigned max; /* threads */
+};
+
 /* The threads for work that blocks, see sxe-work.c. */
 struct sxe__workers {
     struct ev_loop *loop;
@@ -106,7 +113,8 @@ struct sxe__workers {
 
     pthread_mutex_t lock; /* of all below but the threads, and of every work's state and links */
     pthread_cond_t come;  /* there is work, or the end */
-    struct sxe__line waiting;
+    struct sxe__group group[1 + SXE_WORK_GROUPS_MAX];
+    unsigned turn; /* the group to look at first */
     struct sxe__line finished;
     bool stopping;
     pthread_t thread[];
@@ -179,11 +187,15 @@ struct sxe__context {
     unsigned load_rounds;  /* in a row that found many events */
     unsigned empty_rounds; /* in a row, while busy, that found none */
     bool accept_stopped;   /* no socket or no descriptor was free */
+    int accept_error;      /* that accept4 failed with since the last connection; 0: none */
+    unsigned accept_fails; /* in a row */
 
     unsigned number;     /* of sockets, once open */
     unsigned registered; /* wishes for the next sxe_init */
     unsigned extra;
     unsigned threads;
+    unsigned groups;
+    uint16_t group_threads[SXE_WORK_GROUPS_MAX];
     struct sxe_config wanted;     /* as sxe_configure got it */
     struct sxe__workers *workers; /* NULL: none are registered */
 
@@ -319,7 +331,8 @@ void sxe__on_timeout(void *array, unsigned id, void *user);
 
 /* ---- sxe-work.c ---- */
 
-SXE_MUST_USE int sxe__work_open(void); /* once the loop is; 0 or -errno */
-void sxe__work_close(void);            /* waits for what runs */
+SXE_MUST_USE int sxe__work_open(void);                  /* once the loop is; 0 or -errno */
+void sxe__work_close(void);                             /* waits for what runs */
+size_t sxe__work_threads(const struct sxe__context *c); /* of all groups, as registered */
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: a few threads, a line of works that wait for them, and a line of those that wait for the
- * loop. One lock guards both lines and the state of each work.
+ * What: a few threads, a line of works of each group that wait for them, and a line of those that
+ * wait for the loop. One lock guards all lines and the state of each work.
  *
  *     IDLE --submit--> WAITING --a thread is free--> RUNNING --run returned--> FINISHED --> IDLE
  *       ^                 |                                                    done is called
@@ -62,13 +62,35 @@ take_first(struct sxe__line *line, enum work_state state)
 
 /* ---- In the threads ---- */
 
-/* Its turn comes, or NULL: the end. With the lock held. */
+/* A work whose group has a thread left, or NULL. The caller holds the lock. */
+static struct sxe_work *
+take_work(struct sxe__workers *w)
+{
+    for (unsigned i = 0; i <= SXE_WORK_GROUPS_MAX; i++) {
+        struct sxe__group *group = &w->group[(w->turn + i) % (1 + SXE_WORK_GROUPS_MAX)];
+        struct sxe_work *work;
+
+        if (group->running >= group->max)
+            continue;
+        work = take_first(&group->waiting, RUNNING);
+        if (work == NULL)
+            continue;
+        group->running++;
+        w->turn = work->group + 1;
+        return work;
+    }
+    return NULL;
+}
+
+/* Wait for the next work; NULL means shut down. The caller holds the lock. */
 static struct sxe_work *
 wait_for_work(struct sxe__workers *w)
 {
-    while (w->waiting.first == NULL && !w->stopping)
+    struct sxe_work *work = NULL;
+
+    while (!w->stopping && (work = take_work(w)) == NULL)
         pthread_cond_wait(&w->come, &w->lock);
-    return w->stopping ? NULL : take_first(&w->waiting, RUNNING);
+    return work;
 }
 
 static void *
@@ -86,6 +108,7 @@ work_on(void *workers)
         /* Whoever was the first one woke the loop for all. */
         if (w->finished.first == NULL)
             ev_async_send(w->loop, &w->wake);
+        w->group[work->group].running--;
         work->state = FINISHED;
         append(&w->finished, work);
     }
@@ -183,8 +206,10 @@ sxe_work_submit(struct sxe_work *work)
     pthread_mutex_lock(&w->lock);
     is_idle = work->state == IDLE;
     if (is_idle) {
+        if (work->group > SXE_WORK_GROUPS_MAX || w->group[work->group].max == 0)
+            work->group = 0;
         work->state = WAITING;
-        append(&w->waiting, work);
+        append(&w->group[work->group].waiting, work);
         pthread_cond_signal(&w->come);
     }
     pthread_mutex_unlock(&w->lock);
@@ -205,7 +230,7 @@ sxe_work_cancel(struct sxe_work *work)
     pthread_mutex_lock(&w->lock);
     state = work->state;
     if (state == WAITING) {
-        take_out(&w->waiting, work);
+        take_out(&w->group[work->group].waiting, work);
         work->state = IDLE;
     }
     pthread_mutex_unlock(&w->lock);
@@ -226,6 +251,42 @@ sxe_work_register(unsigned threads)
     c->threads = threads > c->threads ? threads : c->threads;
 }
 
+unsigned
+sxe_work_register_group(unsigned threads)
+{
+    struct sxe__context *c = CONTEXT;
+
+    if (c->sockets != NULL)
+        return 0;
+    if (c->groups == SXE_WORK_GROUPS_MAX) {
+        sxe_work_register(threads);
+        return 0;
+    }
+    /* More than there may be is enough for sxe_init to refuse it. */
+    c->group_threads[c->groups] =
+        (uint16_t)(threads > SXE_WORK_THREADS_MAX ? SXE_WORK_THREADS_MAX + 1 : threads);
+    return ++c->groups;
+}
+
+size_t
+sxe__work_threads(const struct sxe__context *c)
+{
+    size_t threads = c->threads;
+
+    for (unsigned i = 0; i < c->groups; i++)
+        threads += c->group_threads[i];
+    return threads;
+}
+
+/* Works without a group that registered no threads borrow those of a group. */
+static void
+set_groups(struct sxe__workers *w, const struct sxe__context *c)
+{
+    w->group[0].max = c->threads > 0 ? c->threads : c->group_threads[0];
+    for (unsigned i = 0; i < c->groups; i++)
+        w->group[1 + i].max = c->group_threads[i];
+}
+
 /* libev, which needs one to be woken by, would ask for it again for ever. */
 static int
 check_that_a_descriptor_is_free(void)
@@ -243,18 +304,20 @@ sxe__work_open(void)
 {
     struct sxe__context *c = CONTEXT;
     struct sxe__workers *w;
+    size_t threads = sxe__work_threads(c);
     int result;
 
-    if (c->threads == 0)
+    if (threads == 0)
         return 0;
     result = check_that_a_descriptor_is_free();
     if (result < 0)
         return result;
-    w = calloc(1, sizeof(*w) + c->threads * sizeof(w->thread[0]));
+    w = calloc(1, sizeof(*w) + threads * sizeof(w->thread[0]));
     if (w == NULL)
         return -ENOMEM;
     w->loop = c->loop;
-    w->wanted = c->threads;
+    w->wanted = (unsigned)threads;
+    set_groups(w, c);
     pthread_mutex_init(&w->lock, NULL);
     pthread_cond_init(&w->come, NULL);
     ev_async_init(&w->wake, on_finished);
@@ -286,7 +349,8 @@ sxe__work_close(void)
     pthread_mutex_unlock(&w->lock);
     for (unsigned i = 0; i < w->threads; i++)
         pthread_join(w->thread[i], NULL);
-    forget(&w->waiting);
+    for (unsigned i = 0; i <= SXE_WORK_GROUPS_MAX; i++)
+        forget(&w->group[i].waiting);
     forget(&w->finished);
     ev_ref(w->loop);
     ev_async_stop(w->loop, &w->wake);

@@ -25,6 +25,9 @@
  *
  * Limits: 1,024 threads, each with a stack of 256 KiB and all signals blocked, started by sxe_init.
  * No more works run at a time, so a look-up that takes 5 s keeps a thread from the others for 5 s.
+ * Parts of a program that may hang, as names and each file system do, register a group: its works
+ * run in no more threads than it registered, so those of other groups always have theirs. A group's
+ * line is first in, first out; groups take turns.
  * When the system refuses a thread, those that it gave do all the work, and once a second a submit
  * asks again. In one turn of the loop at most 64 are done.
  *
@@ -60,6 +63,7 @@ extern "C" {
 
 #define SXE_WORK_THREADS     4 /* serve most programs */
 #define SXE_WORK_THREADS_MAX 1024
+#define SXE_WORK_GROUPS_MAX  7
 
 /* All zero but run and done before it is submitted for the first time. */
 struct sxe_work {
@@ -69,11 +73,17 @@ struct sxe_work {
     struct sxe_work *next;           /* private */
     struct sxe_work *prev;           /* private */
     unsigned state;                  /* private */
+    unsigned group;                  /* rw: as sxe_work_register_group returned it, or 0 */
 };
 
 /* Before sxe_init, any number of times: threads that this part of the program wants; the largest
  * wish counts. Without a wish there are none, and they cost nothing. */
 SXE_PUBLIC void sxe_work_register(unsigned threads);
+
+/* Before sxe_init: threads for works of a new group, beside those of others. Returns the group's
+ * number; 0, the group of all works without one, after SXE_WORK_GROUPS_MAX groups, or when the loop
+ * runs already. */
+SXE_PUBLIC unsigned sxe_work_register_group(unsigned threads);
 
 /* Have a thread run it. 0; -EBUSY: it is under way already; -EAGAIN: the system gives us no thread
  * at all now; -EINVAL: sxe_init was not called, or before it no thread was registered. But for 0,

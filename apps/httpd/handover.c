@@ -92,11 +92,30 @@ mark(struct kept *socket, bool is_next)
         socket->is_used = true;
 }
 
+/* The process that serves runs scripts and reads what clients send: its numbers are checked. */
+static bool
+is_sound(const struct handover_message *message, int fd)
+{
+    if (message->kind == HANDOVER_USE)
+        return fd < 0 && message->number < handover.number;
+    return message->kind == HANDOVER_KEEP && fd >= 0 && message->length >= sizeof(sa_family_t) &&
+           message->length <= sizeof(message->u.address);
+}
+
 void
 handover_note(const struct handover_message *message, int fd, bool is_next)
 {
     struct kept *socket = &handover.sockets[handover.number];
 
+    if (!is_sound(message, fd)) {
+        SXE_WARN("a message of a process that serves makes no sense: kind %u, socket %u of %u, "
+                 "%u bytes of address: ignored",
+                 (unsigned)message->kind, (unsigned)message->number, handover.number,
+                 (unsigned)message->length);
+        if (fd >= 0)
+            close(fd);
+        return;
+    }
     if (message->kind == HANDOVER_USE) {
         mark(&handover.sockets[message->number], is_next);
         return;

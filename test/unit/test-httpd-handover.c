@@ -143,6 +143,38 @@ find(unsigned short port)
     return handover_listeners.find((struct sockaddr *)&address, sizeof(address));
 }
 
+/* The next message, as what serves would send it, with a descriptor or without. */
+static const struct {
+    struct handover_message message;
+    bool has_fd;
+} senseless[] = {
+    {{.kind = HANDOVER_USE, .number = 1}, false},
+    {{.kind = HANDOVER_USE, .number = HANDOVER_SOCKETS}, false},
+    {{.kind = HANDOVER_USE, .number = UINT32_MAX}, false},
+    {{.kind = HANDOVER_USE, .number = 0}, true},
+    {{.kind = HANDOVER_KEEP, .length = sizeof(struct sockaddr_in)}, false},
+    {{.kind = HANDOVER_KEEP, .length = 0}, true},
+    {{.kind = HANDOVER_KEEP, .length = sizeof(struct sockaddr_storage) + 1}, true},
+    {{.kind = HANDOVER_KEEP, .length = UINT32_MAX}, true},
+};
+
+START_TEST(a_message_that_makes_no_sense_is_ignored)
+{
+    unsigned open;
+    int found;
+
+    handover_begin(ends[1]);
+    note(1, false);
+    open = fake_os_open_fds();
+    handover_note(&senseless[_i].message, senseless[_i].has_fd ? dup(0) : -1, false);
+    ck_assert_ptr_nonnull(strstr(log_line(0), "makes no sense"));
+    ck_assert_uint_eq(fake_os_open_fds(), open);
+    found = find(1);
+    ck_assert_int_ge(found, 0);
+    close(found);
+}
+END_TEST
+
 START_TEST(what_is_kept_is_found_once_by_its_address)
 {
     int fd;
@@ -346,6 +378,8 @@ handover_suite(void)
     tcase_add_test(link, the_end_of_the_other_is_seen);
     tcase_add_loop_test(link, a_receive_that_fails_is_none_or_the_end, 0,
                         (int)(sizeof(failures) / sizeof(failures[0])));
+    tcase_add_loop_test(link, a_message_that_makes_no_sense_is_ignored, 0,
+                        sizeof(senseless) / sizeof(senseless[0]));
     tcase_add_test(link, what_is_kept_is_found_once_by_its_address);
     tcase_add_test(link, an_address_of_another_length_is_another);
     tcase_add_test(link, a_socket_that_was_opened_is_told);

@@ -79,9 +79,14 @@ START_TEST(f3_without_descriptors_accept_is_tried_ten_times_a_second)
     ck_assert_uint_lt(fake_os_calls(FAKE_EPOLL_WAIT), 100);
     ck_assert_ptr_nonnull(strstr(log_line(0), "not accepting for now: "));
     ck_assert_ptr_nonnull(strstr(log_line(0), strerror(shortages[_i])));
+    ck_assert_uint_eq(captured.number, 1);
     fake_os_reset();
     wait_ms(110);
     expect_connected();
+    ck_assert_ptr_nonnull(strstr(log_line(1), "accepting again: "));
+    ck_assert_ptr_nonnull(strstr(log_line(1), " tries had failed: "));
+    ck_assert_ptr_nonnull(strstr(log_line(1), strerror(shortages[_i])));
+    ck_assert_uint_eq(captured.number, 2);
     close(peer);
     plan_stop();
 }

@@ -66,6 +66,77 @@ START_TEST(as_many_run_at_once_as_there_are_threads)
 }
 END_TEST
 
+/* ---- Groups ---- */
+
+static void
+submit_in(unsigned group, unsigned number, void (*run)(struct sxe_work *))
+{
+    jobs[number].work.group = group;
+    ck_assert_int_eq(submit(number, run), 0);
+}
+
+/* In any order. */
+static void
+expect_done(unsigned number)
+{
+    for (unsigned i = 0; i < number; i++) {
+        pump();
+        ck_assert_str_eq(event_pop()->name, "done");
+    }
+}
+
+START_TEST(a_group_that_hangs_leaves_others_their_threads)
+{
+    unsigned names = sxe_work_register_group(2);
+    unsigned files = sxe_work_register_group(1);
+
+    start_threads(1);
+    for (unsigned i = 0; i < 5; i++)
+        submit_in(names, i, wait_at_gate);
+    sem_wait(&arrived);
+    sem_wait(&arrived);
+    for (unsigned i = 5; i < 9; i++)
+        submit_in(i % 2 == 0 ? files : 0, i, look_around);
+    expect_done(4);
+    ck_assert_uint_eq(jobs[5].done + jobs[6].done + jobs[7].done + jobs[8].done, 4);
+    ck_assert_uint_eq(jobs[0].ran + jobs[1].ran, 2);
+    ck_assert_uint_eq(jobs[2].ran + jobs[3].ran + jobs[4].ran, 0);
+    ck_assert_int_eq(sxe_work_cancel(&jobs[4].work), 0);
+    for (unsigned i = 0; i < 4; i++)
+        sem_post(&gate);
+    expect_done(4);
+    ck_assert_uint_eq(jobs[4].ran, 0);
+    plan_stop();
+}
+END_TEST
+
+START_TEST(works_without_threads_of_their_own_use_those_of_a_group)
+{
+    unsigned group = sxe_work_register_group(2);
+
+    start_threads(0);
+    submit_in(0, 0, look_around);
+    submit_in(group, 1, look_around);
+    submit_in(SXE_WORK_GROUPS_MAX, 2, look_around); /* nobody registered it */
+    submit_in(UINT32_MAX, 3, look_around);
+    expect_done(4);
+    ck_assert_uint_eq(sxe_work_register_group(1), 0); /* too late */
+    ck_assert_uint_eq(CONTEXT->workers->threads, 2);
+    plan_stop();
+}
+END_TEST
+
+START_TEST(more_groups_than_there_may_be_share_the_threads_of_no_group)
+{
+    for (unsigned i = 1; i <= SXE_WORK_GROUPS_MAX; i++)
+        ck_assert_uint_eq(sxe_work_register_group(1), i);
+    ck_assert_uint_eq(sxe_work_register_group(3), 0);
+    start_threads(0);
+    ck_assert_uint_eq(CONTEXT->workers->threads, SXE_WORK_GROUPS_MAX + 3);
+    plan_stop();
+}
+END_TEST
+
 static void
 count_done(struct sxe_work *work)
 {
@@ -309,6 +380,9 @@ work_suite(void)
     tcase_add_test(running, it_runs_in_a_thread_and_is_done_in_the_loop);
     tcase_add_test(running, its_threads_get_no_signal);
     tcase_add_test(running, one_thread_does_one_after_the_other);
+    tcase_add_test(running, a_group_that_hangs_leaves_others_their_threads);
+    tcase_add_test(running, works_without_threads_of_their_own_use_those_of_a_group);
+    tcase_add_test(running, more_groups_than_there_may_be_share_the_threads_of_no_group);
     tcase_add_loop_test(running, as_many_run_at_once_as_there_are_threads, 0, 5);
     tcase_add_test(running, ten_thousand_are_each_run_and_done_once_and_allocate_nothing);
     suite_add_tcase(suite, running);
