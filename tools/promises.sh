@@ -39,9 +39,9 @@ quoted() {
     done
 }
 
-# Text in which line breaks, the stars of comments, and markup do not count.
+# Text in which line breaks, the stars of comments, and markup do not count, mdoc's macros among it.
 folded() {
-    sed -E 's/^ *(\/\*|\*\/|\*|--+) ?//; s/ *\*\/$//' | tr '\n' ' ' | sed 's/[`*\\]//g; s/  */ /g'
+    sed -E 's/^\.Fl /-/; s/^\.(Ar|Cm|Em|Nm|Pa|Ql|Sx|Sy) //; s/^ *(\/\*|\*\/|\*|--+) ?//; s/ *\*\/$//' | tr '\n' ' ' | sed 's/[`*\\]//g; s/  */ /g'
 }
 
 unkept() { # quotations that do not stand in their pages

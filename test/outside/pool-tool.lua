@@ -1,0 +1,37 @@
+-- SPDX-License-Identifier: MIT
+-- What docs/pool.1 says of the tool.
+
+local cli = require "cli"
+
+local function make(path)
+    local ran = cli.run("sxe-lua", "-e", ([[
+        local p = require "sxe.pool".open{ file = %q, name = "jobs", count = 8, states = { "free", "busy" },
+                                           fields = "u32 n" }
+        p:take("free", "busy").n = 7]]):format(path))
+    equal(ran.status, 0, ran.errors)
+end
+
+-- promise: docs/pool.1: Beyond that, only repair changes the elements, their states or their order.
+test("check, show and dump leave elements and states as they are", function()
+    local path = os.tmpname()
+    os.remove(path)
+    make(path)
+    local before = cli.run("sxe-pool", "dump", path).output
+    for _, command in ipairs{"check", "show", "dump", "check"} do
+        equal(cli.run("sxe-pool", command, path).status, 0, command)
+    end
+    equal(cli.run("sxe-pool", "dump", path).output:gsub("%d+%.?%d* m?s", ""), before:gsub("%d+%.?%d* m?s", ""))
+    os.remove(path)
+end)
+
+-- promise: docs/pool.1: To look at a file without a change to any byte of it, copy it first, while nobody uses it.
+test("a copy can be looked at, and says what the file says", function()
+    local path = os.tmpname()
+    os.remove(path)
+    make(path)
+    assert(os.execute(("cp %s %s.copy"):format(path, path)))
+    equal(cli.run("sxe-pool", "check", path .. ".copy").status, 0)
+    assert(os.execute(("cmp -s %s %s.copy; test $? -le 1"):format(path, path)))
+    os.remove(path)
+    os.remove(path .. ".copy")
+end)
