@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: the state, as the files that make it see it: sxe-lua.c, -alloc, -watch, -coroutine,
+ * What: the state, as the files that make it see it: sxe-lua.c, -alloc, -watch, -hooks, -coroutine,
  * -require, -strict, -sandbox*, -call, -tie, -error, -handle. Others do with sxe-lua-private.h.
  */
 #ifndef SXE_LUA_CORE_PRIVATE_H
@@ -84,6 +84,7 @@ struct sxe__lua_watch {
     uint64_t asked_cpu_ns;         /* when it was made last */
     uint64_t start_cpu_ns;         /* when the sequence became odd; 0: not yet known */
     uint64_t spent_ns;             /* CPU time of the task before that */
+    uint64_t rest_ns;              /* CPU time before which no signal sets a hook again */
     /* The watchdog thread's: */
     pthread_t thread; /* of the loop */
     clockid_t thread_clock;
@@ -104,6 +105,11 @@ void sxe__lua_watch_look(struct sxe_lua *lua, uint64_t cpu_ns, uint64_t now_ns);
 
 /* For a function of C that takes long: raises what the watchdog demands. */
 void sxe__lua_watch_poll(lua_State *L);
+
+/* Have hooks called in L, though an error was raised inside of one: see sxe-lua-hooks.c. The first
+ * one is called once a process. */
+void sxe__lua_find_hook_flag(void);
+void sxe__lua_allow_hooks(lua_State *L);
 
 /* Another coroutine of the same task runs from now on: it inherits what is demanded. */
 void sxe__lua_watch_switch(struct sxe_lua *lua, lua_State *running);

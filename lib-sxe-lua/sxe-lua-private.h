@@ -225,6 +225,9 @@ const char *sxe__lua_push_locals(lua_State *L);
 /* Of lua_pcall: adds a traceback to an error that is text. */
 int sxe__lua_message_handler(lua_State *L);
 
+/* Like sxe__lua_message_handler, but for a task's function: silent about what cancelled it. */
+int sxe__lua_task_message_handler(lua_State *L);
+
 /* The error on top of L in the log, "timer at a.lua:12: <error>", a line for each line of its
  * traceback, all with the same id, which is returned; it is good until the next one of this thread.
  * Never raises. */

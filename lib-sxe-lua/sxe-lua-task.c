@@ -239,8 +239,8 @@ is_of_cancelling(lua_State *L)
 }
 
 /* The traceback does not show run(), its last line. */
-static int
-handle_error(lua_State *L)
+int
+sxe__lua_task_message_handler(lua_State *L)
 {
     static const char run_line[] = "\n\t[C]: in ?";
     const size_t run_length = sizeof(run_line) - 1;
@@ -276,7 +276,7 @@ has_run(lua_State *L, int status, lua_KContext context)
 static int
 run(lua_State *L)
 {
-    lua_pushcfunction(L, handle_error);
+    lua_pushcfunction(L, sxe__lua_task_message_handler);
     lua_insert(L, 1);
     return has_run(L, lua_pcallk(L, lua_gettop(L) - 2, LUA_MULTRET, 1, 0, has_run), 0);
 }

@@ -9,7 +9,7 @@
 #include <poll.h>
 #include <signal.h>
 
-enum { TICK_MS = 10, BLOCKED_MS = 100 };
+enum { TICK_MS = 10, BLOCKED_MS = 100, REST = 4 };
 
 #define SIGNAL SIGRTMIN
 
@@ -53,6 +53,10 @@ push_place(lua_State *L, lua_Debug *ar)
     do
         lua_getinfo(L, "Sl", &caller);
     while (caller.currentline < 0 && lua_getstack(L, ++level, &caller));
+    if (caller.currentline < 0) {
+        lua_pushliteral(L, "a function of C");
+        return;
+    }
     name = level > 0 ? ar->name : NULL;
     lua_pushfstring(L, "%s%s%s:%d", name != NULL ? name : "", name != NULL ? " at " : "",
                     caller.short_src, caller.currentline);
@@ -80,6 +84,19 @@ make_way(lua_State *L, struct sxe__lua_watch *watch)
     *watch->top->spent_ns += used;
     watch->top->spent_ns = NULL;
     sxe__lua_make_way(L);
+}
+
+/* Our own handlers of errors return what is logged. Called for an error that has to end the script,
+ * they are no reason for the next one. */
+static bool
+is_message_handler(lua_State *L, lua_Debug *ar)
+{
+    lua_CFunction function;
+
+    lua_getinfo(L, "f", ar);
+    function = lua_tocfunction(L, -1);
+    lua_pop(L, 1);
+    return function == sxe__lua_message_handler || function == sxe__lua_task_message_handler;
 }
 
 static int
@@ -131,17 +148,23 @@ interrupt(lua_State *L, lua_Debug *ar)
     const bool is_line = ar->event == LUA_HOOKLINE;
     const bool can_leave = is_line || ar->event == LUA_HOOKCOUNT;
 
-    clear_hook(&watch->replaced, L);
-    if (is_line && lua_gethook(L) != NULL)
+    const bool stays = demand == SXE__LUA_END || (demand == SXE__LUA_MAKE_WAY && !can_leave);
+
+    if (!stays) { /* to set it again would cost the time of all calls that L is in */
+        clear_hook(&watch->replaced, L);
+        STORE(watch->demand, SXE__LUA_NO_DEMAND);
+    }
+    if (is_line && !stays && lua_gethook(L) != NULL)
         lua_gethook(L)(L, ar);
     if (demand == SXE__LUA_NO_DEMAND)
         return;
     log_if_blocked(L, ar, LOAD(watch->asked_ns));
     STORE(watch->asked_ns, sxe_time_ns());
-    if (demand == SXE__LUA_END || (demand == SXE__LUA_MAKE_WAY && !can_leave))
-        set_hook(watch, L);
-    else
-        STORE(watch->demand, SXE__LUA_NO_DEMAND);
+    if (demand == SXE__LUA_END) { /* handlers and what closes variables have no time any more */
+        if (is_message_handler(L, ar))
+            return;
+        sxe__lua_allow_hooks(L);
+    }
     if (demand >= SXE__LUA_RAISE)
         raise_exceeded(L, ar);
     if (demand == SXE__LUA_MAKE_WAY && can_leave)
@@ -162,14 +185,34 @@ sxe__lua_watch_poll(lua_State *L)
     raise_exceeded(L, &ar);
 }
 
+/* lua_sethook() visits all calls that L is in, and half a million may take longer than a tick: then
+ * signal would follow signal, and the script never go on. So it gets four times that time first. */
+static void
+set_hook_seldom(struct sxe__lua_watch *watch, lua_State *L)
+{
+    const uint64_t start_ns = watch->cpu_ns();
+    uint64_t took_ns;
+
+    if (start_ns < watch->rest_ns)
+        return;
+    set_hook(watch, L);
+    took_ns = watch->cpu_ns() - start_ns;
+    watch->rest_ns = start_ns + took_ns + REST * took_ns;
+}
+
+/* A script that does not end may be in a handler of the last error, with hooks off. */
 static void
 on_signal(int number)
 {
     struct sxe_lua *lua = sxe__lua_current();
+    const enum sxe__lua_demand demand = lua != NULL ? demand_of(&lua->watch) : SXE__LUA_NO_DEMAND;
 
     (void)number;
-    if (lua != NULL && demand_of(&lua->watch) != SXE__LUA_NO_DEMAND)
-        set_hook(&lua->watch, lua->watch.running);
+    if (demand == SXE__LUA_NO_DEMAND)
+        return;
+    set_hook_seldom(&lua->watch, lua->watch.running);
+    if (demand >= SXE__LUA_RAISE)
+        sxe__lua_allow_hooks(lua->watch.running);
 }
 
 void
@@ -325,6 +368,7 @@ prepare_process(void)
 {
     struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
 
+    sxe__lua_find_hook_flag();
     sigaction(SIGNAL, &action, NULL);
     pthread_atfork(lock, unlock, begin_child);
 }
@@ -365,6 +409,7 @@ sxe__lua_watch_start(struct sxe_lua *lua)
     pthread_once(&once, prepare_process);
     lua->watch.thread = pthread_self();
     lua->watch.cpu_ns = thread_cpu_ns;
+    lua->watch.rest_ns = 0;
     pthread_getcpuclockid(lua->watch.thread, &lua->watch.thread_clock);
     lock();
     if (!is_listed(lua)) {

@@ -63,6 +63,14 @@ block(lua_State *L)
     return 0;
 }
 
+/* clock(): ms of CPU time. */
+static int
+get_clock(lua_State *L)
+{
+    lua_pushinteger(L, (lua_Integer)(cpu_ns / SXE_NS_PER_MS));
+    return 1;
+}
+
 /* Limits of 100 and 30 ms; the real thread sees a thread that uses no time. */
 static void
 watch_start(void)
@@ -74,6 +82,7 @@ watch_start(void)
     lua->watch.cpu_ns = fake_cpu_ns;
     cpu_ns = 1;
     add_global("look", look);
+    add_global("clock", get_clock);
     add_global("block", block);
     add_global("look_and_call", look_and_call);
     add_global("look_uncounted", look_uncounted);
@@ -129,6 +138,24 @@ START_TEST(no_way_of_catching_errors_keeps_it_alive)
         "local co = coroutine.create(function() local t <close> = setmetatable({},\n"
         "{__close = function() while true do look(10) end end}) coroutine.yield() end)\n"
         "coroutine.resume(co) while true do coroutine.close(co) look(10) end",
+        /* a handler of the error, and functions that close what it left, called from the hook */
+        "local function spin() while true do look(10) end end xpcall(spin, spin) spin()",
+        "local function spin() while true do look(10) end end\n"
+        "coroutine.wrap(function() xpcall(spin, spin) end)() spin()",
+        "local function spin() while true do look(10) end end\n"
+        "xpcall(table.sort, spin, {3, 2, 1}, spin) spin()",
+        "local function spin() while true do look(10) end end\n"
+        "coroutine.wrap(function() local t <close> = setmetatable({}, {__close = spin}) spin()\n"
+        "end)()",
+        "local function spin() while true do look(10) end end\n"
+        "local co = coroutine.create(function()\n"
+        "local t <close> = setmetatable({}, {__close = spin}) spin() end)\n"
+        "coroutine.resume(co) coroutine.close(co) spin()",
+        "local function spin() while true do look(10) end end\n"
+        "error(setmetatable({}, {__tostring = spin}))",
+        "local function spin() while true do look(10) end end\n"
+        "local function handle() return xpcall(spin, handle) end xpcall(spin, handle) spin()",
+        "debug.sethook(function() while true do look(10) end end, '', 1) local x = 1",
     };
 
     ck_assert_int_lt(_i, (int)(sizeof(scripts) / sizeof(scripts[0])));
@@ -149,6 +176,39 @@ START_TEST(a_finalizer_that_computes_too_long_is_ended)
     captured.number = 0;
     watch_stop();
     ck_assert(logged("handler exceeded 100 ms of CPU"));
+}
+END_TEST
+
+START_TEST(a_finalizer_that_came_late_is_ended_too)
+{
+    watch_start();
+    (void)load_text("local metatable = {__gc = true}\n"
+                    "setmetatable({}, metatable)\n"
+                    "metatable.__gc = function() while true do look(10) end end\n"
+                    "collectgarbage()");
+    ck_assert(logged("handler exceeded 100 ms of CPU"));
+    captured.number = 0;
+    watch_stop();
+}
+END_TEST
+
+/* As if lua_sethook() took 10 ms, as it does in half a million calls. */
+static uint64_t
+slow_cpu_ns(void)
+{
+    return cpu_ns += 10 * SXE_NS_PER_MS;
+}
+
+START_TEST(where_hooks_take_long_to_set_they_are_set_seldom)
+{
+    watch_start();
+    lua->watch.cpu_ns = slow_cpu_ns;
+    lua->config.cpu_ms = 100000;
+    lua->config.slice_ms = 100000;
+    run_script("look(0) look(0) local before = clock()\n"
+               "for i = 1, 1000 do look(0) end\n"
+               "assert(clock() - before < 15 * 1000, clock() - before)");
+    watch_stop();
 }
 END_TEST
 
@@ -438,8 +498,10 @@ main(void)
 
     tcase_add_test(tcase, a_short_script_is_left_alone);
     tcase_add_test(tcase, a_script_that_computes_too_long_is_ended);
-    tcase_add_loop_test(tcase, no_way_of_catching_errors_keeps_it_alive, 0, 13);
+    tcase_add_loop_test(tcase, no_way_of_catching_errors_keeps_it_alive, 0, 21);
     tcase_add_test(tcase, a_finalizer_that_computes_too_long_is_ended);
+    tcase_add_test(tcase, a_finalizer_that_came_late_is_ended_too);
+    tcase_add_test(tcase, where_hooks_take_long_to_set_they_are_set_seldom);
     tcase_add_test(tcase, closing_variables_have_the_time_until_the_next_tick);
     tcase_add_test(tcase, a_long_one_makes_way_and_is_ended_all_the_same);
     tcase_add_test(tcase, where_it_cannot_make_way_it_goes_on);
