@@ -8,8 +8,9 @@
 
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 
-enum { TICK_MS = 10, BLOCKED_MS = 100, REST = 4 };
+enum { TICK_MS = 10, BLOCKED_MS = 100, REST = 4, SHOWN = 12 };
 
 #define SIGNAL SIGRTMIN
 
@@ -255,6 +256,33 @@ sxe__lua_watch_leave(struct sxe__lua_watched *watched)
     }
     STORE(watch->sequence, watch->sequence + 1);
     watch->running = NULL;
+}
+
+/* What a signal interrupted may be in the middle of a call: it is read, and nothing is changed. */
+size_t
+sxe_lua_describe_running(char *room, size_t size)
+{
+    struct sxe_lua *lua = sxe__lua_current();
+    lua_State *L = lua != NULL ? lua->watch.running : NULL;
+    size_t used = 0;
+    lua_Debug ar;
+
+    room[0] = '\0';
+    for (int level = 0; L != NULL && level < SHOWN && lua_getstack(L, level, &ar); level++) {
+        const char *separator = used > 0 ? ", " : "";
+        int length = 0;
+
+        lua_getinfo(L, "nSl", &ar);
+        if (ar.currentline >= 0)
+            length = snprintf(room + used, size - used, "%s%s:%d", separator, ar.short_src,
+                              ar.currentline);
+        else if (ar.name != NULL)
+            length = snprintf(room + used, size - used, "%s%s", separator, ar.name);
+        if ((size_t)length >= size - used)
+            return size - 1;
+        used += (size_t)length;
+    }
+    return used;
 }
 
 /* ---- In the watchdog's thread ---- */

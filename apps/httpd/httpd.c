@@ -10,6 +10,7 @@
  *     access-log.c  a line a request; counters.c --stats
  *     lua-script.c  the script in it
  *     supervisor.c  a parent that replaces a service by one with the script loaded anew
+ *     heartbeat.c   how it sees that a service hangs
  *     handover.c    what passes between these two; changes.c when the script has changed
  */
 #include <stdlib.h>
@@ -39,6 +40,7 @@ main(int argc, char **argv)
         return serve(&options, -1, 0);
     config.script = options.script;
     config.stop_timeout_ms = options.stop_timeout_ms;
+    config.hang_timeout_ms = options.hang_timeout_ms;
     config.is_dev = options.lua.is_dev;
     return supervise(&config);
 }

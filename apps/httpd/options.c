@@ -41,6 +41,7 @@ enum {
     LUA_SANDBOX,
     STRICT,
     LOOSE,
+    HANG_TIMEOUT,
     REPL,
     REQUESTS_MAX,
     ADDRESS_MAX,
@@ -116,6 +117,9 @@ static const struct command_option table[] = {
      "",
      "globals are made while it is loaded (the default)"},
     {{"loose", no_argument, NULL, LOOSE}, "", "and at any time"},
+    {{"hang-timeout", required_argument, NULL, HANG_TIMEOUT},
+     "TIME",
+     "that blocks the loop before it is replaced; 0: none (10)"},
     COMMAND_LINE_GROUP("What it says"),
     {{"access-log", required_argument, NULL, ACCESS_LOG},
      "FILE",
@@ -423,6 +427,17 @@ take_files(struct httpd_options *options, int val)
 }
 
 static bool
+set_hang_timeout(struct httpd_options *options)
+{
+    unsigned long taken = 0;
+    bool is_good = command_line_duration(&line, "the time for a turn of the loop (--hang-timeout)",
+                                         0, DAY_MS, &taken);
+
+    options->hang_timeout_ms = (uint32_t)taken;
+    return is_good;
+}
+
+static bool
 set_memory(struct httpd_options *options)
 {
     uint32_t memory;
@@ -462,6 +477,9 @@ take_script(struct httpd_options *options, int val)
     case LUA_COVERAGE:
         options->lua_coverage = optarg;
         break;
+    case HANG_TIMEOUT:
+        options->is_script_described = true;
+        return set_hang_timeout(options);
     case LUA_SANDBOX:
         lua->is_sandbox = true;
         break;
@@ -580,6 +598,7 @@ httpd_options_parse(struct httpd_options *options, int argc, char **argv)
         .ip = "127.0.0.1",
         .port = 8000,
         .stall_timeout_ms = 30000,
+        .hang_timeout_ms = 10000,
         .stop_timeout_ms = 5000,
         .access_log_format = ACCESS_LOG_COMBINED,
     };

@@ -28,6 +28,7 @@ struct httpd_options {
     char types[HTTPD_TYPES_MAX];            /* of --type, each with a line end */
     struct sxe_cidr_list proxies;
     uint32_t stall_timeout_ms;
+    uint32_t hang_timeout_ms;      /* for a turn of the loop of a script; 0: none */
     uint32_t stop_timeout_ms;      /* for what is under way when the end is asked for */
     char fields[HTTPD_FIELDS_MAX]; /* of --header, each with CR LF */
     const char *access_log;        /* path; NULL: none */

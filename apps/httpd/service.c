@@ -8,6 +8,7 @@
 
 #include "counters.h"
 #include "handover.h"
+#include "heartbeat.h"
 #include "listening.h"
 #include "lua-script.h"
 #include "sxe-http-router.h"
@@ -184,6 +185,7 @@ on_message(struct ev_loop *loop, ev_io *watcher, int events)
     if (result == 0)
         return;
     ev_io_stop(loop, watcher);
+    heartbeat_end_within(service.options->stop_timeout_ms);
     end(ENDING);
 }
 
@@ -195,6 +197,7 @@ start_watching(void)
     if (service.link >= 0) {
         ev_io_init(&service.supervisor, on_message, service.link, EV_READ);
         ev_io_start(sxe_loop(), &service.supervisor);
+        heartbeat_watch(sxe_loop());
     } else {
         for (unsigned i = 0; i < SIGNALS; i++)
             sxe_signal_start(&service.signals[i], numbers[i], on_signal);

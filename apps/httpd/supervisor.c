@@ -14,6 +14,7 @@
 
 #include "changes.h"
 #include "handover.h"
+#include "heartbeat.h"
 #include "sxe-log.h"
 
 #define NEVER        UINT64_MAX
@@ -22,6 +23,11 @@
 #define DELAY_MIN_NS (100 * SXE_NS_PER_MS)
 #define DELAY_MAX_NS (10 * SXE_NS_PER_SECOND)
 #define OVERTIME_NS  (5 * SXE_NS_PER_SECOND) /* beyond stop_timeout_ms */
+#define ANSWER_NS    (250 * SXE_NS_PER_MS)   /* for a child that hangs to say where */
+
+/* Looks at a loop that does not turn, until it hangs; a look more, and it is ended. So a machine that
+ * slept, which makes one look late, is no reason to end anything. */
+enum { LOOKS = 4 };
 
 enum role { STARTING, SERVING, LEAVING };
 
@@ -31,6 +37,9 @@ struct child {
     enum role role;
     uint64_t since_ns;
     uint64_t kill_ns;
+    struct heartbeat *heartbeat;
+    uint64_t turns; /* that the heartbeat had at the last look */
+    unsigned looks; /* at which it had these */
 };
 
 static const int signal_numbers[] = {SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2};
@@ -46,6 +55,7 @@ static struct {
     uint64_t start_ns; /* when to start one */
     uint64_t delay_ns;
     uint64_t look_ns;
+    uint64_t look_at_hearts_ns;
     bool has_served; /* somebody did */
     bool is_ending;
     int status;
@@ -82,7 +92,7 @@ do_nothing(int signal_number)
 
 /* Handlers, and not SIG_IGN, which programs that the script spawns would inherit. */
 static _Noreturn void
-be_child(int link)
+be_child(int link, struct heartbeat *heartbeat, pid_t parent)
 {
     struct sigaction nothing = {.sa_handler = do_nothing, .sa_flags = SA_RESTART};
 
@@ -92,37 +102,59 @@ be_child(int link)
     for (size_t i = 0; i < SIGNALS; i++)
         sigaction(signal_numbers[i], &nothing, NULL);
     sigprocmask(SIG_SETMASK, &supervisor.mask_before, NULL);
+    heartbeat_begin(heartbeat, parent);
     handover_begin(link);
     exit(supervisor.config->serve(supervisor.config->user, link, supervisor.loads));
 }
 
-/* 0 or -errno. */
+/* Fork, with an end of a link for each: 0 or -errno. */
 static int
-fork_child(void)
+fork_with(int ends[2], struct heartbeat *heartbeat)
 {
-    int ends[2];
+    const pid_t parent = getpid();
     int error;
     pid_t pid;
 
-    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
-        return -errno;
-    (void)fcntl(ends[0], F_SETFL, O_NONBLOCK);
     fflush(NULL);
     pid = fork();
     error = -errno;
     if (pid == 0) {
         close(ends[0]);
-        be_child(ends[1]);
+        be_child(ends[1], heartbeat, parent);
     }
     close(ends[1]);
     if (pid < 0) {
         close(ends[0]);
         return error;
     }
-    supervisor.children[supervisor.number++] =
-        (struct child){.pid = pid, .link = ends[0], .since_ns = sxe_time_ns(), .kill_ns = NEVER};
+    supervisor.children[supervisor.number++] = (struct child){.pid = pid,
+                                                              .link = ends[0],
+                                                              .since_ns = sxe_time_ns(),
+                                                              .kill_ns = NEVER,
+                                                              .heartbeat = heartbeat};
     supervisor.loads++;
     return 0;
+}
+
+/* 0 or -errno. */
+static int
+fork_child(void)
+{
+    struct heartbeat *heartbeat = heartbeat_new();
+    int ends[2];
+    int result;
+
+    if (heartbeat == NULL)
+        return -errno;
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0) {
+        result = -errno;
+    } else {
+        (void)fcntl(ends[0], F_SETFL, O_NONBLOCK);
+        result = fork_with(ends, heartbeat);
+    }
+    if (result < 0)
+        heartbeat_delete(heartbeat);
+    return result;
 }
 
 /* One that did not live for long is started again later and later. */
@@ -224,6 +256,7 @@ bury(unsigned index)
 
     waitpid(child.pid, &status, 0);
     close(child.link);
+    heartbeat_delete(child.heartbeat);
     supervisor.number--;
     memmove(&supervisor.children[index], &supervisor.children[index + 1],
             (supervisor.number - index) * sizeof(child));
@@ -335,6 +368,59 @@ reload(void)
     start_child();
 }
 
+/* ---- Loops that do not turn ---- */
+
+static void
+end_hung(struct child *child)
+{
+    const char *place = child->heartbeat->place;
+
+    SXE_ERROR("process %d has blocked its loop for more than %u ms, in %s: it is ended%s "
+              "(--hang-timeout)",
+              child->pid, supervisor.config->hang_timeout_ms,
+              *place != '\0' ? place : "a function of C",
+              child->role == SERVING && !supervisor.is_ending ? ", and another is started" : "");
+    kill(child->pid, SIGKILL);
+}
+
+/* True: it is to be looked at soon. */
+static bool
+look_at_heart(struct child *child)
+{
+    const uint64_t turns = __atomic_load_n(&child->heartbeat->turns, __ATOMIC_RELAXED);
+
+    if (turns % 2 == 0 || turns != child->turns) {
+        child->turns = turns;
+        child->looks = 0;
+        return false;
+    }
+    child->looks++;
+    if (child->looks > LOOKS) {
+        end_hung(child);
+    } else if (child->looks == LOOKS && heartbeat_is_stopped(child->pid)) {
+        SXE_WARN("process %d is stopped, by a signal or a debugger: it is not replaced; send it "
+                 "SIGCONT, or SIGKILL to have another one started",
+                 child->pid);
+        child->looks = 0;
+    } else if (child->looks == LOOKS) {
+        heartbeat_ask(child->heartbeat, child->pid);
+        return true;
+    }
+    return false;
+}
+
+static void
+look_at_hearts(uint64_t now_ns)
+{
+    uint64_t wait_ns = supervisor.config->hang_timeout_ms * SXE_NS_PER_MS / LOOKS;
+
+    for (unsigned i = 0; i < supervisor.number; i++) {
+        if (look_at_heart(&supervisor.children[i]))
+            wait_ns = ANSWER_NS;
+    }
+    supervisor.look_at_hearts_ns = now_ns + wait_ns;
+}
+
 /* ---- The loop ---- */
 
 static void
@@ -369,6 +455,8 @@ wait_ms(void)
 
     if (supervisor.look_ns < due_ns)
         due_ns = supervisor.look_ns;
+    if (supervisor.look_at_hearts_ns < due_ns)
+        due_ns = supervisor.look_at_hearts_ns;
     for (unsigned i = 0; i < supervisor.number; i++) {
         if (supervisor.children[i].kill_ns < due_ns)
             due_ns = supervisor.children[i].kill_ns;
@@ -389,6 +477,8 @@ do_what_is_due(void)
         supervisor.children[i].kill_ns = NEVER;
         kill(supervisor.children[i].pid, SIGKILL);
     }
+    if (supervisor.look_at_hearts_ns <= now_ns)
+        look_at_hearts(now_ns);
     if (supervisor.look_ns <= now_ns) {
         supervisor.look_ns = now_ns + LOOK_NS;
         if (changes_look())
@@ -428,6 +518,7 @@ supervise(const struct supervisor_config *config)
     supervisor.config = config;
     supervisor.start_ns = NEVER;
     supervisor.look_ns = config->is_dev ? sxe_time_ns() : NEVER;
+    supervisor.look_at_hearts_ns = config->hang_timeout_ms > 0 ? sxe_time_ns() : NEVER;
     supervisor.signals = signalfd(-1, &mask, SFD_NONBLOCK | SFD_CLOEXEC);
     if (supervisor.signals < 0) {
         SXE_ERROR("cannot start: %s", strerror(errno));

@@ -16,9 +16,12 @@
  *     SIGTERM, SIGINT     END to all, and wait; again: END again, which is at once
  *     SIGUSR1, SIGUSR2    REOPEN, STATS to those there are
  *
+ * A child whose loop does not turn for hang_timeout_ms is killed, and replaced if it served. One that
+ * is stopped, by a signal or a debugger, is only logged.
+ *
  * Children take no signals but SIGKILL, and SIGSTOP while it is seen whether one that starts is
  * ready: those of a terminal reach all processes of a group, and would count twice. The end of the
- * supervisor ends them: their link is closed.
+ * supervisor ends them: their link is closed, and the kernel tells them; see heartbeat.h.
  *
  * Limits: one starts at a time, and makes room for the next; SUPERVISOR_CHILDREN with those that
  * leave, then the oldest of these is killed. So is who has not left 5 s after its time.
@@ -37,6 +40,7 @@ struct supervisor_config {
     void *user;
     const char *script;
     uint32_t stop_timeout_ms; /* for a child that leaves */
+    uint32_t hang_timeout_ms; /* for one turn of a child's loop; 0: for ever */
     bool is_dev;              /* a change of the script's files is as SIGHUP */
 };
 

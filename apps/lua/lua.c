@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "command-line.h"
 #include "sxe-lua-http.h"
@@ -19,7 +20,14 @@
 #include "sxe-lua.h"
 #include "sxe.h"
 
-enum { SOCKETS = 64, TOLD_SIZE = 8192, PIECE = 65536, STDIN_MAX = 64 << 20, SIGNAL_STATUS = 128 };
+enum {
+    SOCKETS = 64,
+    TOLD_SIZE = 8192,
+    PIECE = 65536,
+    STDIN_MAX = 64 << 20,
+    SIGNAL_STATUS = 128,
+    END_SECONDS = 5
+};
 
 /* What callbacks without a context of their own look at. */
 static struct {
@@ -165,6 +173,19 @@ on_end_signal(struct sxe_signal *watch)
     sxe_stop();
 }
 
+/* The loop hears of a signal when it turns, which a script may keep it from: it gets END_SECONDS, and
+ * one second after another signal. */
+static void (*loop_handler)(int);
+
+static void
+on_end_number(int number)
+{
+    static volatile sig_atomic_t times;
+
+    alarm(times++ == 0 ? END_SECONDS : 1);
+    loop_handler(number);
+}
+
 struct watches {
     struct sxe_signal interrupt;
     struct sxe_signal terminate;
@@ -174,8 +195,14 @@ struct watches {
 static void
 watch(struct sxe_signal *watch, int number)
 {
+    struct sigaction action;
+
     watch->user = (void *)(intptr_t)number;
     sxe_signal_start(watch, number, on_end_signal);
+    sigaction(number, NULL, &action);
+    loop_handler = action.sa_handler;
+    action.sa_handler = on_end_number;
+    sigaction(number, &action, NULL);
 }
 
 /* 0, or -errno after saying why. */

@@ -61,7 +61,7 @@ static const struct command_line line = {
             {"-i server.lua", "the same, with the servers of a script"},
         },
     .closing = "Exit status: 0, 1 after an error, 2 for what cannot be understood.\n"
-               "SIGINT, SIGTERM: end all tasks, then end.",
+               "SIGINT, SIGTERM: end all tasks, then end; after 5 seconds in any case, by SIGALRM.",
     .options = table,
     .number = sizeof(table) / sizeof(table[0]),
     .take = take,

@@ -43,6 +43,7 @@ START_TEST(without_arguments_it_says_hello_on_port_8000_of_this_machine)
     ck_assert_uint_eq(options.http.head.head_max, 16384);
     ck_assert_uint_eq(options.stall_timeout_ms, 30000);
     ck_assert_uint_eq(options.stop_timeout_ms, 5000);
+    ck_assert_uint_eq(options.hang_timeout_ms, 10000);
     ck_assert(!options.plan);
 }
 END_TEST
@@ -154,6 +155,7 @@ START_TEST(scripts_are_taken_with_their_arguments)
                           "--loose",
                           "--lua-memory=8m",
                           "--lua-cpu=50ms",
+                          "--hang-timeout=0",
                           "--lua-tasks=100",
                           "--lua-sockets=500",
                           "--lua-coverage=c",
@@ -178,6 +180,7 @@ START_TEST(scripts_are_taken_with_their_arguments)
     ck_assert_ptr_null(options.lua.argv[3]);
     ck_assert_uint_eq(options.lua.memory_max, 8 * 1024 * 1024);
     ck_assert_uint_eq(options.lua.cpu_ms, 50);
+    ck_assert_uint_eq(options.hang_timeout_ms, 0);
     ck_assert_uint_eq(options.lua.tasks, 100);
     ck_assert_uint_eq(options.lua.sockets, 500);
     ck_assert_str_eq(options.lua_coverage, "c");
@@ -376,6 +379,8 @@ static const struct {
     {{"--loose"}, "say --lua FILE"},
     {{"--strict"}, "say --lua FILE"},
     {{"--lua-cpu=1"}, "say --lua FILE"},
+    {{"--hang-timeout=1"}, "say --lua FILE"},
+    {{"--hang-timeout=x"}, "the time for a turn of the loop (--hang-timeout) is 'x'"},
     {{"--lua-coverage=c"}, "say --lua FILE"},
     {{"--lua-memory=8m"}, "say --lua FILE"},
     {{"--lua-memory=1"}, "the script's memory (--lua-memory) is '1'; it must be from 1m to 4095m"},

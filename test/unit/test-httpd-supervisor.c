@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "../../apps/httpd/handover.h"
+#include "../../apps/httpd/heartbeat.h"
 #include "capture-log.h"
 #include "fake-os.h"
 #include "fake-time.h"
@@ -283,11 +284,13 @@ static const struct {
     {FAKE_SIGNALFD, "cannot start: Too many open files"},
     {FAKE_SOCKETPAIR, "cannot start a process: Too many open files"},
     {FAKE_FORK, "cannot start a process: Too many open files"},
+    {FAKE_MMAP, "cannot start a process: Too many open files"},
 };
 
 START_TEST(what_the_system_refuses_at_the_beginning_is_the_end)
 {
-    fake_os_fail(refusals[_i].call, 1, 1, EMFILE);
+    /* the first mmap() is the test's */
+    fake_os_fail(refusals[_i].call, refusals[_i].call == FAKE_MMAP ? 2 : 1, 1, EMFILE);
     ck_assert_int_eq(SUPERVISE(end_all), 1);
     ck_assert(logged(refusals[_i].says));
     ck_assert_uint_eq(shared->loads, 0);
@@ -643,6 +646,95 @@ START_TEST(a_change_of_a_file_loads_anew)
 }
 END_TEST
 
+/* ---- Loops that do not turn ---- */
+
+static struct ev_loop *turning;
+
+static void
+turn_once(void)
+{
+    turning = ev_loop_new(EVFLAG_AUTO);
+    heartbeat_watch(turning);
+    ev_run(turning, EVRUN_NOWAIT);
+}
+
+static int
+hang(int link)
+{
+    turn_once();
+    say_ready(link);
+    return never_end(link);
+}
+
+/* It turns for a while, which is fine. */
+static int
+have_reloaded_and_hang(int link)
+{
+    turn_once();
+    say_ready(link);
+    tell(SIGHUP);
+    hear(link);
+    return never_end(link);
+}
+
+static int
+hang_and_want_the_end(int link)
+{
+    turn_once();
+    return want_the_end_and_stay(link);
+}
+
+static int
+hang_stopped_and_want_the_end(int link)
+{
+    turn_once();
+    say_ready(link);
+    tell(SIGTERM);
+    raise(SIGSTOP);
+    return 0;
+}
+
+START_TEST(one_whose_loop_does_not_turn_is_killed_and_replaced)
+{
+    config.hang_timeout_ms = 10000;
+    ck_assert_int_eq(SUPERVISE(hang, end_all), 0);
+    ck_assert_uint_ge(shared->children[1].since_ns - shared->children[0].since_ns, MS(10000));
+    ck_assert(
+        logged("has blocked its loop for more than 10000 ms, in a function of C: it is ended, "
+               "and another is started (--hang-timeout)"));
+    ck_assert(logged("which served, ended with signal 9 (Killed)"));
+}
+END_TEST
+
+START_TEST(one_that_hangs_on_leaving_is_killed_and_not_replaced)
+{
+    config.hang_timeout_ms = 10000;
+    config.stop_timeout_ms = 1000000;
+    ck_assert_int_eq(SUPERVISE(have_reloaded_and_hang, end_after_the_first), 0);
+    ck_assert(logged("in a function of C: it is ended (--hang-timeout)"));
+    ck_assert_uint_eq(shared->loads, 2);
+}
+END_TEST
+
+START_TEST(without_a_limit_it_may_hang)
+{
+    config.hang_timeout_ms = 0;
+    config.stop_timeout_ms = 1000;
+    ck_assert_int_eq(SUPERVISE(hang_and_want_the_end), 0);
+    ck_assert(!logged("has blocked its loop"));
+}
+END_TEST
+
+START_TEST(one_that_is_stopped_is_not_replaced)
+{
+    config.hang_timeout_ms = 10000;
+    config.stop_timeout_ms = 60000;
+    ck_assert_int_eq(SUPERVISE(hang_stopped_and_want_the_end), 0);
+    ck_assert(logged("is stopped, by a signal or a debugger: it is not replaced"));
+    ck_assert(!logged("has blocked its loop"));
+}
+END_TEST
+
 static Suite *
 supervisor_suite(void)
 {
@@ -654,7 +746,7 @@ supervisor_suite(void)
     tcase_add_test(t, who_does_not_end_is_killed);
     tcase_add_test(t, signals_are_messages_to_children);
     tcase_add_loop_test(t, the_first_that_fails_is_the_end_with_its_status, 0, 2);
-    tcase_add_loop_test(t, what_the_system_refuses_at_the_beginning_is_the_end, 0, 3);
+    tcase_add_loop_test(t, what_the_system_refuses_at_the_beginning_is_the_end, 0, 4);
     tcase_add_test(t, a_new_one_takes_over_and_the_old_one_drains);
     tcase_add_loop_test(t, one_that_fails_leaves_the_old_one_alone, 0, 2);
     tcase_add_test(t, one_that_hangs_is_replaced_by_the_next);
@@ -671,6 +763,10 @@ supervisor_suite(void)
     tcase_add_test(t, a_socket_is_kept_for_the_next_one);
     tcase_add_test(t, messages_are_not_lost_however_many);
     tcase_add_test(t, a_change_of_a_file_loads_anew);
+    tcase_add_test(t, one_whose_loop_does_not_turn_is_killed_and_replaced);
+    tcase_add_test(t, one_that_hangs_on_leaving_is_killed_and_not_replaced);
+    tcase_add_test(t, without_a_limit_it_may_hang);
+    tcase_add_test(t, one_that_is_stopped_is_not_replaced);
     suite_add_tcase(suite, t);
     return suite;
 }

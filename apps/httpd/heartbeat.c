@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT */
+#include "heartbeat.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "sxe-lua.h"
+
+#define ASKED    (SIGRTMIN + 1) /* sxe-lua-watch.c has SIGRTMIN */
+#define ORPHANED (SIGRTMIN + 2)
+
+enum { ORPHAN_SECONDS = 2 };
+
+/* Of this child. */
+static struct heartbeat *own;
+
+struct heartbeat *
+heartbeat_new(void)
+{
+    struct heartbeat *heartbeat =
+        mmap(NULL, sizeof(*heartbeat), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+    return heartbeat == MAP_FAILED ? NULL : heartbeat;
+}
+
+void
+heartbeat_delete(struct heartbeat *heartbeat)
+{
+    munmap(heartbeat, sizeof(*heartbeat));
+}
+
+void
+heartbeat_ask(struct heartbeat *heartbeat, pid_t child)
+{
+    heartbeat->place[0] = '\0';
+    kill(child, ASKED);
+}
+
+bool
+heartbeat_is_stopped(pid_t child)
+{
+    char path[32];
+    char state = '\0';
+    FILE *file;
+
+    snprintf(path, sizeof(path), "/proc/%d/stat", child);
+    file = fopen(path, "r");
+    if (file == NULL)
+        return false;
+    (void)!fscanf(file, "%*d (%*[^)]) %c", &state);
+    fclose(file);
+    return state == 'T' || state == 't';
+}
+
+/* Its process is about to be killed. */
+static void
+on_asked(int signal_number)
+{
+    SXE_UNUSED_PARAMETER(signal_number);
+    sxe_lua_describe_running(own->place, sizeof(own->place));
+}
+
+static void
+on_orphaned(int signal_number)
+{
+    SXE_UNUSED_PARAMETER(signal_number);
+    alarm(ORPHAN_SECONDS);
+}
+
+void
+heartbeat_begin(struct heartbeat *heartbeat, pid_t supervisor)
+{
+    struct sigaction asked = {.sa_handler = on_asked, .sa_flags = SA_RESTART};
+    struct sigaction orphaned = {.sa_handler = on_orphaned, .sa_flags = SA_RESTART};
+
+    own = heartbeat;
+    sigaction(ASKED, &asked, NULL);
+    sigaction(ORPHANED, &orphaned, NULL);
+    (void)prctl(PR_SET_PDEATHSIG, ORPHANED);
+    if (getppid() != supervisor) /* it died before that */
+        raise(ORPHANED);
+}
+
+/* Odd and even: by the same function before and after the loop waits. */
+static void
+turn(struct ev_loop *loop)
+{
+    SXE_UNUSED_PARAMETER(loop);
+    __atomic_store_n(&own->turns, own->turns + 1, __ATOMIC_RELAXED);
+}
+
+void
+heartbeat_watch(struct ev_loop *loop)
+{
+    own->turns |= 1;
+    ev_set_loop_release_cb(loop, turn, turn);
+}
+
+void
+heartbeat_end_within(uint32_t ms)
+{
+    alarm(ms / 1000 + ORPHAN_SECONDS);
+}
