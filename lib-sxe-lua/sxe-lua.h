@@ -104,9 +104,9 @@ SXE_PUBLIC int sxe_lua_loaded(const struct sxe_lua *lua);
  * written, always with a NUL, which is not counted; what does not fit is cut. */
 SXE_PUBLIC size_t sxe_lua_explain(const char *text, char *room, size_t size);
 
-/* Where this thread's script is now, "app.lua:3, app.lua:10", innermost call first: for the last words
- * of a process that has to end because its loop does not turn. A signal handler may call it; it
- * allocates nothing. Bytes written, as sxe_lua_explain; 0: no script runs. */
+/* Where this thread's script is now, "app.lua:3, app.lua:10", innermost call first: for the last
+ * words of a process that has to end because its loop does not turn. A signal handler may call it;
+ * it allocates nothing. Bytes written, as sxe_lua_explain; 0: no script runs. */
 SXE_PUBLIC size_t sxe_lua_describe_running(char *room, size_t size);
 
 /* After sxe_init: run what scripts queued with sxe_register, in order. 0; -EINVAL after logging

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: how the supervisor knows that a child's loop turns. A page that both see has a number, which
+ * What: how the supervisor knows that a child's loop turns. Both see a page with a number, which
  * the child makes odd when the loop begins to handle events, and even before it waits for them.
  *
  * Place: supervisor.c makes one a child and looks at it; service.c has its loop write it.

@@ -244,10 +244,10 @@ small_size(const char *what, unsigned long min, unsigned long max, uint16_t *val
 }
 
 static bool
-duration(const char *what, uint32_t *value)
+duration(const char *what, unsigned long min_ms, uint32_t *value)
 {
     unsigned long taken = 0;
-    bool is_good = command_line_duration(&line, what, 1, DAY_MS, &taken);
+    bool is_good = command_line_duration(&line, what, min_ms, DAY_MS, &taken);
 
     *value = (uint32_t)taken;
     return is_good;
@@ -427,17 +427,6 @@ take_files(struct httpd_options *options, int val)
 }
 
 static bool
-set_hang_timeout(struct httpd_options *options)
-{
-    unsigned long taken = 0;
-    bool is_good = command_line_duration(&line, "the time for a turn of the loop (--hang-timeout)",
-                                         0, DAY_MS, &taken);
-
-    options->hang_timeout_ms = (uint32_t)taken;
-    return is_good;
-}
-
-static bool
 set_memory(struct httpd_options *options)
 {
     uint32_t memory;
@@ -452,6 +441,7 @@ take_script(struct httpd_options *options, int val)
 {
     struct sxe_lua_config *lua = &options->lua;
 
+    options->is_script_described |= val != LUA;
     switch (val) {
     case LUA:
         options->script = optarg;
@@ -463,23 +453,18 @@ take_script(struct httpd_options *options, int val)
         options->is_repl = true;
         break;
     case LUA_MEMORY:
-        options->is_script_described = true;
         return set_memory(options);
     case LUA_CPU:
-        options->is_script_described = true;
-        return duration("the script's time (--lua-cpu)", &lua->cpu_ms);
+        return duration("the script's time (--lua-cpu)", 1, &lua->cpu_ms);
     case LUA_TASKS:
-        options->is_script_described = true;
         return number("the number of tasks (--lua-tasks)", 1, TASKS_MAX, &lua->tasks);
     case LUA_SOCKETS:
-        options->is_script_described = true;
         return number("the number of sockets (--lua-sockets)", 1, CONNECTIONS_MAX, &lua->sockets);
     case LUA_COVERAGE:
         options->lua_coverage = optarg;
         break;
     case HANG_TIMEOUT:
-        options->is_script_described = true;
-        return set_hang_timeout(options);
+        return duration("the time of a hang (--hang-timeout)", 0, &options->hang_timeout_ms);
     case LUA_SANDBOX:
         lua->is_sandbox = true;
         break;
@@ -487,7 +472,6 @@ take_script(struct httpd_options *options, int val)
         lua->is_loose = val == LOOSE;
         break;
     }
-    options->is_script_described |= val != LUA;
     return true;
 }
 
@@ -535,17 +519,17 @@ take_time(struct httpd_options *options, int val)
 
     switch (val) {
     case HEADER_TIMEOUT:
-        return duration("the time for a head (--header-timeout)", &http->head_timeout_ms);
+        return duration("the time for a head (--header-timeout)", 1, &http->head_timeout_ms);
     case BODY_TIMEOUT:
-        return duration("the time for a body (--body-timeout)", &http->body_timeout_ms);
+        return duration("the time for a body (--body-timeout)", 1, &http->body_timeout_ms);
     case BODY_RATE:
         return size("the rate of a body (--body-rate)", 1, 1024 * MIB, &http->body_rate_min);
     case IDLE_TIMEOUT:
-        return duration("the time between requests (--idle-timeout)", &http->idle_timeout_ms);
+        return duration("the time between requests (--idle-timeout)", 1, &http->idle_timeout_ms);
     case STALL_TIMEOUT:
-        return duration("the time of a stall (--stall-timeout)", &options->stall_timeout_ms);
+        return duration("the time of a stall (--stall-timeout)", 1, &options->stall_timeout_ms);
     default:
-        return duration("the time for the end (--stop-timeout)", &options->stop_timeout_ms);
+        return duration("the time for the end (--stop-timeout)", 1, &options->stop_timeout_ms);
     }
 }
 

@@ -25,8 +25,8 @@
 #define OVERTIME_NS  (5 * SXE_NS_PER_SECOND) /* beyond stop_timeout_ms */
 #define ANSWER_NS    (250 * SXE_NS_PER_MS)   /* for a child that hangs to say where */
 
-/* Looks at a loop that does not turn, until it hangs; a look more, and it is ended. So a machine that
- * slept, which makes one look late, is no reason to end anything. */
+/* A loop that has not turned at so many looks in a row hangs. A machine that slept makes one look
+ * late, and ends nothing. */
 enum { LOOKS = 4 };
 
 enum role { STARTING, SERVING, LEAVING };

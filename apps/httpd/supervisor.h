@@ -16,8 +16,8 @@
  *     SIGTERM, SIGINT     END to all, and wait; again: END again, which is at once
  *     SIGUSR1, SIGUSR2    REOPEN, STATS to those there are
  *
- * A child whose loop does not turn for hang_timeout_ms is killed, and replaced if it served. One that
- * is stopped, by a signal or a debugger, is only logged.
+ * A child whose loop does not turn for hang_timeout_ms is killed, and replaced if it served.
+ * One that is stopped, by a signal or a debugger, is only logged.
  *
  * Children take no signals but SIGKILL, and SIGSTOP while it is seen whether one that starts is
  * ready: those of a terminal reach all processes of a group, and would count twice. The end of the

@@ -173,8 +173,8 @@ on_end_signal(struct sxe_signal *watch)
     sxe_stop();
 }
 
-/* The loop hears of a signal when it turns, which a script may keep it from: it gets END_SECONDS, and
- * one second after another signal. */
+/* A script may keep the loop from turning, so that it never hears of the signal: then an alarm ends
+ * the process after END_SECONDS, or one second after another signal. */
 static void (*loop_handler)(int);
 
 static void

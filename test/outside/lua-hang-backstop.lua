@@ -43,7 +43,6 @@ end
 
 -- promise: docs/lua-httpd.md: When one turn of the loop takes longer than `--hang-timeout` (10 s; 0: no limit), the child
 --   is ended and another one started.
--- promise: docs/lua-httpd.md: The log says what the child ran, the innermost call first:
 test("a server that hangs is replaced, and the log says what it ran", function()
     local server <close> = script.start(TEXT, "--hang-timeout", "1")
     local first = server:ask "/pid"

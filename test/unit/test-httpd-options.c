@@ -380,7 +380,7 @@ static const struct {
     {{"--strict"}, "say --lua FILE"},
     {{"--lua-cpu=1"}, "say --lua FILE"},
     {{"--hang-timeout=1"}, "say --lua FILE"},
-    {{"--hang-timeout=x"}, "the time for a turn of the loop (--hang-timeout) is 'x'"},
+    {{"--hang-timeout=x"}, "the time of a hang (--hang-timeout) is 'x'"},
     {{"--lua-coverage=c"}, "say --lua FILE"},
     {{"--lua-memory=8m"}, "say --lua FILE"},
     {{"--lua-memory=1"}, "the script's memory (--lua-memory) is '1'; it must be from 1m to 4095m"},
