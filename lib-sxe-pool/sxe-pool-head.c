@@ -14,8 +14,13 @@
 #include "sxe-pool-opening-private.h"
 
 #define FIXED_SIZE offsetof(struct sxe__pool_head, checksum)
-#define WHAT_MAX   200u /* bytes of a path in a sentence */
-#define OPTIONS    (SXE_POOL_OPTION_LOCKED | SXE_POOL_OPTION_SHARED | SXE_POOL_OPTION_REPAIR)
+#define HEAD_SIZE  (FIXED_SIZE + sizeof(uint64_t)) /* with the checksum */
+#define WHAT_MAX   200u                            /* bytes of a path in a sentence */
+#define PAGE_MIN   4096u
+#define PAGE_MAX   65536u
+#define OPTIONS                                                                 \
+    (SXE_POOL_OPTION_LOCKED | SXE_POOL_OPTION_SHARED | SXE_POOL_OPTION_REPAIR | \
+     SXE_POOL_OPTION_VERIFIED | SXE_POOL_OPTION_UNVERIFIED)
 
 int
 sxe__pool_refuse(const struct sxe__pool_opening *opening, int error, const char *format, ...)
@@ -56,7 +61,7 @@ static bool
 place(struct sxe__pool_head *head)
 {
     const uint64_t nodes = head->number + (uint64_t)head->states * head->shards;
-    const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    const uint64_t page = head->page_size;
 
     if (nodes >= SXE_POOL_DAMAGED || head->extra_size > SXE__POOL_SIZE_LIMIT ||
         head->element_size > SXE__POOL_SIZE_LIMIT / head->number)
@@ -67,8 +72,16 @@ place(struct sxe__pool_head *head)
     head->nodes_offset = round_up(head->number * head->element_size, SXE__POOL_ALIGNMENT);
     head->extra_offset =
         round_up(head->nodes_offset + nodes * sizeof(struct sxe__pool_node), SXE__POOL_ALIGNMENT);
-    head->file_size = head->array_offset + round_up(head->extra_offset + head->extra_size, page);
+    head->file_size =
+        head->array_offset + round_up(head->extra_offset + head->extra_size, page) + page;
     return head->file_size <= SXE__POOL_SIZE_LIMIT;
+}
+
+/* Where the copy of the head is in the file. */
+static uint64_t
+copy_offset(const struct sxe__pool_head *head)
+{
+    return head->file_size - head->page_size;
 }
 
 /* As long runs as leave the shards about equal: what is close together in memory is changed by the
@@ -182,11 +195,15 @@ check_options(const struct sxe__pool_opening *opening)
 {
     const SXE_POOL_SPEC *spec = &opening->spec;
     const unsigned both = SXE_POOL_OPTION_LOCKED | SXE_POOL_OPTION_SHARED;
+    const unsigned either = SXE_POOL_OPTION_VERIFIED | SXE_POOL_OPTION_UNVERIFIED;
 
     if ((spec->options & ~OPTIONS) != 0 || (spec->options & both) == both)
         return sxe__pool_refuse(opening, EINVAL,
                                 "options 0x%x: give LOCKED or SHARED, and REPAIR if wanted",
                                 spec->options);
+    if ((spec->options & either) == either)
+        return sxe__pool_refuse(
+            opening, EINVAL, "options 0x%x: give VERIFIED or UNVERIFIED, not both", spec->options);
     if ((spec->options & SXE_POOL_OPTION_LOCKED) != 0 && spec->file != NULL)
         return sxe__pool_refuse(opening, EINVAL,
                                 "LOCKED is for the threads of one process, and has no file: leave "
@@ -257,6 +274,7 @@ sxe__pool_head_plan(struct sxe__pool_opening *opening)
     head->states = spec->states;
     head->shards = spec->shards == 0 ? 1 : spec->shards;
     head->element_size = spec->element_size;
+    head->page_size = (uint32_t)sysconf(_SC_PAGESIZE);
     head->extra_size = spec->extra_size;
     result = copy_texts(opening, head);
     if (result == 0)
@@ -276,6 +294,9 @@ sxe__pool_head_write(const struct sxe__pool_opening *opening)
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     memcpy(&to->version, &from->version, FIXED_SIZE - offsetof(struct sxe__pool_head, version));
     to->checksum = from->checksum;
+    if (opening->fd != -1)
+        memcpy((char *)(opening->pool + 1) + copy_offset(from) - from->array_offset, from,
+               HEAD_SIZE);
 }
 
 /* ---- From a file ---- */
@@ -297,20 +318,34 @@ is_zero(const void *bytes, size_t length)
 static int
 check_kind(const struct sxe__pool_opening *opening, const struct sxe__pool_head *head)
 {
-    char text[80];
-
     if (memcmp(head->magic, SXE__POOL_FILE_MAGIC, sizeof(head->magic)) != 0)
         return refuse_foreign(opening, "the file is not that of a pool");
     if (head->byte_order != SXE__POOL_BYTE_ORDER)
         return refuse_foreign(opening, "the pool is of a machine with another byte order");
-    if (head->version != SXE__POOL_FILE_VERSION || head->fixed_size != FIXED_SIZE) {
-        snprintf(text, sizeof(text), "the pool is of version %u, this library makes version %u",
-                 head->version, SXE__POOL_FILE_VERSION);
-        return refuse_foreign(opening, text);
-    }
+    if (head->version != SXE__POOL_FILE_VERSION || head->fixed_size != FIXED_SIZE)
+        return sxe__pool_refuse(opening, EMEDIUMTYPE,
+                                "the pool is of version %u, this library makes version %u and "
+                                "reads no other: use the library that made it (its sxe-pool dump "
+                                "shows what is in the file), or remove the file",
+                                head->version, SXE__POOL_FILE_VERSION);
     if (head->checksum != checksum_of(head))
         return refuse_foreign(opening, "the pool's head is damaged (its checksum is wrong)");
     return 0;
+}
+
+/* Parts of a file are mapped at multiples of the machine's page size. */
+static int
+check_page_size(const struct sxe__pool_opening *opening, const struct sxe__pool_head *head)
+{
+    const uint32_t page = (uint32_t)sysconf(_SC_PAGESIZE);
+
+    if (head->page_size != 0 && head->page_size <= PAGE_MAX && head->page_size % page == 0)
+        return 0;
+    return sxe__pool_refuse(opening, EMEDIUMTYPE,
+                            "the pool was made on a machine with pages of %u bytes, and this "
+                            "machine has pages of %u bytes: use it on a machine with pages of %u "
+                            "bytes or less, or give another path",
+                            head->page_size, page, head->page_size);
 }
 
 static int
@@ -323,7 +358,9 @@ check_head(struct sxe__pool_opening *opening, const struct sxe__pool_head *head)
         memchr(head->state_names, 0, sizeof(head->state_names)) == NULL ||
         memchr(head->fields, 0, sizeof(head->fields)) == NULL)
         return refuse_foreign(opening, "the pool's head is damaged (a name has no end)");
-    const int result = check(opening, &placed, EMEDIUMTYPE);
+    int result = check_page_size(opening, head);
+    if (result == 0)
+        result = check(opening, &placed, EMEDIUMTYPE);
     if (result < 0)
         return result;
     if (memcmp(&placed, head, FIXED_SIZE) != 0 || head->layout != layout_of(head))
@@ -384,21 +421,89 @@ compare(const struct sxe__pool_opening *opening, const struct sxe__pool_head *is
     return 0;
 }
 
+/* ---- The copy ---- */
+
+/* Whether a whole head is there, of a pool that ends with the file. */
+static bool
+read_copy_at(int fd, uint64_t size, uint32_t page, struct sxe__pool_head *copy)
+{
+    return size >= 2 * page &&
+           pread(fd, copy, HEAD_SIZE, (off_t)(size - page)) == (ssize_t)HEAD_SIZE &&
+           memcmp(copy->magic, SXE__POOL_FILE_MAGIC, sizeof(copy->magic)) == 0 &&
+           copy->byte_order == SXE__POOL_BYTE_ORDER && copy->version == SXE__POOL_FILE_VERSION &&
+           copy->fixed_size == FIXED_SIZE && copy->checksum == checksum_of(copy) &&
+           copy->page_size == page && copy->file_size == size;
+}
+
+static bool
+read_copy(int fd, struct sxe__pool_head *copy)
+{
+    const off_t size = lseek(fd, 0, SEEK_END);
+    bool is_there = false;
+
+    for (uint32_t page = PAGE_MIN; size > 0 && page <= PAGE_MAX && !is_there; page *= 2)
+        is_there = read_copy_at(fd, (uint64_t)size, page, copy);
+    return is_there;
+}
+
+/* Make a head that is damaged again of its copy, where that is wanted and nobody uses the pool. */
+static int
+restore(struct sxe__pool_opening *opening, const struct sxe__pool_head *copy)
+{
+    if (opening->others)
+        return sxe__pool_refuse(opening, EUCLEAN,
+                                "its head is damaged, and it is in use: close it in every program, "
+                                "then have it repaired (SXE_POOL_OPTION_REPAIR; sxe-pool repair)");
+    if ((opening->spec.options & SXE_POOL_OPTION_REPAIR) == 0)
+        return sxe__pool_refuse(opening, EUCLEAN,
+                                "its head is damaged, but the copy of the head at the end of the "
+                                "file is whole: remove the file, or have it repaired "
+                                "(SXE_POOL_OPTION_REPAIR; sxe-pool repair)");
+    if (pwrite(opening->fd, copy, HEAD_SIZE, 0) != (ssize_t)HEAD_SIZE)
+        return sxe__pool_refuse_errno(opening, "write the head");
+    opening->is_restored = true;
+    return 0;
+}
+
+/* ---- All of it ---- */
+
+static bool
+is_empty(const struct sxe__pool_head *head, ssize_t length)
+{
+    return length == 0 || is_zero(head, FIXED_SIZE) ||
+           memcmp(head->magic, SXE__POOL_FILE_UNFINISHED, sizeof(head->magic)) == 0;
+}
+
+/* What kind of file it is; a head that is damaged becomes its copy. */
+static int
+read_kind(struct sxe__pool_opening *opening, struct sxe__pool_head *head, ssize_t length)
+{
+    struct sxe__pool_head copy = {0};
+
+    if ((size_t)length < HEAD_SIZE)
+        return refuse_foreign(opening, "the file is too short for a pool");
+    int result = check_kind(opening, head);
+    if (result < 0 && read_copy(opening->fd, &copy)) {
+        *head = copy;
+        result = restore(opening, &copy);
+    }
+    return result;
+}
+
 int
 sxe__pool_head_read(struct sxe__pool_opening *opening)
 {
     struct sxe__pool_head head = {0};
-    const ssize_t length = pread(opening->fd, &head, FIXED_SIZE + sizeof(head.checksum), 0);
+    struct sxe__pool_head copy;
+    const ssize_t length = pread(opening->fd, &head, HEAD_SIZE, 0);
 
     if (length < 0)
         return sxe__pool_refuse_errno(opening, "read the file");
-    opening->empty = length == 0 || is_zero(&head, FIXED_SIZE) ||
-                     memcmp(head.magic, SXE__POOL_FILE_UNFINISHED, sizeof(head.magic)) == 0;
+    opening->empty = is_empty(&head, length) &&
+                     (length == 0 || head.magic[0] != 0 || !read_copy(opening->fd, &copy));
     if (opening->empty)
         return 0;
-    if ((size_t)length < FIXED_SIZE + sizeof(head.checksum))
-        return refuse_foreign(opening, "the file is too short for a pool");
-    int result = check_kind(opening, &head);
+    int result = read_kind(opening, &head, length);
     if (result == 0)
         result = check_head(opening, &head);
     if (result == 0 && opening->spec.number != 0)

@@ -84,7 +84,7 @@ sxe__pool_open_anew(int fd)
 }
 
 int
-sxe__pool_file_check(const struct sxe__pool_opening *opening)
+sxe__pool_file_check(struct sxe__pool_opening *opening)
 {
     struct stat status;
 
@@ -97,8 +97,9 @@ sxe__pool_file_check(const struct sxe__pool_opening *opening)
                                 "the file is user %u's, this process is user %u's: a pool is for "
                                 "the processes of one user",
                                 status.st_uid, geteuid());
+    opening->is_file = status.st_nlink != 0;
     /* What has no name cannot be opened by who has not been given it, whatever its mode. */
-    if (status.st_nlink != 0 && (status.st_mode & (S_IWGRP | S_IWOTH)) != 0)
+    if (opening->is_file && (status.st_mode & (S_IWGRP | S_IWOTH)) != 0)
         return sxe__pool_refuse(opening, EPERM,
                                 "others may write to the file (mode %04o): chmod 0600, if what is "
                                 "in it can be trusted",
@@ -220,6 +221,8 @@ keep(const struct sxe__pool_opening *opening, void *memory, size_t own_size, voi
     const struct sxe__pool_head *fixed = &opening->head;
     const uintptr_t array = (uintptr_t)memory + own_size;
     struct sxe__pool_own *own = memory;
+    const bool verified = (opening->spec.options & SXE_POOL_OPTION_VERIFIED) != 0;
+    const bool unverified = (opening->spec.options & SXE_POOL_OPTION_UNVERIFIED) != 0;
     struct sxe__pool_header *pool = (struct sxe__pool_header *)array - 1;
 
     *pool = (struct sxe__pool_header){
@@ -246,11 +249,14 @@ keep(const struct sxe__pool_opening *opening, void *memory, size_t own_size, voi
         .extra_size = fixed->extra_size,
         .head_size = fixed->array_offset,
         .size = own_size + fixed->file_size - fixed->array_offset,
+        .copy_size = fixed->page_size,
         .end = fixed->number + fixed->states * fixed->shards,
         .shard_mask = fixed->shards - 1,
         .shard_shift = sxe__pool_shard_shift(fixed->number, fixed->shards),
         .token = opening->fd == -1 ? SXE__POOL_THREADS : 0,
         .survives = opening->fd != -1,
+        .is_summed = opening->is_file && !unverified,
+        .verifies = (opening->is_file && !unverified) || verified,
         .fd = opening->fd,
         .watch_fd = -1,
         .state_names = fixed->state_names[0] == '\0' ? NULL : own->state_names,

@@ -170,39 +170,83 @@ check_all(const struct sxe__pool_header *pool, char *why)
     return result;
 }
 
+/* Why parts of the file may be older than others, so that its lists cannot be believed; or NULL. */
+static const char *
+why_stale(const struct sxe__pool_opening *opening, bool same_boot, uint64_t disk)
+{
+    const struct sxe__pool_head *head = opening->pool->sharing->head;
+
+    if (opening->is_restored)
+        return "its head was damaged, and is that of the copy at the end of the file";
+    if (head->closed == 1)
+        return NULL;
+    if (!same_boot)
+        return "the machine stopped while it was in use, so parts of it may be older than others";
+    if (disk != 0 && head->disk != 0 && disk != head->disk)
+        return "its disk was detached while it was in use, so parts of it may be older than others";
+    return NULL;
+}
+
+/* Whether the lists are whole, after what the dead had begun is done. Of a file that changed while
+ * it was closed, nothing is to be done; but the lists may tell what is wrong. */
+static bool
+is_whole(const struct sxe__pool_header *pool, char why[SXE_POOL_WHY_SIZE])
+{
+    const bool same = sxe__pool_is_as_closed(pool);
+
+    if (same && !complete_all(pool)) {
+        snprintf(why, SXE_POOL_WHY_SIZE, "a lock's owner left what no program can have written");
+        return false;
+    }
+    if (check_all(pool, why) != 0)
+        return false;
+    if (!same)
+        snprintf(why, SXE_POOL_WHY_SIZE,
+                 "what is in the file is not what was in it when it was closed (its sum is "
+                 "another): bits changed, or pages were lost");
+    return same;
+}
+
+/* Make new lists, which is wanted, because of why. */
+static void
+repair(struct sxe__pool_opening *opening, bool same_boot, const char *why)
+{
+    struct sxe__pool_sharing *sharing = opening->pool->sharing;
+
+    sharing->head->closed = 0;
+    bury(sharing);
+    if (!same_boot || opening->is_restored)
+        sharing->time_offset_ns = carry_time_over(sharing, 0);
+    const uint32_t freed = sxe__pool_rebuild(opening->pool);
+    sharing->found = SXE_POOL_REBUILT;
+    sxe__pool_refuse(opening, 0, "%.300s; its lists were made anew, %u %s", why, freed,
+                     freed == 1 ? "element lost its state" : "elements lost their state");
+}
+
 /* Look at all of it before it is used; or make new lists, where that is wanted. */
 static int
-inspect(struct sxe__pool_opening *opening, bool same_boot)
+inspect(struct sxe__pool_opening *opening, bool same_boot, uint64_t disk)
 {
     struct sxe__pool_header *pool = opening->pool;
     struct sxe__pool_sharing *sharing = pool->sharing;
-    const bool repair = (opening->spec.options & SXE_POOL_OPTION_REPAIR) != 0;
-    const bool stale = !same_boot && sharing->head->closed != 1;
-    char why[SXE_POOL_WHY_SIZE] = "a lock's owner left what no program can have written";
+    const char *stale = why_stale(opening, same_boot, disk);
+    char why[SXE_POOL_WHY_SIZE];
 
-    if (stale)
-        snprintf(
-            why, sizeof(why),
-            "the machine stopped while it was in use, so parts of it may be older than others");
     sharing->found = sharing->head->closed == 1 ? SXE_POOL_CLOSED : SXE_POOL_COMPLETED;
-    if (!stale && complete_all(pool) && check_all(pool, why) == 0) {
+    if (stale == NULL && is_whole(pool, why)) {
         bury(sharing);
         if (!same_boot)
             sharing->time_offset_ns = carry_time_over(sharing, sxe__pool_last_stamp(sharing));
         return 0;
     }
-    if (!repair)
+    if (stale != NULL)
+        snprintf(why, sizeof(why), "%s", stale);
+    if ((opening->spec.options & SXE_POOL_OPTION_REPAIR) == 0)
         return sxe__pool_refuse(opening, EUCLEAN,
                                 "%.300s: remove the file, or have it repaired "
                                 "(SXE_POOL_OPTION_REPAIR; sxe-pool repair)",
                                 why);
-    bury(sharing);
-    if (!same_boot)
-        sharing->time_offset_ns = carry_time_over(sharing, 0);
-    const uint32_t freed = sxe__pool_rebuild(pool);
-    sharing->found = SXE_POOL_REBUILT;
-    sxe__pool_refuse(opening, 0, "%.300s; its lists were made anew, %u %s", why, freed,
-                     freed == 1 ? "element lost its state" : "elements lost their state");
+    repair(opening, same_boot, why);
     return 0;
 }
 
@@ -214,26 +258,42 @@ enter_first(struct sxe__pool_opening *opening)
 {
     struct sxe__pool_sharing *sharing = opening->pool->sharing;
     struct sxe__pool_head *head = sharing->head;
+    const uint64_t disk = opening->is_file ? sxe__pool_disk(opening->fd) : 0;
     uint8_t boot[sizeof(head->boot)];
     int result = read_boot(opening, boot);
 
     if (result == 0 && !opening->empty)
-        result = inspect(opening, memcmp(head->boot, boot, sizeof(boot)) == 0);
+        result = inspect(opening, memcmp(head->boot, boot, sizeof(boot)) == 0, disk);
     /* It may be a copy with holes. */
     if (result == 0)
         result = sxe__pool_file_allocate(opening);
     if (result < 0)
         return result;
+    /* First, because the sum covers what follows. */
+    SXE__POOL_PUT_LAST(head->closed, 0);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
     memcpy(head->boot, boot, sizeof(boot));
+    head->disk = disk;
     head->time_offset_ns = sharing->time_offset_ns;
     head->wall_offset_ns = wall_ns() - (sxe_time_ns() + sharing->time_offset_ns);
     head->damaged = 0;
-    head->closed = 0;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     memcpy(head->magic, SXE__POOL_FILE_MAGIC, sizeof(head->magic));
     return msync(head, sharing->head_size, MS_SYNC) == 0
                ? 0
                : sxe__pool_refuse_errno(opening, "write to the file");
+}
+
+/* Undo it, so that a pool that was closed still is: its sum covers the times. */
+static void
+leave_as_it_was(struct sxe__pool_head *head, const struct sxe__pool_head *was)
+{
+    memcpy(head->boot, was->boot, sizeof(head->boot));
+    head->disk = was->disk;
+    head->time_offset_ns = was->time_offset_ns;
+    head->wall_offset_ns = was->wall_offset_ns;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    head->closed = was->closed;
 }
 
 static int
@@ -275,6 +335,7 @@ open_locked(struct sxe__pool_opening *opening)
         errno = -others;
         return sxe__pool_refuse_errno(opening, "see who uses it");
     }
+    opening->others = others > 0;
     int result = sxe__pool_head_read(opening);
     if (result == 0 && opening->empty && (opening->spec.number == 0 || others > 0))
         return sxe__pool_refuse(opening, EMEDIUMTYPE,
@@ -285,13 +346,13 @@ open_locked(struct sxe__pool_opening *opening)
     if (result < 0)
         return result;
     struct sxe__pool_head *head = opening->pool->sharing->head;
-    const uint32_t was_closed = head->closed;
+    const struct sxe__pool_head was = *head;
     opening->pool->sharing->time_offset_ns = head->time_offset_ns;
     result = others > 0 ? join(opening) : enter_first(opening);
     if (result == 0)
         result = become_user(opening);
-    if (result < 0 && others == 0)
-        head->closed = was_closed;
+    if (result < 0 && others == 0 && opening->pool->sharing->found != SXE_POOL_REBUILT)
+        leave_as_it_was(head, &was);
     return result;
 }
 
@@ -418,6 +479,12 @@ close_last(struct sxe__pool_header *pool)
     const size_t own_size = (size_t)((uintptr_t)(pool + 1) - (uintptr_t)sharing);
 
     head->wall_offset_ns = wall_ns() - (sxe_time_ns() + head->time_offset_ns);
+    /* What the dead have left would otherwise be done after the sum is made. */
+    head->is_summed = sharing->is_summed && complete_all(pool);
+    if (head->is_summed != 0) {
+        bury(sharing);
+        head->sum = sxe__pool_sum_of(pool);
+    }
     if (msync((char *)sharing + own_size, sharing->size - own_size, MS_SYNC) == 0 &&
         msync(head, sharing->head_size, MS_SYNC) == 0) {
         head->closed = 1;

@@ -37,6 +37,9 @@ struct sxe__pool_opening {
     bool made;                     /* the file is there because of this call */
     bool empty;                    /* it holds no pool as yet */
     bool begun;                    /* and nothing else any more: its bytes are ours */
+    bool is_file;                  /* it has a name, and may outlive its users */
+    bool others;                   /* use it now */
+    bool is_restored;              /* its head was made again of the copy */
     struct sxe__pool_head head;    /* the fixed part: what is there, checked, or what is to be */
     struct sxe__pool_header *pool; /* mapped */
 };
@@ -60,11 +63,30 @@ int sxe__pool_head_read(struct sxe__pool_opening *opening);
 /* Hashes over what it says now: the layout, and the checksum over all. */
 void sxe__pool_head_seal(struct sxe__pool_head *head);
 
-/* Put it into a file that is mapped: all but the magic, which follows when the pool is whole. */
+/* Put it into a file that is mapped: all but the magic, which follows when the pool is whole; and
+ * its copy. */
 void sxe__pool_head_write(const struct sxe__pool_opening *opening);
 
 /* How many ids in turn, as a power of 2, are in the same shard. */
 uint32_t sxe__pool_shard_shift(uint32_t number, uint32_t shards);
+
+/* ---- Sums (sxe-pool-sum.c) ---- */
+
+/* Of what nobody writes while the pool is closed: parts of the head, the shards, and `size` bytes
+ * from the array on. */
+uint64_t sxe__pool_sum(const struct sxe__pool_head *head, size_t head_size, const void *array,
+                       size_t size);
+
+/* The same for a pool that is mapped. */
+uint64_t sxe__pool_sum_of(const struct sxe__pool_header *pool);
+
+/* False: it was closed, and what is in it now is something else. */
+bool sxe__pool_is_as_closed(const struct sxe__pool_header *pool);
+
+/* The number that the kernel gives a disk when it is attached, and that no other disk gets before
+ * the next boot; 0: it has none, as where a file system is in memory. */
+uint64_t sxe__pool_disk(int fd);
+extern const char *sxe__pool_disks; /* where the kernel says it; tests have their own */
 
 /* ---- Files and memory (sxe-pool-map.c) ---- */
 
@@ -74,8 +96,8 @@ int sxe__pool_file_open(struct sxe__pool_opening *opening);
 /* Another description of an open file, with locks of its own; -1 with errno. */
 int sxe__pool_open_anew(int fd);
 
-/* Whether it may be trusted as a pool's: a regular file of this user. */
-int sxe__pool_file_check(const struct sxe__pool_opening *opening);
+/* Whether it may be trusted as a pool's: a regular file of this user. Sets is_file. */
+int sxe__pool_file_check(struct sxe__pool_opening *opening);
 
 /* Whether its path leads to it no more: 0, 1 or what stat says. */
 int sxe__pool_file_is_gone(const struct sxe__pool_opening *opening);

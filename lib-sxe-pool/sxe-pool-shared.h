@@ -65,6 +65,11 @@ extern "C" {
 #define SXE_POOL_OPTION_SHARED 4u /* for processes; implied by a file */
 #define SXE_POOL_OPTION_REPAIR 8u /* sxe_pool_open: rebuild what would be refused as damaged */
 
+/* Whether sums are compared: of all of a file when it is opened after it was closed, of an entry
+ * when a dict reads it. Without either, files are verified and memory is not. */
+#define SXE_POOL_OPTION_VERIFIED   16u
+#define SXE_POOL_OPTION_UNVERIFIED 32u
+
 #define SXE_POOL_LOCK_NOT_TAKEN (SXE_NONE - 2) /* another holds the lock: try again later */
 #define SXE_POOL_DAMAGED        (SXE_NONE - 3) /* what is in shared memory is impossible */
 

@@ -9,6 +9,7 @@
  *     -lock.c             a lock that is not free at once           spin, ask, take over
  *     -slot.c             this process among the users              fcntl, fork
  *     -head.c             a file's head: made, read, refused        knows only bytes
+ *     -sum.c              the sum of a file that is closed          knows only bytes
  *     -map.c              the memory of it all                      mmap, files
  *     -open.c             opening and closing                       all of the above, in order
  *     -check.c            every invariant; lists made anew          under the locks
@@ -21,6 +22,7 @@
  *     0               head       shape and checksum, written once; then what changes; slots
  *     shards_offset   shard[]    128 bytes each, two lines of cache that no other shard touches
  *     array_offset    array      a multiple of the page size; nodes and extra follow
+ *     the last page   copy       of the head's fixed part: should the head be damaged
  *
  * Trust: another process may write anything anywhere. So what was checked when the pool was opened
  * is kept in this process's own page, and what is read from shared memory after that is copied
@@ -101,7 +103,7 @@ sxe__pool_pair_at(uint32_t *first)
 _Static_assert(__GCC_ATOMIC_INT_LOCK_FREE == 2, "32-bit atomics must need no lock");
 _Static_assert(__GCC_ATOMIC_LLONG_LOCK_FREE == 2, "64-bit atomics must need no lock");
 
-#define SXE__POOL_FILE_VERSION 2u
+#define SXE__POOL_FILE_VERSION 3u
 #define SXE__POOL_BYTE_ORDER   0x01020304u
 
 /* What a process is about to do to the links of a shard. All values are final, so that doing it
@@ -135,7 +137,7 @@ struct sxe__pool_shard {
     struct sxe__pool_intent intent;
     uint8_t filler[64];
 };
-_Static_assert(sizeof(struct sxe__pool_shard) == 128, "the layout is that of file version 2");
+_Static_assert(sizeof(struct sxe__pool_shard) == 128, "the layout is that of file version 3");
 
 /* A process that uses the pool. It holds byte SXE__POOL_SLOT_BYTE + its index of the file
  * locked. */
@@ -164,7 +166,9 @@ struct sxe__pool_head {
     uint64_t extra_offset;
     uint64_t extra_size;
     uint64_t file_size;
-    uint64_t layout; /* a hash of what a program must agree with: numbers, names, fields */
+    uint64_t layout;    /* a hash of what a program must agree with: numbers, names, fields */
+    uint32_t page_size; /* of the machine that made it: offsets in the file are its multiples */
+    uint32_t reserved;
     uint8_t identity[16];
     char name[SXE_POOL_NAME_MAX + 1];
     char state_names[SXE_POOL_NAMES_MAX + 1];
@@ -172,13 +176,15 @@ struct sxe__pool_head {
     uint64_t checksum;
     /* What changes; written under the lock of SXE__POOL_OPEN_BYTE but for the last three. */
     uint8_t boot[16];        /* of the kernel under which it was opened last */
+    uint64_t disk;           /* the kernel's number of the disk then; 0: not known */
     uint64_t time_offset_ns; /* the pool's time - the monotonic clock, wrapping */
     uint64_t wall_offset_ns; /* the wall clock - the pool's time, when it was opened last */
+    uint64_t sum;            /* of all that sxe__pool_sum covers, when it was closed */
     uint32_t closed;         /* 1: by all, and written to the disk */
+    uint32_t is_summed;      /* 1: `sum` was written when it was closed */
     uint32_t damaged;        /* 1: found so by a change */
     uint32_t timeouts;       /* the lock of who runs them */
-    uint32_t reserved;
-    uint64_t watching; /* a bit a state that may be watched, as in the slots */
+    uint64_t watching;       /* a bit a state that may be watched, as in the slots */
     struct sxe__pool_slot slots[SXE_POOL_SLOTS];
 };
 
@@ -194,12 +200,15 @@ struct sxe__pool_sharing {
     uint64_t identity[2];
     size_t head_size; /* bytes mapped at head */
     size_t size;      /* bytes mapped from the own page on */
+    size_t copy_size; /* of these, at the end: what the copy of the head takes */
     uint32_t end;     /* number + states * shards: no index is as large */
     uint32_t shard_mask;
     uint32_t shard_shift; /* element id is in shard (id >> shift) & mask */
     uint32_t token;       /* of this process in the locks; 0: a child of fork not yet there */
     uint64_t wait_ns;     /* how long a call may wait for a lock; 0: it only spins */
     bool survives;        /* between processes: owners may be dead */
+    bool is_summed;       /* a file that gets a sum when it is closed */
+    bool verifies;        /* a dict in it compares the sum of what it reads */
     SXE_POOL_FOUND found;
     int fd;                         /* with the locks: of this process alone */
     int lent_fd;                    /* without: what is mapped, and may be handed on */

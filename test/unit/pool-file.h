@@ -78,13 +78,33 @@ load_image(void)
 
 /* The file becomes the first bytes of the image. */
 static inline void
-store_image(size_t size)
+store_bytes(size_t size)
 {
     const int fd = open(file_path, O_RDWR | O_CREAT, 0600);
 
     ck_assert_int_eq(ftruncate(fd, 0), 0);
     ck_assert_int_eq(pwrite(fd, image.bytes, size, 0), (ssize_t)size);
     close(fd);
+}
+
+/* The same, and the sum is that of what is in it, as if it had been closed like that. */
+static inline void
+store_image(size_t size)
+{
+    struct sxe__pool_head *head = &image.head;
+
+    if (image_size == head->file_size && head->array_offset < image_size &&
+        head->array_offset > sizeof(*head) && head->page_size < image_size - head->array_offset)
+        head->sum = sxe__pool_sum(head, head->array_offset, image.bytes + head->array_offset,
+                                  image_size - head->array_offset - head->page_size);
+    store_bytes(size);
+}
+
+/* A head that is spoiled then has no whole copy. */
+static inline void
+spoil_copy(void)
+{
+    memset(image.bytes + image_size - image.head.page_size, 0, 8);
 }
 
 static inline struct sxe__pool_shard *

@@ -252,6 +252,24 @@ other_fixed_size(struct sxe__pool_head *head)
 }
 
 static void
+no_page_size(struct sxe__pool_head *head)
+{
+    head->page_size = 0;
+}
+
+static void
+small_page_size(struct sxe__pool_head *head)
+{
+    head->page_size = 1024;
+}
+
+static void
+huge_page_size(struct sxe__pool_head *head)
+{
+    head->page_size = 1u << 31;
+}
+
+static void
 other_byte_order(struct sxe__pool_head *head)
 {
     head->byte_order = __builtin_bswap32(head->byte_order);
@@ -284,8 +302,11 @@ static const struct {
     {endless_fields, "a name has no end"},
     {more_names, "must be as many words as states"},
     {delete_in_fields, "a control character"},
-    {other_version, "the pool is of version 1, this library makes version 2"},
-    {other_fixed_size, "the pool is of version 2, this library makes version 2"},
+    {other_version, "the pool is of version 1, this library makes version 3 and reads no other"},
+    {other_fixed_size, "the pool is of version 3, this library makes version 3"},
+    {no_page_size, "with pages of 0 bytes, and this machine has pages of"},
+    {small_page_size, "with pages of 1024 bytes, and this machine has pages of"},
+    {huge_page_size, "with pages of 2147483648 bytes, and this machine has pages of"},
     {other_byte_order, "another byte order"},
     {other_magic, "the file is not that of a pool"},
 };
@@ -293,6 +314,7 @@ static const struct {
 START_TEST(a_forged_head_is_refused_and_why_is_said)
 {
     make_image();
+    spoil_copy();
     forged[_i].forge(&image.head);
     sxe__pool_head_seal(&image.head);
     store_image(image_size);
@@ -312,6 +334,7 @@ make_the_checksum_right(void)
 START_TEST(a_layout_that_is_not_that_of_the_numbers_is_refused)
 {
     make_image();
+    spoil_copy();
     const struct sxe__pool_head good = image.head;
     make_the_checksum_right();
     ck_assert_uint_eq(image.head.checksum, good.checksum);

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The sum of a file that all have closed, by which whoever opens it next finds bits that flipped
+ * and pages that were lost. It is for accidents: who wants to deceive can compute it, too.
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "sxe-pool-opening-private.h"
+
+#define LANES      4u
+#define MULTIPLIER UINT64_C(0x9e3779b97f4a7c15)
+
+static inline uint64_t
+mix(uint64_t sum, uint64_t word)
+{
+    sum = (sum ^ word) * MULTIPLIER;
+    return sum ^ sum >> 32;
+}
+
+/* Four words at a time, so that a multiplication need not wait for the one before; each step of a
+ * lane can be undone, so that no change of one word is lost. Sizes are multiples of 8. */
+static uint64_t
+add_up(uint64_t sum, const void *bytes, size_t size)
+{
+    uint64_t lanes[LANES] = {sum, ~sum, sum + MULTIPLIER, sum - MULTIPLIER};
+    const uint64_t *word = bytes;
+    size_t words = size / sizeof(*word);
+
+    for (; words >= LANES; words -= LANES, word += LANES) {
+        for (unsigned i = 0; i < LANES; i++)
+            lanes[i] = mix(lanes[i], word[i]);
+    }
+    for (; words > 0; words--)
+        lanes[0] = mix(lanes[0], *word++);
+    for (unsigned i = 0; i < LANES; i++)
+        sum = mix(sum, lanes[i]);
+    return sum;
+}
+
+uint64_t
+sxe__pool_sum(const struct sxe__pool_head *head, size_t head_size, const void *array, size_t size)
+{
+    const char *bytes = (const char *)head;
+    const size_t first = offsetof(struct sxe__pool_head, boot);
+    const size_t last = offsetof(struct sxe__pool_head, sum);
+    uint64_t sum = add_up(0, bytes + first, last - first);
+
+    sum = add_up(sum, bytes + sizeof(*head), head_size - sizeof(*head));
+    return add_up(sum, array, size);
+}
+
+uint64_t
+sxe__pool_sum_of(const struct sxe__pool_header *pool)
+{
+    const struct sxe__pool_sharing *sharing = pool->sharing;
+    const size_t own_size = (size_t)((uintptr_t)(pool + 1) - (uintptr_t)sharing);
+
+    return sxe__pool_sum(sharing->head, sharing->head_size, pool + 1,
+                         sharing->size - own_size - sharing->copy_size);
+}
+
+bool
+sxe__pool_is_as_closed(const struct sxe__pool_header *pool)
+{
+    const struct sxe__pool_sharing *sharing = pool->sharing;
+    const struct sxe__pool_head *head = sharing->head;
+
+    return head->closed != 1 || head->is_summed != 1 || !sharing->is_summed ||
+           head->sum == sxe__pool_sum_of(pool);
+}
+
+/* ---- Disks ---- */
+
+const char *sxe__pool_disks = "/sys/dev/block";
+
+/* A whole number from a file of the kernel; 0: there is none. */
+static uint64_t
+read_number(const char *path)
+{
+    char text[24] = "";
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+    if (fd == -1)
+        return 0;
+    const ssize_t length = read(fd, text, sizeof(text) - 1);
+    close(fd);
+    return length > 0 ? strtoull(text, NULL, 10) : 0;
+}
+
+uint64_t
+sxe__pool_disk(int fd)
+{
+    /* A partition has its disk's. */
+    static const char *const places[] = {"", "../"};
+    uint64_t number = 0;
+    struct stat status;
+    char path[PATH_MAX];
+
+    if (fstat(fd, &status) != 0)
+        return 0;
+    for (unsigned i = 0; i < 2 && number == 0; i++) {
+        snprintf(path, sizeof(path), "%s/%u:%u/%sdiskseq", sxe__pool_disks, major(status.st_dev),
+                 minor(status.st_dev), places[i]);
+        number = read_number(path);
+    }
+    return number;
+}
