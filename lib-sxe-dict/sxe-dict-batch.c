@@ -204,6 +204,8 @@ check_note(const SXE_DICT *dict, const struct note *note)
     struct sxe__dict_view view;
     int holds = sxe__dict_find(dict, &note->key, 0, &view);
 
+    if (holds == 1 && sxe__dict_verify(dict, &view) < 0)
+        return -EUCLEAN;
     if (holds == 1 && sxe__dict_is_expired(dict, view.expires_ns))
         holds = 0;
     if (note->is_absent && holds >= 0)

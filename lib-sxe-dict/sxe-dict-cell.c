@@ -138,6 +138,21 @@ is_version_of(const SXE_DICT *dict, const struct sxe__dict_key *key, uint64_t ep
            memcmp(cell->data, key->bytes, key->size) == 0;
 }
 
+/* Whether a cell that is not the one looked for may be that, but for some bits: it must be of the
+ * bucket, its hash must be its key's, and it has died if it is OLD, and only then. */
+static bool
+is_doubtful(const SXE_DICT *dict, const struct sxe__dict_key *key, uint32_t id)
+{
+    const struct sxe__dict_cell *cell = sxe__dict_cell(dict, id);
+    const uint64_t hash = SXE__POOL_GET(cell->hash);
+    const uint16_t size = SXE__POOL_GET(cell->key_size);
+    const bool is_old = sxe__dict_state(dict, id) == SXE__DICT_OLD;
+
+    return ((hash ^ key->hash) & dict->bucket_mask) != 0 || size > dict->room ||
+           is_old != (SXE__POOL_GET(cell->died) != 0) ||
+           sxe__dict_hash(dict->hash_key, cell->data, size) != hash;
+}
+
 int
 sxe__dict_find(const SXE_DICT *dict, const struct sxe__dict_key *key, uint64_t epoch,
                struct sxe__dict_view *view)
@@ -156,6 +171,8 @@ sxe__dict_find(const SXE_DICT *dict, const struct sxe__dict_key *key, uint64_t e
                 break;
             return sxe__dict_read(dict, key->shard, link - 1, view) < 0 ? -EUCLEAN : 1;
         }
+        if (dict->verifies && is_doubtful(dict, key, link - 1))
+            break;
         link = SXE__POOL_GET(cell->chain);
     }
     return sxe__dict_damaged(dict);
@@ -239,20 +256,73 @@ sxe__dict_compare(const SXE_DICT *dict, const struct sxe__dict_view *view, const
     return 1;
 }
 
-/* A sum over bytes, in which each has its place: for finding damage, not for keeping anyone out. */
+/* ---- Sums: for finding damage, not for keeping anyone out ---- */
+
+static inline uint64_t
+mix(uint64_t sum, uint64_t word)
+{
+    sum = (sum ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+    return sum ^ sum >> 32;
+}
+
+static inline uint64_t
+word_at(const char *at)
+{
+    uint64_t word;
+
+    memcpy(&word, at, sizeof(word));
+    return word;
+}
+
+/* Four words at a time, so that no multiplication waits for the one before. */
+static uint64_t
+add_blocks(uint64_t sum, const char *at, size_t blocks)
+{
+    uint64_t lanes[4] = {sum, ~sum, sum << 1, sum >> 1};
+
+    for (; blocks > 0; blocks--, at += 32) {
+        for (unsigned i = 0; i < 4; i++)
+            lanes[i] = mix(lanes[i], word_at(at + 8 * i));
+    }
+    return mix(mix(mix(lanes[0], lanes[1]), lanes[2]), lanes[3]);
+}
+
+/* A sum over bytes, in which each has its place. */
 static uint64_t
 add_up(uint64_t sum, const char *at, size_t size)
 {
-    for (; size > 0; at += 8) {
-        const size_t piece = size < 8 ? size : 8;
+    const size_t blocks = size / 32;
+
+    if (blocks > 1) {
+        sum = add_blocks(sum, at, blocks);
+        at += 32 * blocks;
+        size -= 32 * blocks;
+    }
+    for (; size >= 8; at += 8, size -= 8)
+        sum = mix(sum, word_at(at));
+    if (size > 0) {
         uint64_t word = 0;
 
-        memcpy(&word, at, piece);
-        sum = (sum ^ word) * UINT64_C(0x9e3779b97f4a7c15);
-        sum ^= sum >> 32;
-        size -= piece;
+        memcpy(&word, at, size);
+        sum = mix(sum, word);
     }
     return sum;
+}
+
+uint32_t
+sxe__dict_head_sum(const SXE_DICT *dict, const struct sxe__dict_view *view)
+{
+    const uint32_t generation = SXE__POOL_GET(dict->sharing->nodes[view->id].generation);
+    uint64_t sum = mix(view->hash, view->expires_ns);
+
+    sum = mix(sum, (uint64_t)generation << 32 | view->value_size);
+    return (uint32_t)mix(sum, view->key_size);
+}
+
+uint32_t
+sxe__dict_value_sum(const char *value, size_t size)
+{
+    return (uint32_t)add_up(0, value, size);
 }
 
 int
@@ -266,8 +336,14 @@ sxe__dict_is_sound(const SXE_DICT *dict, const struct sxe__dict_view *view)
             return -EUCLEAN;
         sum = add_up(sum, part.at, part.size);
     }
-    return view->value_size == sizeof(int64_t) ||
-           SXE__POOL_GET(sxe__dict_cell(dict, view->id)->sum) == (uint32_t)sum;
+    return SXE__POOL_GET(sxe__dict_cell(dict, view->id)->sum) ==
+           ((uint32_t)sum ^ sxe__dict_head_sum(dict, view));
+}
+
+int
+sxe__dict_verify(const SXE_DICT *dict, const struct sxe__dict_view *view)
+{
+    return !dict->verifies || sxe__dict_is_sound(dict, view) == 1 ? 0 : sxe__dict_damaged(dict);
 }
 
 uint64_t *
@@ -345,6 +421,11 @@ sxe__dict_fill(const SXE_DICT *dict, const struct sxe__dict_put *put, uint32_t *
         at = cell->data;
         room = dict->room;
     }
-    SXE__POOL_PUT(first->sum, (uint32_t)sum);
+    const struct sxe__dict_view view = {.id = (uint32_t)id,
+                                        .key_size = (uint32_t)put->key->size,
+                                        .value_size = (uint32_t)put->size,
+                                        .hash = put->key->hash,
+                                        .expires_ns = put->expires_ns};
+    SXE__POOL_PUT(first->sum, (uint32_t)sum ^ sxe__dict_head_sum(dict, &view));
     return id;
 }

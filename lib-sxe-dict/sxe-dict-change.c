@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Changes of entries. Whatever is done after a commit is written so that it may be done again from
- * the beginning: a step looks first whether it is done.
+ * the beginning: a step looks first whether it is done. What is changed where it is, 8 bytes by one
+ * store, has its sum in another word: record.changed says of which version they may not agree.
  */
 #include "sxe-dict-private.h"
 
@@ -179,6 +180,56 @@ sxe__dict_apply_staged(const SXE_DICT *dict, uint32_t shard)
     return 0;
 }
 
+/* ---- Changes where they are ---- */
+
+void
+sxe__dict_change(const SXE_DICT *dict, uint32_t shard, uint32_t id, uint64_t *place, uint64_t value,
+                 uint32_t difference)
+{
+    struct sxe__dict_record *record = &dict->records[shard];
+    struct sxe__dict_cell *cell = sxe__dict_cell(dict, id);
+    const uint32_t sum = SXE__POOL_GET(cell->sum) ^ difference;
+
+    SXE__POOL_PUT(record->changed_sum, sum);
+    SXE__POOL_PUT_LAST(record->changed, id + 1);
+    SXE__POOL_FENCE_STORES();
+    SXE__POOL_PUT(*place, value);
+    SXE__POOL_PUT(cell->sum, sum);
+    SXE__POOL_PUT_LAST(record->changed, 0);
+}
+
+/* Whether a version is sound, be it by the sum that it was to get: bytes or sum may be those of
+ * before. */
+static bool
+is_sound_now(const SXE_DICT *dict, uint32_t shard, const struct sxe__dict_view *view)
+{
+    struct sxe__dict_cell *cell = sxe__dict_cell(dict, view->id);
+
+    if (sxe__dict_is_sound(dict, view) == 1)
+        return true;
+    SXE__POOL_PUT(cell->sum, SXE__POOL_GET(dict->records[shard].changed_sum));
+    return sxe__dict_is_sound(dict, view) == 1;
+}
+
+static int
+finish_change(const SXE_DICT *dict, uint32_t shard, uint32_t id)
+{
+    struct sxe__dict_view view;
+
+    if (sxe__dict_read(dict, shard, id, &view) < 0)
+        return -EUCLEAN;
+    return is_sound_now(dict, shard, &view) ? 0 : sxe__dict_damaged(dict);
+}
+
+void
+sxe__dict_settle_change(const SXE_DICT *dict, uint32_t shard)
+{
+    const uint32_t link = SXE__POOL_GET(dict->records[shard].changed);
+
+    if (sxe__dict_has(dict, shard, link - 1))
+        finish_change(dict, shard, link - 1);
+}
+
 /* ---- Locks ---- */
 
 static int
@@ -186,7 +237,8 @@ complete(const SXE_DICT *dict, uint32_t shard)
 {
     struct sxe__dict_record *record = &dict->records[shard];
 
-    if (apply(dict, shard, &record->pending, put_in) < 0 ||
+    if (apply(dict, shard, &record->changed, finish_change) < 0 ||
+        apply(dict, shard, &record->pending, put_in) < 0 ||
         apply(dict, shard, &record->doomed, retire) < 0)
         return -EUCLEAN;
     return SXE__POOL_GET(record->staged) == 0 ? 0 : sxe__dict_apply_staged(dict, shard);

@@ -72,7 +72,7 @@ check_version(const SXE_DICT *dict, uint32_t shard, uint32_t bucket,
         return "it is met twice";
     const char *wrong = check_more(dict, shard, view, met);
     if (wrong == NULL && sxe__dict_is_sound(dict, view) != 1)
-        return "its value is not what was written";
+        return "its value, its size or its expiry is not what was written";
     return wrong;
 }
 
@@ -237,6 +237,7 @@ rebuild_shard(const SXE_DICT *dict, uint32_t shard, uint8_t *bits)
     memset(bits, 0, size);
     memset(sxe__dict_bucket(dict, shard, 0), 0,
            ((size_t)dict->bucket_mask + 1) * sizeof(*dict->buckets));
+    sxe__dict_settle_change(dict, shard);
     /* That something may have expired is the safe thing to believe. */
     dict->records[shard] = (struct sxe__dict_record){.next_expiry = 1};
     for (uint32_t nth = 0; nth < sxe__dict_capacity(dict, shard); nth++) {

@@ -96,6 +96,7 @@ attach(SXE_DICT *dict)
     char *extra = sxe_pool_get_extra(dict->array, &size);
 
     dict->sharing = pool->sharing;
+    dict->verifies = dict->sharing->verifies;
     dict->number = pool->number;
     dict->cell_size = (uint32_t)pool->element_size;
     dict->room = dict->cell_size - SXE__DICT_HEAD_SIZE;

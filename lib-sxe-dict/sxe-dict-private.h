@@ -46,7 +46,7 @@
 #include "sxe-dict.h"
 #include "sxe-pool-sharing-private.h"
 
-#define SXE__DICT_MAGIC       UINT64_C(0x3154434944455853) /* "SXEDICT1" */
+#define SXE__DICT_MAGIC       UINT64_C(0x3254434944455853) /* "SXEDICT2" */
 #define SXE__DICT_HEAD_SIZE   64u                          /* of a cell */
 #define SXE__DICT_KEY_MAX     65535u
 #define SXE__DICT_VALUE_MAX   INT32_MAX
@@ -72,11 +72,11 @@ struct sxe__dict_cell {
     uint16_t key_size;
     uint8_t state; /* the entry's: while it is pending, and when it is OLD */
     uint8_t reserved;
-    uint32_t sum; /* of the value's bytes; not of a counter's, which changes where it is */
+    uint32_t sum; /* of the value's bytes, and of what sxe__dict_head_sum covers */
     uint32_t reserved_2;
     char data[]; /* the key, then from a multiple of 8 on the value */
 };
-_Static_assert(sizeof(struct sxe__dict_cell) == SXE__DICT_HEAD_SIZE, "the layout is version 1's");
+_Static_assert(sizeof(struct sxe__dict_cell) == SXE__DICT_HEAD_SIZE, "the layout is version 2's");
 
 /* What is being done in a shard; written under its lock. */
 struct sxe__dict_record {
@@ -90,9 +90,10 @@ struct sxe__dict_record {
     uint64_t round_expiry;   /* the same of the cells that this round has passed */
     uint32_t round_at;       /* the cell of the shard that the round comes to next; 0: no round */
     uint32_t sweep_left;     /* OLD cells still to be looked at */
-    uint8_t filler[8];
+    uint32_t changed;        /* a version that is being changed where it is */
+    uint32_t changed_sum;    /* and what its sum is to be */
 };
-_Static_assert(sizeof(struct sxe__dict_record) == 64, "the layout is version 1's");
+_Static_assert(sizeof(struct sxe__dict_record) == 64, "the layout is version 2's");
 
 struct sxe__dict_slot {
     uint64_t epoch; /* what the snapshot sees; 0: no snapshot */
@@ -114,7 +115,7 @@ struct sxe__dict_control {
     uint32_t doubtful; /* 1: found damaged, or not looked at since it may be */
     uint8_t filler[60];
 };
-_Static_assert(sizeof(struct sxe__dict_control) == 512, "the layout is version 1's");
+_Static_assert(sizeof(struct sxe__dict_control) == 512, "the layout is version 2's");
 
 /* What a process keeps, and trusts. */
 struct sxe_dict {
@@ -132,6 +133,7 @@ struct sxe_dict {
     uint32_t shard_bits;
     uint32_t bucket_mask; /* of one shard's buckets */
     bool evicts;
+    bool verifies; /* what is read is compared with its sum */
 };
 
 struct sxe_dict_snapshot {
@@ -227,7 +229,8 @@ sxe__dict_is_busy(const SXE_DICT *dict, uint32_t shard)
 {
     const struct sxe__dict_record *record = &dict->records[shard];
 
-    return (SXE__POOL_GET(record->pending) | SXE__POOL_GET(record->doomed)) != 0 ||
+    return (SXE__POOL_GET(record->pending) | SXE__POOL_GET(record->doomed) |
+            SXE__POOL_GET(record->changed)) != 0 ||
            SXE__POOL_GET(record->staged) != 0;
 }
 
@@ -290,8 +293,17 @@ int sxe__dict_copy_value(const SXE_DICT *dict, const struct sxe__dict_view *view
 int sxe__dict_compare(const SXE_DICT *dict, const struct sxe__dict_view *view, const void *expected,
                       size_t size);
 
-/* 1: the value's bytes are those that were written; 0: they are not. */
+/* 1: key, value, sizes and expiry are those that were written; 0: they are not. */
 int sxe__dict_is_sound(const SXE_DICT *dict, const struct sxe__dict_view *view);
+
+/* 0; -EUCLEAN: it is not sound, where the dict verifies what is read. */
+int sxe__dict_verify(const SXE_DICT *dict, const struct sxe__dict_view *view);
+
+/* The two parts of a version's sum, which is one XOR the other: so that the one can be changed
+ * without reading the other, and a bit that flipped before is still missed after. The head's part
+ * covers the key by its hash, and the cell's generation, so that an older page is missed. */
+uint32_t sxe__dict_head_sum(const SXE_DICT *dict, const struct sxe__dict_view *view);
+uint32_t sxe__dict_value_sum(const char *value, size_t size);
 
 /* The place of an entry's 8 bytes of value; NULL: damaged. */
 uint64_t *sxe__dict_counter(const SXE_DICT *dict, const struct sxe__dict_view *view);
@@ -319,6 +331,16 @@ bool sxe__dict_is_seen(const SXE_DICT *dict, const struct sxe__dict_view *view);
 /* Put in what was filled; take a version out, which becomes OLD if it is seen. 0. */
 int sxe__dict_commit_put(const SXE_DICT *dict, uint32_t shard, uint32_t id);
 int sxe__dict_commit_remove(const SXE_DICT *dict, uint32_t shard, uint32_t id);
+
+/* Change 8 bytes of a version, its value or its expiry, where they are, and its sum: `difference`
+ * is the sum's before XOR after. A death in it leaves one or the other: the process that has the
+ * lock next finds out which. */
+void sxe__dict_change(const SXE_DICT *dict, uint32_t shard, uint32_t id, uint64_t *place,
+                      uint64_t value, uint32_t difference);
+
+/* Give a version that was being changed when all died the sum that it was to get, if it needs that:
+ * for who makes the table anew, and completes nothing else. */
+void sxe__dict_settle_change(const SXE_DICT *dict, uint32_t shard);
 
 /* Do what a batch has staged in a shard, and forget it. 0. */
 int sxe__dict_apply_staged(const SXE_DICT *dict, uint32_t shard);

@@ -138,6 +138,7 @@ static int
 expire_one(const SXE_DICT *dict, uint32_t shard, uint32_t id, uint64_t now)
 {
     const uint64_t expires_ns = SXE__POOL_GET(sxe__dict_cell(dict, id)->expires_ns);
+    struct sxe__dict_view view;
 
     if (expires_ns == 0 || !sxe__dict_is_entry(sxe__dict_state(dict, id)))
         return 0;
@@ -145,6 +146,8 @@ expire_one(const SXE_DICT *dict, uint32_t shard, uint32_t id, uint64_t now)
         note_earlier(&dict->records[shard].round_expiry, expires_ns);
         return 0;
     }
+    if (sxe__dict_read(dict, shard, id, &view) < 0 || sxe__dict_verify(dict, &view) < 0)
+        return -EUCLEAN;
     return sxe__dict_commit_remove(dict, shard, id) < 0 ? -EUCLEAN : 1;
 }
 

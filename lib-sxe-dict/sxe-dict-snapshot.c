@@ -126,6 +126,8 @@ get_locked(const struct sxe_dict_snapshot *snapshot, const struct sxe__dict_key 
     const int found = sxe__dict_find(dict, key, snapshot->epoch, &view);
     if (found < 0)
         return found;
+    if (found == 1 && sxe__dict_verify(dict, &view) < 0)
+        return -EUCLEAN;
     if (found == 0 || (view.expires_ns != 0 && view.expires_ns <= snapshot->time_ns))
         return -ENOENT;
     return sxe__dict_copy_value(dict, &view, value, size) < 0 ? -EUCLEAN : (ssize_t)view.value_size;

@@ -74,6 +74,10 @@ copy_entry(const SXE_DICT *dict, const struct sxe__dict_view *view, SXE_DICT_ENT
                                         : state);
     if (!sxe__dict_is_entry(entry->state))
         return sxe__dict_damaged(dict);
+    if (dict->verifies && (sxe__dict_hash(dict->hash_key, sxe__dict_cell(dict, view->id)->data,
+                                          view->key_size) != view->hash ||
+                           sxe__dict_is_sound(dict, view) != 1))
+        return sxe__dict_damaged(dict);
     sxe__dict_copy_key(dict, view, entry->key, entry->key_room);
     return sxe__dict_copy_value(dict, view, entry->value, entry->value_room);
 }

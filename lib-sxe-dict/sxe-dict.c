@@ -20,8 +20,11 @@ enter(const SXE_DICT *dict, struct sxe__dict_key *key, const void *bytes, size_t
     if (result < 0)
         return result;
     result = sxe__dict_find(dict, key, 0, view);
-    if (result == 1 && sxe__dict_is_expired(dict, view->expires_ns))
-        result = sxe__dict_commit_remove(dict, key->shard, view->id);
+    if (result == 1 && sxe__dict_is_expired(dict, view->expires_ns)) {
+        result = sxe__dict_verify(dict, view);
+        if (result == 0)
+            result = sxe__dict_commit_remove(dict, key->shard, view->id);
+    }
     if (result < 0)
         sxe__dict_unlock(dict, key->shard);
     return result;
@@ -60,6 +63,18 @@ enter_entry(const SXE_DICT *dict, struct sxe__dict_key *key, const void *bytes, 
     return (int)leave(dict, key, -ENOENT);
 }
 
+/* The same, where what is in the entry is to be read. */
+static int
+enter_to_read(const SXE_DICT *dict, struct sxe__dict_key *key, const void *bytes, size_t size,
+              struct sxe__dict_view *view)
+{
+    const int entered = enter_entry(dict, key, bytes, size, view);
+
+    if (entered < 0 || sxe__dict_verify(dict, view) == 0)
+        return entered;
+    return (int)leave(dict, key, -EUCLEAN);
+}
+
 static int
 touch(const SXE_DICT *dict, const struct sxe__dict_view *view, uint32_t state)
 {
@@ -87,7 +102,7 @@ sxe_dict_get(SXE_DICT *dict, const void *key, size_t key_size, void *value, size
 {
     struct sxe__dict_key place;
     struct sxe__dict_view view;
-    const int entered = enter_entry(dict, &place, key, key_size, &view);
+    const int entered = enter_to_read(dict, &place, key, key_size, &view);
 
     if (entered < 0)
         return entered;
@@ -101,7 +116,7 @@ sxe_dict_peek(SXE_DICT *dict, const void *key, size_t key_size, void *value, siz
 {
     struct sxe__dict_key place;
     struct sxe__dict_view view;
-    const int entered = enter_entry(dict, &place, key, key_size, &view);
+    const int entered = enter_to_read(dict, &place, key, key_size, &view);
 
     return entered < 0 ? entered : leave(dict, &place, copy_out(dict, &view, value, size));
 }
@@ -111,7 +126,7 @@ sxe_dict_get_ttl(SXE_DICT *dict, const void *key, size_t key_size)
 {
     struct sxe__dict_key place;
     struct sxe__dict_view view;
-    const int entered = enter_entry(dict, &place, key, key_size, &view);
+    const int entered = enter_to_read(dict, &place, key, key_size, &view);
 
     if (entered < 0)
         return entered;
@@ -167,7 +182,8 @@ is_expected(const SXE_DICT *dict, int found, const struct sxe__dict_view *view,
 {
     if (expected == NULL || found != 1)
         return (expected == NULL) == (found == 0);
-    return sxe__dict_compare(dict, view, expected, size);
+    return sxe__dict_verify(dict, view) < 0 ? -EUCLEAN
+                                            : sxe__dict_compare(dict, view, expected, size);
 }
 
 int
@@ -196,18 +212,21 @@ sxe_dict_compare_and_put(SXE_DICT *dict, const void *key, size_t key_size, const
     return result;
 }
 
-/* Add where the counter is: one store. */
+/* Add where the counter is: one store, and its sum. */
 static int
-add_in_place(const SXE_DICT *dict, const struct sxe__dict_view *view, uint64_t *sum)
+add_in_place(const SXE_DICT *dict, uint32_t shard, const struct sxe__dict_view *view, uint64_t *sum)
 {
     uint64_t *counter = sxe__dict_counter(dict, view);
 
     if (counter == NULL)
         return -EUCLEAN;
-    *sum += SXE__POOL_GET(*counter);
+    const uint64_t old = SXE__POOL_GET(*counter);
+    *sum += old;
     if (touch(dict, view, sxe__dict_state(dict, view->id)) < 0)
         return -EUCLEAN;
-    SXE__POOL_PUT(*counter, *sum);
+    sxe__dict_change(dict, shard, view->id, counter, *sum,
+                     sxe__dict_value_sum((const char *)&old, sizeof(old)) ^
+                         sxe__dict_value_sum((const char *)sum, sizeof(*sum)));
     return 0;
 }
 
@@ -233,10 +252,12 @@ add_locked(const SXE_DICT *dict, const struct sxe__dict_key *key, int found,
 {
     if (found == 0)
         return add_anew(dict, key, NULL, expires_ns, sum);
+    if (sxe__dict_verify(dict, view) < 0)
+        return -EUCLEAN;
     if (view->value_size != sizeof(*sum))
         return -EDOM;
     return sxe__dict_is_seen(dict, view) ? add_anew(dict, key, view, view->expires_ns, sum)
-                                         : add_in_place(dict, view, sum);
+                                         : add_in_place(dict, key->shard, view, sum);
 }
 
 int
@@ -304,8 +325,11 @@ sxe_dict_expire(SXE_DICT *dict, const void *key, size_t key_size, double ttl_s)
     const int entered = enter_entry(dict, &place, key, key_size, &view);
     if (entered < 0)
         return entered;
+    const uint32_t before = sxe__dict_head_sum(dict, &view);
+    view.expires_ns = expires_ns;
     sxe__dict_note_expiry(dict, place.shard, expires_ns);
-    SXE__POOL_PUT_LAST(sxe__dict_cell(dict, view.id)->expires_ns, expires_ns);
+    sxe__dict_change(dict, place.shard, view.id, &sxe__dict_cell(dict, view.id)->expires_ns,
+                     expires_ns, before ^ sxe__dict_head_sum(dict, &view));
     return (int)leave(dict, &place, 0);
 }
 

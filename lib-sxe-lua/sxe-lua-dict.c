@@ -394,7 +394,7 @@ take_spec(lua_State *L, SXE_DICT_SPEC *spec, char name[SXE__LUA_POOL_NAME_SIZE])
     /* Of threads, which are none here: so it is this state's own. */
     spec->options =
         is_shared || spec->file != NULL ? SXE_POOL_OPTION_SHARED : SXE_POOL_OPTION_LOCKED;
-    spec->options |= sxe__lua_option_flag(L, "repair") ? SXE_POOL_OPTION_REPAIR : 0;
+    spec->options |= sxe__lua_option_file_options(L);
     if (spec->file != NULL && sxe__lua_option_is_nil(L, "cells")) {
         sxe__lua_option_unsaid(L, said, "cells");
         return;
@@ -422,8 +422,9 @@ tell_collector(lua_State *L, const SXE_DICT *dict)
 static int
 l_open(lua_State *L)
 {
-    static const char *const names[] = {"name",   "cells", "cell_size", "shards", "evicts",
-                                        "shared", "file",  "repair",    "wait",   NULL};
+    static const char *const names[] = {"name",   "cells",    "cell_size", "shards",
+                                        "evicts", "shared",   "file",      "repair",
+                                        "wait",   "verified", NULL};
     char name[SXE__LUA_POOL_NAME_SIZE] = "";
     char why[SXE_POOL_WHY_SIZE];
     SXE_DICT_SPEC spec = {.name = name};

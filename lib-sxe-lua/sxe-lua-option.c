@@ -112,6 +112,17 @@ sxe__lua_option_count(lua_State *L, const char *name, unsigned least, unsigned m
     return (unsigned)count;
 }
 
+unsigned
+sxe__lua_option_file_options(lua_State *L)
+{
+    unsigned options = sxe__lua_option_flag(L, "repair") ? SXE_POOL_OPTION_REPAIR : 0;
+
+    if (sxe__lua_option_is_nil(L, "verified"))
+        return options;
+    return options | (sxe__lua_option_flag(L, "verified") ? SXE_POOL_OPTION_VERIFIED
+                                                          : SXE_POOL_OPTION_UNVERIFIED);
+}
+
 const char *
 sxe__lua_option_file(lua_State *L)
 {

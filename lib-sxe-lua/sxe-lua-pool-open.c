@@ -219,7 +219,7 @@ open_shared(lua_State *L, struct sxe__lua_pool *pool)
 
     spec.file = sxe__lua_option_file(L);
     take_spec(L, pool, &spec, &texts);
-    spec.options |= sxe__lua_option_flag(L, "repair") ? SXE_POOL_OPTION_REPAIR : 0;
+    spec.options |= sxe__lua_option_file_options(L);
     spec.element_size = pool->element_size;
     spec.states = pool->states;
     spec.state_names = texts.states;
@@ -295,9 +295,9 @@ keep(lua_State *L, struct sxe__lua_pool *pool)
 int
 sxe__lua_pool_open(lua_State *L)
 {
-    static const char *const names[] = {"name",       "count", "states", "fields", "timeouts",
-                                        "on_timeout", "file",  "shared", "shards", "exact",
-                                        "repair",     "wait",  NULL};
+    static const char *const names[] = {"name",       "count", "states",   "fields", "timeouts",
+                                        "on_timeout", "file",  "shared",   "shards", "exact",
+                                        "repair",     "wait",  "verified", NULL};
     struct sxe__lua_pool *pool;
     int results = 0;
 

@@ -158,6 +158,9 @@ void sxe__lua_option_unsaid(lua_State *L, const char *const *names, const char *
 unsigned sxe__lua_option_count(lua_State *L, const char *name, unsigned least, unsigned most,
                                const char *what);
 
+/* SXE_POOL_OPTION_REPAIR, _VERIFIED or _UNVERIFIED, as the table says. */
+unsigned sxe__lua_option_file_options(lua_State *L);
+
 /* Push the path, which is borrowed; NULL: there is none. Raises. */
 const char *sxe__lua_option_file(lua_State *L);
 

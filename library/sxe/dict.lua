@@ -15,6 +15,7 @@ local dict = {}
 ---@field shared? boolean in memory, with those that this process forks
 ---@field repair? boolean make it anew of what is whole
 ---@field wait? sxe.seconds try so long while others have the lock: 0.1
+---@field verified? boolean compare sums when an entry is read: true for files, false for memory
 
 ---@alias sxe.dict.state "live"|"pinned"|"dirty"
 

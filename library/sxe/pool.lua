@@ -18,6 +18,7 @@ local pool = {}
 ---@field exact? boolean take the oldest of all shards
 ---@field repair? boolean make lists anew that are damaged
 ---@field wait? sxe.seconds try so long while others have the lock: 0.1
+---@field verified? boolean compare the sum of a file that was closed: true
 
 ---Each move or touch of an element gives it another one; to move, touch or write with it does
 ---nothing if it is not the last one: nil, "lost".

@@ -254,6 +254,27 @@ START_TEST(a_file_is_shared_and_stays)
 }
 END_TEST
 
+/* A bit of the value changes in the file, which all have closed, or which is open. */
+START_TEST(a_value_that_changed_in_the_file_is_not_served)
+{
+    check_script(
+        OPEN
+        "local function spoil()\n"
+        "  local f = assert(io.open(path, 'r+b')) local at = f:read 'a':find('needle', 1, true)\n"
+        "  f:seek('set', at - 1) f:write 'noodle' f:close() end\n"
+        "local d = assert(dict.open{file = path, name = 'd', cells = 20})\n"
+        "d:put('a', 'needle') d:close() spoil()\n"
+        "refuses('its sum is another', 117, dict.open{file = path})\n"
+        "d = assert(dict.open{file = path, verified = false})\n"
+        "assert(d:get 'a' == 'noodle') d:put('a', 'needle') d:close()\n"
+        "for _, verified in ipairs{true, false} do\n"
+        "  d = assert(dict.open{file = path, verified = verified}) spoil()\n"
+        "  if verified then refuses('damaged', 117, d:get 'a')\n"
+        "  else assert(d:get 'a' == 'noodle') end\n"
+        "  d:put('a', 'needle') d:close() end\n");
+}
+END_TEST
+
 /* Each is a user of the file, of which there may be 128. The collector has so much else to look at
  * that it does not come to them by itself. */
 START_TEST(dicts_that_were_forgotten_are_closed_where_another_has_no_room)
@@ -547,6 +568,7 @@ suite(void)
     tcase_add_test(c, what_cannot_be_done_is_told);
     tcase_add_loop_test(c, what_is_wrong_is_told, 0, sizeof(wrong) / sizeof(wrong[0]));
     tcase_add_test(c, a_file_is_shared_and_stays);
+    tcase_add_test(c, a_value_that_changed_in_the_file_is_not_served);
     tcase_add_test(c, dicts_that_were_forgotten_are_closed_where_another_has_no_room);
     tcase_add_test(c, dicts_are_gone_with_the_state);
     tcase_add_test(c, without_memory_none_is_opened);
