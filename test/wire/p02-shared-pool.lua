@@ -119,7 +119,8 @@ test("the program is killed while it puts jobs, and goes on where it was", funct
             done = done + 1
         end
         program:signal("KILL")
-        program:wait(20)
+        local status = program:wait(20)
+        check(status == 0 or status == "signal KILL", program:errors())
     end
     lua:finish(list)
     lua:stop()
