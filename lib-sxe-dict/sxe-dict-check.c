@@ -5,6 +5,7 @@
  */
 #include "sxe-dict-private.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -55,6 +56,29 @@ check_more(const SXE_DICT *dict, uint32_t shard, const struct sxe__dict_view *vi
     return NULL;
 }
 
+/* Where a cell stands in its shard: sxe__dict_nth the other way round. */
+static uint32_t
+place_in_shard(const SXE_DICT *dict, uint32_t id)
+{
+    const uint32_t shift = dict->sharing->shard_shift;
+
+    return (id >> shift >> dict->shard_bits << shift) | (id & ((UINT32_C(1) << shift) - 1));
+}
+
+/* Whether the shard knows that an entry expires: what it does not know of would keep its room. */
+static bool
+is_noted(const SXE_DICT *dict, uint32_t shard, const struct sxe__dict_view *view)
+{
+    const struct sxe__dict_record *record = &dict->records[shard];
+    const uint64_t next = SXE__POOL_GET(record->next_expiry);
+    const uint64_t round = SXE__POOL_GET(record->round_expiry);
+
+    if (next == 0 || next > view->expires_ns)
+        return false;
+    return place_in_shard(dict, view->id) >= SXE__POOL_GET(record->round_at) ||
+           (round != 0 && round <= view->expires_ns);
+}
+
 static const char *
 check_version(const SXE_DICT *dict, uint32_t shard, uint32_t bucket,
               const struct sxe__dict_view *view, struct met *met)
@@ -68,6 +92,8 @@ check_version(const SXE_DICT *dict, uint32_t shard, uint32_t bucket,
         return "it is in the chain of another bucket";
     if (view->died == 0 ? !sxe__dict_is_entry(state) : state != SXE__DICT_OLD)
         return "it is in a state that it cannot be in";
+    if (view->died == 0 && view->expires_ns != 0 && !is_noted(dict, shard, view))
+        return "it expires, and its shard does not know when";
     if (!meet(met, view->id, state))
         return "it is met twice";
     const char *wrong = check_more(dict, shard, view, met);
@@ -97,6 +123,68 @@ check_chain(const SXE_DICT *dict, uint32_t shard, uint32_t bucket, struct met *m
     return 0;
 }
 
+static int SXE_PRINTF(4, 5)
+    refuse_shard(const SXE_DICT *dict, uint32_t shard, char *why, const char *format, ...)
+{
+    va_list arguments;
+    const int length =
+        snprintf(why, SXE_POOL_WHY_SIZE, "dict %s, shard %u: ", dict->pool->name, shard);
+
+    va_start(arguments, format);
+    vsnprintf(why + length, SXE_POOL_WHY_SIZE - (size_t)length, format, arguments);
+    va_end(arguments);
+    return sxe__dict_damaged(dict);
+}
+
+/* Each OLD version is one that a snapshot sees, or one that the next sweep looks at: the first
+ * sweep_left of them, or all if a snapshot has ended since the last sweep began, which is asked
+ * last because one may end meanwhile. */
+static int
+check_old(const SXE_DICT *dict, uint32_t shard, char *why, bool (*is_over)(void))
+{
+    const struct sxe__pool_node *list = sxe__dict_list(dict, shard, SXE__DICT_OLD);
+    const uint32_t left = SXE__POOL_GET(dict->records[shard].sweep_left);
+    const uint32_t count = SXE__POOL_GET(list->count);
+    uint32_t id = SXE__POOL_GET(list->next);
+    uint32_t lost = 0;
+
+    for (uint32_t i = 0; i < count; i++) {
+        struct sxe__dict_view view;
+
+        if (sxe__dict_read(dict, shard, id, &view) < 0)
+            return refuse_shard(dict, shard, why, "the list of OLD leads to %u", id);
+        lost += i >= left && !sxe__dict_is_seen(dict, &view);
+        id = SXE__POOL_GET(dict->sharing->nodes[id].next);
+        if ((i + 1) % ASKED_EACH == 0 && is_over != NULL && is_over())
+            return -ECANCELED;
+    }
+    if (lost == 0 || SXE__POOL_GET(dict->records[shard].swept) != sxe__dict_ended(dict))
+        return 0;
+    return refuse_shard(dict, shard, why,
+                        "%u OLD cells are seen by no snapshot, and no sweep will free them", lost);
+}
+
+/* Each cell of the shard is FREE or was met in a chain, in the state that it is counted in. */
+static int
+check_counts(const SXE_DICT *dict, uint32_t shard, const struct met *met, char *why)
+{
+    uint32_t cells = sxe__dict_free_cells(dict, shard);
+
+    for (uint32_t state = SXE_DICT_LIVE; state < SXE__DICT_STATES; state++) {
+        const uint32_t count = SXE__POOL_GET(sxe__dict_list(dict, shard, state)->count);
+
+        if (count != met->count[state])
+            return refuse_shard(dict, shard, why, "%u cells are %s, and %u of them in chains",
+                                count, sxe_pool_state_to_string(dict->array, state),
+                                met->count[state]);
+        cells += count;
+    }
+    if (cells != sxe__dict_capacity(dict, shard))
+        return refuse_shard(dict, shard, why, "%u of its %u cells are accounted for", cells,
+                            sxe__dict_capacity(dict, shard));
+    return 0;
+}
+
 static int
 check_shard(const SXE_DICT *dict, uint32_t shard, uint8_t *bits, char *why, bool (*is_over)(void))
 {
@@ -108,18 +196,8 @@ check_shard(const SXE_DICT *dict, uint32_t shard, uint8_t *bits, char *why, bool
         if ((bucket + 1) % ASKED_EACH == 0 && is_over != NULL && is_over())
             return -ECANCELED;
     }
-    for (uint32_t state = SXE_DICT_LIVE; state < SXE__DICT_STATES; state++) {
-        const uint32_t count = SXE__POOL_GET(sxe__dict_list(dict, shard, state)->count);
-
-        if (count != met.count[state]) {
-            snprintf(why, SXE_POOL_WHY_SIZE,
-                     "dict %s, shard %u: %u cells are %s, and %u of them in chains",
-                     dict->pool->name, shard, count, sxe_pool_state_to_string(dict->array, state),
-                     met.count[state]);
-            return sxe__dict_damaged(dict);
-        }
-    }
-    return 0;
+    const int counted = check_counts(dict, shard, &met, why);
+    return counted < 0 ? counted : check_old(dict, shard, why, is_over);
 }
 
 static int

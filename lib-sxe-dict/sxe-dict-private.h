@@ -36,6 +36,11 @@
  * stays, OLD, if an active snapshot s has born <= s: it dies in this epoch, and this epoch is above
  * every s. It may go when no active snapshot has born <= s < died. That only ever becomes true and
  * never false again, since snapshots end but none begins in an epoch of the past.
+ *
+ * How room of OLD versions comes back: a shard is swept when a snapshot has ended since its last
+ * sweep began (record.swept). The number of snapshots that have ended is not kept anywhere, because
+ * a process may die between ending one and counting it: it follows from the epoch, which grew by
+ * one with each, and the slots of those that are active (sxe__dict_ended).
  */
 #ifndef SXE_DICT_PRIVATE_H
 #define SXE_DICT_PRIVATE_H
@@ -85,7 +90,7 @@ struct sxe__dict_record {
     uint32_t staged_puts;    /* the same for a batch, linked by `next` */
     uint32_t staged_removes; /* linked by `next` */
     uint64_t staged;         /* the serial of that batch; 0: none */
-    uint64_t swept;          /* control.ended when the last look through OLD began */
+    uint64_t swept;          /* sxe__dict_ended() when the last look through OLD began */
     uint64_t next_expiry;    /* nothing expires earlier; 0: nothing expires */
     uint64_t round_expiry;   /* the same of the cells that this round has passed */
     uint32_t round_at;       /* the cell of the shard that the round comes to next; 0: no round */
@@ -107,7 +112,7 @@ struct sxe__dict_control {
     uint64_t hash_key[2];
     uint64_t epoch;     /* of what is written now; begins at 1 */
     uint64_t newest;    /* the greatest epoch that any snapshot had */
-    uint64_t ended;     /* snapshots that were ended */
+    uint64_t reserved;
     uint64_t committed; /* the serial of the last batch that counts */
     uint32_t batch;     /* the lock of who commits one */
     uint32_t evicts;
@@ -366,6 +371,10 @@ void sxe__dict_note_expiry(const SXE_DICT *dict, uint32_t shard, uint64_t expire
 
 /* Whether it still sees what it saw; asked under the lock of the shard that is looked at. */
 bool sxe__dict_is_active(const struct sxe_dict_snapshot *snapshot);
+
+/* How many snapshots have ended, or more by those that a dead process did not finish taking. Asked
+ * under the lock of a shard, so that none begins meanwhile; it never falls. */
+uint64_t sxe__dict_ended(const SXE_DICT *dict);
 
 /* End a snapshot, if it is still the one of that epoch. */
 void sxe__dict_end_snapshot(const SXE_DICT *dict, uint32_t slot, uint64_t epoch);

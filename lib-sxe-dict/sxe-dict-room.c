@@ -28,32 +28,54 @@ sweep_one(const SXE_DICT *dict, uint32_t shard)
     return sxe__pool_move_locked(dict->pool, id, SXE__DICT_OLD) ? 0 : sxe__dict_damaged(dict);
 }
 
-int64_t
-sxe__dict_sweep(const SXE_DICT *dict, uint32_t shard, uint32_t *steps)
+uint64_t
+sxe__dict_ended(const SXE_DICT *dict)
+{
+    const struct sxe__dict_control *control = dict->control;
+    uint64_t ended = SXE__POOL_GET(control->epoch) - 1;
+
+    for (unsigned i = 0; i < SXE_DICT_SNAPSHOTS; i++)
+        ended -= SXE__POOL_GET(control->slots[i].epoch) != 0;
+    return ended;
+}
+
+/* How many OLD cells the sweep still looks at; a new one begins if a snapshot has ended since the
+ * last one did. A death between the two stores makes the next caller sweep once more. */
+static uint32_t
+left_to_sweep(const SXE_DICT *dict, uint32_t shard)
 {
     struct sxe__dict_record *record = &dict->records[shard];
     const uint32_t count = SXE__POOL_GET(sxe__dict_list(dict, shard, SXE__DICT_OLD)->count);
     const uint32_t old = count < dict->number ? count : dict->number;
-    const uint64_t ended = SXE__POOL_GET_FIRST(dict->control->ended); /* before the slots */
-    uint32_t left = SXE__POOL_GET(record->sweep_left);
+    const uint32_t left = SXE__POOL_GET(record->sweep_left);
+
+    if (left != 0 || old == 0)
+        return left < old ? left : old;
+    const uint64_t ended = sxe__dict_ended(dict);
+    if (SXE__POOL_GET(record->swept) == ended)
+        return 0;
+    SXE__POOL_PUT(record->sweep_left, old);
+    SXE__POOL_PUT_LAST(record->swept, ended);
+    return old;
+}
+
+/* What is put at the young end meanwhile is not looked at twice: the snapshots that would have to
+ * end before it may go are ended after this sweep began, so another one follows. A cell counts as
+ * looked at after it was: a death in between makes the next caller look at one too many. */
+int64_t
+sxe__dict_sweep(const SXE_DICT *dict, uint32_t shard, uint32_t *steps)
+{
     int64_t freed = 0;
 
-    /* What is put at the young end meanwhile is not looked at twice: the snapshots that would have
-     * to end before it may go are ended after this began. */
-    if (left == 0 && SXE__POOL_GET(record->swept) != ended) {
-        SXE__POOL_PUT(record->swept, ended);
-        left = old;
-    }
-    left = left < old ? left : old;
-    for (; left > 0 && *steps > 0; left--, --*steps) {
-        SXE__POOL_PUT(record->sweep_left, left - 1);
-        const int swept = sweep_one(dict, shard);
+    for (; *steps > 0; --*steps) {
+        const uint32_t left = left_to_sweep(dict, shard);
+        const int swept = left == 0 ? 0 : sweep_one(dict, shard);
 
-        if (swept < 0)
-            return swept;
+        if (left == 0 || swept < 0)
+            return swept < 0 ? swept : freed;
+        SXE__POOL_PUT(dict->records[shard].sweep_left, left - 1);
         freed += swept;
     }
-    SXE__POOL_PUT(record->sweep_left, left);
     return freed;
 }
 
@@ -65,9 +87,8 @@ sxe__dict_end_snapshot(const SXE_DICT *dict, uint32_t slot, uint64_t epoch)
     uint64_t expected = epoch;
 
     SXE__POOL_STEP();
-    if (__atomic_compare_exchange_n(&dict->control->slots[slot].epoch, &expected, 0, false,
-                                    __ATOMIC_RELEASE, __ATOMIC_RELAXED))
-        __atomic_add_fetch(&dict->control->ended, 1, __ATOMIC_RELEASE);
+    (void)__atomic_compare_exchange_n(&dict->control->slots[slot].epoch, &expected, 0, false,
+                                      __ATOMIC_RELEASE, __ATOMIC_RELAXED);
 }
 
 bool
@@ -195,10 +216,11 @@ victim(const SXE_DICT *dict, uint32_t shard, uint32_t keep)
     return id < dict->number ? id : SXE_NONE;
 }
 
+/* 1: an entry is gone; 0: there is none to be had. */
 static int
 evict(const SXE_DICT *dict, uint32_t shard, uint32_t keep)
 {
-    const uint32_t id = victim(dict, shard, keep);
+    const uint32_t id = dict->evicts ? victim(dict, shard, keep) : SXE_NONE;
     struct sxe__dict_view view;
 
     if (id == SXE_NONE)
@@ -212,18 +234,32 @@ evict(const SXE_DICT *dict, uint32_t shard, uint32_t keep)
     return sxe__dict_commit_remove(dict, shard, id) < 0 ? -EUCLEAN : 1;
 }
 
+/* OLD versions that somebody sees are in the way, or were until now: the oldest snapshot ends. 1:
+ * there is something to sweep; 0: there is not; -EAGAIN: not in this call. */
+static int
+give_up_a_past(const SXE_DICT *dict, uint32_t shard, const uint32_t *budget)
+{
+    if (SXE__POOL_GET(sxe__dict_list(dict, shard, SXE__DICT_OLD)->count) == 0)
+        return 0;
+    if (*budget == 0)
+        return -EAGAIN;
+    /* Without any snapshot: one that another process released after the sweep. */
+    return end_oldest(dict) || SXE__POOL_GET(dict->records[shard].swept) != sxe__dict_ended(dict);
+}
+
 int
 sxe__dict_make_room(const SXE_DICT *dict, uint32_t shard, uint32_t keep, uint32_t *budget)
 {
-    const struct sxe__pool_node *old = sxe__dict_list(dict, shard, SXE__DICT_OLD);
     const int64_t swept = sxe__dict_sweep(dict, shard, budget);
 
     if (swept != 0)
         return swept < 0 ? (int)swept : 1;
-    const int expired = *budget == 0 ? -EAGAIN : expire(dict, shard, budget);
-    if (expired > 0 || (expired < 0 && (expired != -EAGAIN || !dict->evicts)))
-        return expired;
-    if (*budget != 0 && SXE__POOL_GET(old->count) != 0 && end_oldest(dict))
-        return 1;
-    return dict->evicts ? evict(dict, shard, keep) : 0;
+    int room = *budget == 0 ? -EAGAIN : expire(dict, shard, budget);
+    if (room == 0)
+        room = give_up_a_past(dict, shard, budget);
+    if (room > 0 || (room < 0 && room != -EAGAIN))
+        return room;
+    /* Where nothing can be evicted, a search that is not over may still find room. */
+    const int evicted = evict(dict, shard, keep);
+    return evicted == 0 ? room : evicted;
 }

@@ -12,9 +12,10 @@
 #include "sxe-time.h"
 #include "test-main.h"
 
-#define STEPS_MAX   1000000u
-#define LONG        200u  /* bytes: of several cells */
-#define IMAGE_SIZE  (1u << 16)
+#define STEPS_MAX  1000000u
+#define CELLS      30u
+#define LONG       200u /* bytes: of several cells */
+#define IMAGE_SIZE (1u << 16)
 
 static SXE_DICT *dict;
 
@@ -84,6 +85,15 @@ commit(void)
     (void)!sxe_dict_batch_commit(batch);
 }
 
+/* Of the child's own, taken before its steps begin. */
+static SXE_DICT_SNAPSHOT *own;
+
+static void
+release_own(void)
+{
+    sxe_dict_snapshot_release(own);
+}
+
 static const struct call {
     const char *name;
     void (*make)(void);
@@ -99,6 +109,7 @@ static const struct call {
     {"add", add_one, {{five, 8}}, {{six, 8}}, false},
     {"add to what is seen", add_one, {{five, 8}}, {{six, 8}}, true},
     {"batch", commit, {{NULL, 0}, {long_old, LONG}}, {{long_new, LONG}, {NULL, 0}}, false},
+    {"release", release_own, {{long_old, LONG}}, {{long_new, LONG}}, false},
 };
 
 /* ---- Looking ---- */
@@ -114,6 +125,17 @@ get_ready(void)
 {
     while (sxe_dict_touch(dict, "c", 1) != 0) {
     }
+}
+
+/* It has a snapshot that alone sees all that is replaced. */
+static void
+get_ready_to_release(void)
+{
+    get_ready();
+    own = sxe_dict_snapshot_take(dict);
+    for (char key = 'd'; key < 'h'; key++)
+        check_done(sxe_dict_put(dict, &key, 1, "new", 3, SXE_DICT_FOREVER));
+    put_long();
 }
 
 static void
@@ -152,6 +174,22 @@ expect_past(const struct call *call, unsigned steps, const struct sxe_dict_snaps
                   "%s, %u steps: another past", call->name, steps);
 }
 
+/* Nobody sees a past any more, and each cell can be used again. */
+static void
+expect_room(const struct call *call, unsigned steps, SXE_DICT *copy)
+{
+    char why[SXE_POOL_WHY_SIZE];
+    unsigned number = 0;
+
+    for (char key = 'a'; key < 'h'; key++)
+        (void)!sxe_dict_remove(copy, &key, 1);
+    for (unsigned i = 0; number < CELLS && i < 100 * CELLS; i++)
+        number += sxe_dict_put(copy, &i, sizeof(i), "fill", 4, SXE_DICT_FOREVER) == 0;
+    ck_assert_msg(number == CELLS && sxe_dict_get_count(copy) == CELLS,
+                  "%s, %u steps: room for %u of %u", call->name, steps, number, CELLS);
+    ck_assert_msg(sxe_dict_check(copy, why) == 0, "%s, %u steps: %s", call->name, steps, why);
+}
+
 /* Whether it is as after the call. It is closed. */
 static bool
 expect_whole(const struct call *call, unsigned steps, const struct sxe_dict_snapshot *snapshot)
@@ -171,6 +209,7 @@ expect_whole(const struct call *call, unsigned steps, const struct sxe_dict_snap
         expect_past(call, steps, &past);
     }
     ck_assert_msg(sxe_dict_check(copy, why) == 0, "%s, %u steps: %s", call->name, steps, why);
+    expect_room(call, steps, copy);
     sxe_dict_close(copy);
     return is_after;
 }
@@ -178,13 +217,14 @@ expect_whole(const struct call *call, unsigned steps, const struct sxe_dict_snap
 static void
 setup(void)
 {
-    const SXE_DICT_SPEC spec = {.name = "kill", .cells = 30, .cell_size = 128, .shards = 2};
+    const SXE_DICT_SPEC spec = {.name = "kill", .cells = CELLS, .cell_size = 128, .shards = 2};
 
     /* All calls at the same time, so that each takes the same steps. */
     sxe_time_set_turn_ns(sxe_time_ns());
     dict = sxe_dict_open(&spec, NULL);
     ck_assert_ptr_nonnull(dict);
-    check_done(sxe_dict_put(dict, "c", 1, "c", 1, SXE_DICT_FOREVER));
+    for (char key = 'c'; key < 'h'; key++)
+        check_done(sxe_dict_put(dict, &key, 1, "c", 1, SXE_DICT_FOREVER));
     memset(long_old, 'o', sizeof(long_old));
     memset(long_new, 'n', sizeof(long_new));
     batch = sxe_dict_batch_new(dict);
@@ -235,7 +275,8 @@ START_TEST(death_after_any_instruction_leaves_the_dict_whole)
     set_value("a", &call->before[0]);
     set_value("b", &call->before[1]);
     SXE_DICT_SNAPSHOT *snapshot = call->is_seen ? sxe_dict_snapshot_take(dict) : NULL;
-    const pid_t child = stepped_start(get_ready, call->make);
+    const pid_t child =
+        stepped_start(call->make == release_own ? get_ready_to_release : get_ready, call->make);
     if (child != -1) {
         step_and_look(call, child, snapshot);
         stepped_kill(child);
