@@ -234,7 +234,6 @@ static void
 add_hint(struct text *text, struct sxe_span message)
 {
     static const char *const hints[][2] = {
-        {"JSON needs the module cjson", "apt install lua-cjson"},
         {" ms of CPU", "wait or make way in long computing: task.sleep(0); or allow it more time"},
         {"not enough memory", "keep less of it reachable, or allow it more memory"},
         {"globals are made while", "write `local` before its first use, or --loose"},

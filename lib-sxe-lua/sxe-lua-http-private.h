@@ -290,7 +290,11 @@ struct sxe_http_request *sxe__lua_http_leave(lua_State *L, struct sxe__lua_excha
 enum sxe_http_verdict sxe__lua_http_route(const struct sxe__lua_router *router,
                                           struct sxe_http_request *request);
 
-/* ---- JSON (sxe-lua-json.c, sxe-lua-json-encode.c) ---- */
+/* ---- JSON (sxe-lua-json.c, sxe-lua-json-decode.c, sxe-lua-json-encode.c) ---- */
+
+/* The table on top is a list from now on, also when it is empty; whether it is. */
+void sxe__lua_json_mark(lua_State *L);
+bool sxe__lua_json_is_marked(lua_State *L);
 
 /* Write the value on top as JSON into the room: its length, or -1, it has none or does not fit.
  * Never raises, and needs no memory. */
@@ -299,8 +303,7 @@ ssize_t sxe__lua_json_write(lua_State *L, char *room, size_t size);
 /* Replace the value on top by its JSON, of any length; raises why it has none. */
 void sxe__lua_json_encode(lua_State *L);
 
-/* Replace the text on top by its value; false, with an error message on top, for what is no JSON.
- * Raises without lua-cjson. */
+/* Replace the text on top by its value, or, false, by a message that says why it is no JSON. */
 bool sxe__lua_json_decode(lua_State *L);
 
 /* Add the text as a string of JSON; what is no UTF-8 is U+FFFD. */

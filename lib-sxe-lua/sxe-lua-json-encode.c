@@ -3,20 +3,22 @@
  * What: values as JSON, byte for byte as lua-cjson 2.1.0 writes them, but into memory that the
  * caller has: so a reply that is a table needs no string, and no protected call.
  *
- * Limits: two things are different. All digits of an integer are written, of which lua-cjson keeps
- * 14: identifiers have more. And where a table's key is an integer above INT32_MAX, what lua-cjson
- * makes of it is up to the order of the keys; here it is an object.
+ * Limits: three things are different. Numbers have all the digits that lead back to them, of which
+ * lua-cjson keeps 14: identifiers and times have more. An empty table that json.array or json.decode
+ * made as a list is []. And where a table's key is an integer above INT32_MAX, what lua-cjson makes
+ * of it is up to the order of the keys; here it is an object.
  */
 #include "sxe-lua-http-private.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { DEPTH_MAX = 1000, SPARSE_RATIO = 2, SPARSE_SAFE = 10, NUMBER_SIZE = 32, ROOM_SIZE = 4096 };
 
-#define WHOLE_MAX 1e14 /* whole numbers below have no exponent with 14 digits */
+#define WHOLE_MAX 9007199254740992.0 /* up to it, every integer is a float */
 
 struct writer {
     lua_State *L;
@@ -130,6 +132,20 @@ put_whole(struct writer *w, int64_t value)
     return put(w, at, (size_t)(end - at));
 }
 
+/* The fewest digits, from 14 on, that are read as the same number. 17 always are. */
+static int
+print_exactly(double value, char text[NUMBER_SIZE])
+{
+    int length = 0;
+
+    for (int digits = 14; digits <= 17; digits++) {
+        length = snprintf(text, NUMBER_SIZE, "%.*g", digits, value);
+        if (strtod(text, NULL) == value) /* in the same locale */
+            break;
+    }
+    return length;
+}
+
 static bool
 write_number(struct writer *w, int index)
 {
@@ -142,10 +158,10 @@ write_number(struct writer *w, int index)
         return refuse(w, index, "must not be NaN or Inf");
     if (lua_isinteger(w->L, index))
         return put_whole(w, lua_tointeger(w->L, index));
-    if (fabs(value) < WHOLE_MAX && value == (double)(int64_t)value &&
+    if (fabs(value) <= WHOLE_MAX && value == (double)(int64_t)value &&
         !(value == 0 && signbit(value)))
         return put_whole(w, (int64_t)value);
-    end = text + snprintf(text, sizeof(text), "%.14g", value);
+    end = text + print_exactly(value, text);
     at = text + strspn(text, "-0123456789");
     if (at < end && *at != 'e')
         *at = '.'; /* whatever os.setlocale made of it */
@@ -215,7 +231,9 @@ write_object(struct writer *w)
             return false;
         before = ',';
     }
-    return before == '{' ? put(w, "{}", 2) : put_char(w, '}');
+    if (before == '{')
+        return put(w, sxe__lua_json_is_marked(w->L) ? "[]" : "{}", 2);
+    return put_char(w, '}');
 }
 
 static bool

@@ -1,96 +1,47 @@
 /* SPDX-License-Identifier: MIT
  *
- * require "sxe.json". Texts are decoded by lua-cjson, an instance of our own, so that what scripts
- * set in theirs changes nothing here. Of its numbers, which are all floats, those that are whole
- * become integers.
+ * require "sxe.json", and texts that are strings of JSON.
  */
 #include "sxe-lua-http-private.h"
 
-#include <math.h>
 #include <string.h>
 
-static const char decode_key = 0; /* in the registry: cjson's */
+/* In the registry: the metatable of lists. It has nothing but its name. */
+static const char list_key = 0;
+
+/* ---- Lists ---- */
 
 static void
-load_cjson(lua_State *L)
+push_list_metatable(lua_State *L)
 {
-    lua_getglobal(L, "require");
-    lua_pushliteral(L, "cjson");
-    if (lua_pcall(L, 1, 1, 0) != LUA_OK)
-        luaL_error(L, "decoding JSON needs the module cjson, which is not here (Debian: apt "
-                      "install lua-cjson)");
-    lua_getfield(L, -1, "new");
-    lua_call(L, 0, 1);
-    lua_getfield(L, -1, "decode");
-    lua_rawsetp(L, LUA_REGISTRYINDEX, &decode_key);
-    lua_pop(L, 2);
-}
-
-static void
-push_decode(lua_State *L)
-{
-    if (lua_rawgetp(L, LUA_REGISTRYINDEX, &decode_key) != LUA_TNIL)
+    if (lua_rawgetp(L, LUA_REGISTRYINDEX, &list_key) != LUA_TNIL)
         return;
     lua_pop(L, 1);
-    load_cjson(L);
-    lua_rawgetp(L, LUA_REGISTRYINDEX, &decode_key);
+    lua_createtable(L, 0, 1);
+    lua_pushliteral(L, "sxe.json list");
+    lua_setfield(L, -2, "__name");
+    lua_pushvalue(L, -1);
+    lua_rawsetp(L, LUA_REGISTRYINDEX, &list_key);
 }
 
-/* A float that is an integer of Lua's without loss. */
-static bool
-is_whole(lua_State *L)
+void
+sxe__lua_json_mark(lua_State *L)
 {
-    double value;
-
-    if (lua_type(L, -1) != LUA_TNUMBER || lua_isinteger(L, -1))
-        return false;
-    value = lua_tonumber(L, -1);
-    return floor(value) == value && fabs(value) <= 9007199254740992.0;
-}
-
-/* Everywhere in the table on top. Its levels, as many as cjson allows, are on the stack: each a
- * table and the key where it goes on. */
-static void
-make_integers(lua_State *L)
-{
-    int bottom = lua_gettop(L);
-
-    lua_pushnil(L);
-    while (lua_gettop(L) > bottom) {
-        luaL_checkstack(L, 4, "JSON");
-        if (lua_next(L, -2) == 0) {
-            if (lua_gettop(L) == bottom)
-                return;
-            lua_pop(L, 1); /* back to the table around it, whose key is on top now */
-        } else if (lua_istable(L, -1)) {
-            lua_pushnil(L);
-        } else if (is_whole(L)) {
-            lua_Integer value = lua_tointeger(L, -1);
-
-            lua_pop(L, 1);
-            lua_pushvalue(L, -1);
-            lua_pushinteger(L, value);
-            lua_rawset(L, -4);
-        } else {
-            lua_pop(L, 1);
-        }
-    }
+    push_list_metatable(L);
+    lua_setmetatable(L, -2);
 }
 
 bool
-sxe__lua_json_decode(lua_State *L)
+sxe__lua_json_is_marked(lua_State *L)
 {
-    push_decode(L);
-    lua_insert(L, -2);
-    if (lua_pcall(L, 1, 1, 0) != LUA_OK)
+    bool is_marked;
+
+    if (lua_getmetatable(L, -1) == 0)
         return false;
-    if (lua_istable(L, -1)) {
-        make_integers(L);
-    } else if (is_whole(L)) {
-        lua_pushinteger(L, lua_tointeger(L, -1));
-        lua_remove(L, -2);
-    }
-    return true;
+    lua_rawgetp(L, LUA_REGISTRYINDEX, &list_key);
+    is_marked = lua_rawequal(L, -1, -2);
+    lua_pop(L, 2);
+    return is_marked;
 }
 
 /* ---- Strings ---- */
@@ -166,10 +117,29 @@ decode(lua_State *L)
     return 2;
 }
 
+/* json.array([table]): the table, a list also when it is empty */
+static int
+array(lua_State *L)
+{
+    lua_settop(L, 1);
+    if (lua_isnil(L, 1)) {
+        lua_newtable(L);
+        lua_replace(L, 1);
+    }
+    luaL_checktype(L, 1, LUA_TTABLE);
+    if (!sxe__lua_json_is_marked(L)) {
+        if (lua_getmetatable(L, 1) != 0)
+            return luaL_argerror(L, 1, "a table without a metatable expected");
+        sxe__lua_json_mark(L);
+    }
+    return 1;
+}
+
 int
 sxe__lua_open_json(lua_State *L)
 {
-    static const luaL_Reg functions[] = {{"encode", encode}, {"decode", decode}, {NULL, NULL}};
+    static const luaL_Reg functions[] = {
+        {"encode", encode}, {"decode", decode}, {"array", array}, {NULL, NULL}};
 
     luaL_newlib(L, functions);
     lua_pushlightuserdata(L, NULL); /* what null is, in both directions */

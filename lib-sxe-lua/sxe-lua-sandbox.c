@@ -193,23 +193,11 @@ protect_strings(lua_State *L)
     lua_pop(L, 2);
 }
 
-/* sxe.json decodes with a module of C's, which is loaded as long as there are such. */
-static int
-load_json(lua_State *L)
-{
-    lua_pushliteral(L, "0");
-    sxe__lua_json_decode(L);
-    return 0;
-}
-
 void
 sxe__lua_open_sandbox(lua_State *L)
 {
     lua_setallocf(L, allocate, &sxe__lua_current()->heap);
     forget_weak_tables(L);
-    lua_pushcfunction(L, load_json);
-    if (lua_pcall(L, 0, 0, 0) != LUA_OK) /* it says so when it is needed */
-        lua_pop(L, 1);
     sxe__lua_open_sandbox_base(L);
     sxe__lua_open_sandbox_table(L);
     lua_getglobal(L, "package");

@@ -10,8 +10,14 @@ local json = {}
 ---@return string
 function json.encode(value) end
 
+---JSON as RFC 8259 has it.
 ---@param text string
 ---@return any value, string? why
 function json.decode(text) end
+
+---A list also when it is empty.
+---@param table? table
+---@return table
+function json.array(table) end
 
 return json

@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: reads JSON as RFC 8259 has it, and nothing else: no NaN, no 0x10, no comments.
+ *
+ * Shape: values that are open lie on the stack of Lua, one inside the other, an object with the name
+ * whose value comes next; so depth costs no stack of C.
+ *
+ *     {"a": [1, {"b": 2     object, "a", list, object, "b"
+ *
+ * Numbers without fraction and exponent are integers where Lua has them, and floats beyond. Others
+ * that are whole are integers up to 2^53, the rest floats.
+ */
+#include "sxe-lua-http-private.h"
+
+#include <locale.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { DEPTH_MAX = 1000, OBJECT = -1, STACK_ROOM = 8 /* beside the open values */ };
+
+#define EXACT_MAX 9007199254740992.0 /* beyond it not every integer is a float */
+
+struct reader {
+    lua_State *L;
+    const char *begin;
+    const char *at;
+    const char *end;          /* where a NUL is */
+    const char *problem;      /* NULL: none so far */
+    int depth;                /* values that are open */
+    int items[DEPTH_MAX + 1]; /* that each of them has so far; OBJECT: it is no list */
+};
+
+static bool
+refuse(struct reader *r, const char *problem)
+{
+    r->problem = problem;
+    return false;
+}
+
+static void
+skip_blanks(struct reader *r)
+{
+    while (*r->at == ' ' || *r->at == '\t' || *r->at == '\n' || *r->at == '\r')
+        r->at++;
+}
+
+static bool
+is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+/* ---- Strings ---- */
+
+/* Four hexadecimal digits, or -1. */
+static long
+hex_at(const char *text)
+{
+    long value = 0;
+
+    for (int i = 0; i < 4; i++) {
+        int letter = (text[i] | 0x20) - 'a';
+
+        if (!is_digit(text[i]) && (letter < 0 || letter > 5))
+            return -1;
+        value = value << 4 | (is_digit(text[i]) ? text[i] - '0' : letter + 10);
+    }
+    return value;
+}
+
+/* At the digits of \u: add the character, which may have two halves (RFC 8259, 7). */
+static bool
+read_unicode(struct reader *r, luaL_Buffer *buffer)
+{
+    long code = hex_at(r->at);
+
+    if (code >= 0xd800 && code < 0xdc00) {
+        long low = r->at[4] == '\\' && r->at[5] == 'u' ? hex_at(r->at + 6) : -1;
+
+        code = low < 0xdc00 || low > 0xdfff ? -1 : 0x10000 + ((code & 0x3ff) << 10 | (low & 0x3ff));
+        r->at += code < 0 ? 0 : 6;
+    } else if (code >= 0xdc00 && code < 0xe000) {
+        code = -1;
+    }
+    if (code < 0)
+        return refuse(r, "\\u without a character");
+    r->at += 4;
+    lua_pushfstring(r->L, "%U", code);
+    luaL_addvalue(buffer);
+    return true;
+}
+
+/* Behind a backslash. */
+static bool
+read_escape(struct reader *r, luaL_Buffer *buffer)
+{
+    static const char escapes[] = "\"\"\\\\//b\bf\fn\nr\rt\t";
+
+    if (*r->at == 'u') {
+        r->at++;
+        return read_unicode(r, buffer);
+    }
+    for (const char *escape = escapes; *escape != '\0'; escape += 2) {
+        if (*escape == *r->at) {
+            luaL_addchar(buffer, escape[1]);
+            r->at++;
+            return true;
+        }
+    }
+    return refuse(r, "a backslash without an escape");
+}
+
+/* The first byte that is not just text. */
+static const char *
+plain_end(const char *text)
+{
+    while ((unsigned char)*text >= ' ' && *text != '"' && *text != '\\')
+        text++;
+    return text;
+}
+
+/* Behind its quotation mark: push it. */
+static bool
+read_string(struct reader *r)
+{
+    const char *end = plain_end(r->at);
+    luaL_Buffer buffer;
+
+    if (*end == '"') {
+        lua_pushlstring(r->L, r->at, (size_t)(end - r->at));
+        r->at = end + 1;
+        return true;
+    }
+    luaL_buffinit(r->L, &buffer);
+    for (;;) {
+        luaL_addlstring(&buffer, r->at, (size_t)(end - r->at));
+        r->at = end;
+        if (*end == '"')
+            break;
+        if (*end != '\\')
+            return refuse(r, end == r->end ? "a string without its end"
+                                           : "a control character in a string");
+        r->at++;
+        if (!read_escape(r, &buffer))
+            return false;
+        end = plain_end(r->at);
+    }
+    r->at++;
+    luaL_pushresult(&buffer);
+    return true;
+}
+
+/* ---- Numbers ---- */
+
+/* Digits, at least one: where they end, or NULL. */
+static const char *
+skip_digits(const char *text)
+{
+    if (!is_digit(*text))
+        return NULL;
+    while (is_digit(*text))
+        text++;
+    return text;
+}
+
+/* Where the number ends that begins there (RFC 8259, 6), or NULL. */
+static const char *
+number_end(const char *text, bool *is_integer)
+{
+    text += *text == '-';
+    text = *text == '0' ? text + 1 : skip_digits(text);
+    *is_integer = text != NULL && *text != '.' && *text != 'e' && *text != 'E';
+    if (text != NULL && *text == '.')
+        text = skip_digits(text + 1);
+    if (text != NULL && (*text == 'e' || *text == 'E')) {
+        text++;
+        text = skip_digits(text + (*text == '+' || *text == '-'));
+    }
+    return text;
+}
+
+/* The digits as an integer of Lua; false: there are too many, or it is -0. */
+static bool
+to_integer(const char *text, const char *end, lua_Integer *integer)
+{
+    bool is_negative = *text == '-';
+    uint64_t most = (uint64_t)LUA_MAXINTEGER + is_negative;
+    uint64_t value = 0;
+
+    for (text += is_negative; text < end; text++) {
+        uint64_t digit = (uint64_t)(*text - '0');
+
+        if (value > (most - digit) / 10)
+            return false;
+        value = value * 10 + digit;
+    }
+    *integer = (lua_Integer)(is_negative ? -value : value);
+    return value > 0 || !is_negative;
+}
+
+static bool
+read_number(struct reader *r)
+{
+    bool is_integer;
+    const char *end = number_end(r->at, &is_integer);
+    lua_Integer integer;
+    double value;
+
+    if (end == NULL)
+        return refuse(r, "not a number");
+    if (is_integer && to_integer(r->at, end, &integer)) {
+        lua_pushinteger(r->L, integer);
+        r->at = end;
+        return true;
+    }
+    /* The locale of C needs no memory, and is the same object each time. */
+    value = strtod_l(r->at, NULL, newlocale(LC_ALL_MASK, "C", NULL));
+    if (!isfinite(value))
+        return refuse(r, "a number that is too large");
+    if (!is_integer && fabs(value) <= EXACT_MAX && floor(value) == value &&
+        !(value == 0 && signbit(value)))
+        lua_pushinteger(r->L, (lua_Integer)value);
+    else
+        lua_pushnumber(r->L, value);
+    r->at = end;
+    return true;
+}
+
+/* ---- Values ---- */
+
+static bool
+take_word(struct reader *r, const char *word)
+{
+    size_t length = strlen(word);
+
+    if (strncmp(r->at, word, length) != 0)
+        return refuse(r, "expected a value");
+    r->at += length;
+    return true;
+}
+
+/* A value that has no others in it. */
+static bool
+read_scalar(struct reader *r)
+{
+    switch (*r->at) {
+    case '"':
+        r->at++;
+        return read_string(r);
+    case 't':
+        lua_pushboolean(r->L, 1);
+        return take_word(r, "true");
+    case 'f':
+        lua_pushboolean(r->L, 0);
+        return take_word(r, "false");
+    case 'n':
+        lua_pushlightuserdata(r->L, NULL);
+        return take_word(r, "null");
+    default:
+        return *r->at == '-' || is_digit(*r->at) ? read_number(r) : refuse(r, "expected a value");
+    }
+}
+
+/* Push the name of a member, and go behind its colon. */
+static bool
+read_name(struct reader *r)
+{
+    skip_blanks(r);
+    if (*r->at != '"')
+        return refuse(r, "expected a name in quotation marks");
+    r->at++;
+    if (!read_string(r))
+        return false;
+    skip_blanks(r);
+    if (*r->at != ':')
+        return refuse(r, "expected : behind a name");
+    r->at++;
+    return true;
+}
+
+/* At a { or [: push its table, and the first name. *is_open: values follow. */
+static bool
+open_value(struct reader *r, bool *is_open)
+{
+    bool is_list = *r->at++ == '[';
+
+    if (r->depth == DEPTH_MAX)
+        return refuse(r, "more than 1000 values in one another");
+    luaL_checkstack(r->L, STACK_ROOM, "JSON");
+    lua_newtable(r->L);
+    if (is_list)
+        sxe__lua_json_mark(r->L);
+    skip_blanks(r);
+    *is_open = *r->at != (is_list ? ']' : '}');
+    if (!*is_open) {
+        r->at++;
+        return true;
+    }
+    r->items[++r->depth] = is_list ? 0 : OBJECT;
+    return is_list || read_name(r);
+}
+
+/* The value on top is whole: put it into the one around it, and that one likewise if it ends here.
+ * True: another value follows, or none is open. */
+static bool
+close_values(struct reader *r)
+{
+    while (r->depth > 0) {
+        bool is_list = r->items[r->depth] != OBJECT;
+
+        if (is_list)
+            lua_rawseti(r->L, -2, ++r->items[r->depth]);
+        else
+            lua_rawset(r->L, -3);
+        skip_blanks(r);
+        if (*r->at == ',') {
+            r->at++;
+            return is_list || read_name(r);
+        }
+        if (*r->at != (is_list ? ']' : '}'))
+            return refuse(r,
+                          is_list ? "expected , or ] in a list" : "expected , or } in an object");
+        r->at++;
+        r->depth--;
+    }
+    return true;
+}
+
+static bool
+read_all(struct reader *r)
+{
+    do {
+        bool is_open = false;
+
+        skip_blanks(r);
+        if (*r->at == '{' || *r->at == '[') {
+            if (!open_value(r, &is_open))
+                return false;
+        } else if (!read_scalar(r)) {
+            return false;
+        }
+        if (!is_open && !close_values(r))
+            return false;
+    } while (r->depth > 0);
+    skip_blanks(r);
+    return r->at == r->end || refuse(r, "more behind the value");
+}
+
+bool
+sxe__lua_json_decode(lua_State *L)
+{
+    const int top = lua_gettop(L);
+    size_t length;
+    struct reader r;
+
+    r.L = L;
+    r.at = r.begin = lua_tolstring(L, top, &length);
+    r.end = r.begin + length;
+    r.problem = NULL;
+    r.depth = 0;
+    luaL_checkstack(L, STACK_ROOM, "JSON");
+    if (read_all(&r)) {
+        lua_replace(L, top);
+        return true;
+    }
+    lua_settop(L, top);
+    lua_pushfstring(L, "%s, at byte %d", r.problem, (int)(r.at - r.begin) + 1);
+    lua_replace(L, top);
+    return false;
+}
