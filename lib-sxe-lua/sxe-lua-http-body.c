@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 /* ---- From the loop ---- */
 
@@ -374,12 +375,21 @@ decode_form(lua_State *L)
     struct sxe_span text;
 
     text.base = lua_tolstring(L, -1, &text.length);
-    sxe__lua_http_push_form(L, text);
+    sxe__lua_http_push_form(L, text, 413);
     return 1;
 }
 
 int
 sxe__lua_http_form(lua_State *L)
 {
+    const struct sxe__lua_exchange *exchange = sxe__lua_http_argument(L, SXE__LUA_REQUEST);
+    struct sxe_span type = sxe_http_known_value(exchange->request, SXE_HTTP_FIELD_CONTENT_TYPE);
+
+    /* Its parts would be read as names that make no sense. */
+    if (type.length >= 10 && strncasecmp(type.base, "multipart/", 10) == 0)
+        return sxe__lua_http_refuse(L, 415,
+                                    "the form is %.*s: only "
+                                    "application/x-www-form-urlencoded is read here",
+                                    (int)strcspn(type.base, "; \r"), type.base);
     return read_for(L, decode_form);
 }

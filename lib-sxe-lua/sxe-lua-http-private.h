@@ -34,6 +34,7 @@ enum {
     SXE__LUA_EXCHANGES = 131072,
     SXE__LUA_SERVERS = 16,
     SXE__LUA_BODY_MAX = 1 << 20, /* bytes that req:body() takes, unless told otherwise */
+    SXE__LUA_NAMES_MAX = 1000,   /* in a query or form, which is read in one go */
     SXE__LUA_COPY_MAX = 16384    /* bytes of a reply that is copied; a longer one is lent */
 };
 
@@ -229,8 +230,9 @@ int sxe__lua_http_write(lua_State *L, struct sxe__lua_exchange *exchange);
 /* Raise {status = status, message = ...}. */
 int sxe__lua_http_refuse(lua_State *L, unsigned status, const char *format, ...) SXE_PRINTF(3, 4);
 
-/* Push a table of the parameters of a query or form, the first of each name. */
-void sxe__lua_http_push_form(lua_State *L, struct sxe_span text);
+/* Push a table of the parameters of a query or form, the first of each name; refuse more than
+ * SXE__LUA_NAMES_MAX with the status. */
+void sxe__lua_http_push_form(lua_State *L, struct sxe_span text, unsigned status);
 
 /* ---- Modules' parts: each sets its function in the table on top ---- */
 

@@ -288,13 +288,16 @@ push_form_text(lua_State *L, struct sxe_span text)
 }
 
 void
-sxe__lua_http_push_form(lua_State *L, struct sxe_span text)
+sxe__lua_http_push_form(lua_State *L, struct sxe_span text, unsigned status)
 {
     struct sxe_http_query query;
+    unsigned number = 0;
 
     lua_newtable(L);
     sxe_http_query_start(&query, text);
     while (text.length > 0 && sxe_http_query_next(&query)) {
+        if (++number > SXE__LUA_NAMES_MAX)
+            sxe__lua_http_refuse(L, status, "more than %d names", SXE__LUA_NAMES_MAX);
         push_form_text(L, query.name);
         lua_pushvalue(L, -1);
         if (lua_rawget(L, -3) == LUA_TNIL) {
@@ -327,7 +330,7 @@ get_query(lua_State *L, uint32_t index, uint32_t generation, const char *name)
 static int
 all_query(lua_State *L, uint32_t index, uint32_t generation)
 {
-    sxe__lua_http_push_form(L, sxe__lua_http_check(L, index, generation)->request->query);
+    sxe__lua_http_push_form(L, sxe__lua_http_check(L, index, generation)->request->query, 414);
     return 1;
 }
 

@@ -66,6 +66,30 @@ START_TEST(a_property_is_made_when_it_is_asked_for)
 }
 END_TEST
 
+START_TEST(a_form_and_a_query_have_a_thousand_names)
+{
+    char names[8100] = "";
+    char request[9000];
+
+    for (unsigned i = 0; i < 1000; i++)
+        snprintf(names + strlen(names), sizeof(names) - strlen(names), "n%u=&", i);
+    serve_handler("if req.method == 'GET' then return req.query().n999 .. 'last' end "
+                  "return req:form().n999 .. 'last'");
+    for (unsigned extra = 0; extra < 2; extra++) {
+        snprintf(request, sizeof(request),
+                 "GET /?%s%s HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n", names,
+                 extra == 0 ? "" : "x");
+        EXPECT_IN(ask(request), extra == 0 ? "\r\n\r\nlast" : "414 URI Too Long");
+        snprintf(
+            request, sizeof(request),
+            "POST / HTTP/1.1\r\nHost: h\r\nConnection: close\r\nContent-Length: %zu\r\n\r\n%s%s",
+            strlen(names) + extra, names, extra == 0 ? "" : "x");
+        EXPECT_IN(ask(request), extra == 0 ? "\r\n\r\nlast" : "413 Content Too Large");
+    }
+    end_script();
+}
+END_TEST
+
 START_TEST(an_old_client_has_another_version_and_no_host)
 {
     serve_handler("return req.version .. tostring(req.host)");
@@ -134,6 +158,20 @@ static const struct body {
     {"req:body() return req:form().a", SENT(3, "a=1"), "200 OK", "1"},
     {"return req:form().a", SENT(5, "a=%zz"), "200 OK", "%zz"},
     {"return tostring(next(req:form()))", ASK("GET /", "", ""), "200 OK", "nil"},
+    {"return req:form().a",
+     ASK("POST /",
+         "Content-Type: application/x-www-form-urlencoded\r\n"
+         "Content-Length: 3\r\n",
+         "a=1"),
+     "200 OK", "1"},
+    {"return req:form().a",
+     ASK("POST /",
+         "Content-Type: MultiPart/form-data; boundary=x\r\n"
+         "Content-Length: 3\r\n",
+         "a=1"),
+     "415 Unsupported Media Type",
+     "{\"error\":\"the form is MultiPart/form-data: only application/x-www-form-urlencoded is read "
+     "here\"}\n"},
 };
 
 START_TEST(a_body_is_read_as_the_handler_likes)
@@ -285,6 +323,7 @@ suite(void)
 
 #define CASES(list) ((int)(sizeof(list) / sizeof(list[0])))
     tcase_add_loop_test(t, a_property_is_made_when_it_is_asked_for, 0, CASES(properties));
+    tcase_add_test(t, a_form_and_a_query_have_a_thousand_names);
     tcase_add_test(t, an_old_client_has_another_version_and_no_host);
     tcase_add_test(t, the_id_of_a_request_is_that_of_its_error);
     suite_add_tcase(s, t);
