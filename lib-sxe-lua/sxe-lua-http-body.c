@@ -134,8 +134,6 @@ take_part(lua_State *L, struct sxe__lua_exchange *exchange)
 {
     struct sxe_span whole;
 
-    if (exchange->request == NULL) /* a finalizer sent the reply meanwhile */
-        luaL_error(L, "the request is over");
     whole = exchange->request->body;
     switch ((enum sxe__lua_body)exchange->body) {
     case SXE__LUA_BODY_UNREAD:
@@ -165,8 +163,7 @@ take_part(lua_State *L, struct sxe__lua_exchange *exchange)
     case SXE__LUA_BODY_GATHERED:
     case SXE__LUA_BODY_WHOLE:
     case SXE__LUA_BODY_LONG:
-        luaL_error(L, "the body is being read as a whole, by req:body() or its like");
-        break;
+        return luaL_error(L, "the body is being read whole, by req:body() or its like") != 0;
     case SXE__LUA_BODY_LOST:
         break;
     }
@@ -249,13 +246,19 @@ default_max(const struct sxe_http_request *request)
     return sxe__lua_http.body_max;
 }
 
+/* More bytes than the most at 2. */
+static int
+refuse_long(lua_State *L)
+{
+    return sxe__lua_http_refuse(L, 413, "the body has more than %llu bytes",
+                                (unsigned long long)lua_tointeger(L, 2));
+}
+
 static void
 check_length(lua_State *L, uint64_t length)
 {
-    uint64_t max = (uint64_t)lua_tointeger(L, 2);
-
-    if (length > max)
-        sxe__lua_http_refuse(L, 413, "the body has more than %llu bytes", (unsigned long long)max);
+    if (length > (uint64_t)lua_tointeger(L, 2))
+        refuse_long(L);
 }
 
 /* The body is on top: do what is done with it. */
@@ -297,8 +300,7 @@ read_whole(lua_State *L, struct sxe__lua_exchange *exchange)
     case SXE__LUA_BODY_WHOLE:
         return use_bytes(L, exchange, (struct sxe_span){gathered->bytes, gathered->used});
     case SXE__LUA_BODY_LONG:
-        check_length(L, UINT64_MAX);
-        break;
+        return refuse_long(L);
     case SXE__LUA_BODY_KEPT:
         sxe__lua_http_push_kept(L, exchange);
         return use_whole(L);

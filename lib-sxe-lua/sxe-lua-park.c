@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+#define RAISED_MAX 100 /* errors that a cancelled task may catch */
+
 /* ---- Lines ---- */
 
 static void
@@ -129,6 +131,24 @@ refuse_to_wait(lua_State *L)
     return luaL_error(L, "cannot wait here, a C function or a finalizer is in between");
 }
 
+/* Raise that the running task is cancelled. One that caught this too often is not asked any more: it
+ * yields, and sxe__lua_resume abandons it. */
+static int
+raise_cancelled(lua_State *L, uint32_t index)
+{
+    struct sxe__lua_task *task = sxe__lua_task_at(index);
+
+    if (task->raised == RAISED_MAX && sxe__lua_may_yield(L)) {
+        task->cancel = SXE__LUA_CANCEL_OVER;
+        sxe__lua_task_move(index, SXE__LUA_RUNNING, SXE__LUA_READY);
+        return lua_yield(L, 0);
+    }
+    task->cancel = SXE__LUA_CANCEL_TOLD;
+    if (task->raised < RAISED_MAX)
+        task->raised++;
+    return luaL_error(L, "cancelled");
+}
+
 static int
 park(lua_State *L, uint64_t deadline_ns, struct sxe__lua_line *line, lua_KFunction k,
      lua_KContext context)
@@ -138,7 +158,7 @@ park(lua_State *L, uint64_t deadline_ns, struct sxe__lua_line *line, lua_KFuncti
 
     if (task->cancel == SXE__LUA_CANCEL_TOLD) {
         sxe__lua_unhook(index, SXE__LUA_CANCELLED);
-        return luaL_error(L, "cancelled");
+        return raise_cancelled(L, index);
     }
     if (task->cancel == SXE__LUA_CANCEL_ASKED) {
         task->cancel = SXE__LUA_CANCEL_TOLD;
@@ -177,6 +197,16 @@ sxe__lua_park_in(lua_State *L, struct sxe__lua_line *line, uint64_t deadline_ns,
     if (!can_park(L))
         return refuse_to_wait(L);
     return park(L, deadline_ns, line, k, context);
+}
+
+bool
+sxe__lua_end_computing(lua_State *L)
+{
+    if (SCHEDULER->running == SXE_NONE ||
+        sxe__lua_task_at(SCHEDULER->running)->cancel == SXE__LUA_NOT_CANCELLED)
+        return false;
+    raise_cancelled(L, SCHEDULER->running);
+    return true; /* in a hook lua_yield returns */
 }
 
 int

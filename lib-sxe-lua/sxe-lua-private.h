@@ -197,6 +197,10 @@ bool sxe__lua_is_barred(lua_State *coroutine);
  * list; return what this returns. */
 int sxe__lua_make_way(lua_State *L);
 
+/* In a hook, of a task that has used up its time slice: if it is cancelled, raises, or true: the
+ * task leaves when the hook returns. */
+bool sxe__lua_end_computing(lua_State *L);
+
 /* ---- Watching and reporting: what the scheduler calls (sxe-lua-watch.c, sxe-lua-error.c) ---- */
 
 /* Around each lua_resume by the scheduler, with a struct on the C stack: enter(&watched, L,

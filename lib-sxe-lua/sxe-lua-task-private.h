@@ -28,7 +28,8 @@
  * <close> variables may wait, hooks stay on, and the coroutine is good for the next task.
  *
  * Cancelling asks: the wait that a task is in fails, "cancelled", or the next one; so it is told,
- * and the wait after that raises, for a task that does not listen has to end too.
+ * and the wait after that raises, for a task that does not listen has to end too. One that computes
+ * is raised at where it is, and one that catches each such error is not resumed any more.
  */
 #ifndef SXE_LUA_TASK_PRIVATE_H
 #define SXE_LUA_TASK_PRIVATE_H
@@ -43,7 +44,12 @@ enum sxe__lua_task_state {
     SXE__LUA_TASK_STATES
 };
 
-enum sxe__lua_cancel { SXE__LUA_NOT_CANCELLED, SXE__LUA_CANCEL_ASKED, SXE__LUA_CANCEL_TOLD };
+enum sxe__lua_cancel {
+    SXE__LUA_NOT_CANCELLED,
+    SXE__LUA_CANCEL_ASKED,
+    SXE__LUA_CANCEL_TOLD,
+    SXE__LUA_CANCEL_OVER /* it caught too many errors about it, and is not resumed again */
+};
 
 /* Of all tasks, requests' too; failed: those whose error was only logged. */
 enum sxe__lua_task_counter {
@@ -73,6 +79,7 @@ struct sxe__lua_task {
     uint8_t status;      /* of one that has ended, as in sxe__lua_on_end */
     uint8_t cancel;      /* enum sxe__lua_cancel */
     uint8_t reason;      /* enum sxe__lua_reason */
+    uint8_t raised;      /* errors about its cancelling */
 };
 _Static_assert(sizeof(struct sxe__lua_task) <= 96, "one for each task that may ever exist");
 

@@ -308,6 +308,10 @@ sxe__lua_resume(uint32_t index, lua_State *from)
         /* A script's own coroutine.yield() makes way, too. */
         if (sxe__lua_task_state(index) == SXE__LUA_RUNNING)
             sxe__lua_task_move(index, SXE__LUA_RUNNING, SXE__LUA_READY);
+        else if (SXE_UNLIKELY(task->cancel == SXE__LUA_CANCEL_OVER)) {
+            sxe__lua_task_move(index, SXE__LUA_READY, SXE__LUA_RUNNING);
+            abandon(index, LUA_YIELD);
+        }
     }
 }
 

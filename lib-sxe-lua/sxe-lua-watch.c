@@ -80,7 +80,7 @@ make_way(lua_State *L, struct sxe__lua_watch *watch)
 {
     uint64_t used = LOAD(watch->asked_cpu_ns) - LOAD(watch->start_cpu_ns);
 
-    if (!sxe__lua_may_yield(L))
+    if (sxe__lua_end_computing(L) || !sxe__lua_may_yield(L))
         return;
     *watch->top->spent_ns += used;
     watch->top->spent_ns = NULL;

@@ -74,6 +74,47 @@ START_TEST(the_end_of_an_empty_body_is_shown)
 }
 END_TEST
 
+/* Keeps the parts, and gives them back only if the test says so. */
+static void
+keep_part(struct sxe_http_request *request, struct sxe_http_response *response,
+          struct sxe_span part, bool last)
+{
+    push_body(request, response, part, last);
+    ck_assert_int_eq(sxe_http_keep_body(request, part.length), part.length > 6 ? -ENOBUFS : 0);
+}
+
+static enum sxe_http_verdict
+keep_parts(struct sxe_http_request *request, struct sxe_http_response *response)
+{
+    sxe_http_read(request, keep_part);
+    return push_later(request, response);
+}
+
+START_TEST(parts_that_a_handler_keeps_are_counted_until_the_request_is_over)
+{
+    int peer;
+
+    serve((struct sxe_http_config){
+        .handler = keep_parts, .stream = true, .on_reply = push_reply, .body_memory_max = 8});
+    peer = client();
+    for (int i = 0; i < 3; i++) {
+        say(peer, POST("Content-Length: 8\r\n", "he"));
+        EXPECT_OF("later", "/", 0);
+        EXPECT_BODY("he", false);
+        say(peer, "llo..!");
+        EXPECT_BODY("llo..!", true);
+        ck_assert_uint_eq(site.http->body_memory, 8);
+        ck_assert_int_eq(sxe_http_keep_body(site.request, 1), -ENOBUFS);
+        if (i == 1)
+            sxe_http_release_body(site.request);
+        finish(peer);
+        ck_assert_uint_eq(site.http->body_memory, 0);
+    }
+    close(peer);
+    end_site();
+}
+END_TEST
+
 START_TEST(reading_may_begin_late)
 {
     int peer;
@@ -401,6 +442,7 @@ body_stream_suite(void)
 
     tcase_add_test(shown, parts_are_shown_as_they_come);
     tcase_add_loop_test(shown, the_end_of_an_empty_body_is_shown, 0, 3);
+    tcase_add_test(shown, parts_that_a_handler_keeps_are_counted_until_the_request_is_over);
     tcase_add_test(shown, reading_may_begin_late);
     tcase_add_test(shown, a_pause_lasts_until_it_is_over);
     tcase_add_test(shown, a_paused_body_waits_in_the_kernel);

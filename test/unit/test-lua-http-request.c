@@ -4,6 +4,8 @@
  */
 #include "lua-site.h"
 
+#include <errno.h>
+
 /* ---- Properties ---- */
 
 static const struct property {
@@ -145,6 +147,15 @@ static const struct body {
     {"req:body() for part in req:chunks() do return 'part' end return 'none'", SENT(5, "hello"),
      "200 OK", "none"},
     {"return 'unread'", SENT(5, "hello"), "200 OK", "unread"},
+    {"local t = task.start(req.body, req) return req:body() .. select(2, assert(true, t:join()))",
+     SENT(5, "hello"), "200 OK", "hellohello"},
+    {"task.start(req.body, req) task.sleep(0) return select(2, pcall(req:chunks(), req))",
+     SENT(5, "hello"), "200 OK", "the body is being read whole, by req:body() or its like"},
+    {"local t = task.start(pcall, req.body, req, 3) local body = req:body() "
+     "local _, done, why = assert(true, t:join()) return body .. tostring(done) .. why.status",
+     CHUNKED("5\r\nhello\r\n0\r\n\r\n"), "200 OK", "hellofalse413"},
+    {"pcall(req.body, req, 4) return req:body()", CHUNKED("5\r\nhello\r\n0\r\n\r\n"),
+     "413 Content Too Large", "{\"error\":\"the body has more than 1048576 bytes\"}\n"},
 
     {"local t = req:json() return t.a .. t.b[1] .. tostring(t.c == json.null) .. t.d",
      SENT(40, "{\"a\":5,\"b\":[1,2.5],\"c\":null,\"d\":\"x\"    }"), "200 OK", "51truex"},
@@ -298,17 +309,59 @@ START_TEST(a_body_that_its_client_breaks_off_cancels_the_task)
 }
 END_TEST
 
+/* The reply is a file's, and so are request and response, when more of the body comes. */
+START_TEST(a_body_that_is_being_read_is_dropped_when_a_file_is_the_reply)
+{
+    static const char *const readers[] = {"req.body", "req:chunks()"};
+    char text[200];
+    int peer;
+
+    snprintf(text, sizeof(text), "task.start(pcall, %s, req) task.sleep(0) res:file('none')",
+             readers[_i]);
+    serve_handler(text);
+    peer = client();
+    say(peer, "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 10\r\nConnection: close\r\n\r\n");
+    turn(3);
+    say(peer, "0123456789");
+    EXPECT_IN(hear(peer), "404 Not Found");
+    close(peer);
+    end_script();
+}
+END_TEST
+
 START_TEST(without_memory_for_a_part_it_is_503)
 {
     int peer;
 
-    serve_handler("return req:body(100000000)");
+    serve_handler("for part in req:chunks() do end");
     peer = client();
     say(peer, "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 10\r\nConnection: close\r\n\r\n");
     lua->heap.fail_after = 0;
     lua->heap.fail_times = 2;
     say(peer, "0123456789");
     lua->heap.fail_times = 0;
+    EXPECT_IN(hear(peer), "HTTP/1.1 503 Service Unavailable\r\n");
+    close(peer);
+    end_script();
+}
+END_TEST
+
+START_TEST(without_memory_for_a_whole_body_it_is_503)
+{
+    int peer;
+
+    serve_script(_i == 2 ? "http.serve{ip = '127.0.0.1', limits = {bodies = 9},"
+                           " handler = function(req) return req:body() end}"
+                         : "http.serve{ip = '127.0.0.1',"
+                           " handler = function(req) return req:body() end}");
+    peer = client();
+    if (_i == 0)
+        fake_os_fail(FAKE_CALLOC, 1, 1, ENOMEM);
+    say(peer, "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 10\r\nConnection: close\r\n\r\n");
+    turn(3);
+    if (_i == 1)
+        fake_os_fail(FAKE_REALLOC, 1, 1, ENOMEM);
+    say(peer, "0123456789");
     EXPECT_IN(hear(peer), "HTTP/1.1 503 Service Unavailable\r\n");
     close(peer);
     end_script();
@@ -336,7 +389,9 @@ suite(void)
     tcase_add_test(t, a_long_body_is_whole);
     tcase_add_test(t, a_client_waits_for_100_until_the_body_is_wanted);
     tcase_add_loop_test(t, a_body_that_its_client_breaks_off_cancels_the_task, 0, 3);
+    tcase_add_loop_test(t, a_body_that_is_being_read_is_dropped_when_a_file_is_the_reply, 0, 2);
     tcase_add_test(t, without_memory_for_a_part_it_is_503);
+    tcase_add_loop_test(t, without_memory_for_a_whole_body_it_is_503, 0, 3);
     suite_add_tcase(s, t);
     return s;
 }

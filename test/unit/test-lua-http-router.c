@@ -660,11 +660,13 @@ START_TEST(bodies_may_come_whole)
     struct sxe_http_config config = {.handler = sxe_lua_http_handle, .connections = 100};
 
     load_site("", &(struct sxe_lua_config){.tasks = 64});
-    run_script("return function(req) return req:body() end");
+    run_script("return function(req) if req.path == '/a' then return req:body() end "
+               "for part in req:chunks() do return 'one ' .. part end end");
     site.http = sxe_http_new(&config);
     start_site();
     ck_assert_int_eq(sxe_http_listen(site.http, "127.0.0.1", 0), 0);
     EXPECT_ANSWER(ASK("POST /a", "Content-Length: 5\r\n", "whole"), "200 OK", "whole");
+    EXPECT_ANSWER(ASK("POST /b", "Content-Length: 5\r\n", "whole"), "200 OK", "one whole");
     end_returned();
 }
 END_TEST

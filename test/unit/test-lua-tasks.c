@@ -136,6 +136,14 @@ static const struct story cancelling[] = {
     S("local t = task.start(function() assert(task.sleep(9)) end) task.sleep(1) t:cancel() "
       "say(t:join())",
       "nil cancelled;"),
+    S("local n = 0 local t = task.start(function() local _ <close> = setmetatable({}, {__close = "
+      "function() say 'closed' end}) while true do pcall(task.sleep, 9) n = n + 1 end end) "
+      "task.sleep(1) t:cancel() say(t:join()) say(n, t.status)",
+      "closed;nil cancelled;101 cancelled;"),
+    S("local n = 0 local t = task.start(function() coroutine.wrap(function() while true do "
+      "pcall(task.sleep, 9) n = n + 1 end end)() end) "
+      "task.sleep(1) t:cancel() say(t:join()) say(n, t.status)",
+      "nil cancelled;101 cancelled;"),
     S("local t = task.start(function() task.sleep(9) error 'a bug' end) task.sleep(1) t:cancel() "
       "say(pcall(t.join, t)) say(t.status)",
       "false test:1: a bug;failed;"),

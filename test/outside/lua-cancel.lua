@@ -1,0 +1,51 @@
+-- SPDX-License-Identifier: MIT
+--
+-- Tasks that are cancelled and do not listen, in sxe-lua.
+
+-- What a script prints; it must end well.
+local function run(text)
+    local proc <close> = wire.spawn{wire.program "sxe-lua", "-e",
+                                    'local task = require "sxe.task"\n' .. text,
+                                    env = {SXE_LOG_LEVEL = "error"}}
+    local output = proc:output(200)
+    equal(proc:errors(), "", "errors")
+    equal(proc:wait(60), 0, "exit status")
+    return output
+end
+
+local CLOSED = 'local _ <close> = setmetatable({}, {__close = function() print "closed" end})\n'
+
+-- promise: docs/lua-handlers.md: A task that computes and does not wait is interrupted: after its time slice, an error,
+--   "cancelled", is raised where it is.
+test("a task that computes for ever ends when it is cancelled, others go on", function()
+    equal(run([[
+        local t = task.start(function() ]] .. CLOSED .. [[ while true do end end)
+        task.sleep(0.02)
+        t:cancel()
+        print(t:join())
+        print(t.status)
+    ]]), "closed\nnil\tcancelled\ncancelled\n")
+end)
+
+-- promise: docs/lua-handlers.md: A task that catches 100 errors about its cancelling, and goes on, is ended where it
+--   is; its `<close>` variables are closed.
+test("a task that catches all errors ends, too, whether it waits or computes", function()
+    for _, body in ipairs{
+        "pcall(task.sleep, 1)",
+        "pcall(function() while true do end end)",
+        "xpcall(task.sleep, print, 1)",
+        "coroutine.wrap(function() while true do pcall(task.sleep, 1) end end)()",
+        "pcall(error, 'x') pcall(task.sleep, 0)",
+    } do
+        local printed = run([[
+            local t = task.start(function() ]] .. CLOSED .. "while true do " .. body .. [[ end end)
+            task.sleep(0.02)
+            t:cancel()
+            t:cancel()
+            print(t:join())
+            print(t.status)
+            print(task.start(function() return "the next one" end):join())
+        ]])
+        check(printed:find("closed\nnil\tcancelled\ncancelled\nthe next one\n$"), body .. printed)
+    end
+end)
