@@ -131,8 +131,8 @@ refuse_to_wait(lua_State *L)
     return luaL_error(L, "cannot wait here, a C function or a finalizer is in between");
 }
 
-/* Raise that the running task is cancelled. One that caught this too often is not asked any more: it
- * yields, and sxe__lua_resume abandons it. */
+/* Raise that the running task is cancelled. One that caught this too often is not asked any more:
+ * it yields, and sxe__lua_resume abandons it. */
 static int
 raise_cancelled(lua_State *L, uint32_t index)
 {

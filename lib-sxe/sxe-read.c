@@ -76,6 +76,11 @@ ended(SXE *s, int n)
         sxe__end(s, -n);
         return;
     }
+    /* Bytes that the program will be shown again come before the end. */
+    if ((s->flags & SXE__READ_AGAIN) && sxe_buffer_length(&s->in) > 0) {
+        s->flags |= SXE__READABLE;
+        return;
+    }
     s->flags |= SXE__END_SEEN;
     show(s, 0);
     after_read(s);

@@ -464,6 +464,32 @@ START_TEST(a_paused_socket_hears_that_the_peer_closed_when_it_answers)
 }
 END_TEST
 
+static void
+resume_now(SXE *s)
+{
+    sxe_resume(s, SXE_RESUME_IMMEDIATE);
+}
+
+/* The end is met in the turn in which reading goes on. */
+START_TEST(unread_bytes_are_shown_again_before_the_end)
+{
+    open_pair(NULL);
+    sxe_set_half_close(ours, true);
+    ours->on_read = push_read_keep;
+    peer_send(peer, "unread", 6);
+    EXPECT("read", ours, 6);
+    sxe_pause(ours);
+    EXPECT_NOTHING();
+    peer_shutdown(peer);
+    ck_assert_int_eq(sxe_defer(ours, resume_now), 0);
+    EXPECT("read", ours, 6);
+    EXPECT("read", ours, 0);
+    ck_assert_int_eq(sxe_close(ours), 0);
+    EXPECT("close", ours, 0);
+    close_pair();
+}
+END_TEST
+
 START_TEST(a_paused_socket_that_watches_the_end_is_shown_it)
 {
     open_pair(NULL);
@@ -535,6 +561,7 @@ drain_suite(void)
                    a_paused_socket_hears_of_a_reset_behind_what_is_unread_and_a_half_close);
     tcase_add_loop_test(closing, a_paused_socket_still_answers_a_peer_that_half_closed, 0, 2);
     tcase_add_test(closing, a_paused_socket_hears_that_the_peer_closed_when_it_answers);
+    tcase_add_test(closing, unread_bytes_are_shown_again_before_the_end);
     tcase_add_loop_test(closing, a_paused_socket_that_watches_the_end_is_shown_it, 0, 2);
     tcase_add_test(closing, when_both_have_ended_the_connection_is_over);
     suite_add_tcase(suite, closing);
