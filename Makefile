@@ -202,7 +202,8 @@ $B/test/soak: test/soak/soak.c $(wildcard test/soak/*.h) $B/libsxe.a $B/flags
 # ---- Other parsers of HTTP, to compare ours with: Debian's, where they are installed ----
 
 http_parser := $(wildcard /usr/include/http_parser.h)
-llhttp      := $(wildcard /usr/share/llhttp/*.c)
+# Debian 13 has only some of its sources, without llhttp.c.
+llhttp      := $(if $(wildcard /usr/share/llhttp/llhttp.c),$(wildcard /usr/share/llhttp/*.c))
 peers.src   := $(if $(http_parser),test/oracle/peer-http-parser.c) $(if $(llhttp),test/oracle/peer-llhttp.c $(llhttp))
 peers.user  := $B/test/test-http-oracle $B/test/replay-http-oracle $B/bench/micro-http-parse build/fuzz/fuzz-http-oracle
 $B/http-peers.o: $(peers.src) test/oracle/http-peers.h $B/flags

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Echo lines, whole lines only: what is not a line yet stays unread, and the library keeps it.
+ * Echo whole lines. The library keeps the beginning of a line until the rest comes. A line that fills
+ * the library's buffer (16 KiB) is echoed in parts.
  */
 #include <sxe.h>
 
@@ -12,9 +13,9 @@ on_read(SXE *self, int length)
     const char *end = sxe_buffer_find(&self->in, "\n", 1);
 
     SXE_UNUSED_PARAMETER(length);
-    if (end == NULL)
+    length = (int)(end == NULL ? SXE_BUF_USED(self) : end - SXE_BUF(self) + 1);
+    if (end == NULL && (unsigned)length < sxe_get_config()->chunk_size)
         return;
-    length = (int)(end - SXE_BUF(self)) + 1;
     if (sxe_write(self, SXE_BUF(self), (unsigned)length) < 0)
         sxe_close(self);
     sxe_consume(self, (unsigned)length);

@@ -262,18 +262,43 @@ siblings_of(const struct sxe__http_file *file, char *path)
     return (uint8_t)siblings;
 }
 
+/* A step of a hash of 64 bits that cannot be followed back (the finalizer of MurmurHash3). */
+static uint64_t
+mix(uint64_t hash, uint64_t value)
+{
+    hash = (hash ^ value) * UINT64_C(0x9e3779b97f4a7c15);
+    hash = (hash ^ hash >> 33) * UINT64_C(0xff51afd7ed558ccd);
+    hash = (hash ^ hash >> 33) * UINT64_C(0xc4ceb9fe1a85ec53);
+    return hash ^ hash >> 33;
+}
+
+static uint64_t
+mix_time(uint64_t hash, const struct timespec *time)
+{
+    return mix(mix(hash, (uint64_t)time->tv_sec), (uint64_t)time->tv_nsec);
+}
+
+/* A strong tag (RFC 9110, 8.8.1): whatever writes or replaces a file changes one of these times. It
+ * tells a client nothing about the file system. */
+static void
+make_tag(struct sxe__http_file *file)
+{
+    const struct stat *found = &file->found;
+    uint64_t hash = mix(0, (uint64_t)found->st_size);
+
+    hash = mix_time(mix_time(hash, &found->st_mtim), &found->st_ctim);
+    snprintf(file->etag, sizeof(file->etag), "\"%016" PRIx64 "\"", hash);
+}
+
 static void
 describe(struct sxe__http_file *file, const char *path)
 {
     const struct stat *found = &file->found;
-    uint64_t modified_ns =
-        (uint64_t)found->st_mtim.tv_sec * 1000000000 + (uint64_t)found->st_mtim.tv_nsec;
 
     file->size = (uint64_t)found->st_size;
     file->type = sxe__http_type_of(&file->files->types, path);
     file->is_settled = is_settled(found);
-    snprintf(file->etag, sizeof(file->etag), "\"%" PRIx64 "-%" PRIx64 "-%" PRIx64 "\"", file->size,
-             modified_ns, (uint64_t)found->st_ino);
+    make_tag(file);
     sxe_http_date_format(found->st_mtim.tv_sec, file->modified);
 }
 

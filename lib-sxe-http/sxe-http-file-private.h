@@ -110,7 +110,7 @@ struct sxe__http_file {
     const char *index; /* name of the file in the directory; "" if the name is a file's */
     const char *type;
     struct stat found;
-    char etag[56];
+    char etag[20];
     char modified[SXE_HTTP_DATE_LENGTH + 1];
 
     /* The lines of the last reply that was all of it, as it is. */

@@ -126,6 +126,7 @@ add_fields(const struct reply *reply, const char *type, const char *content_rang
     const char *units = reply->files->config.no_ranges ? "none" : "bytes";
     const struct line lines[] = {
         {"Content-Type", type},
+        {"X-Content-Type-Options", reply->files->config.sniff ? NULL : "nosniff"},
         {"Accept-Ranges", reply->file->is_listing ? NULL : units},
         {"Content-Range", content_range},
         {"Content-Encoding", reply->coding},

@@ -169,8 +169,8 @@ ranges_option(lua_State *L, struct sxe_http_files_config *config)
 static void
 check_options(lua_State *L)
 {
-    static const char *const names[] = {"index",         "listing", "dot_files", "gzip",
-                                        "cache_control", "types",   "ranges",    NULL};
+    static const char *const names[] = {"index", "listing", "dot_files", "gzip", "cache_control",
+                                        "types", "ranges",  "nosniff",   NULL};
 
     if (!lua_isnil(L, 2))
         sxe__lua_option_names(L, 2, names, "http.static");
@@ -202,6 +202,7 @@ new_files(lua_State *L)
     config.types = text_option(L, "types");
     config.listing = flag_option(L, "listing", false);
     config.dot_files = flag_option(L, "dot_files", false);
+    config.sniff = !flag_option(L, "nosniff", true);
     config.no_siblings = !flag_option(L, "gzip", true);
     ranges_option(L, &config);
     lua_pushvalue(L, 3);

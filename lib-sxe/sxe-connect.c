@@ -10,14 +10,25 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+/* " 127.0.0.1 port 80" or " /run/socket". */
+static const char *
+name_of(char text[SXE__IP_SIZE + 20], const struct sockaddr_storage *address, socklen_t length)
+{
+    char ip[SXE__IP_SIZE];
+
+    snprintf(text, SXE__IP_SIZE + 20, address->ss_family == AF_UNIX ? " %s" : " %s port %u",
+             sxe__address_ip(ip, address, length), (unsigned)sxe__address_port(address));
+    return text;
+}
+
 /* A socket that could not be opened is NEW again, with its address, and holds nothing. */
 static SXE_RETURN
-undo(SXE *s, const SXE *before, int error, const char *what)
+undo(SXE *s, const SXE *before, int error, const char *what, const char *where)
 {
     sxe__socket_close(s);
     s->u = before->u;
     s->in = before->in;
-    SXE_WARN_ID(s->id, "cannot %s: %s", what, strerror(-error));
+    SXE_WARN_ID(s->id, "cannot %s%s: %s", what, where, strerror(-error));
     return error;
 }
 
@@ -76,13 +87,14 @@ connect_to(SXE *s, const SXE *before, const struct sockaddr_storage *to, socklen
 static SXE_RETURN
 begin_connect(SXE *s, const struct sockaddr_storage *to, socklen_t length)
 {
+    char where[SXE__IP_SIZE + 20];
     SXE before = *s;
     int result;
 
     sxe__open(s);
     result = connect_to(s, &before, to, length);
     if (result < 0)
-        return undo(s, &before, result, "connect");
+        return undo(s, &before, result, "connect to", name_of(where, to, length));
     s->flags = (uint16_t)((s->flags & ~SXE__ADDRESS) | SXE__PEER);
     sxe__move(s, SXE_STATE_CONNECTING);
     return 0;
@@ -210,6 +222,7 @@ SXE_RETURN
 sxe_listen(SXE *this)
 {
     struct sockaddr_storage at = {0};
+    char where[SXE__IP_SIZE + 20];
     socklen_t length = 0;
     SXE before;
     int result;
@@ -222,7 +235,8 @@ sxe_listen(SXE *this)
     if (result == 0)
         result = listen_at(this, &at, length);
     if (result < 0)
-        return undo(this, &before, result, "listen");
+        return undo(this, &before, result, "listen on",
+                    length > 0 ? name_of(where, &at, length) : "");
     sxe__move(this, SXE_STATE_LISTENING);
     return 0;
 }

@@ -20,6 +20,7 @@ static struct {
     uint64_t requests;
     uint64_t classes[CLASSES];
     uint64_t bytes;
+    const struct access_log *log; /* NULL: none */
 } stats;
 
 void
@@ -29,6 +30,19 @@ stats_begin(const struct httpd_options *options, unsigned load)
     stats.options = options;
     stats.load = load;
     stats.since_ns = sxe_time_ns();
+}
+
+void
+stats_watch_log(const struct access_log *log)
+{
+    stats.log = log;
+}
+
+/* Lines of the log and of the access log that could not be written. */
+static uint64_t
+lost_lines(void)
+{
+    return sxe_log_dropped() + (stats.log == NULL ? 0 : access_log_dropped(stats.log));
 }
 
 void
@@ -134,7 +148,8 @@ add_own(struct text *text)
         stats.requests);
     for (unsigned i = 1; i < CLASSES; i++)
         add(text, "%s\"%uxx\":%" PRIu64, i > 1 ? "," : "", i, classes[i]);
-    add(text, "},\"unanswered\":%" PRIu64 ",\"bytes\":%" PRIu64 "}", classes[0], stats.bytes);
+    add(text, "},\"unanswered\":%" PRIu64 ",\"bytes\":%" PRIu64 ",\"log_lines_lost\":%" PRIu64 "}",
+        classes[0], stats.bytes, lost_lines());
 }
 
 static bool
@@ -180,6 +195,7 @@ stats_log(void)
     SXE_INFO("stats: httpd.connections %u", connections());
     SXE_INFO("stats: httpd.requests %" PRIu64, stats.requests);
     SXE_INFO("stats: httpd.bytes %" PRIu64, stats.bytes);
+    SXE_INFO("stats: httpd.log_lines_lost %" PRIu64, lost_lines());
     if (script_state() == NULL)
         return;
     SXE_INFO("stats: lua.memory %zu", sxe_lua_memory(script_state(), NULL));

@@ -22,6 +22,7 @@
 
 /* Counts from now on. load: how many processes there were before. */
 void stats_begin(const struct httpd_options *options, unsigned load);
+void stats_watch_log(const struct access_log *log); /* until the next stats_begin; NULL: none */
 
 void stats_count(const struct sxe_http_summary *summary);
 

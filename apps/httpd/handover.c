@@ -5,11 +5,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "socket-file.h"
 #include "sxe-log.h"
 
 struct kept {
     struct sockaddr_storage address;
     socklen_t length;
+    struct socket_file file;
     int fd;         /* -1 in a process that serves: it was asked for */
     bool is_used;   /* by the one that serves */
     bool is_wanted; /* by the next one */
@@ -126,6 +128,8 @@ handover_note(const struct handover_message *message, int fd, bool is_next)
         return;
     }
     *socket = (struct kept){.address = message->u.address, .length = message->length, .fd = fd};
+    socket_file_note_address(&socket->file, (const struct sockaddr *)&socket->address,
+                             socket->length);
     mark(socket, is_next);
     handover.number++;
 }
@@ -140,10 +144,12 @@ handover_settle(bool is_ready)
 
         socket.is_used = is_ready ? socket.is_wanted : socket.is_used;
         socket.is_wanted = false;
-        if (socket.is_used)
+        if (socket.is_used) {
             handover.sockets[number++] = socket;
-        else
-            close(socket.fd);
+            continue;
+        }
+        socket_file_remove(&socket.file);
+        close(socket.fd);
     }
     handover.number = number;
 }
@@ -193,4 +199,11 @@ handover_close_others(void)
         handover.sockets[i].fd = -1;
     }
     handover.number = 0;
+}
+
+void
+handover_remove_files(void)
+{
+    for (unsigned i = 0; i < handover.number; i++)
+        socket_file_remove(&handover.sockets[i].file);
 }

@@ -73,6 +73,9 @@ void handover_note(const struct handover_message *message, int fd, bool is_next)
 /* The next one is ready: what it does not use is closed. Or it failed: what it alone had is. */
 void handover_settle(bool is_ready);
 
+/* At the end: the files of unix sockets that are kept. */
+void handover_remove_files(void);
+
 /* ---- In a process that serves ---- */
 
 /* Its end of the pair; once. */

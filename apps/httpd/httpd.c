@@ -14,15 +14,27 @@
  *     handover.c    what passes between these two; changes.c when the script has changed
  */
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "options.h"
 #include "service.h"
 #include "supervisor.h"
+#include "sxe-log.h"
 
 static int
 serve(void *user, int link, unsigned load)
 {
     return service_run(user, link, load) < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+static void
+warn_of_root(void)
+{
+    if (geteuid() == 0)
+        SXE_WARN("started as root: a fault in it or in a script has the whole machine, and files "
+                 "that only root may "
+                 "read are served; start it as a user of its own, with CAP_NET_BIND_SERVICE for a "
+                 "port below 1024");
 }
 
 int
@@ -36,6 +48,7 @@ main(int argc, char **argv)
         return status;
     if (options.plan)
         return service_plan(&options) < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+    warn_of_root();
     if (options.script == NULL || options.is_repl)
         return serve(&options, -1, 0);
     config.script = options.script;

@@ -6,7 +6,10 @@
 #include <string.h>
 
 #include "port-holder.h"
+#include "socket-file.h"
 #include "sxe-http.h"
+
+static struct socket_file own;
 
 static int
 cannot_listen_at_port(const struct httpd_options *options, int error)
@@ -43,6 +46,21 @@ cannot_listen_at_path(const char *path, int error)
     return -error;
 }
 
+/* The permissions are right from the first moment: nobody connects in between. */
+static int
+listen_at_path(struct sxe_http *http, const struct httpd_options *options)
+{
+    mode_t before = umask(0);
+    int result;
+
+    umask(options->socket_mode == 0 ? before : 0777 & ~options->socket_mode);
+    result = sxe_http_listen_unix(http, options->unix_path);
+    umask(before);
+    if (result == 0)
+        socket_file_note(&own, options->unix_path);
+    return result;
+}
+
 int
 listening_begin(struct sxe_http *http, const struct httpd_options *options)
 {
@@ -53,8 +71,14 @@ listening_begin(struct sxe_http *http, const struct httpd_options *options)
         return cannot_listen_at_port(options, -result);
     port = sxe_http_port(http);
     if (options->unix_path != NULL)
-        result = sxe_http_listen_unix(http, options->unix_path);
+        result = listen_at_path(http, options);
     return result < 0 ? cannot_listen_at_path(options->unix_path, -result) : port;
+}
+
+void
+listening_end(void)
+{
+    socket_file_remove(&own);
 }
 
 void

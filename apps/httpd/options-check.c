@@ -3,6 +3,7 @@
 
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -69,6 +70,74 @@ httpd_is_file_name(const char *name)
            strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
 }
 
+/* ---- Values that are kept ---- */
+
+bool
+httpd_wrong(const char *what, const char *must)
+{
+    fprintf(stderr, "sxe-httpd: %s is '%s'; it must be %s. Try --help.\n", what, optarg, must);
+    return false;
+}
+
+bool
+httpd_add_field(struct httpd_options *options)
+{
+    size_t used = strlen(options->fields);
+
+    if (!httpd_is_field(optarg))
+        return httpd_wrong("a header (--header)",
+                           "'Name: value', and not one of those that a reply has anyway");
+    if (used + strlen(optarg) + 3 > sizeof(options->fields))
+        return httpd_wrong("a header (--header)", "shorter: all of them have 4 KiB");
+    snprintf(options->fields + used, sizeof(options->fields) - used, "%s\r\n", optarg);
+    options->http.fields = options->fields;
+    if (strncasecmp(optarg, "X-Content-Type-Options:", 23) == 0)
+        options->files.sniff = true; /* this one stands in its place */
+    return true;
+}
+
+bool
+httpd_add_type(struct httpd_options *options)
+{
+    size_t used = strlen(options->types);
+
+    if (!httpd_is_type(optarg))
+        return httpd_wrong("a content type (--type)", "'type/subtype extension', as in mime.types");
+    if (used + strlen(optarg) + 2 > sizeof(options->types))
+        return httpd_wrong("a content type (--type)", "shorter: all of them have 4 KiB");
+    snprintf(options->types + used, sizeof(options->types) - used, "%s\n", optarg);
+    options->files.types = options->types;
+    return true;
+}
+
+bool
+httpd_add_index(struct httpd_options *options)
+{
+    unsigned number = 0;
+
+    while (options->index[number] != NULL)
+        number++;
+    if (number == HTTPD_INDEX_MAX || !httpd_is_file_name(optarg))
+        return httpd_wrong("an index (--index)",
+                           "the name of a file, without a slash; at most 8 of them");
+    options->index[number] = optarg;
+    options->files.index = options->index;
+    return true;
+}
+
+bool
+httpd_set_socket_mode(struct httpd_options *options)
+{
+    char *end;
+    unsigned long mode = strtoul(optarg, &end, 8);
+
+    if (*optarg < '0' || *optarg > '7' || *end != '\0' || mode == 0 || mode > 0777)
+        return httpd_wrong("the mode of the unix socket (--socket-mode)",
+                           "an octal number from 1 to 777, such as 660");
+    options->socket_mode = (unsigned)mode;
+    return true;
+}
+
 /* ---- All together ---- */
 
 bool
@@ -79,10 +148,13 @@ httpd_is_complete(const struct httpd_options *options)
 
     if (files->root == NULL &&
         (files->listing || files->index != NULL || files->dot_files || files->types != NULL ||
-         files->cache_control != NULL || files->ranges_max != 0 || files->no_ranges))
+         files->cache_control != NULL || (files->sniff && options->http.fields == NULL) ||
+         files->ranges_max != 0 || files->no_ranges))
         missing = "files are described, but not where they are: say -r DIR";
     else if (options->access_log == NULL && options->access_log_format_given)
         missing = "--log-format is there, but no log: say --access-log FILE";
+    else if (options->unix_path == NULL && options->socket_mode != 0)
+        missing = "--socket-mode is there, but no unix socket: say --unix PATH";
     else if (options->script == NULL && options->is_script_described)
         missing = "a script is described, but not which: say --lua FILE";
     else if (options->script != NULL && files->root != NULL)

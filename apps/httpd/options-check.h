@@ -23,6 +23,15 @@ bool httpd_refuse_word(const char *word);
 /* Of an index, without a directory. */
 bool httpd_is_file_name(const char *name);
 
+/* Say on standard error that optarg is not what it must be; false. */
+bool httpd_wrong(const char *what, const char *must);
+
+/* Keep optarg: of --header, --type, --index, --socket-mode. False: all is said. */
+bool httpd_add_field(struct httpd_options *options);
+bool httpd_add_type(struct httpd_options *options);
+bool httpd_add_index(struct httpd_options *options);
+bool httpd_set_socket_mode(struct httpd_options *options);
+
 /* Nothing is said of files, a log or a script that there is none of. False: what is wrong is said.
  */
 bool httpd_is_complete(const struct httpd_options *options);

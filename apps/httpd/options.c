@@ -19,12 +19,14 @@
 /* In the order of the functions that take them. */
 enum {
     UNIX = COMMAND_LINE_LONG,
+    SOCKET_MODE,
     PROXY_FROM,
     LISTING,
     INDEX,
     CACHE_CONTROL,
     TYPE,
     DOT_FILES,
+    SNIFF,
     RANGES_MAX,
     HEADER,
     ACCESS_LOG,
@@ -67,6 +69,9 @@ static const struct command_option table[] = {
     {{"ip", required_argument, NULL, 'i'}, "IP", "address, IPv4 or IPv6 (127.0.0.1)"},
     {{"port", required_argument, NULL, 'p'}, "PORT", "port; 0: any free one (8000)"},
     {{"unix", required_argument, NULL, UNIX}, "PATH", "on a unix socket, too"},
+    {{"socket-mode", required_argument, NULL, SOCKET_MODE},
+     "MODE",
+     "permissions of that socket, octal (as umask leaves them)"},
     {{"proxy-from", required_argument, NULL, PROXY_FROM},
      "NETS",
      "who begins with a PROXY header: 10.0.0.0/8,::1,unix"},
@@ -78,6 +83,7 @@ static const struct command_option table[] = {
     {{"index", required_argument, NULL, INDEX},
      "NAME",
      "served for a directory; repeatable (index.html)"},
+    {{"sniff", no_argument, NULL, SNIFF}, "", "send files without X-Content-Type-Options: nosniff"},
     {{"dot-files", no_argument, NULL, DOT_FILES}, "", "serve files whose names begin with a dot"},
     {{"type", required_argument, NULL, TYPE},
      "'TYPE EXT'",
@@ -188,19 +194,12 @@ static const struct command_line line = {
 /* ---- Values ---- */
 
 static bool
-wrong(const char *what, const char *must)
-{
-    fprintf(stderr, "sxe-httpd: %s is '%s'; it must be %s. Try --help.\n", what, optarg, must);
-    return false;
-}
-
-static bool
 is_address(const char *ip)
 {
     struct sockaddr_storage any;
 
     return inet_pton(AF_INET, ip, &any) == 1 || inet_pton(AF_INET6, ip, &any) == 1 ||
-           wrong("the address (-i)", "IPv4 or IPv6");
+           httpd_wrong("the address (-i)", "IPv4 or IPv6");
 }
 
 static bool
@@ -254,55 +253,12 @@ duration(const char *what, unsigned long min_ms, uint32_t *value)
 }
 
 static bool
-add_field(struct httpd_options *options)
-{
-    size_t used = strlen(options->fields);
-
-    if (!httpd_is_field(optarg))
-        return wrong("a header (--header)",
-                     "'Name: value', and not one of those that a reply has anyway");
-    if (used + strlen(optarg) + 3 > sizeof(options->fields))
-        return wrong("a header (--header)", "shorter: all of them have 4 KiB");
-    snprintf(options->fields + used, sizeof(options->fields) - used, "%s\r\n", optarg);
-    options->http.fields = options->fields;
-    return true;
-}
-
-static bool
-add_type(struct httpd_options *options)
-{
-    size_t used = strlen(options->types);
-
-    if (!httpd_is_type(optarg))
-        return wrong("a content type (--type)", "'type/subtype extension', as in mime.types");
-    if (used + strlen(optarg) + 2 > sizeof(options->types))
-        return wrong("a content type (--type)", "shorter: all of them have 4 KiB");
-    snprintf(options->types + used, sizeof(options->types) - used, "%s\n", optarg);
-    options->files.types = options->types;
-    return true;
-}
-
-static bool
-add_index(struct httpd_options *options)
-{
-    unsigned number = 0;
-
-    while (options->index[number] != NULL)
-        number++;
-    if (number == HTTPD_INDEX_MAX || !httpd_is_file_name(optarg))
-        return wrong("an index (--index)",
-                     "the name of a file, without a slash; at most 8 of them");
-    options->index[number] = optarg;
-    options->files.index = options->index;
-    return true;
-}
-
-static bool
 add_proxies(struct httpd_options *options)
 {
     if (sxe_cidr_add(&options->proxies, optarg, NULL) < 0)
-        return wrong("the proxies' network (--proxy-from)",
-                     "addresses, networks such as 10.0.0.0/8, or unix, with commas between them");
+        return httpd_wrong(
+            "the proxies' network (--proxy-from)",
+            "addresses, networks such as 10.0.0.0/8, or unix, with commas between them");
     options->http.proxies = &options->proxies;
     return true;
 }
@@ -321,16 +277,16 @@ static bool
 set_cache_control(struct httpd_options *options)
 {
     options->files.cache_control = optarg;
-    return httpd_is_value(optarg) ||
-           wrong("Cache-Control (--cache-control)", "the value of a header, without line ends");
+    return httpd_is_value(optarg) || httpd_wrong("Cache-Control (--cache-control)",
+                                                 "the value of a header, without line ends");
 }
 
 static bool
 add_stats_from(struct httpd_options *options)
 {
     return sxe_cidr_add(&options->stats_from, optarg, NULL) == 0 ||
-           wrong("who may see the counters (--stats-from)",
-                 "addresses, networks such as 10.0.0.0/8, or unix, with commas between them");
+           httpd_wrong("who may see the counters (--stats-from)",
+                       "addresses, networks such as 10.0.0.0/8, or unix, with commas between them");
 }
 
 /* A pattern of a router, without parameters. */
@@ -340,7 +296,7 @@ set_stats_path(struct httpd_options *options)
     options->stats_path = optarg;
     return (*optarg == '/' && strcspn(optarg, "{}*?# %") == strlen(optarg) &&
             strlen(optarg) < SXE_HTTP_PATTERN_MAX) ||
-           wrong("the path of the counters (--stats)", "a path such as /stats");
+           httpd_wrong("the path of the counters (--stats)", "a path such as /stats");
 }
 
 static bool
@@ -348,7 +304,7 @@ set_unix_path(struct httpd_options *options)
 {
     options->unix_path = optarg;
     return (*optarg != '\0' && strlen(optarg) <= UNIX_PATH_MAX) ||
-           wrong("the path of the unix socket (--unix)", "1 to 107 bytes long");
+           httpd_wrong("the path of the unix socket (--unix)", "1 to 107 bytes long");
 }
 
 static bool
@@ -363,7 +319,7 @@ log_format(struct httpd_options *options)
             return true;
         }
     }
-    return wrong("the access log's format (--log-format)", "common, combined or json");
+    return httpd_wrong("the access log's format (--log-format)", "common, combined or json");
 }
 
 /* ---- Options ---- */
@@ -381,6 +337,8 @@ take_place(struct httpd_options *options, int val)
         return small_number("the port (-p)", 0, 65535, &options->port);
     case UNIX:
         return set_unix_path(options);
+    case SOCKET_MODE:
+        return httpd_set_socket_mode(options);
     case PROXY_FROM:
         return add_proxies(options);
     case ACCESS_LOG:
@@ -410,18 +368,21 @@ take_files(struct httpd_options *options, int val)
         options->files.listing = true;
         break;
     case INDEX:
-        return add_index(options);
+        return httpd_add_index(options);
     case TYPE:
-        return add_type(options);
+        return httpd_add_type(options);
     case DOT_FILES:
         options->files.dot_files = true;
+        break;
+    case SNIFF:
+        options->files.sniff = true;
         break;
     case CACHE_CONTROL:
         return set_cache_control(options);
     case RANGES_MAX:
         return set_ranges(options);
     default:
-        return add_field(options);
+        return httpd_add_field(options);
     }
     return true;
 }

@@ -22,6 +22,7 @@ struct httpd_options {
     const char *ip;
     unsigned short port;
     const char *unix_path;                  /* NULL: only ip and port */
+    unsigned socket_mode;                   /* of that path; 0: as the umask leaves it */
     struct sxe_http_config http;            /* limits, times */
     struct sxe_http_files_config files;     /* root NULL: hello */
     const char *index[HTTPD_INDEX_MAX + 1]; /* of --index; NULL behind the last */

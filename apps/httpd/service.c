@@ -372,6 +372,7 @@ open_log(void)
         return 0;
     service.log = access_log_open(options->access_log, options->access_log_format);
     error = errno;
+    stats_watch_log(service.log);
     if (service.log != NULL)
         return 0;
     fprintf(stderr,
@@ -464,6 +465,8 @@ service_run(struct httpd_options *options, int link, unsigned load)
         result = open_log();
         if (result == 0)
             result = listen_and_run();
+        if (link < 0) /* a supervisor keeps it for the next process */
+            listening_end();
         sxe_fini();
         access_log_close(service.log);
     }

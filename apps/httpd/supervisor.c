@@ -219,6 +219,7 @@ end_all(void)
 {
     supervisor.is_ending = true;
     supervisor.start_ns = NEVER;
+    handover_remove_files();
     handover_close_others();
     for (unsigned i = 0; i < supervisor.number; i++)
         leave(&supervisor.children[i], HANDOVER_END);
@@ -530,6 +531,7 @@ supervise(const struct supervisor_config *config)
     start_child();
     while (supervisor.number > 0 || supervisor.start_ns != NEVER)
         turn();
+    handover_remove_files();
     close(supervisor.signals);
     sigprocmask(SIG_SETMASK, &supervisor.mask_before, NULL);
     return supervisor.status;

@@ -39,6 +39,7 @@ local http = {}
 ---@field dot_files? boolean false
 ---@field gzip? boolean a.js.gz for a.js, true
 ---@field cache_control? string
+---@field nosniff? boolean X-Content-Type-Options: nosniff (true)
 ---@field types? string lines as of mime.types
 ---@field ranges? integer that a request may ask for, 16; 0: none
 

@@ -375,7 +375,7 @@ PLAIN(SCHED_SETAFFINITY, -1, int, sched_setaffinity, (pid_t pid, size_t size, co
 PLAIN(GETRANDOM, -1, ssize_t, getrandom, (void *data, size_t length, unsigned flags),
       (data, length, flags))
 /* It cannot fail; who is struck is nobody. */
-PLAIN(GETEUID, (uid_t)-1, uid_t, geteuid, (void), ())
+PLAIN(GETEUID, errno == 0 ? 0 : (uid_t)-1, uid_t, geteuid, (void), ())
 PLAIN(SETUID, -1, int, setuid, (uid_t uid), (uid))
 PLAIN(SETGID, -1, int, setgid, (gid_t gid), (gid))
 PLAIN(SETGROUPS, -1, int, setgroups, (size_t number, const gid_t *groups), (number, groups))

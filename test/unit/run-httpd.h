@@ -14,6 +14,7 @@
 #include "run-program.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <stdbool.h>
@@ -52,6 +53,7 @@ be_httpd(const char **argv, int out, int err)
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     dup2(out, STDOUT_FILENO);
     dup2(err, STDERR_FILENO);
+    fake_os_fail(FAKE_GETEUID, 1, 1, EPERM); /* not root, whoever runs the tests */
     if (httpd_child.prepare != NULL)
         httpd_child.prepare();
     exit(main_of(sxe_httpd_main, argv));

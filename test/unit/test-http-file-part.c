@@ -97,16 +97,14 @@ START_TEST(a_file_of_the_future_was_modified_now)
 }
 END_TEST
 
-START_TEST(files_that_differ_in_any_way_have_other_tags)
+START_TEST(a_file_that_changes_in_any_way_has_another_tag)
 {
     char before[64];
 
     put_file("a.txt", "a");
-    put_file("b.txt", "a");
     put_file("c.txt", "ab");
     serve(NULL);
     snprintf(before, sizeof(before), "%s", etag_of("/a.txt"));
-    ck_assert_str_ne(etag_of("/b.txt"), before);
     ck_assert_str_ne(etag_of("/c.txt"), before);
     set_time("a.txt", OLD, 1);
     grow_old();
@@ -523,7 +521,7 @@ main(void)
     tcase_add_loop_test(tcase, who_has_it_gets_304_with_its_validators, 0, 2);
     tcase_add_test(tcase, a_condition_that_fails_is_412);
     tcase_add_test(tcase, a_file_of_the_future_was_modified_now);
-    tcase_add_test(tcase, files_that_differ_in_any_way_have_other_tags);
+    tcase_add_test(tcase, a_file_that_changes_in_any_way_has_another_tag);
     tcase_add_loop_test(tcase, one_range_is_206, 0, sizeof(ranges) / sizeof(ranges[0]));
     tcase_add_test(tcase, a_range_that_is_not_there_or_malformed_is_416);
     tcase_add_loop_test(tcase, what_cannot_be_had_in_ranges_is_had_whole, 0,

@@ -9,13 +9,9 @@
 
 START_TEST(a_file_has_its_bytes_type_length_and_validators)
 {
-    struct stat found;
-    char etag[64];
+    const char *etag;
 
     put_file("a.txt", "Hello, World!");
-    ck_assert_int_eq(stat(path_of("a.txt"), &found), 0);
-    snprintf(etag, sizeof(etag), "\"d-%llx-%llx\"", OLD * 1000000000ull,
-             (unsigned long long)found.st_ino);
     serve(NULL);
     get("/a.txt", "");
     ck_assert_uint_eq(reply.status, 200);
@@ -23,7 +19,10 @@ START_TEST(a_file_has_its_bytes_type_length_and_validators)
     ck_assert_str_eq(field("Content-Type"), "text/plain; charset=utf-8");
     ck_assert_str_eq(field("Content-Length"), "13");
     ck_assert_str_eq(field("Last-Modified"), OLD_TEXT);
-    ck_assert_str_eq(field("ETag"), etag);
+    etag = field("ETag");
+    ck_assert_uint_eq(strlen(etag), 18);
+    ck_assert(etag[0] == '"' && strspn(etag + 1, "0123456789abcdef") == 16 && etag[17] == '"');
+    ck_assert_str_eq(field("X-Content-Type-Options"), "nosniff");
     ck_assert_str_eq(field("Accept-Ranges"), "bytes");
     ck_assert_ptr_null(field("Cache-Control"));
     ck_assert_ptr_null(field("Vary"));

@@ -179,6 +179,15 @@ START_TEST(a_path_without_a_directory_is_named)
 }
 END_TEST
 
+START_TEST(root_is_warned_and_nobody_else)
+{
+    fake_os_fail(FAKE_GETEUID, 1, 0, _i == 0 ? 0 : EPERM);
+    RUN_HTTPD("-p", "0", "--unix", "/nonexistent/socket");
+    ck_assert_int_eq(ran.status, 1);
+    ck_assert((strstr(ran.errors, "started as root: ") != NULL) == (_i == 0));
+}
+END_TEST
+
 START_TEST(an_address_of_another_machine_is_named)
 {
     RUN_HTTPD("-i", "192.0.2.1", "-p", "80");
@@ -272,9 +281,12 @@ END_TEST
 
 START_TEST(it_listens_on_a_unix_socket_too)
 {
+    struct stat file;
     int fd;
 
-    START_HTTPD("--unix", socket_path);
+    START_HTTPD("--unix", socket_path, "--socket-mode", "604");
+    ck_assert_int_eq(stat(socket_path, &file), 0);
+    ck_assert_uint_eq(file.st_mode & 0777, 0604);
     fd = dial_unix(socket_path);
     say(fd, GET);
     expect(fd, HELLO);
@@ -284,6 +296,7 @@ START_TEST(it_listens_on_a_unix_socket_too)
     expect(fd, HELLO);
     close(fd);
     stop_httpd();
+    ck_assert_int_eq(stat(socket_path, &file), -1);
 }
 END_TEST
 
@@ -665,6 +678,7 @@ app_suite(void)
     tcase_add_test(start, who_holds_the_port_is_named);
     tcase_add_test(start, who_holds_the_path_is_named_and_nobody_is_told_that_it_listens);
     tcase_add_test(start, a_path_without_a_directory_is_named);
+    tcase_add_loop_test(start, root_is_warned_and_nobody_else, 0, 2);
     tcase_add_test(start, an_address_of_another_machine_is_named);
     tcase_add_loop_test(start, a_port_that_is_denied_is_named, 0, 2);
     tcase_add_test(start, f1_whatever_fails_at_the_beginning_ends_it_with_a_reason);

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "../../apps/httpd/changes.h"
@@ -172,6 +173,44 @@ START_TEST(a_message_that_makes_no_sense_is_ignored)
     found = find(1);
     ck_assert_int_ge(found, 0);
     close(found);
+    handover_close_others();
+}
+END_TEST
+
+/* A unix socket that listens, as the process that serves tells of it. */
+static void
+note_path(const char *path)
+{
+    struct handover_message message = {.kind = HANDOVER_KEEP, .length = sizeof(struct sockaddr_un)};
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
+    ck_assert_int_eq(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+    memcpy(&message.u.address, &address, sizeof(address));
+    handover_note(&message, fd, false);
+}
+
+START_TEST(files_of_unix_sockets_go_when_nobody_uses_them)
+{
+    char paths[3][64];
+
+    handover_begin(ends[1]);
+    for (unsigned i = 0; i < 3; i++) {
+        snprintf(paths[i], sizeof(paths[i]), "/tmp/sxe-handover-%d-%u", getpid(), i);
+        note_path(paths[i]);
+    }
+    use(1, true);
+    use(2, true);
+    handover_settle(true);
+    ck_assert_int_eq(access(paths[0], F_OK), -1);
+    ck_assert_int_eq(access(paths[1], F_OK), 0);
+    ck_assert_int_eq(unlink(paths[2]), 0);
+    note_path(paths[2]); /* another one's now */
+    handover_remove_files();
+    ck_assert_int_eq(access(paths[1], F_OK), -1);
+    ck_assert_int_eq(access(paths[2], F_OK), -1);
+    handover_close_others();
 }
 END_TEST
 
@@ -380,6 +419,7 @@ handover_suite(void)
                         (int)(sizeof(failures) / sizeof(failures[0])));
     tcase_add_loop_test(link, a_message_that_makes_no_sense_is_ignored, 0,
                         sizeof(senseless) / sizeof(senseless[0]));
+    tcase_add_test(link, files_of_unix_sockets_go_when_nobody_uses_them);
     tcase_add_test(link, what_is_kept_is_found_once_by_its_address);
     tcase_add_test(link, an_address_of_another_length_is_another);
     tcase_add_test(link, a_socket_that_was_opened_is_told);

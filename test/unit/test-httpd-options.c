@@ -108,6 +108,13 @@ START_TEST(places_are_taken)
     ck_assert_str_eq(options.ip, "::1");
     ck_assert_str_eq(options.unix_path, "/run/web.sock");
     ck_assert_str_eq(options.access_log, "web.log");
+    ck_assert_uint_eq(options.socket_mode, 0);
+    ck_assert_int_eq(PARSE("--unix", "s", "--socket-mode", "0660"), -1);
+    ck_assert_uint_eq(options.socket_mode, 0660);
+    ck_assert_int_eq(PARSE("-r", ".", "--sniff"), -1);
+    ck_assert(options.files.sniff);
+    ck_assert_int_eq(PARSE("--header", "x-content-type-options: nosniff"), -1);
+    ck_assert(options.files.sniff);
     ck_assert_int_eq(PARSE("--ip", "10.1.2.3", "--unix=@name", "--access-log", "-", "--plan"), -1);
     ck_assert_str_eq(options.ip, "10.1.2.3");
     ck_assert_str_eq(options.unix_path, "@name");
@@ -293,6 +300,10 @@ static const struct {
     {{"-i", ""}, "the address (-i) is ''"},
     {{"--ip"}, "option --ip requires an argument: --ip IP. Try --help.\n"},
     {{"--unix", ""}, "the path of the unix socket (--unix) is ''; it must be 1 to 107 bytes long"},
+    {{"--socket-mode", "888"}, "the mode of the unix socket (--socket-mode) is '888'"},
+    {{"--socket-mode", "1000"}, "it must be an octal number from 1 to 777, such as 660"},
+    {{"--socket-mode", "66x"}, "is '66x'"},
+    {{"--socket-mode", "-6"}, "is '-6'"},
     {{"--proxy-from", "proxy"}, "the proxies' network (--proxy-from) is 'proxy'; it must be addre"},
     {{"--proxy-from", "10.0.0.1/8"}, "is '10.0.0.1/8'"},
     {{"--listing=yes", "-r", "."}, "option --listing takes no argument. Try --help.\n"},
@@ -355,6 +366,8 @@ static const struct {
     {{"--idle-timeout=0.0001"}, "the time between requests (--idle-timeout) is '0.0001" SECONDS},
     {{"--stall-timeout=2d"}, "the time of a stall (--stall-timeout) is '2d" SECONDS},
     {{"--stop-timeout=soon"}, "the time for the end (--stop-timeout) is 'soon" SECONDS},
+    {{"--sniff"}, "files are described, but not where they are: say -r DIR. Try --help.\n"},
+    {{"--socket-mode", "660"}, "--socket-mode is there, but no unix socket: say --unix PATH"},
     {{"--listing"}, "files are described, but not where they are: say -r DIR. Try --help.\n"},
     {{"--index", "a"}, "say -r DIR"},
     {{"--dot-files"}, "say -r DIR"},

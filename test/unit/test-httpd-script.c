@@ -556,7 +556,7 @@ START_TEST(counters_are_shown_without_a_script)
     int fd;
 
     START_HTTPD("--stats", "/stats", "--unix", other);
-    check_has(ask(GET_LAST("/stats")), ",\"bytes\":0}}\n");
+    check_has(ask(GET_LAST("/stats")), ",\"bytes\":0,\"log_lines_lost\":0}}\n");
     fd = dial_unix(other);
     say(fd, GET_LAST("/stats"));
     check_has(hear(fd), "\"2xx\":1,");

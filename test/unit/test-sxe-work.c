@@ -228,7 +228,7 @@ START_TEST(what_done_writes_goes_out_at_its_end)
     s = accept_peer(listen_tcp(push_read), &peer);
     handle = sxe_handle(s);
     for (unsigned i = 0; i < 2; i++) {
-        jobs[i].work = (struct sxe_work){look_around, write_result, &handle, NULL, NULL, 0};
+        jobs[i].work = (struct sxe_work){look_around, write_result, &handle, NULL, NULL, 0, 0};
         ck_assert_int_eq(sxe_work_submit(&jobs[i].work), 0);
     }
     wait_until_finished(2);

@@ -1,0 +1,49 @@
+-- SPDX-License-Identifier: MIT
+--
+-- What a reply with a file tells, and what it does not; what is logged, lost and counted.
+
+local http = require "http"
+local httpd = require "httpd"
+local site = require "site"
+
+local function field(server, name)
+    return server:get("/hello.txt").headers[name]
+end
+
+-- promise: docs/http.md: Files come with `X-Content-Type-Options: nosniff`, so a browser takes the type that is sent
+test("files come with nosniff, parts and listings too; --sniff leaves it out", function()
+    local server <close> = site.start("--listing")
+    equal(field(server, "x-content-type-options"), "nosniff")
+    equal(server:get("/hello.txt", "Range: bytes=0-0").headers["x-content-type-options"], "nosniff")
+    local plain <close> = site.start("--sniff")
+    equal(field(plain, "x-content-type-options"), nil)
+    local own <close> = site.start("--header", "X-Content-Type-Options: nosniff")
+    equal(field(own, "x-content-type-options"), "nosniff")
+end)
+
+-- promise: docs/http.md: a hash of size, time of change and time of change of the inode, which tells a client none of them.
+test("the entity tag holds neither size, nor inode, nor time", function()
+    local server <close> = site.start()
+    local tag = field(server, "etag")
+    check(tag:find('^"%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x"$'), tag)
+    local other = server:get("/page.html").headers.etag
+    check(tag ~= other, other)
+    equal(field(server, "etag"), tag)
+end)
+
+-- promise: docs/lua-httpd.md: `log_lines_lost` are lines of the log and of the access log that could not be written.
+test("lines of the access log that are lost are counted", function()
+    local server <close> = httpd.start("--stats", "/stats", "--access-log", "/dev/full")
+    local function lost()
+        return tonumber(http.ask(server, http.request("GET /stats")).body:match('"log_lines_lost":(%d+)'))
+    end
+    equal(lost(), 0)
+    repeat wire.sleep(0.05) until lost() > 0
+end)
+
+-- promise: docs/httpd.1: Started as root it says so in one line of the log
+test("a server that root started says so, others do not", function()
+    local id <close> = io.popen("id -u")
+    local server <close> = httpd.start()
+    equal(server.proc:errors():find("started as root", 1, true) ~= nil, id:read("l") == "0", server.proc:errors())
+end)
