@@ -56,6 +56,35 @@ test("a server that hangs is replaced, and the log says what it ran", function()
                  .. server.path .. ":5: it is ended, and another is started (--hang-timeout)")
 end)
 
+for name, text in pairs{
+    ["string.rep of nothing"] = '(""):rep(1 << 62)',
+    ["table.move of nothing"] = "table.move({}, 1, 1 << 60, 2)",
+    ["table.insert into what says that it is long"] =
+        "table.insert(setmetatable({}, {__len = function() return 1 << 60 end}), 1, 2)",
+} do
+    -- promise: docs/lua-httpd.md: When one turn of the loop takes longer than `--hang-timeout` (10 s; 0: no limit), the child
+    --   is ended and another one started.
+    test(name .. " hangs no more than one process", function()
+        local server <close> = script.start(([[
+            return function(req) if req.path == "/hang" then %s end return "well" end]]):format(text),
+                                            "--hang-timeout", "500ms")
+        local sock <close> = hang(server)
+        check(sock:eof(PATIENCE), "the request that hangs has no end")
+        server:await "well"
+    end)
+
+    -- promise: docs/lua.md: Nothing it does keeps other requests waiting for more than 100 ms of CPU, or takes more
+    --   memory than its cap.
+    test(name .. " does not hang a sandbox", function()
+        local server <close> = script.start(([[
+            return function(req) if req.path == "/hang" then %s end return "well" end]]):format(text),
+                                            "--lua-sandbox", "--hang-timeout", "0")
+        local sock <close> = hang(server)
+        check(sock:read_reply().status >= 200, "a reply")
+        server:await "well"
+    end)
+end
+
 -- promise: docs/lua-httpd.md: SIGTERM ends a server that hangs, too, at the latest 5 s after `--stop-timeout`.
 test("SIGTERM ends a server that hangs", function()
     local server <close> = script.start(TEXT, "--hang-timeout", "0", "--stop-timeout", "500ms")
