@@ -148,7 +148,8 @@ local function read_sort(port)
     equal(ask(port, "POST /fruit", "pear,apple,").status, 204)
     equal(ask(port, "POST /fruit", "fig").status, 204)
     expect(ask(port, "GET /fruit"), 200, TEXT, "apple,fig,pear")
-    equal(ask(port, "GET /..%2ffruit").status, 404)
+    local status = ask(port, "GET /..%2ffruit").status
+    check(status == 400 or status == 404, status) -- ours: no name has a slash
     assert(os.remove(directory .. "/fruit"))
 end
 
