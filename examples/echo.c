@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Echo whole lines. The library keeps the beginning of a line until the rest comes. A line that fills
- * the library's buffer (16 KiB) is echoed in parts.
+ * Echo whole lines. The library keeps the beginning of a line until the rest comes.
+ * A line that fills the library's buffer (16 KiB) is echoed in parts.
  */
 #include <sxe.h>
 
