@@ -171,7 +171,7 @@ sxe__dict_find(const SXE_DICT *dict, const struct sxe__dict_key *key, uint64_t e
                 break;
             return sxe__dict_read(dict, key->shard, link - 1, view) < 0 ? -EUCLEAN : 1;
         }
-        if (dict->verifies && is_doubtful(dict, key, link - 1))
+        if (SXE_UNLIKELY(dict->verifies) && is_doubtful(dict, key, link - 1))
             break;
         link = SXE__POOL_GET(cell->chain);
     }
@@ -338,12 +338,6 @@ sxe__dict_is_sound(const SXE_DICT *dict, const struct sxe__dict_view *view)
     }
     return SXE__POOL_GET(sxe__dict_cell(dict, view->id)->sum) ==
            ((uint32_t)sum ^ sxe__dict_head_sum(dict, view));
-}
-
-int
-sxe__dict_verify(const SXE_DICT *dict, const struct sxe__dict_view *view)
-{
-    return !dict->verifies || sxe__dict_is_sound(dict, view) == 1 ? 0 : sxe__dict_damaged(dict);
 }
 
 uint64_t *

@@ -110,8 +110,8 @@ struct sxe__dict_slot {
 struct sxe__dict_control {
     uint64_t magic; /* written last */
     uint64_t hash_key[2];
-    uint64_t epoch;     /* of what is written now; begins at 1 */
-    uint64_t newest;    /* the greatest epoch that any snapshot had */
+    uint64_t epoch;  /* of what is written now; begins at 1 */
+    uint64_t newest; /* the greatest epoch that any snapshot had */
     uint64_t reserved;
     uint64_t committed; /* the serial of the last batch that counts */
     uint32_t batch;     /* the lock of who commits one */
@@ -302,7 +302,13 @@ int sxe__dict_compare(const SXE_DICT *dict, const struct sxe__dict_view *view, c
 int sxe__dict_is_sound(const SXE_DICT *dict, const struct sxe__dict_view *view);
 
 /* 0; -EUCLEAN: it is not sound, where the dict verifies what is read. */
-int sxe__dict_verify(const SXE_DICT *dict, const struct sxe__dict_view *view);
+static inline int
+sxe__dict_verify(const SXE_DICT *dict, const struct sxe__dict_view *view)
+{
+    return SXE_LIKELY(!dict->verifies) || sxe__dict_is_sound(dict, view) == 1
+               ? 0
+               : sxe__dict_damaged(dict);
+}
 
 /* The two parts of a version's sum, which is one XOR the other: so that the one can be changed
  * without reading the other, and a bit that flipped before is still missed after. The head's part

@@ -49,7 +49,7 @@ enter_again(const SXE_DICT *dict, struct sxe__dict_key *key, struct sxe__dict_vi
 }
 
 /* The same, where nothing but an entry that is there will do. */
-static int
+static inline int
 enter_entry(const SXE_DICT *dict, struct sxe__dict_key *key, const void *bytes, size_t size,
             struct sxe__dict_view *view)
 {
@@ -64,7 +64,7 @@ enter_entry(const SXE_DICT *dict, struct sxe__dict_key *key, const void *bytes, 
 }
 
 /* The same, where what is in the entry is to be read. */
-static int
+static inline int
 enter_to_read(const SXE_DICT *dict, struct sxe__dict_key *key, const void *bytes, size_t size,
               struct sxe__dict_view *view)
 {
