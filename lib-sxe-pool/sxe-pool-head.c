@@ -467,11 +467,44 @@ restore(struct sxe__pool_opening *opening, const struct sxe__pool_head *copy)
 
 /* ---- All of it ---- */
 
-static bool
-is_empty(const struct sxe__pool_head *head, ssize_t length)
+/* Whether there is nothing in a file but zeros and holes, which are not read. 1; 0; -errno. */
+static int
+is_blank(const struct sxe__pool_opening *opening)
 {
-    return length == 0 || is_zero(head, FIXED_SIZE) ||
-           memcmp(head->magic, SXE__POOL_FILE_UNFINISHED, sizeof(head->magic)) == 0;
+    char bytes[16384];
+    off_t at = 0;
+
+    for (;;) {
+        at = lseek(opening->fd, at, SEEK_DATA);
+        if (at == -1 && errno == ENXIO)
+            return 1;
+        const ssize_t length = at == -1 ? -1 : pread(opening->fd, bytes, sizeof(bytes), at);
+        if (length < 0)
+            return sxe__pool_refuse_errno(opening, "read the file");
+        if (length == 0 || !is_zero(bytes, (size_t)length))
+            return length == 0;
+        at += length;
+    }
+}
+
+/* Sets opening->empty if a pool may be made in the file, whose beginning is given: it is blank, or
+ * holds what a maker has left that died. Zeros in front of anything else are somebody's data,
+ * unless they were a head whose copy is whole. 0, or -errno. */
+static int
+see_whether_empty(struct sxe__pool_opening *opening, const struct sxe__pool_head *head,
+                  ssize_t length)
+{
+    struct sxe__pool_head copy;
+    const bool has_mark = memcmp(head->magic, SXE__POOL_FILE_UNFINISHED, sizeof(head->magic)) == 0;
+
+    opening->empty = length == 0 || has_mark;
+    if (opening->empty || !is_zero(head, FIXED_SIZE) || read_copy(opening->fd, &copy))
+        return 0;
+    const int blank = is_blank(opening);
+    opening->empty = blank == 1;
+    if (blank == 0)
+        return refuse_foreign(opening, "the file begins with zeros, and other data follow");
+    return blank < 0 ? blank : 0;
 }
 
 /* What kind of file it is; a head that is damaged becomes its copy. */
@@ -494,15 +527,13 @@ int
 sxe__pool_head_read(struct sxe__pool_opening *opening)
 {
     struct sxe__pool_head head = {0};
-    struct sxe__pool_head copy;
     const ssize_t length = pread(opening->fd, &head, HEAD_SIZE, 0);
 
     if (length < 0)
         return sxe__pool_refuse_errno(opening, "read the file");
-    opening->empty = is_empty(&head, length) &&
-                     (length == 0 || head.magic[0] != 0 || !read_copy(opening->fd, &copy));
-    if (opening->empty)
-        return 0;
+    const int looked = see_whether_empty(opening, &head, length);
+    if (looked < 0 || opening->empty)
+        return looked;
     int result = read_kind(opening, &head, length);
     if (result == 0)
         result = check_head(opening, &head);

@@ -309,6 +309,19 @@ sxe__pool_map(struct sxe__pool_opening *opening)
     return result;
 }
 
+int
+sxe__pool_file_mark(const struct sxe__pool_opening *opening)
+{
+    struct sxe__pool_head *head = opening->pool->sharing->head;
+
+    if (opening->fd == -1)
+        return 0;
+    memcpy(head->magic, SXE__POOL_FILE_UNFINISHED, sizeof(head->magic));
+    return msync(head, opening->head.array_offset, MS_SYNC) == 0
+               ? 0
+               : sxe__pool_refuse_errno(opening, "write to the file");
+}
+
 void
 sxe__pool_unmap(struct sxe__pool_header *pool)
 {

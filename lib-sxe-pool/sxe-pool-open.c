@@ -78,6 +78,8 @@ make(struct sxe__pool_opening *opening)
         result = sxe__pool_file_fill(opening);
     if (result == 0)
         result = sxe__pool_map(opening);
+    if (result == 0)
+        result = sxe__pool_file_mark(opening);
     if (result == 0) {
         sxe__pool_head_write(opening);
         make_lists(opening->pool);

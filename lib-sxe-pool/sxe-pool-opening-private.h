@@ -113,6 +113,11 @@ void sxe__pool_file_undo(const struct sxe__pool_opening *opening);
 
 /* Map it as opening->head says: opening->pool. */
 int sxe__pool_map(struct sxe__pool_opening *opening);
+
+/* Mark a file that is mapped as half made, on the disk before anything else is there: a file that
+ * begins with zeros and holds data after them is not taken for ours. 0, or what msync says. */
+int sxe__pool_file_mark(const struct sxe__pool_opening *opening);
+
 void sxe__pool_unmap(struct sxe__pool_header *pool);
 
 /* ---- This process among the users (sxe-pool-slot.c) ---- */

@@ -392,6 +392,64 @@ START_TEST(what_a_dead_maker_left_is_made_anew)
 }
 END_TEST
 
+/* A disk's image, say, whose first block is often zero: it is somebody's data. */
+START_TEST(a_file_that_begins_with_zeros_is_left_alone)
+{
+    static const size_t places[] = {1024, 4096, 20000, sizeof(image) - 1};
+    const SXE_POOL_SPEC spec = file_spec();
+
+    for (unsigned i = 0; i < SXE_COUNT(places); i++) {
+        memset(image.bytes, 0, sizeof(image));
+        image.bytes[places[i]] = 1;
+        store_image(sizeof(image));
+        expect_refused(&spec, EMEDIUMTYPE, "the file begins with zeros, and other data follow");
+        expect_refused(&whatever, EMEDIUMTYPE, "the file begins with zeros");
+        load_image();
+        ck_assert_uint_eq(image_size, sizeof(image));
+        ck_assert_uint_eq(image.bytes[places[i]], 1);
+    }
+}
+END_TEST
+
+/* Data after a hole of a terabyte, which is not read; and nothing but the hole. */
+START_TEST(a_file_that_is_all_hole_but_its_end_is_left_alone)
+{
+    const SXE_POOL_SPEC spec = file_spec();
+    const off_t size = (off_t)1 << 40;
+    const int fd = open(file_path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    char byte = 0;
+
+    ck_assert_int_eq(pwrite(fd, "x", 1, size), 1);
+    expect_refused(&spec, EMEDIUMTYPE, "the file begins with zeros");
+    ck_assert_int_eq(pread(fd, &byte, 1, size), 1);
+    ck_assert_int_eq(byte, 'x');
+    ck_assert_int_eq(ftruncate(fd, 0), 0);
+    ck_assert_int_eq(ftruncate(fd, size), 0);
+    expect_found(&spec, SXE_POOL_CREATED);
+    close(fd);
+}
+END_TEST
+
+START_TEST(a_file_whose_zeros_cannot_be_read_is_left_alone)
+{
+    const SXE_POOL_SPEC spec = file_spec();
+
+    memset(image.bytes, 0, sizeof(image));
+    store_image(sizeof(image));
+    /* After the head, and where its copy might be for four sizes of pages. */
+    fake_os_fail(FAKE_PREAD, 6, 1, EIO);
+    ck_assert_ptr_null(sxe_pool_open(&spec, why));
+    expect_why("cannot read the file: Input/output error");
+    fake_os_reset();
+    fake_os_fail(FAKE_LSEEK, 2, 1, EINVAL);
+    ck_assert_ptr_null(sxe_pool_open(&spec, why));
+    expect_why("cannot read the file: Invalid argument");
+    fake_os_reset();
+    load_image();
+    ck_assert_uint_eq(image_size, sizeof(image));
+}
+END_TEST
+
 START_TEST(a_file_that_was_emptied_in_use_is_left_alone)
 {
     const SXE_POOL_SPEC spec = file_spec();
@@ -595,6 +653,9 @@ suite(void)
     tcase_add_checked_fixture(others, begin, end);
     tcase_add_test(others, an_empty_file_becomes_a_pool);
     tcase_add_test(others, what_a_dead_maker_left_is_made_anew);
+    tcase_add_test(others, a_file_that_begins_with_zeros_is_left_alone);
+    tcase_add_test(others, a_file_that_is_all_hole_but_its_end_is_left_alone);
+    tcase_add_test(others, a_file_whose_zeros_cannot_be_read_is_left_alone);
     tcase_add_test(others, a_file_that_was_emptied_in_use_is_left_alone);
     tcase_add_test(others, a_short_text_is_no_pool);
     tcase_add_test(others, a_symbolic_link_is_not_followed);
