@@ -107,6 +107,14 @@ l_wreck(lua_State *L)
     return 0;
 }
 
+/* peer.mislead(i): its links lead astray. */
+static int
+l_mislead(lua_State *L)
+{
+    sxe__pool_header(jobs)->sharing->nodes[luaL_checkinteger(L, 1)].next = 0x12345678;
+    return 0;
+}
+
 /* peer.count(n): how many are READY, as if that had changed since. */
 static int
 l_count_ready(lua_State *L)
@@ -136,10 +144,11 @@ l_watched(lua_State *L)
     return 1;
 }
 
-static const luaL_Reg peer_functions[] = {
-    {"lock", l_lock},     {"unlock", l_unlock},     {"put", l_put},
-    {"tear", l_tear},     {"wreck", l_wreck},       {"watched", l_watched},
-    {"forget", l_forget}, {"count", l_count_ready}, {NULL, NULL}};
+static const luaL_Reg peer_functions[] = {{"lock", l_lock},       {"unlock", l_unlock},
+                                          {"put", l_put},         {"tear", l_tear},
+                                          {"wreck", l_wreck},     {"watched", l_watched},
+                                          {"forget", l_forget},   {"count", l_count_ready},
+                                          {"mislead", l_mislead}, {NULL, NULL}};
 
 /* ---- A world with a file ---- */
 
@@ -460,7 +469,9 @@ START_TEST(what_is_impossible_is_told)
     check_script("peer.wreck(1)\n"
                  "fails('pool jobs is damaged', function() return p:at(1).state end)\n"
                  "fails('pool jobs is damaged', p.move, p, 1, 'BUSY')\n"
-                 "fails('pool jobs is damaged', p.touch, p, 1)");
+                 "fails('pool jobs is damaged', p.touch, p, 1)\n"
+                 "peer.mislead(2) fails('pool jobs is damaged', p.touch, p, 2)\n"
+                 "fails('pool jobs is damaged', p.move, p, 2, 'BUSY')");
 }
 END_TEST
 
