@@ -163,7 +163,7 @@ model_plain_take(struct model_plain *plain, const struct model_event *event)
            model_plain_is_oldest(plain, call->result, exact) &&
            model_plain_move(plain, call->result, order->to, call->now) &&
            (order->verb != MODEL_LEASE || !call->ended ||
-            plain->stamp[call->result] == call->lease.stamp);
+            plain->stamp[call->result] == call->lease_stamp);
 }
 
 static bool
@@ -195,7 +195,7 @@ model_plain_end(struct model_plain *plain, const struct model_event *event)
         return !is_held;
     return (!call->ended || call->result == SXE_POOL_LOCK_TAKEN) && is_held &&
            model_plain_move(plain, lease.id, order->to, call->now) &&
-           (!call->ended || plain->stamp[lease.id] == call->lease.stamp);
+           (!call->ended || plain->stamp[lease.id] == call->lease_stamp);
 }
 
 static bool

@@ -114,8 +114,9 @@ struct model_call {
     uint8_t cut;   /* a walk that did not come to its end */
     uint8_t timed;
     uint8_t unused[6];
-    uint64_t now;         /* when it read the clock */
-    SXE_POOL_LEASE lease; /* that it has when it is over */
+    uint64_t now;      /* when it read the clock */
+    uint64_t lease_id; /* of the lease that it has when it is over; all bytes are hashed */
+    uint64_t lease_stamp;
 };
 
 struct model_memory {
@@ -430,13 +431,23 @@ model_lease_of(const struct model_order *order, const struct model_call *call)
 {
     const unsigned number = (unsigned)(call - model_world.calls);
 
-    return model_world.calls[number - number % MODEL_CALLS + order->id].lease;
+    const struct model_call *leased = &model_world.calls[number - number % MODEL_CALLS + order->id];
+
+    return (SXE_POOL_LEASE){.id = (unsigned)leased->lease_id, .stamp = leased->lease_stamp};
+}
+
+static void
+model_keep_lease(struct model_call *call, const SXE_POOL_LEASE *lease)
+{
+    call->lease_id = lease->id;
+    call->lease_stamp = lease->stamp;
 }
 
 static void
 model_make_call(struct model_call *call, const struct model_order *order, void *array)
 {
     const struct sxe__pool_header *pool = sxe__pool_header(array);
+    SXE_POOL_LEASE lease;
 
     switch (order->verb) {
     case MODEL_NOTHING:
@@ -462,11 +473,13 @@ model_make_call(struct model_call *call, const struct model_order *order, void *
         model_wait(array, order->from);
         break;
     case MODEL_LEASE:
-        call->result = sxe_pool_lease_oldest(array, order->from, order->to, NULL, &call->lease);
+        call->result = sxe_pool_lease_oldest(array, order->from, order->to, NULL, &lease);
+        model_keep_lease(call, &lease);
         break;
     case MODEL_END:
-        call->lease = model_lease_of(order, call);
-        call->result = sxe_pool_lease_move(array, &call->lease, order->to, NULL);
+        lease = model_lease_of(order, call);
+        call->result = sxe_pool_lease_move(array, &lease, order->to, NULL);
+        model_keep_lease(call, &lease);
         break;
     }
 }
