@@ -257,9 +257,12 @@ listen_at(struct sxe__lua_server *server)
                                          : sxe_http_listen(server->http, server->ip, server->port);
 
     if (result < 0) {
-        SXE_ERROR("http.serve cannot listen at %s%s%s:%u: %s", server->path, server->ip,
-                  server->ip[0] == '\0' && server->path[0] == '\0' ? "*" : "", server->port,
-                  strerrordesc_np(-result));
+        if (server->path[0] != '\0')
+            SXE_ERROR("http.serve cannot listen at %s: %s", server->path, strerrordesc_np(-result));
+        else
+            SXE_ERROR("http.serve cannot listen at %s:%u: %s",
+                      server->ip[0] == '\0' ? "*" : server->ip, server->port,
+                      strerrordesc_np(-result));
         return -EINVAL;
     }
     server->is_listening = true;

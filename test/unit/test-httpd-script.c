@@ -255,7 +255,7 @@ static const struct {
     {"return 'no handler'",
      "error: app.lua returned no handler, and listens nowhere itself\nhint: let it end with "},
     {"require 'sxe.http'.serve{unix = '/nonexistent/s', handler = function() end}",
-     "http.serve cannot listen at /nonexistent/s"},
+     "http.serve cannot listen at /nonexistent/s: No such"},
     {"return function() end", "sxe-httpd: cannot listen on 192.0.2.1 port 0: "},
 };
 
