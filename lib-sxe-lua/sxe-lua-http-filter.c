@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Filters: functions that run before the handlers of a router, and of the routers and files that are
- * mounted in it, the outermost router's first. They also run before the replies that a router gives
+ * Filters: functions that run before the handlers of a router, and of the routers and files that
+ * are mounted in it, the outermost router's first. They also run before the replies that a router gives
  * by itself: 404, 405, and 204 to OPTIONS.
  *
  *     filter(req, res, next) -- returns a reply ----------------------------> reply

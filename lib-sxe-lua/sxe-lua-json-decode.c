@@ -2,8 +2,8 @@
  *
  * What: reads JSON as RFC 8259 has it, and nothing else: no NaN, no 0x10, no comments.
  *
- * Shape: values that are open lie on the stack of Lua, one inside the other, an object with the name
- * whose value comes next; so depth costs no stack of C.
+ * Shape: values that are open lie on the stack of Lua, one inside the other, an object with the
+ * name whose value comes next; so depth costs no stack of C.
  *
  *     {"a": [1, {"b": 2     object, "a", list, object, "b"
  *
