@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Filters: functions that run before the handlers of a router, and of the routers and files that
- * are mounted in it, the outermost router's first. They also run before the replies that a router gives
- * by itself: 404, 405, and 204 to OPTIONS.
+ * are mounted in it, the outermost router's first. They also run before the replies that a router
+ * gives by itself: 404, 405, and 204 to OPTIONS.
  *
  *     filter(req, res, next) -- returns a reply ----------------------------> reply
  *            |    '-- calls next(): the others and the handler run in it ---> what it returns,

@@ -5,8 +5,8 @@
  *
  * Limits: three things are different. Numbers have all the digits that lead back to them, of which
  * lua-cjson keeps 14: identifiers and times have more. An empty table that json.array or
- * json.decode made as a list is []. And where a table's key is an integer above INT32_MAX, what lua-cjson makes
- * of it is up to the order of the keys; here it is an object.
+ * json.decode made as a list is []. And where a table's key is an integer above INT32_MAX, what
+ * lua-cjson makes of it is up to the order of the keys; here it is an object.
  */
 #include "sxe-lua-http-private.h"
 
