@@ -23,7 +23,7 @@ sxe_time_turn_ns(void)
 void
 sxe_time_set_turn_ns(uint64_t now_ns)
 {
-    sxe__turn_ns = now_ns;
+    sxe__turn_ns = now_ns < SXE_TIME_TURN_MAX ? now_ns : SXE_TIME_TURN_MAX;
 }
 
 double

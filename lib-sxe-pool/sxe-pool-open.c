@@ -17,16 +17,13 @@
 #include "sxe-pool-change-private.h"
 #include "sxe-pool-opening-private.h"
 
-#define YEARS_50 (UINT64_C(50) * 365 * 86400 * SXE_NS_PER_SECOND)
-
 /* ---- Making ---- */
 
 static void
-make_lists(const struct sxe__pool_header *pool)
+make_lists(const struct sxe__pool_header *pool, uint64_t stamp)
 {
     const struct sxe__pool_sharing *sharing = pool->sharing;
     struct sxe__pool_node *nodes = sharing->nodes;
-    const uint64_t stamp = sxe_time_turn_ns();
 
     for (uint32_t list = pool->number; list < sharing->end; list++)
         nodes[list] = (struct sxe__pool_node){
@@ -82,33 +79,12 @@ make(struct sxe__pool_opening *opening)
         result = sxe__pool_file_mark(opening);
     if (result == 0) {
         sxe__pool_head_write(opening);
-        make_lists(opening->pool);
+        make_lists(opening->pool, sxe_time_turn_ns() - opening->namespace_ns);
     }
     return result;
 }
 
-/* ---- Time ---- */
-
-static uint64_t
-wall_ns(void)
-{
-    struct timespec now = {0};
-
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (uint64_t)now.tv_sec * SXE_NS_PER_SECOND + (uint64_t)now.tv_nsec;
-}
-
-/* The monotonic clock began anew: the pool's time goes on by the wall clock, unless that is so far
- * on that it was wrong then or is now; and it never falls behind `youngest`. */
-static uint64_t
-carry_time_over(const struct sxe__pool_sharing *sharing, uint64_t youngest)
-{
-    const uint64_t monotonic = sxe_time_ns();
-    const uint64_t by_wall = wall_ns() - sharing->head->wall_offset_ns;
-    const uint64_t now = by_wall < YEARS_50 ? by_wall : monotonic;
-
-    return (now > youngest ? now : youngest) - monotonic;
-}
+/* ---- The boot ---- */
 
 static int
 read_boot(const struct sxe__pool_opening *opening, uint8_t boot[16])
@@ -218,7 +194,7 @@ repair(struct sxe__pool_opening *opening, bool same_boot, const char *why)
     sharing->head->closed = 0;
     bury(sharing);
     if (!same_boot || opening->is_restored)
-        sharing->time_offset_ns = carry_time_over(sharing, 0);
+        sharing->time_offset_ns = sxe__pool_carry_time_over(sharing, 0);
     const uint32_t freed = sxe__pool_rebuild(opening->pool);
     sharing->found = SXE_POOL_REBUILT;
     sxe__pool_refuse(opening, 0, "%.300s; its lists were made anew, %u %s", why, freed,
@@ -237,8 +213,9 @@ inspect(struct sxe__pool_opening *opening, bool same_boot, uint64_t disk)
     sharing->found = sharing->head->closed == 1 ? SXE_POOL_CLOSED : SXE_POOL_COMPLETED;
     if (stale == NULL && is_whole(pool, why)) {
         bury(sharing);
-        if (!same_boot)
-            sharing->time_offset_ns = carry_time_over(sharing, sxe__pool_last_stamp(sharing));
+        sharing->time_offset_ns =
+            same_boot ? sxe__pool_catch_up(sharing, sxe__pool_last_stamp(sharing))
+                      : sxe__pool_carry_time_over(sharing, sxe__pool_last_stamp(sharing));
         return 0;
     }
     if (stale != NULL)
@@ -276,8 +253,8 @@ enter_first(struct sxe__pool_opening *opening)
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     memcpy(head->boot, boot, sizeof(boot));
     head->disk = disk;
-    head->time_offset_ns = sharing->time_offset_ns;
-    head->wall_offset_ns = wall_ns() - (sxe_time_ns() + sharing->time_offset_ns);
+    head->time_offset_ns = sharing->time_offset_ns + opening->namespace_ns;
+    head->wall_offset_ns = sxe__pool_wall_ns() - (sxe_time_ns() + sharing->time_offset_ns);
     head->damaged = 0;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     memcpy(head->magic, SXE__POOL_FILE_MAGIC, sizeof(head->magic));
@@ -338,6 +315,7 @@ open_locked(struct sxe__pool_opening *opening)
         return sxe__pool_refuse_errno(opening, "see who uses it");
     }
     opening->others = others > 0;
+    opening->namespace_ns = sxe__pool_namespace_ns();
     int result = sxe__pool_head_read(opening);
     if (result == 0 && opening->empty && (opening->spec.number == 0 || others > 0))
         return sxe__pool_refuse(opening, EMEDIUMTYPE,
@@ -349,7 +327,7 @@ open_locked(struct sxe__pool_opening *opening)
         return result;
     struct sxe__pool_head *head = opening->pool->sharing->head;
     const struct sxe__pool_head was = *head;
-    opening->pool->sharing->time_offset_ns = head->time_offset_ns;
+    opening->pool->sharing->time_offset_ns = head->time_offset_ns - opening->namespace_ns;
     result = others > 0 ? join(opening) : enter_first(opening);
     if (result == 0)
         result = become_user(opening);
@@ -480,7 +458,7 @@ close_last(struct sxe__pool_header *pool)
     struct sxe__pool_head *head = sharing->head;
     const size_t own_size = (size_t)((uintptr_t)(pool + 1) - (uintptr_t)sharing);
 
-    head->wall_offset_ns = wall_ns() - (sxe_time_ns() + head->time_offset_ns);
+    head->wall_offset_ns = sxe__pool_wall_ns() - (sxe_time_ns() + sharing->time_offset_ns);
     /* What the dead have left would otherwise be done after the sum is made. */
     head->is_summed = sharing->is_summed && complete_all(pool);
     if (head->is_summed != 0) {

@@ -39,6 +39,7 @@ struct sxe__pool_opening {
     bool begun;                    /* and nothing else any more: its bytes are ours */
     bool is_file;                  /* it has a name, and may outlive its users */
     bool others;                   /* use it now */
+    uint64_t namespace_ns;         /* this process's monotonic clock - the machine's, wrapping */
     bool is_restored;              /* its head was made again of the copy */
     struct sxe__pool_head head;    /* the fixed part: what is there, checked, or what is to be */
     struct sxe__pool_header *pool; /* mapped */
@@ -69,6 +70,23 @@ void sxe__pool_head_write(const struct sxe__pool_opening *opening);
 
 /* How many ids in turn, as a power of 2, are in the same shard. */
 uint32_t sxe__pool_shard_shift(uint32_t number, uint32_t shards);
+
+/* ---- Time (sxe-pool-time.c): offsets are added to the monotonic clock of this process ---- */
+
+uint64_t sxe__pool_wall_ns(void);
+
+/* The offset after a reboot: the pool's time goes on by the wall clock, but never goes back before
+ * the youngest stamp. */
+uint64_t sxe__pool_carry_time_over(const struct sxe__pool_sharing *sharing, uint64_t youngest);
+
+/* The offset where all have gone and one of them had a clock that was ahead: time goes on from the
+ * youngest stamp, or no time-out would come until the clocks have caught up with it. */
+uint64_t sxe__pool_catch_up(const struct sxe__pool_sharing *sharing, uint64_t youngest);
+
+/* This process's monotonic clock minus the machine's, wrapping: of its time namespace; 0 where the
+ * kernel has none. And that of the text in which the kernel says it. */
+uint64_t sxe__pool_namespace_ns(void);
+uint64_t sxe__pool_parse_namespace(const char *text);
 
 /* ---- Sums (sxe-pool-sum.c) ---- */
 

@@ -218,6 +218,46 @@ START_TEST(time_goes_on_over_a_restart_as_the_wall_clock_did)
 }
 END_TEST
 
+START_TEST(a_clock_that_was_ahead_holds_up_time_outs_no_longer_than_its_users)
+{
+    const SXE_POOL_SPEC spec = file_spec();
+    uint64_t now;
+
+    fake_time_start(HOUR_NS, WALL_NS);
+    char *array = open_pool(&spec);
+    sxe_time_set_turn_ns(UINT64_MAX);
+    for (unsigned id = 0; id < 3; id++)
+        ck_assert_uint_eq(sxe_pool_set_indexed_element_state(array, id, FREE, READY),
+                          SXE_POOL_LOCK_TAKEN);
+    ck_assert_uint_eq(sxe_pool_get_element_time_by_index(array, 0), SXE_TIME_TURN_MAX);
+    sxe_time_set_turn_ns(0);
+    ck_assert_int_eq(sxe_pool_check(array, NULL), 0);
+    sxe_pool_delete(array);
+    array = open_pool(&whatever);
+    now = sxe_pool_get_now(array);
+    ck_assert_uint_ge(now, SXE_TIME_TURN_MAX);
+    ck_assert_uint_le(age_of_0(array), 100);
+    fake_time_advance(HOUR_NS);
+    CHECK_AGE(array, HOUR_NS + 3);
+    ck_assert_int_eq(sxe_pool_check(array, NULL), 0);
+    sxe_pool_delete(array);
+    fake_time_stop();
+}
+END_TEST
+
+START_TEST(the_clock_of_a_time_namespace_is_taken_off)
+{
+    ck_assert_uint_eq(sxe__pool_parse_namespace("monotonic           0         0\n"), 0);
+    ck_assert_uint_eq(sxe__pool_parse_namespace("monotonic    86400  12\nboottime 1 2\n"),
+                      86400 * SXE_NS_PER_SECOND + 12);
+    ck_assert_uint_eq(sxe__pool_parse_namespace("monotonic -1 999999999\n") + 1, 0);
+    ck_assert_uint_eq(sxe__pool_parse_namespace(""), 0);
+    fake_os_fail(FAKE_READ, 1, 1, EIO);
+    ck_assert_uint_eq(sxe__pool_namespace_ns(), 0);
+    fake_os_reset();
+}
+END_TEST
+
 START_TEST(time_does_not_go_back_with_the_wall_clock)
 {
     restart_after(-30 * (int64_t)HOUR_NS);
@@ -273,6 +313,8 @@ suite(void)
     tcase_add_test(left, a_pool_found_damaged_in_use_is_not_joined);
     tcase_add_test(left, what_the_dead_had_begun_is_complete);
     tcase_add_test(left, time_goes_on_over_a_restart_as_the_wall_clock_did);
+    tcase_add_test(left, a_clock_that_was_ahead_holds_up_time_outs_no_longer_than_its_users);
+    tcase_add_test(left, the_clock_of_a_time_namespace_is_taken_off);
     tcase_add_test(left, time_does_not_go_back_with_the_wall_clock);
     tcase_add_test(left, a_wall_clock_that_is_decades_on_is_not_believed);
     tcase_add_test(left, a_pool_in_use_when_the_machine_stopped_is_refused_or_rebuilt);
