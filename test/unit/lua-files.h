@@ -79,7 +79,9 @@ stop_loop(void)
 
 /* ---- Threads that are busy ---- */
 
-/* Works that keep all threads until somebody writes into the pipe. */
+/* Works that keep all threads for files until somebody writes into the pipe. */
+enum { FILES = 1 }; /* the group of sxe.file, which is required first */
+
 static int pipe_fds[2];
 static struct sxe_work keepers[SXE_WORK_THREADS];
 
@@ -103,7 +105,7 @@ keep_threads(void)
 {
     ck_assert_int_eq(pipe(pipe_fds), 0);
     for (int i = 0; i < SXE_WORK_THREADS; i++) {
-        keepers[i] = (struct sxe_work){.run = keep_thread, .done = kept};
+        keepers[i] = (struct sxe_work){.run = keep_thread, .done = kept, .group = FILES};
         ck_assert_int_eq(sxe_work_submit(&keepers[i]), 0);
     }
 }
