@@ -27,9 +27,9 @@ quoted() {
                                    if (promise ~ /\*\/$/) open = 0
                                    next }
             { open = 0 }
-            promise != "" && (/^START_TEST\(/ || /test\(/) {
+            promise != "" && (/^START_TEST\(/ || /test(_[a-z_]+)?\(/) {
                 name = $0
-                if (!sub(/^START_TEST\(/, "", name)) { sub(/^.*test\(\(?"/, "", name); sub(/".*$/, "", name) } else sub(/\).*/, "", name)
+                if (!sub(/^START_TEST\(/, "", name)) { sub(/^.*test(_[a-z_]+)?\(\(?"/, "", name); sub(/".*$/, "", name) } else sub(/\).*/, "", name)
                 sub(/ *\*\/$/, "", promise)
                 page = promise; sub(/: .*/, "", page); sub(/^[^ ]*: /, "", promise)
                 print page, promise, file, name

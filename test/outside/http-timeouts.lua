@@ -58,12 +58,12 @@ local function check_408(said, what)
 end
 
 -- promise: docs/http.md: `head_timeout_ms` to the first byte after accept; from that to a whole head | 10 s | closed; 408 |
-test("half a head is answered 408", function()
+httpd.test_at_a_pace("half a head is answered 408", function(pace)
     each_kind(function(sock, _, what)
         sock:send "GET / HTTP/1.1\r\nHost: a\r\n"
         local said = sock:recv_all()
         check(said:find "^HTTP/1%.1 408 ", what .. ": " .. said)
-    end, "--header-timeout", "0.2")
+    end, "--header-timeout", httpd.seconds(0.2 * pace))
 end)
 
 -- promise: docs/http.md: `body_timeout_ms`, in which `body_rate_min` (500) bytes a second must come; pauses are left out | 10 s | 408 |
@@ -96,15 +96,15 @@ test("an idle connection is closed", function()
 end)
 
 -- promise: docs/http.md: write stall: `timeout_ms[SXE_STATE_WRITING]` of `sxe_configure` | 30 s | reset |
-test("a client that does not read its reply is reset", function()
+httpd.test_at_a_pace("a client that does not read its reply is reset", function(pace)
     each_kind(function(sock, kind, what)
         if not kind[4] then return end
         sock:send("GET " .. kind[4] .. " HTTP/1.1\r\nHost: a\r\n\r\n")
         sock:recv(15)
-        wire.sleep(1)
+        wire.sleep(pace)
         local read, said = pcall(sock.recv_all, sock)
         check(not read or #said < 20000000, what)
-    end, "--stall-timeout", "0.2")
+    end, "--stall-timeout", httpd.seconds(0.2 * pace))
 end)
 
 -- promise: docs/http.md: `handler_timeout_ms` from LATER to the reply's first byte, less the waits for a body | none | 503, and `on_done(-ETIMEDOUT)` |
