@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * What: the main() of a unit test program, `return sxe_test_main(suite);`.
- * Limits: a case that hangs is ended after 20 minutes (CK_DEFAULT_TIMEOUT); a busy machine is no hang.
+ * Limits: a case that hangs is ended after 20 minutes, see CK_DEFAULT_TIMEOUT.
  */
 #ifndef TEST_MAIN_H
 #define TEST_MAIN_H

@@ -9,8 +9,8 @@
 #include <check.h>
 #include <stdbool.h>
 
-/* A loop test for cases that leave nothing: START_TEST(name), then SXE_TEST_GROUPS(name, cases). Sixteen
- * of them share a process, as it takes longer to begin and end than they do, with sanitizers above all.
+/* A loop test for cases that leave nothing: START_TEST(name), then SXE_TEST_GROUPS(name, cases).
+ * Sixteen of them share a process, which takes longer to begin and end than they do.
  * Added by sxe_test_add_groups(tcase, name, cases). */
 #define SXE_TEST_GROUP 16
 #define SXE_TEST_GROUPS(name, cases)                                                            \
@@ -32,7 +32,7 @@
 /* The case of a group that runs; where one fails, it is said at the end of the process. */
 extern int sxe_test_at;
 
-/* Whether long sweeps are to do a part of their cases only: SXE_SWEEP=thin, see tools/run-tests.sh. */
+/* Whether long sweeps do a part of their cases only: SXE_SWEEP=thin, see tools/run-tests.sh. */
 bool sxe_test_is_thin(void);
 
 #endif

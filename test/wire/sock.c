@@ -124,7 +124,7 @@ sock_listen(lua_State *L)
     return 1;
 }
 
-/* A port of this machine that nobody listens at. The kernel gives out others, to sockets that connect
+/* A port that nobody listens at. The kernel gives out others, to sockets that connect
  * or listen at port 0, and each driver has twenty of its own, so that none is taken meanwhile. */
 static int
 sock_free_port(lua_State *L)

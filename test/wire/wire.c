@@ -26,10 +26,10 @@
  *     proc      line([seconds]) ready([seconds]) output([seconds]) errors()
  *               signal(name) wait([seconds]) pid()
  *
- * Limits: whatever waits for what must come waits 120 seconds for the next byte, or longer where a
- * script says so, then raises what was expected and what came. ready() and eof(), which may answer no,
- * wait as long as they are told. A spawned process lives no longer than its proc object, nor than the
- * driver.
+ * Limits: whatever waits for what must come waits 120 seconds for the next byte, or longer where
+ * a script says so, then raises what was expected and what came. ready() and eof(), which may
+ * answer no, wait as long as they are told. A spawned process lives no longer than its proc
+ * object, nor than the driver.
  *
  * Example:
  *     test("a request is answered", function()

@@ -17,7 +17,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-#define WIRE_PATIENCE   120.0 /* seconds to wait for what must come: no measure, the end of a hang */
+#define WIRE_PATIENCE   120.0 /* seconds to wait for what must come; they end a hang only */
 #define WIRE_QUOTED_MAX 200   /* bytes shown of what came */
 
 struct wire_stream {
@@ -41,7 +41,7 @@ struct wire_push {
 double wire_seconds(void); /* monotonic */
 void wire_pause(double seconds);
 
-/* An optional argument, the seconds to wait for what must come: never less than a busy machine needs. */
+/* An optional argument, the seconds to wait for what must come: never less than WIRE_PATIENCE. */
 double wire_patience(lua_State *L, int argument);
 
 /* The events that came, 0 when none did in time. */
