@@ -3,14 +3,23 @@
  * One thread a process looks after all states. It touches nothing of Lua: what has to happen to a
  * state happens in its own thread, in a hook, which a signal sets (lua_sethook may be called
  * there). So Lua runs without a hook as long as it does not run for long.
+ *
+ * The thread sleeps while no state runs Lua, so that an idle program does not wake up: it says that
+ * it is asleep, and then looks whether a state runs; a loop that begins to run Lua says so, and then
+ * looks whether the thread is asleep. One of them sees the other, because membarrier(2) orders the
+ * loops' stores and loads for the thread. Beginning to run costs a load.
  */
 #include "sxe-lua-core-private.h"
 
+#include <linux/futex.h>
+#include <linux/membarrier.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
-enum { TICK_MS = 10, BLOCKED_MS = 100, REST = 4, SHOWN = 12 };
+enum { TICK_MS = 10, QUIET_TICKS = 10, BLOCKED_MS = 100, REST = 4, SHOWN = 12 };
 
 #define SIGNAL SIGRTMIN
 
@@ -18,6 +27,9 @@ static struct {
     pthread_mutex_t lock; /* of all of this */
     struct sxe_lua *first;
     bool has_thread; /* it ends when it finds no state */
+    bool may_sleep;  /* the kernel has membarrier(2) */
+    unsigned quiet;  /* ticks since a state was seen to run Lua */
+    uint32_t asleep; /* atomic, a futex: 1 while the thread sleeps */
 } dog = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 #define LOAD(field)         __atomic_load_n(&(field), __ATOMIC_ACQUIRE)
@@ -225,6 +237,20 @@ sxe__lua_watch_switch(struct sxe_lua *lua, lua_State *running)
         set_hook(&lua->watch, running);
 }
 
+/* Harmless if it is awake. */
+static void
+wake_thread(void)
+{
+    if (__atomic_exchange_n(&dog.asleep, 0, __ATOMIC_SEQ_CST) == 1)
+        syscall(SYS_futex, &dog.asleep, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+}
+
+bool
+sxe__lua_watch_is_asleep(void)
+{
+    return LOAD(dog.asleep) == 1;
+}
+
 void
 sxe__lua_watch_enter(struct sxe__lua_watched *watched, lua_State *L, uint64_t *spent_ns)
 {
@@ -239,6 +265,9 @@ sxe__lua_watch_enter(struct sxe__lua_watched *watched, lua_State *L, uint64_t *s
     STORE(watch->spent_ns, *spent_ns);
     STORE(watch->start_cpu_ns, *spent_ns > 0 ? watch->cpu_ns() : 0);
     STORE(watch->sequence, watch->sequence + 1);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    if (SXE_UNLIKELY(LOAD(dog.asleep) == 1))
+        wake_thread();
 }
 
 void
@@ -354,18 +383,51 @@ look_at_all(void)
     }
 }
 
+/* Whether no state runs Lua, or has since the last look. */
+static bool
+is_quiet(void)
+{
+    for (const struct sxe_lua *lua = dog.first; lua != NULL; lua = lua->watch.next) {
+        const uint32_t sequence = LOAD(lua->watch.sequence);
+
+        if (sequence % 2 != 0 || sequence != lua->watch.seen_sequence)
+            return false;
+    }
+    return true;
+}
+
+/* Whether the thread is to sleep: all was quiet for a while, and nothing has begun since it said
+ * that it is asleep. */
+static bool
+falls_asleep(void)
+{
+    dog.quiet = is_quiet() ? dog.quiet + 1 : 0;
+    if (dog.quiet < QUIET_TICKS || !dog.may_sleep || dog.first == NULL)
+        return false;
+    dog.quiet = 0;
+    STORE(dog.asleep, 1);
+    syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0);
+    if (!is_quiet())
+        STORE(dog.asleep, 0);
+    return LOAD(dog.asleep) == 1;
+}
+
 static void *
 watch_all(void *unused)
 {
     bool has_work = true;
+    bool sleeps;
 
     while (has_work) {
         poll(NULL, 0, TICK_MS);
         pthread_mutex_lock(&dog.lock);
+        sleeps = falls_asleep();
         look_at_all();
         has_work = dog.first != NULL;
         dog.has_thread = has_work;
         pthread_mutex_unlock(&dog.lock);
+        while (sleeps && sxe__lua_watch_is_asleep())
+            syscall(SYS_futex, &dog.asleep, FUTEX_WAIT_PRIVATE, 1, NULL, NULL, 0);
     }
     return unused;
 }
@@ -388,6 +450,7 @@ static void
 begin_child(void)
 {
     dog.has_thread = false;
+    dog.asleep = 0;
     unlock();
 }
 
@@ -397,6 +460,7 @@ prepare_process(void)
     struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
 
     sxe__lua_find_hook_flag();
+    dog.may_sleep = syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0) == 0;
     sigaction(SIGNAL, &action, NULL);
     pthread_atfork(lock, unlock, begin_child);
 }
@@ -460,4 +524,5 @@ sxe__lua_watch_stop(struct sxe_lua *lua)
         link = &(*link)->watch.next;
     *link = lua->watch.next;
     unlock();
+    wake_thread(); /* it ends with the last state */
 }

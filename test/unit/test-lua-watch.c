@@ -464,6 +464,47 @@ START_TEST(states_that_come_and_go_share_one_thread)
 }
 END_TEST
 
+static void
+until_asleep(void)
+{
+    while (!sxe__lua_watch_is_asleep())
+        poll(NULL, 0, 1);
+}
+
+START_TEST(the_thread_sleeps_while_nothing_runs_and_wakes_when_something_does)
+{
+    state_start_with(&(struct sxe_lua_config){.tasks = 4, .cpu_ms = 20});
+    for (int i = 0; i < 3; i++) {
+        until_asleep();
+        fails_with("while true do end", "exceeded 20 ms of CPU");
+        ck_assert(!sxe__lua_watch_is_asleep());
+    }
+    until_asleep();
+    state_stop();
+    until_unwatched();
+}
+END_TEST
+
+START_TEST(a_child_of_one_whose_thread_sleeps_has_one_that_wakes)
+{
+    int status;
+    pid_t child;
+
+    state_start_with(&(struct sxe_lua_config){.tasks = 4, .cpu_ms = 20});
+    until_asleep();
+    child = fork();
+    if (child == 0) {
+        ck_assert_int_eq(sxe__lua_watch_start(lua), 0);
+        until_asleep();
+        fails_with("while true do end", "exceeded 20 ms of CPU");
+        _exit(0);
+    }
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert_int_eq(status, 0);
+    state_stop();
+}
+END_TEST
+
 /* Have one from when the other's is gone, before the watchdog looks, until its delete returned. */
 static void *
 follow(void *barrier)
@@ -559,6 +600,8 @@ main(void)
     tcase_add_test(tcase, the_thread_lets_long_ones_take_turns);
     tcase_add_test(tcase, one_thread_watches_the_states_of_all_others);
     tcase_add_test(tcase, states_that_come_and_go_share_one_thread);
+    tcase_add_test(tcase, the_thread_sleeps_while_nothing_runs_and_wakes_when_something_does);
+    tcase_add_test(tcase, a_child_of_one_whose_thread_sleeps_has_one_that_wakes);
     tcase_add_test(tcase, a_state_is_deleted_while_another_begins);
     tcase_add_test(tcase, a_child_has_a_thread_of_its_own);
     suite_add_tcase(suite, tcase);
