@@ -45,7 +45,8 @@ static size_t
 extra_size(uint64_t shards, uint64_t buckets)
 {
     return sizeof(struct sxe__dict_control) +
-           (size_t)shards * (sizeof(struct sxe__dict_record) + (size_t)buckets * sizeof(uint32_t));
+           (size_t)shards * (sizeof(struct sxe__dict_record) + sizeof(struct sxe__dict_counts) +
+                             (size_t)buckets * sizeof(uint32_t));
 }
 
 /* What the pool is to be. 0 or -EINVAL. */
@@ -106,7 +107,8 @@ attach(SXE_DICT *dict)
     dict->bucket_mask = (uint32_t)buckets - 1;
     dict->control = (struct sxe__dict_control *)(void *)extra;
     dict->records = (struct sxe__dict_record *)(dict->control + 1);
-    dict->buckets = (uint32_t *)(dict->records + dict->shards);
+    dict->counts = (struct sxe__dict_counts *)(void *)(dict->records + dict->shards);
+    dict->buckets = (uint32_t *)(void *)(dict->counts + dict->shards);
     return pool->states == SXE__DICT_STATES && dict->number > dict->shards &&
            dict->number - dict->shards <= CELLS_MAX && pool->element_size >= CELL_SIZE_MIN &&
            pool->element_size <= CELL_SIZE_MAX && pool->element_size % CELL_ROUND == 0 &&

@@ -13,12 +13,14 @@
  *     sxe-dict-snapshot.c   snapshots
  *     sxe-dict-batch.c      batches
  *     sxe-dict-check.c      every invariant; the table made anew of its cells
+ *     sxe-dict-stats.c      what was counted, and how long chains are
  *     sxe-dict-open.c       opening and closing
  *
  * Shape: the pool's elements are cells; its extra bytes, zeroed when the file is made, are
  *
  *     control   the hash's key, the epoch, the snapshots
  *     record    one a shard, 64 bytes: what is being done there
+ *     counts    one a shard, 64 bytes: hits, misses, evictions, expirations
  *     bucket    a power of 2 of links a shard
  *
  * All links are a cell's id + 1, 0 being none, so that zeroed memory is an empty table. A chain has
@@ -100,6 +102,18 @@ struct sxe__dict_record {
 };
 _Static_assert(sizeof(struct sxe__dict_record) == 64, "the layout is version 2's");
 
+/* What was counted in a shard since the dict was made. Each is changed under the shard's lock by a
+ * plain load and a store, so no get waits for another processor. A process that is killed between a
+ * read and its count leaves the read uncounted, and nothing else depends on the number. */
+struct sxe__dict_counts {
+    uint64_t hits;
+    uint64_t misses;
+    uint64_t evictions;
+    uint64_t expirations;
+    uint64_t reserved[4];
+};
+_Static_assert(sizeof(struct sxe__dict_counts) == 64, "the layout is version 2's");
+
 struct sxe__dict_slot {
     uint64_t epoch; /* what the snapshot sees; 0: no snapshot */
     uint64_t time_ns;
@@ -129,6 +143,7 @@ struct sxe_dict {
     struct sxe__pool_sharing *sharing;
     struct sxe__dict_control *control;
     struct sxe__dict_record *records;
+    struct sxe__dict_counts *counts;
     uint32_t *buckets;
     uint64_t hash_key[2];
     uint32_t number;    /* cells */
@@ -257,6 +272,13 @@ static inline bool
 sxe__dict_is_expired(const SXE_DICT *dict, uint64_t expires_ns)
 {
     return expires_ns != 0 && expires_ns <= sxe_pool_get_now(dict->array);
+}
+
+/* One more. Under the lock of the shard whose count it is; readers have no lock. */
+static inline void
+sxe__dict_count(uint64_t *count)
+{
+    __atomic_store_n(count, __atomic_load_n(count, __ATOMIC_RELAXED) + 1, __ATOMIC_RELAXED);
 }
 
 /* The cells of a shard: how many, and the nth. */

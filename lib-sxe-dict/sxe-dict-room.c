@@ -169,6 +169,7 @@ expire_one(const SXE_DICT *dict, uint32_t shard, uint32_t id, uint64_t now)
     }
     if (sxe__dict_read(dict, shard, id, &view) < 0 || sxe__dict_verify(dict, &view) < 0)
         return -EUCLEAN;
+    sxe__dict_count(&dict->counts[shard].expirations);
     return sxe__dict_commit_remove(dict, shard, id) < 0 ? -EUCLEAN : 1;
 }
 
@@ -231,6 +232,7 @@ evict(const SXE_DICT *dict, uint32_t shard, uint32_t keep)
         return sxe__dict_damaged(dict);
     for (unsigned i = 0; i < SXE_DICT_SNAPSHOTS && sxe__dict_is_seen(dict, &view); i++)
         end_oldest(dict);
+    sxe__dict_count(&dict->counts[shard].evictions);
     return sxe__dict_commit_remove(dict, shard, id) < 0 ? -EUCLEAN : 1;
 }
 

@@ -22,8 +22,10 @@ enter(const SXE_DICT *dict, struct sxe__dict_key *key, const void *bytes, size_t
     result = sxe__dict_find(dict, key, 0, view);
     if (result == 1 && sxe__dict_is_expired(dict, view->expires_ns)) {
         result = sxe__dict_verify(dict, view);
-        if (result == 0)
+        if (result == 0) {
+            sxe__dict_count(&dict->counts[key->shard].expirations);
             result = sxe__dict_commit_remove(dict, key->shard, view->id);
+        }
     }
     if (result < 0)
         sxe__dict_unlock(dict, key->shard);
@@ -48,31 +50,47 @@ enter_again(const SXE_DICT *dict, struct sxe__dict_key *key, struct sxe__dict_vi
     return result;
 }
 
-/* The same, where nothing but an entry that is there will do. */
+/* Like enter(), but waits as long as each call of this process may. */
+static inline int
+enter_patiently(const SXE_DICT *dict, struct sxe__dict_key *key, const void *bytes, size_t size,
+                struct sxe__dict_view *view)
+{
+    const int found = enter(dict, key, bytes, size, view);
+
+    return SXE_LIKELY(found != -EAGAIN) ? found : enter_again(dict, key, view);
+}
+
+/* For calls that change an entry, and need one: 0, or -errno with the shard unlocked. */
 static inline int
 enter_entry(const SXE_DICT *dict, struct sxe__dict_key *key, const void *bytes, size_t size,
             struct sxe__dict_view *view)
 {
-    int found = enter(dict, key, bytes, size, view);
-
-    if (SXE_UNLIKELY(found == -EAGAIN))
-        found = enter_again(dict, key, view);
+    const int found = enter_patiently(dict, key, bytes, size, view);
 
     if (found != 0)
         return found < 0 ? found : 0;
     return (int)leave(dict, key, -ENOENT);
 }
 
-/* The same, where what is in the entry is to be read. */
+/* For calls that read an entry: these are the hits and misses that are counted. */
 static inline int
 enter_to_read(const SXE_DICT *dict, struct sxe__dict_key *key, const void *bytes, size_t size,
               struct sxe__dict_view *view)
 {
-    const int entered = enter_entry(dict, key, bytes, size, view);
+    const int found = enter_patiently(dict, key, bytes, size, view);
 
-    if (entered < 0 || sxe__dict_verify(dict, view) == 0)
-        return entered;
-    return (int)leave(dict, key, -EUCLEAN);
+    if (found < 0)
+        return found;
+    struct sxe__dict_counts *counts = &dict->counts[key->shard];
+
+    if (found == 0) {
+        sxe__dict_count(&counts->misses);
+        return (int)leave(dict, key, -ENOENT);
+    }
+    if (sxe__dict_verify(dict, view) < 0)
+        return (int)leave(dict, key, -EUCLEAN);
+    sxe__dict_count(&counts->hits);
+    return 0;
 }
 
 static int

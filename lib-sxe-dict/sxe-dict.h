@@ -146,6 +146,32 @@ SXE_PUBLIC int sxe_dict_set_state(SXE_DICT *dict, const void *key, size_t key_si
 SXE_PUBLIC double sxe_dict_get_ttl(SXE_DICT *dict, const void *key, size_t key_size);
 SXE_PUBLIC size_t sxe_dict_get_count(const SXE_DICT *dict); /* entries, expired ones too */
 
+/* ---- Metrics ---- */
+
+/* All processes count together, from the day the dict is made, and a file keeps the numbers. A hit
+ * is a get, peek or get_ttl that found its key, a miss one that did not. An expiration is an entry
+ * that was removed because its time was over; a put over an expired entry counts as none. */
+typedef struct sxe_dict_stats {
+    uint64_t hits;
+    uint64_t misses;
+    uint64_t evictions;
+    uint64_t expirations;
+} SXE_DICT_STATS;
+
+/* The sums over all shards, read without a lock, while others go on counting. */
+SXE_PUBLIC void sxe_dict_get_stats(const SXE_DICT *dict, SXE_DICT_STATS *stats);
+
+typedef struct sxe_dict_chains {
+    size_t buckets;      /* of the table */
+    size_t buckets_used; /* that have a chain */
+    size_t versions;     /* in all chains: entries, and what only snapshots see */
+    size_t longest;      /* chain, in versions: as many cells a miss may look at */
+} SXE_DICT_CHAINS;
+
+/* Look at each chain, with a lock held for 1,024 buckets at a time: this takes as long as a walk
+ * over all entries. 0; -EAGAIN; -EUCLEAN: nothing was written to chains. */
+SXE_PUBLIC SXE_MUST_USE int sxe_dict_get_chains(SXE_DICT *dict, SXE_DICT_CHAINS *chains);
+
 /* ---- All entries ----
  * In no order. An entry that is there from the first step to the last is met exactly once; one that
  * comes or goes meanwhile may be met or not. */

@@ -304,6 +304,43 @@ mark(lua_State *L)
     return push_done(L, sxe_dict_set_state(dict_of(L), key, key_size, (SXE_DICT_STATE)state));
 }
 
+static void
+set_count(lua_State *L, const char *name, uint64_t count)
+{
+    lua_pushinteger(L, (lua_Integer)count);
+    lua_setfield(L, -2, name);
+}
+
+static int
+stats(lua_State *L)
+{
+    SXE_DICT_STATS counts;
+
+    sxe_dict_get_stats(dict_of(L), &counts);
+    lua_createtable(L, 0, 4);
+    set_count(L, "hits", counts.hits);
+    set_count(L, "misses", counts.misses);
+    set_count(L, "evictions", counts.evictions);
+    set_count(L, "expirations", counts.expirations);
+    return 1;
+}
+
+static int
+chains(lua_State *L)
+{
+    SXE_DICT_CHAINS lengths;
+    const int result = sxe_dict_get_chains(dict_of(L), &lengths);
+
+    if (result < 0)
+        return result;
+    lua_createtable(L, 0, 4);
+    set_count(L, "buckets", lengths.buckets);
+    set_count(L, "used", lengths.buckets_used);
+    set_count(L, "versions", lengths.versions);
+    set_count(L, "longest", lengths.longest);
+    return 1;
+}
+
 static const struct operation operations[] = {
     {"get", get},
     {"peek", peek},
@@ -316,6 +353,8 @@ static const struct operation operations[] = {
     {"expire", expire},
     {"ttl", ttl},
     {"mark", mark},
+    {"stats", stats},
+    {"chains", chains},
 };
 
 static int

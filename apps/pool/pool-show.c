@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,7 +50,26 @@ print_users(const void *array)
 }
 
 static void
-print_text(const void *array, const SXE_DICT *dict)
+print_dict(SXE_DICT *dict)
+{
+    SXE_DICT_STATS stats;
+    SXE_DICT_CHAINS chains;
+    const int result = sxe_dict_get_chains(dict, &chains);
+
+    sxe_dict_get_stats(dict, &stats);
+    printf("a dict of %s\n", pool_count_text(sxe_dict_get_count(dict), "entry"));
+    printf("since it was made: hits %" PRIu64 ", misses %" PRIu64 ", evictions %" PRIu64
+           ", expirations %" PRIu64 "\n",
+           stats.hits, stats.misses, stats.evictions, stats.expirations);
+    if (result < 0)
+        printf("chains: not known: %s\n", strerror(-result));
+    else
+        printf("chains: %zu of %s used, the longest chain has %s\n", chains.buckets_used,
+               pool_count_text(chains.buckets, "bucket"), pool_count_text(chains.longest, "cell"));
+}
+
+static void
+print_text(const void *array, SXE_DICT *dict)
 {
     const char *fields = sxe_pool_get_fields(array);
     size_t extra;
@@ -62,7 +82,7 @@ print_text(const void *array, const SXE_DICT *dict)
            pool_count_text(sxe_pool_get_states(array), "state"),
            pool_count_text(sxe_pool_get_shards(array), "shard"), pool_count_text(extra, "byte"));
     if (dict != NULL)
-        printf("a dict of %s\n", pool_count_text(sxe_dict_get_count(dict), "entry"));
+        print_dict(dict);
     else if (*fields != '\0')
         printf("fields: %s\n", pool_plain_text(fields));
     print_states(array, sxe_pool_get_now(array));
@@ -88,7 +108,22 @@ print_json_states(const void *array, uint64_t now)
 }
 
 static void
-print_json(const void *array, const SXE_DICT *dict)
+print_json_dict(SXE_DICT *dict)
+{
+    SXE_DICT_STATS stats;
+    SXE_DICT_CHAINS chains;
+
+    sxe_dict_get_stats(dict, &stats);
+    printf(", \"entries\": %zu, \"hits\": %" PRIu64 ", \"misses\": %" PRIu64
+           ", \"evictions\": %" PRIu64 ", \"expirations\": %" PRIu64,
+           sxe_dict_get_count(dict), stats.hits, stats.misses, stats.evictions, stats.expirations);
+    if (sxe_dict_get_chains(dict, &chains) == 0)
+        printf(", \"buckets\": %zu, \"buckets_used\": %zu, \"longest_chain\": %zu", chains.buckets,
+               chains.buckets_used, chains.longest);
+}
+
+static void
+print_json(const void *array, SXE_DICT *dict)
 {
     const char *name = sxe_pool_get_name(array);
     const char *fields = sxe_pool_get_fields(array);
@@ -104,7 +139,7 @@ print_json(const void *array, const SXE_DICT *dict)
            extra);
     pool_print_json(fields, strlen(fields));
     if (dict != NULL)
-        printf(", \"entries\": %zu", sxe_dict_get_count(dict));
+        print_json_dict(dict);
     printf(", \"states\": [");
     print_json_states(array, sxe_pool_get_now(array));
     printf("], \"users\": [");

@@ -109,6 +109,14 @@ function Dict:snapshot() end
 ---@return true? good, sxe.error? why, integer? code
 function Dict:check() end
 
+---What all processes counted since the dict was made.
+---@return { hits: integer, misses: integer, evictions: integer, expirations: integer } stats
+function Dict:stats() end
+
+---How long the chains of the table are: looks at all of them.
+---@return { buckets: integer, used: integer, versions: integer, longest: integer }? chains, sxe.error? why, integer? code
+function Dict:chains() end
+
 ---@class sxe.DictBatch
 local DictBatch = {}
 

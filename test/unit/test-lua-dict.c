@@ -316,6 +316,30 @@ START_TEST(without_memory_none_is_opened)
 }
 END_TEST
 
+/* ---- Metrics ---- */
+
+START_TEST(stats_are_counts)
+{
+    check_script(
+        OWN "d:put('a', 'one') d:get 'a' d:peek 'a' d:get 'b' d:ttl 'a' d:put('c', '1', 1e-9)\n"
+            "task.sleep(0.001) assert(d:get 'c' == nil)\n"
+            "local s = d:stats()\n"
+            "assert(s.hits == 3 and s.misses == 2 and s.evictions == 0 and\n"
+            "       s.expirations == 1)\n"
+            "local c = d:chains()\n"
+            "assert(c.buckets == 16 and c.used == 1 and c.versions == 1 and c.longest == 1)\n"
+            "d:close() fails('the dict is closed', d.stats, d)");
+}
+END_TEST
+
+START_TEST(chains_of_a_locked_dict_are_busy)
+{
+    check_script(OPEN "local d = assert(dict.open{name = 'd', cells = 16, file = path, wait = 0})\n"
+                      "peer.open() peer.lock() refuses('busy', 11, d:chains()) peer.unlock()\n"
+                      "assert(d:chains().longest == 0)");
+}
+END_TEST
+
 /* ---- All entries ---- */
 
 START_TEST(all_entries_are_met)
@@ -572,6 +596,8 @@ suite(void)
     tcase_add_test(c, dicts_that_were_forgotten_are_closed_where_another_has_no_room);
     tcase_add_test(c, dicts_are_gone_with_the_state);
     tcase_add_test(c, without_memory_none_is_opened);
+    tcase_add_test(c, stats_are_counts);
+    tcase_add_test(c, chains_of_a_locked_dict_are_busy);
     tcase_add_test(c, all_entries_are_met);
     tcase_add_test(c, a_batch_is_done_at_once);
     tcase_add_test(c, a_batch_is_done_only_if_its_conditions_hold);

@@ -210,14 +210,43 @@ START_TEST(a_dict_is_shown_with_its_entries)
 {
     leave_dict(NULL);
     RUN_POOL("show", path);
-    ended(0, "\na dict of 3 entries\n", "");
+    ended(0,
+          "\na dict of 3 entries\n"
+          "since it was made: hits 0, misses 0, evictions 0, expirations 0\n"
+          "chains: 3 of 16384 buckets used, the longest chain has 1 cell\n",
+          "");
     check_has(ran.output, "\nPINNED                        1 ");
     RUN_POOL("show", path, "-j");
-    ended(0, ", \"entries\": 3, \"states\": [", "");
+    ended(0,
+          ", \"entries\": 3, \"hits\": 0, \"misses\": 0, \"evictions\": 0, \"expirations\": 0, "
+          "\"buckets\": 16384, \"buckets_used\": 3, \"longest_chain\": 1, \"states\": [",
+          "");
     RUN_POOL("check", path);
     ended(0, "\nso is its table: 3 entries, each in its one place\n", "");
     RUN_POOL("watch", path, "-n1");
     ended(0, "  LIVE 2  PINNED 1  ", "");
+}
+END_TEST
+
+START_TEST(show_counts_what_it_can_while_a_shard_is_locked)
+{
+    const SXE_DICT_SPEC spec = {.name = "sessions", .cells = 10, .file = path};
+    SXE_DICT *dict = sxe_dict_open(&spec, why);
+    char value;
+
+    ck_assert_ptr_nonnull(dict);
+    ck_assert_int_eq(sxe_dict_get(dict, "a", 1, &value, 1), -ENOENT);
+    ck_assert_uint_eq(sxe__pool_lock_shard(sxe__pool_header(sxe_dict_get_pool(dict)), 0),
+                      SXE_POOL_LOCK_TAKEN);
+    RUN_POOL("show", path);
+    ended(0,
+          ": hits 0, misses 1, evictions 0, expirations 0\n"
+          "chains: not known: Resource temporarily unavailable\n",
+          "");
+    RUN_POOL("show", path, "-j");
+    ended(0, "\"misses\": 1, \"evictions\": 0, \"expirations\": 0, \"states\": [", "");
+    sxe__pool_unlock_shard(sxe__pool_header(sxe_dict_get_pool(dict)), 0);
+    sxe_dict_close(dict);
 }
 END_TEST
 
@@ -471,6 +500,7 @@ main(void)
     tcase_add_test(dump, dump_ends_where_a_pool_is_damaged);
     tcase_add_test(dump, a_signal_ends_a_long_dump);
     tcase_add_test(dicts, a_dict_is_shown_with_its_entries);
+    tcase_add_test(dicts, show_counts_what_it_can_while_a_shard_is_locked);
     tcase_add_test(dicts, dump_of_a_dict_is_its_entries);
     tcase_add_test(dicts, a_counter_is_dumped_as_a_number);
     tcase_add_test(dicts, one_entry_is_no_entries);
