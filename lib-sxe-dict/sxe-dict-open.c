@@ -321,6 +321,12 @@ sxe_dict_close(SXE_DICT *dict)
     free(dict);
 }
 
+int
+sxe_dict_sync(SXE_DICT *dict)
+{
+    return sxe_pool_sync(dict->array);
+}
+
 void *
 sxe_dict_get_pool(const SXE_DICT *dict)
 {

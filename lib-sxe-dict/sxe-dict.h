@@ -94,6 +94,9 @@ SXE_PUBLIC void *sxe_dict_get_pool(const SXE_DICT *dict);
  * itself, too. 0; -EINVAL: no such time. */
 SXE_PUBLIC SXE_MUST_USE int sxe_dict_set_wait(SXE_DICT *dict, double seconds);
 
+/* sxe_pool_sync. */
+SXE_PUBLIC SXE_MUST_USE int sxe_dict_sync(SXE_DICT *dict);
+
 /* Whether each cell has its one place in the table, which sxe_pool_check does not see, and whether
  * the room of each comes back: a cell is free, an entry's, or seen by a snapshot, or the next put
  * without room frees it. Holds one shard's lock after the other for as long as that takes. 0;

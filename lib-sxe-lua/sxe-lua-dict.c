@@ -417,6 +417,12 @@ l_check(lua_State *L)
 }
 
 static int
+l_sync(lua_State *L)
+{
+    return sxe__lua_pool_push_synced(L, sxe_dict_sync(sxe__lua_dict_check(L, 1)));
+}
+
+static int
 collect(lua_State *L)
 {
     sxe__lua_dict_end(luaL_checkudata(L, 1, SXE__LUA_DICT));
@@ -512,6 +518,7 @@ sxe__lua_open_dict(lua_State *L)
         {"__len", l_count}, {"__gc", collect}, {"__close", collect}, {NULL, NULL}};
     static const luaL_Reg methods[] = {{"count", l_count},
                                        {"check", l_check},
+                                       {"sync", l_sync},
                                        {"close", collect},
                                        {"each", sxe__lua_dict_each},
                                        {"batch", sxe__lua_dict_batch},

@@ -69,6 +69,9 @@ unsigned sxe__lua_pool_find_state(const struct sxe__lua_pool *pool, const char *
 /* Push how a pool was found, "created"; 1. */
 int sxe__lua_pool_push_found(lua_State *L, const void *array);
 
+/* The results of a sync: true, or nil, why and its code. */
+int sxe__lua_pool_push_synced(lua_State *L, int result);
+
 /* Push the element of a lease, and the lease; 2. */
 int sxe__lua_pool_push_leased(lua_State *L, const struct sxe__lua_pool *pool,
                               const SXE_POOL_LEASE *lease);

@@ -265,6 +265,26 @@ l_touch(lua_State *L)
     return touch(L, LUA_OK, 0);
 }
 
+/* ---- To the disk ---- */
+
+int
+sxe__lua_pool_push_synced(lua_State *L, int result)
+{
+    if (result < 0) {
+        (void)sxe__lua_fail(L, result == -EINVAL ? "there is no file" : strerrordesc_np(-result));
+        lua_pushinteger(L, -result);
+        return 3;
+    }
+    lua_pushboolean(L, 1);
+    return 1;
+}
+
+static int
+l_sync(lua_State *L)
+{
+    return sxe__lua_pool_push_synced(L, sxe_pool_sync(check_pool(L)->array));
+}
+
 /* ---- Methods that look ---- */
 
 static int
@@ -525,7 +545,8 @@ sxe__lua_open_pool(lua_State *L)
     static const luaL_Reg methods[] = {{"take", l_take},   {"move", l_move},     {"touch", l_touch},
                                        {"count", l_count}, {"oldest", l_oldest}, {"age", l_age},
                                        {"at", l_at},       {"each", l_each},     {"add", l_add},
-                                       {"read", l_read},   {"write", l_write},   {NULL, NULL}};
+                                       {"read", l_read},   {"write", l_write},   {"sync", l_sync},
+                                       {NULL, NULL}};
     static const struct sxe__lua_class_spec pool_spec = {
         .name = "sxe.pool", .methods = methods, .get = get_of_pool, .length = length_of_pool};
 

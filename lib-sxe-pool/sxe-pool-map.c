@@ -255,6 +255,7 @@ keep(const struct sxe__pool_opening *opening, void *memory, size_t own_size, voi
         .shard_shift = sxe__pool_shard_shift(fixed->number, fixed->shards),
         .token = opening->fd == -1 ? SXE__POOL_THREADS : 0,
         .survives = opening->fd != -1,
+        .is_file = opening->is_file,
         .is_summed = opening->is_file && !unverified,
         .verifies = (opening->is_file && !unverified) || verified,
         .fd = opening->fd,

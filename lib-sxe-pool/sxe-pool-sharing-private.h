@@ -207,6 +207,7 @@ struct sxe__pool_sharing {
     uint32_t token;       /* of this process in the locks; 0: a child of fork not yet there */
     uint64_t wait_ns;     /* how long a call may wait for a lock; 0: it only spins */
     bool survives;        /* between processes: owners may be dead */
+    bool is_file;         /* it has a name, and may outlive the machine's memory */
     bool is_summed;       /* a file that gets a sum when it is closed */
     bool verifies;        /* a dict in it compares the sum of what it reads */
     SXE_POOL_FOUND found;

@@ -109,6 +109,10 @@ function Dict:snapshot() end
 ---@return true? good, sxe.error? why, integer? code
 function Dict:check() end
 
+---Write it to the disk, and wait for the disk, as nothing else in this process does meanwhile.
+---@return true? done, sxe.error? why, integer? code
+function Dict:sync() end
+
 ---What all processes counted since the dict was made.
 ---@return { hits: integer, misses: integer, evictions: integer, expirations: integer } stats
 function Dict:stats() end

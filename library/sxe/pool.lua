@@ -91,6 +91,10 @@ function Pool:read(element) end
 ---@return sxe.Element? element, sxe.lease|sxe.error? lease, integer? code
 function Pool:write(element, fields, lease) end
 
+---Write it to the disk, and wait for the disk, as nothing else in this process does meanwhile.
+---@return true? done, sxe.error? why, integer? code
+function Pool:sync() end
+
 ---Its other fields are those of the pool; nil when it is gone.
 ---@class sxe.Element
 ---@field index integer 0 to count - 1

@@ -47,7 +47,7 @@ local function chance(n) return random(n) == 1 end
 -- Methods, properties and options, ours and Lua's.
 local names = words [[
     abort accept acquire add addr address after age all any append at atomic batch body buf
-    bodies buf_clear buf_used bytes cache_control cancel cas cell_size cells check chunks clear close
+    bodies buf_clear buf_used bytes cache_control cancel cas cell_size cells chains check chunks clear close
     comment connect connections count counter ctx cwd data deadline debug dec decode delete diag
     array dot_files each encode env error escaped_params escaped_path event every evicts exact exit_status expect expire fail fatal
     fields file find finish form found from get gzip half_close handler head headers host id idle ifind inc

@@ -316,6 +316,16 @@ START_TEST(without_memory_none_is_opened)
 }
 END_TEST
 
+/* ---- To the disk ---- */
+
+START_TEST(a_dict_is_synced)
+{
+    check_script(SHARED "assert(d:sync() == true)\n"
+                        "refuses('there is no file', 22, dict.open{name = 'd', cells = 2}:sync())\n"
+                        "d:close() fails('the dict is closed', d.sync, d)");
+}
+END_TEST
+
 /* ---- Metrics ---- */
 
 START_TEST(stats_are_counts)
@@ -596,6 +606,7 @@ suite(void)
     tcase_add_test(c, dicts_that_were_forgotten_are_closed_where_another_has_no_room);
     tcase_add_test(c, dicts_are_gone_with_the_state);
     tcase_add_test(c, without_memory_none_is_opened);
+    tcase_add_test(c, a_dict_is_synced);
     tcase_add_test(c, stats_are_counts);
     tcase_add_test(c, chains_of_a_locked_dict_are_busy);
     tcase_add_test(c, all_entries_are_met);

@@ -295,6 +295,19 @@ START_TEST(a_pool_is_there_again)
 }
 END_TEST
 
+START_TEST(a_pool_with_a_file_is_synced)
+{
+    make_path();
+    begin_world_with(file_config());
+    load_text(JOBS "say(p:sync())\n"
+                   "say(pool.open{name = 'own', count = 2, states = {'a', 'b'}}:sync())");
+    sxe_run();
+    ck_assert_str_eq(said, "true;nil there is no file 22;");
+    end_world();
+    remove_path();
+}
+END_TEST
+
 START_TEST(in_memory_it_is_shared_with_children)
 {
     state_start();
@@ -717,6 +730,7 @@ suite(void)
     tcase_add_test(c, a_number_that_is_not_aligned_is_not_added_to);
     tcase_add_test(c, fields_are_declared_in_three_ways);
     tcase_add_test(c, a_pool_is_there_again);
+    tcase_add_test(c, a_pool_with_a_file_is_synced);
     tcase_add_test(c, in_memory_it_is_shared_with_children);
     tcase_add_loop_test(c, what_is_wrong_is_told, 0, sizeof(wrong) / sizeof(wrong[0]));
     tcase_add_test(c, what_cannot_be_opened_is_told);
