@@ -5,6 +5,16 @@
 #include <string.h>
 #include <sys/mman.h>
 
+/* A script may end the program while bodies are under way, which only the exchanges know of. */
+#if SXE_HAVE_ASAN
+#    include <sanitizer/lsan_interface.h>
+#else
+#    define __lsan_register_root_region(memory, size)   ((void)(memory), (void)(size))
+#    define __lsan_unregister_root_region(memory, size) ((void)(memory), (void)(size))
+#endif
+
+#define MEMORY_SIZE (SXE__LUA_EXCHANGES * sizeof(struct sxe__lua_exchange))
+
 _Thread_local struct sxe__lua_http sxe__lua_http;
 
 #define HTTP (&sxe__lua_http)
@@ -317,15 +327,16 @@ static bool
 open_memory(void)
 {
     static const struct sxe_http_files_config config = {.root = ".", .entries_max = 256};
-    void *exchanges = HTTP->exchanges;
 
-    if (exchanges == NULL)
-        exchanges =
-            mmap(NULL, SXE__LUA_EXCHANGES * sizeof(*HTTP->exchanges), PROT_READ | PROT_WRITE,
-                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (exchanges == MAP_FAILED)
-        return false;
-    HTTP->exchanges = exchanges;
+    if (HTTP->exchanges == NULL) {
+        void *exchanges = mmap(NULL, MEMORY_SIZE, PROT_READ | PROT_WRITE,
+                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+        if (exchanges == MAP_FAILED)
+            return false;
+        __lsan_register_root_region(exchanges, MEMORY_SIZE);
+        HTTP->exchanges = exchanges;
+    }
     if (HTTP->body_max == 0)
         HTTP->body_max = SXE__LUA_BODY_MAX;
     if (HTTP->files == NULL && sxe_loop() == NULL)
@@ -387,6 +398,7 @@ sxe__lua_close_http(void)
     for (uint32_t i = 0; i < HTTP->used; i++)
         sxe__lua_http_drop_body(&HTTP->exchanges[i]);
     sxe_http_files_delete(HTTP->files);
-    munmap(HTTP->exchanges, SXE__LUA_EXCHANGES * sizeof(*HTTP->exchanges));
+    __lsan_unregister_root_region(HTTP->exchanges, MEMORY_SIZE);
+    munmap(HTTP->exchanges, MEMORY_SIZE);
     *HTTP = (struct sxe__lua_http){0};
 }
