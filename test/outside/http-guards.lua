@@ -1,0 +1,105 @@
+-- SPDX-License-Identifier: MIT
+-- Every way to write the path of a guarded handler or file, as a client that wants to get past the filter would.
+
+local http = require "http"
+local script = require "script"
+
+local directory = os.tmpname() .. ".d"
+local text = [[
+local http = require "sxe.http"
+local r, admin, deep, root, tenant = http.router(), http.router(), http.router(), http.router(), http.router()
+local function secret() return "SECRET" end
+local function deny(who)
+  return function(req) if not req.headers.key then return 403, who end end
+end
+os.execute "mkdir -p DIR/sub; printf SECRET >DIR/x; printf SECRET >DIR/sub/x"
+admin:use(deny "admin")
+deep:get("/y", secret)
+deep:use("/files", http.static "DIR")
+admin:get("/x", secret)
+admin:any("/any/{rest...}", secret)
+admin:use("/files", http.static "DIR")
+admin:use("/deep", deep)
+root:use(deny "root")
+root:get("/", secret)
+root:get("/v/{id}.json", secret)
+tenant:use(deny "tenant")
+tenant:get("/z", secret)
+tenant:use("/f", http.static "DIR")
+r:use("/admin", admin)
+r:use("/root/", root)
+r:use("/t/{tenant}", tenant)
+r:get("/open", function() return "open" end)
+r:use(function(req, _, next)
+  if req.headers.wrap == "twice" then next() return tostring(pcall(next)) end
+  if req.headers.wrap == "file" then next() return tostring(pcall(function() return req.path end)) end
+end)
+return r
+]]
+local server <close> = script.start((text:gsub("DIR", directory)))
+
+local GUARDED = {"/admin/x", "/admin/any/a", "/admin/files/x", "/admin/files/sub/x", "/admin/deep/y",
+                 "/admin/deep/files/x", "/root/", "/root/v/1.json", "/t/a/z", "/t/a/f/x", "/t/admin/f/sub/x"}
+
+local PARTS = {"", "/", "//", "/.", "/..", "/../x", "%2F", "%5C", "%00", "/%2e%2e", "/%2E", "/;a=b", ";p", "%20", "?a", "%",
+               "\\", "/open/..", "/open/%2e%2e"}
+
+local function spellings(path)
+    local all = {(path:gsub("[^/]", function(c) return ("%%%02x"):format(c:byte()) end)), path:upper()}
+    for _, part in ipairs(PARTS) do
+        all[#all + 1], all[#all + 2] = path .. part, part .. path
+        for at in path:gmatch "()/" do
+            if at > 1 then all[#all + 1] = path:sub(1, at - 1) .. part .. path:sub(at) end
+        end
+    end
+    return all
+end
+
+local function ask(line, ...)
+    return http.ask(server, http.request(line, "Connection: close", ...))
+end
+
+-- promise: docs/lua-handlers.md: `filter(req, res, next)` runs before each handler of the router, and of the routers
+--   and files that are mounted in it; what it returns is the reply, if it returns something.
+test("no spelling of a path gets past a filter", function()
+    for _, path in ipairs(GUARDED) do
+        equal(ask("GET " .. path, "Key: 1").body, "SECRET", path)
+        for _, target in ipairs(spellings(path)) do
+            for _, before in ipairs{"", "http://a", "http://a:80"} do
+                local reply = ask("GET " .. before .. target)
+                check(not reply.raw:find("SECRET", 1, true), before .. target)
+                http.check_one_of({400, 403, 404}, reply.status)
+            end
+        end
+    end
+end)
+
+-- promise: docs/lua-handlers.md: They run before the replies `404`, `405` and that to OPTIONS too: where no route takes
+--   a path, the filters of the outer router run, then those of each router that is mounted above the path.
+test("no method gets past a filter", function()
+    for _, path in ipairs(GUARDED) do
+        for _, method in ipairs{"HEAD", "POST", "OPTIONS", "TRACE", "BREW", "get"} do
+            equal(ask(method .. " " .. path).status, 403, method .. " " .. path)
+        end
+    end
+    for _, path in ipairs{"/admin", "/admin/", "/admin/none", "/admin/deep/none", "/root", "/root/none", "/t/a", "/t/a/none"} do
+        equal(ask("GET " .. path).status, 403, path)
+    end
+    for _, path in ipairs{"/adminx", "/t", "/t/", "/rootx/"} do
+        equal(ask("GET " .. path).status, 404, path)
+    end
+end)
+
+-- promise: docs/lua-handlers.md: It can be called once.
+test("next() is refused the second time", function()
+    equal(ask("GET /open", "Wrap: twice").body, "false")
+    equal(ask("GET /none", "Wrap: twice").body, "false")
+end)
+
+-- promise: docs/lua-handlers.md: A file is on its way when `next()` returns: `req` and `res` are over then.
+test("a filter cannot change the reply of a file", function()
+    equal(ask("GET /admin/files/x", "Key: 1", "Wrap: file").body, "SECRET")
+    equal(ask("GET /open", "Wrap: file").body, "true")
+end)
+
+os.execute("rm -r " .. directory)

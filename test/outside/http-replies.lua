@@ -1,0 +1,108 @@
+-- SPDX-License-Identifier: MIT
+-- Handlers that use a reply and a request clumsily: a client never sees a head or half a body that was not meant.
+
+local http = require "http"
+local script = require "script"
+
+local TEXT = [[
+local kept, cases = nil, {
+  function(_, res) res.headers.X = "a\r\nB: c" end,
+  function(_, res) res.headers.X = "a\0b" end,
+  function(_, res) res.headers["a b"] = "x" end,
+  function(_, res) res.headers["a:"] = "x" end,
+  function(_, res) res.headers.X = { "a", "b\nC: d" } end,
+  function(_, res) res:redirect("/a\r\nB: c") end,
+  function(_, res) res.headers.Date = "x" end,
+  function(_, res) res.headers["content-length"] = "5" end,
+  function(_, res) res.headers.Connection = "close" end,
+  function(_, res) res:file "/etc/passwd" end,
+  function(_, res) res.status = 42 end,
+  function(_, res) res:json(0 / 0) end,
+}
+return function(req, res)
+  local n = tonumber(req.path:match "%d+")
+  if n then return (cases[n] or function() return 404 end)(req, res) end
+  if req.path == "/half" then res:write "half" error "no" end
+  if req.path == "/abort" then res:write "half" res:abort() return end
+  if req.path == "/up" then return res:file(req.query.name) end
+  if req.path == "/keep" then kept = { req, res } return "kept" end
+  if req.path == "/use" then
+    for _, name in ipairs{ "path", "query", "headers", "params", "method" } do
+      if pcall(function() return kept[1][name] end) then return name end
+    end
+    return "none"
+  end
+  if req.path == "/lines" then res:sse():send "a\nb\r\nc\rd" return end
+  if req.path == "/event" then res:sse():send{ event = "a\nb", data = 1 } return end
+  if req.path == "/same" then return tostring(req:body() == req:body()) end
+  if req.path == "/after" then
+    local n = #req:body()
+    for _ in req:chunks() do n = n + 1000 end
+    return tostring(n)
+  end
+  if req.path == "/parts" then
+    for _ in req:chunks() do break end
+    return table.concat({ tostring(pcall(req.body, req)), tostring(pcall(req.json, req)), tostring(pcall(req.form, req)) }, " ")
+  end
+end]]
+local server <close> = script.start(TEXT)
+
+local function get(target)
+    return http.ask(server, http.request("GET " .. target))
+end
+
+local function post(target, body)
+    return http.ask(server, http.request("POST " .. target, "Content-Length: " .. #body) .. body)
+end
+
+-- promise: docs/lua-handlers.md: A name or value that HTTP does not allow raises.
+test("no head that a handler makes has a line more than was meant", function()
+    for i = 1, 12 do
+        local reply = get("/" .. i)
+        equal(reply.status, 500, i)
+        check(reply.body:find '^{"error":"internal","id":"%x+"}', reply.body)
+        equal(reply.headers.b or reply.headers.c, nil)
+    end
+end)
+
+-- promise: docs/lua-handlers.md: If the reply has begun, the connection is reset, so that nobody takes half of it for the
+--   whole.
+test("half a reply has no end", function()
+    for _, path in ipairs{"/half", "/abort"} do
+        local sock <close> = server:connect()
+        sock:send(http.request("GET " .. path))
+        check(not pcall(sock.read_reply, sock), path)
+    end
+    equal(get("/keep").body, "kept")
+end)
+
+-- promise: docs/lua-handlers.md: A name that is not there is `404`, one that leads outside by `..` is `400`, and one that
+--   begins with `/` raises.
+test("no file outside is sent", function()
+    equal(get("/up?name=../x").status, 400)
+    equal(get("/up?name=test/../../x").status, 400)
+    equal(get("/up?name=nothing").status, 404)
+    equal(get("/up?name=/etc/passwd").status, 500)
+end)
+
+-- promise: docs/lua-handlers.md: It ends with the reply: later its properties raise.
+test("a request that was kept tells nothing of the next", function()
+    equal(get("/keep").body, "kept")
+    equal(get("/use?secret=1").body, "none")
+end)
+
+-- promise: docs/lua-handlers.md: **`events:send(data)`** or **`events:send{data =, event =, id =, retry =}`** sends one
+test("data with lines is one event, and a name with lines none", function()
+    local body = http.ask(server, http.request("GET /lines", "Connection: close")).body
+    check(body:find("\r\ndata: a\ndata: b\ndata: c\ndata: d\n\n\r\n", 1, true), body)
+    local sock <close> = server:connect()
+    sock:send(http.request("GET /event"))
+    check(not pcall(sock.read_reply, sock))
+end)
+
+-- promise: docs/lua-handlers.md: After `req:body()` there are none left; after `req:chunks()` the other three raise.
+test("a body is read one way", function()
+    equal(post("/same", "hello").body, "true")
+    equal(post("/after", "hello").body, "5")
+    equal(post("/parts", "hello").body, "false false false")
+end)

@@ -1,0 +1,175 @@
+-- SPDX-License-Identifier: MIT
+-- A server with few connections, of which others hold all but one; one that is loaded anew while it is asked; and pages
+-- of errors that hold what clients sent.
+
+local http = require "http"
+local httpd = require "httpd"
+local script = require "script"
+
+local APP = [[
+local http, task = require "sxe.http", require "sxe.task"
+local r, began, closed = http.router(), 0, 0
+local function guard()
+  began = began + 1
+  return setmetatable({}, { __close = function() closed = closed + 1 end })
+end
+r:get("/good", function() return "good" end)
+r:post("/body", function(req) local _g <close> = guard() return tostring(req:body()) end)
+r:post("/parts", function(req) local _g <close> = guard() for _ in req:chunks() do task.sleep(0) end return "x" end)
+r:post("/slow", function() local _g <close> = guard() task.sleep(100000) end)
+r:post("/write", function(_, res) local _g <close> = guard() while res:write(("x"):rep(10000)) do end end)
+r:post("/events", function(_, res)
+  local _g <close> = guard()
+  local events = res:sse()
+  while events:send(("x"):rep(1000)) do task.sleep(0) end
+end)
+r:post("/all", function()
+  local _g <close> = guard()
+  task.parallel({ 1, 2, 3 }, function() local _h <close> = guard() task.sleep(100000) end)
+end)
+r:post("/limit", function()
+  local _g <close> = guard()
+  task.deadline(100000, function() local _h <close> = guard() task.sleep(100000) end)
+end)
+r:get("/count", function() return (began == closed and "equal " or "more ") .. #task.all() end)
+return r
+]]
+
+local function part(path)
+    return "POST " .. path .. " HTTP/1.1\r\nHost: a\r\nContent-Length: 300\r\n\r\npart of it"
+end
+
+local function whole(path)
+    return "POST " .. path .. " HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n"
+end
+
+-- What attackers send on each connection.
+local HELD = {
+    ["nothing"] = "", ["half a head"] = "POST /bo", ["half a body"] = part "/body", ["a body in parts"] = part "/parts",
+    ["a handler that waits"] = whole "/slow", ["a reply that nobody reads"] = whole "/write",
+    ["events that nobody reads"] = whole "/events", ["one request after the other"] = http.request("GET /good"):rep(100),
+}
+
+local function good(server)
+    return http.ask(server, http.request("GET /good", "Connection: close")).status
+end
+
+-- promise: docs/http.md: who has waited longest for a request makes room, then who has its last reply and does not close;
+--   all busy: 503
+test("a good client is served while others hold all connections but one", function()
+    for what, bytes in pairs(HELD) do
+        local server <close> = script.start(APP, "--connections", "8", "--stop-timeout", "100ms")
+        local held = {}
+        for i = 1, 7 do
+            held[i] = server:connect(4096)
+            held[i]:send(bytes)
+        end
+        for _ = 1, 5 do equal(good(server), 200, what) end
+        for i = 1, 7 do held[i]:close() end
+        for _ = 1, 3 do equal(good(server), 200, what) end
+    end
+end)
+
+-- promise: docs/lua-handlers.md: When its client is gone it is cancelled: the call in which it waits returns
+--   `nil, "cancelled"`.
+test("whenever and however a client leaves, no task and no <close> variable stays", function()
+    local server <close> = script.start(APP)
+    equal(server:ask "/count", "equal 1")
+    local ways = {function(sock) sock:close() end, function(sock) sock:shutdown() end, function(sock) sock:reset() end}
+    for _, path in ipairs{"/body", "/parts", "/slow", "/write", "/events", "/all", "/limit"} do
+        for _, bytes in ipairs{part(path), whole(path), part(path):sub(1, 20)} do
+            for _, leave in ipairs(ways) do
+                for pause = 0, 2 do
+                    local sock <close> = server:connect(4096)
+                    sock:send(bytes)
+                    for _ = 1, pause do good(server) end
+                    leave(sock)
+                end
+            end
+        end
+    end
+    httpd.wait_until(function() return server:ask "/count" == "equal 1" end, "nothing that began stays")
+end)
+
+-- promise: docs/lua-httpd.md: `kill -HUP`: no request fails, see below
+test("no request fails while the script is loaded anew", function()
+    local server <close> = script.start 'return function() return "0" end'
+    local sock, last = server:connect(), "0"
+    for i = 1, 6 do
+        server:write(i % 3 == 0 and "no script (" or ('return function() return "%d" end'):format(i))
+        server:reload()
+        if i % 3 ~= 0 then last = tostring(i) end
+        local asked = 0
+        repeat
+            sock:send(http.request("GET /"))
+            local reply = sock:read_reply()
+            equal(reply.status, 200)
+            asked = asked + 1
+            if reply.headers.connection == "close" then
+                sock:close()
+                sock = server:connect()
+            end
+        until reply.body == last and (i % 3 ~= 0 or asked >= 100)
+    end
+    sock:close()
+end)
+
+local EVIL = "<script>alert(1)<b>\"'&"
+local ESCAPED = EVIL:gsub("[^%w]", function(c) return ("%%%02X"):format(c:byte()) end)
+
+-- promise: docs/lua-httpd.md: A browser gets the same as a page, with the request and the local variables of the function
+--   that failed.
+test("a page about an error has no markup of a client's", function()
+    local server <close> = script.start([[
+return function(req)
+  local value, table_of = req.query.v, { [req.query.v] = req.query.v }
+  if req.path == "/name" then load("local a; a.b()", req.query.v)() end
+  if req.path == "/file" then load("local a; a.b()", "@" .. req.query.v)() end
+  if req.path == "/text" then assert(load("x = = " .. req.query.v)) end
+  if req.path == "/type" then error(setmetatable({}, { __tostring = function() return value end })) end
+  if req.path == "/key" then return { [value] = print } end
+  if req.path == "/header" then error(req.headers.evil) end
+  error(value)
+end]], "--dev")
+    for _, path in ipairs{"/", "/name", "/file", "/text", "/type", "/key", "/header"} do
+        local reply = http.ask(server, http.request("GET " .. path .. "?v=" .. ESCAPED, "Accept: text/html", "Evil: " .. EVIL,
+                                                    "Cookie: " .. EVIL, "User-Agent: " .. EVIL))
+        equal(reply.status, 500, path)
+        check(reply.headers["content-type"]:find("text/html", 1, true), path)
+        check(not reply.body:find("<script>alert", 1, true) and not reply.body:find("alert(1)<b>", 1, true), reply.body)
+    end
+    local reply = http.ask(server, http.request("GET /?v=" .. ESCAPED))
+    check(not reply.headers["content-type"]:find("html", 1, true), reply.raw)
+end)
+
+-- promise: docs/lua.md: Nothing it does keeps other requests waiting for more than 100 ms of CPU, or takes more memory than
+--   its cap.
+test("a sandbox that takes what it can has no more memory than its cap", function()
+    local server <close> = script.start([[
+local task = require "sxe.task"
+local acts = {
+  function() local t = {} while true do t[#t + 1] = ("x"):rep(100000) .. #t end end,
+  function() local t = {} while true do t[#t + 1] = coroutine.create(print) end end,
+  function() local s = "x" while true do s = s .. s end end,
+  function() return #("x"):rep(1 << 40) end,
+  function() return #table.concat(setmetatable({}, { __len = function() return 1 << 40 end })) end,
+  function() return (("a"):rep(1e6):gsub("a", ("b"):rep(1e4))) end,
+  function() local q = task.queue() while true do q:put(("x"):rep(1e5) .. #q) end end,
+  function() return select("#", ("x"):rep(1e6):byte(1, -1)) end,
+  function() return table.unpack({}, 1, 1e7) end,
+  function(_, res) for i = 1, 1e7 do res.headers["x" .. i] = "y" end end,
+  function() local function f() return coroutine.wrap(f)() end f() end,
+}
+return function(req, res)
+  local act = acts[tonumber(req.path:match "%d+")]
+  return act and act(req, res) or "good"
+end]], "--lua-sandbox", "--stats", "/stats")
+    for i = 1, 11 do
+        local status = http.ask(server, http.request("GET /" .. i)).status
+        check(status == 500 or status == 503, ("%d: %d"):format(i, status))
+        httpd.wait_until(function() return server:ask "/good" == "good" end, "the next request is served")
+    end
+    local stats = server:ask "/stats"
+    check(tonumber(stats:match '"memory_most":(%d+)') <= tonumber(stats:match '"memory_max":(%d+)'), stats)
+    check(stats:find('"load":0', 1, true), stats)
+end)

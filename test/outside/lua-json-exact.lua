@@ -1,0 +1,73 @@
+-- SPDX-License-Identifier: MIT
+-- Numbers at the borders of what integers and floats hold, random ones, and tables that are no lists, in sxe-lua.
+
+-- What a script prints; it must end well.
+local function run(text)
+    local proc <close> = wire.spawn{wire.program "sxe-lua", "-e", 'local json = require "sxe.json"\n' .. text,
+                                    env = {SXE_LOG_LEVEL = "error"}}
+    local output = proc:output(200)
+    equal(proc:errors(), "", "errors")
+    equal(proc:wait(60), 0, "exit status")
+    return output
+end
+
+-- promise: docs/lua-handlers.md: Numbers come back as they were: integers are written with all their digits, floats with
+--   as many as it takes.
+test("integers near the borders and random floats come back", function()
+    equal(run [[
+        local function check(value)
+            local text = json.encode(value)
+            assert(json.decode(text) == value, text)
+            if math.type(value) == "integer" then
+                assert(text == ("%d"):format(value) and math.type(json.decode(text)) == "integer", text)
+            end
+        end
+        for _, middle in ipairs{0, 1 << 31, 1 << 32, 1 << 53, -(1 << 53), 10^15 // 1 | 0, 10^18 // 1 | 0, math.maxinteger} do
+            for distance = -1000, 1000 do check(middle + distance) end
+        end
+        math.randomseed(16)
+        for _ = 1, 50000 do
+            local float = string.unpack("d", string.pack("j", math.random(0)))
+            if float == float and math.abs(float) ~= math.huge then check(float) end
+        end
+        for _, float in ipairs{2.0 ^ 53, 2.0 ^ 53 + 2, 2.0 ^ 63, -2.0 ^ 63, 2.0 ^ 64, 5e-324, 0x1p-1022, 0x1.fffffffffffffp1023} do
+            check(float) check(-float)
+        end
+        print(json.encode(-0.0), 1 / json.decode "-0", 1 / json.decode "-0.0")
+    ]], "-0\t-inf\t-inf\n")
+end)
+
+-- promise: docs/lua-handlers.md: integers beyond 64 bits, and whole numbers above 2^53 that are written with a fraction
+--   or an exponent, become floats.
+test("what is beyond becomes a float", function()
+    equal(run [[
+        for _, text in ipairs{"9223372036854775807", "9223372036854775808", "-9223372036854775808", "-9223372036854775809",
+                              "9007199254740992.0", "9007199254740994.0", "1e15", "1e16", "18446744073709551615"} do
+            print(math.type(json.decode(text)))
+        end
+    ]], "integer\nfloat\ninteger\nfloat\ninteger\nfloat\ninteger\nfloat\nfloat\n")
+end)
+
+-- promise: docs/lua-handlers.md: **`json.encode(value)`** is the text, and raises for a function, a cycle, NaN, infinity,
+--   a list of more than 10 that has more holes than values; fewer are null.
+test("what is no JSON raises, and the next call is well", function()
+    equal(run [[
+        local cycle, deep = {}, {}
+        cycle[1] = { cycle }
+        for _ = 1, 100000 do deep = { deep } end
+        for _, value in ipairs{print, {print}, cycle, 0 / 0, {a = 1 / 0}, -1 / 0, deep, {[1] = 1, [11] = 1},
+                               coroutine.create(print), {[true] = 1}} do
+            assert(not pcall(json.encode, value))
+            assert(json.encode{ 1 } == "[1]")
+        end
+        local shared = { 1 }
+        print(json.encode{ shared, { shared } }, json.encode{[1] = 1, [10] = 1})
+    ]], "[[1],[[1]]]\t[1,null,null,null,null,null,null,null,null,1]\n")
+end)
+
+-- promise: docs/lua-handlers.md: **`json.null`** is null in both directions.
+test("null is null wherever it stands", function()
+    equal(run [[
+        print(json.encode(json.decode '[null,[null],1,null]'), json.encode(json.null), json.decode "null" == json.null)
+    ]], "[null,[null],1,null]\tnull\ttrue\n")
+end)
