@@ -154,10 +154,10 @@ SXE_PUBLIC SXE_TIME sxe_pool_get_now(const void *array);
 SXE_PUBLIC SXE_MUST_USE int sxe_pool_set_wait(void *array, double seconds);
 
 /* Write all that processes changed before this call to the disk (msync), and wait for the disk; no
- * lock is held, and others go on. The pool stays in use: after a power cut it is refused until it is
- * repaired, and the repair finds again what was not changed after the last sync. 0; -EINVAL: the
- * pool has no file; -EIO and what else msync says: nothing is promised. In /dev/shm it returns 0,
- * and the machine's end is the file's end all the same. */
+ * lock is held, and others go on. The pool stays in use: after a power cut it is refused until a
+ * repair, which finds again what was not changed after the last sync. 0; -EINVAL: the pool has no
+ * file; -EIO and what else msync says: nothing is promised. In /dev/shm it returns 0, and the
+ * machine's end is the file's end all the same. */
 SXE_PUBLIC SXE_MUST_USE int sxe_pool_sync(void *array);
 
 /* ---- States ---- */
