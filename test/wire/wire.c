@@ -4,7 +4,8 @@
  * ends of a conversation with a real program over real sockets; nothing of libsxe is in here.
  *
  * Place: tools/run-tests.sh runs it once for each script in test/wire; bench/bench.lua runs on it
- * too. `require` finds what stands in lib/ beside the script. WIRE_ONLY=words picks tests by name.
+ * too. `require` finds what stands in lib/ beside the script, or in ../wire/lib. WIRE_ONLY=words
+ * picks tests by name.
  *
  * Shape: what a script finds
  *
@@ -218,7 +219,8 @@ register_all(lua_State *L, int argc, char **argv)
         lua_rawseti(L, -2, i - 1);
     }
     lua_setglobal(L, "arg");
-    snprintf(path, sizeof(path), "%.*slib/?.lua", directory_len, script);
+    snprintf(path, sizeof(path), "%.*slib/?.lua;%.*s../wire/lib/?.lua", directory_len, script,
+             directory_len, script);
     lua_getglobal(L, "package");
     lua_pushstring(L, path);
     lua_setfield(L, -2, "path");

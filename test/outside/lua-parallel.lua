@@ -1,0 +1,41 @@
+-- SPDX-License-Identifier: MIT
+-- What docs/lua-handlers.md says of task.parallel when it is cancelled.
+
+local function runs(expected, script)
+    local proc <close> = wire.spawn{wire.program("sxe-lua"), "-e", script, env = {SXE_LOG_LEVEL = "error"}}
+    equal(proc:output(60), expected, script)
+    equal(proc:wait(60), 0, proc:errors())
+end
+
+-- promise: docs/lua-handlers.md: When the call is cancelled, no further item begins.
+test("a parallel call that is cancelled begins nothing more", function()
+    runs("1\n3\n", [[
+        local task = require "sxe.task"
+        for _, limit in ipairs{ 1, 3 } do
+            local began = 0
+            local t <close> = task.start(task.parallel, { 1, 2, 3, 4, 5, 6, 7 }, function()
+                began = began + 1
+                task.sleep(1000)
+            end, limit)
+            task.sleep(0.01)
+            t:cancel()
+            for _ = 1, 20 do task.sleep(0) end
+            print(began)
+        end]])
+end)
+
+-- It took 5 seconds of CPU, and four times as long for twice as many.
+-- promise: docs/lua-handlers.md: at most `limit` at a time, and returns the results, their number in `n`.
+test("more items than there may be tasks are all done, and cancelled in little time", function()
+    runs("40000\ttrue\n", [[
+        local task = require "sxe.task"
+        local list = {}
+        for i = 1, 40000 do list[i] = i end
+        local done = task.parallel(list, function(i) task.sleep(0) return i end)
+        local t = task.start(task.parallel, list, function() task.sleep(1000) end)
+        task.sleep(0.01)
+        local before = os.clock()
+        t:cancel()
+        task.sleep(0)
+        print(done.n, os.clock() - before < 3)]])
+end)
