@@ -315,6 +315,16 @@ cells_wanted(const SXE_DICT *dict, uint32_t cells, int found, const struct sxe__
     return found == 1 && !sxe__dict_is_seen(dict, old) ? cells : cells + 1;
 }
 
+/* Nothing more can be had, but the FREE cells are enough for a version that nobody sees: a snapshot
+ * ends rather than a writer fails. */
+static bool
+unseen_by_one(const SXE_DICT *dict, uint32_t shard, uint32_t cells, int found,
+              const struct sxe__dict_view *old)
+{
+    return found == 1 && sxe__dict_free_cells(dict, shard) >= cells &&
+           sxe__dict_is_seen(dict, old) && sxe__dict_end_oldest(dict);
+}
+
 int
 sxe__dict_put(const SXE_DICT *dict, struct sxe__dict_put *put)
 {
@@ -337,8 +347,10 @@ sxe__dict_put(const SXE_DICT *dict, struct sxe__dict_put *put)
         if (sxe__dict_free_cells(dict, shard) >= cells_wanted(dict, cells, found, &old))
             break;
         const int room = sxe__dict_make_room(dict, shard, found == 1 ? old.id : SXE_NONE, &budget);
-        if (room <= 0)
-            return room < 0 ? room : -ENOSPC;
+        if (room < 0)
+            return room;
+        if (room == 0 && !unseen_by_one(dict, shard, cells, found, &old))
+            return -ENOSPC;
     }
     put->replaces = found == 1 ? old.id + 1 : 0;
     put->state = sxe__dict_state_after(dict, found, &old);

@@ -407,6 +407,9 @@ uint64_t sxe__dict_ended(const SXE_DICT *dict);
 /* End a snapshot, if it is still the one of that epoch. */
 void sxe__dict_end_snapshot(const SXE_DICT *dict, uint32_t slot, uint64_t epoch);
 
+/* End the oldest snapshot, those of the dead before any other. False: there is none. */
+bool sxe__dict_end_oldest(const SXE_DICT *dict);
+
 /* End those whose process is dead. Whether there were any. */
 bool sxe__dict_end_dead(const SXE_DICT *dict);
 

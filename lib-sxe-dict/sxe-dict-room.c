@@ -108,9 +108,8 @@ sxe__dict_end_dead(const SXE_DICT *dict)
     return any;
 }
 
-/* Whether there was one. */
-static bool
-end_oldest(const SXE_DICT *dict)
+bool
+sxe__dict_end_oldest(const SXE_DICT *dict)
 {
     uint64_t oldest = UINT64_MAX;
     uint32_t slot = 0;
@@ -231,7 +230,7 @@ evict(const SXE_DICT *dict, uint32_t shard, uint32_t keep)
     if (sxe__dict_state(dict, id) != SXE_DICT_LIVE)
         return sxe__dict_damaged(dict);
     for (unsigned i = 0; i < SXE_DICT_SNAPSHOTS && sxe__dict_is_seen(dict, &view); i++)
-        end_oldest(dict);
+        sxe__dict_end_oldest(dict);
     sxe__dict_count(&dict->counts[shard].evictions);
     return sxe__dict_commit_remove(dict, shard, id) < 0 ? -EUCLEAN : 1;
 }
@@ -246,7 +245,8 @@ give_up_a_past(const SXE_DICT *dict, uint32_t shard, const uint32_t *budget)
     if (*budget == 0)
         return -EAGAIN;
     /* Without any snapshot: one that another process released after the sweep. */
-    return end_oldest(dict) || SXE__POOL_GET(dict->records[shard].swept) != sxe__dict_ended(dict);
+    return sxe__dict_end_oldest(dict) ||
+           SXE__POOL_GET(dict->records[shard].swept) != sxe__dict_ended(dict);
 }
 
 int
