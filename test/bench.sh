@@ -26,8 +26,15 @@ check "the harness measures every row, and all peers do the same work" \
 check "the table has a line a row" grep -q '^| row | work |' "$work/table.md"
 check "page and table can be made of a result again" harness --from "$work/result.json"
 check "a row is put into a result" harness size --smoke --into "$work/result.json"
-check "a whole result lacks nothing" \
-    sh -c "build/release/test/wire bench/bench.lua --smoke --into $work/result.json | grep -q '^0 rows'"
+# Rows that need a program which is not installed are not measured, and so are planned again.
+lacks_nothing() {
+    harness --smoke --into "$work/result.json" >"$work/again" 2>&1
+    planned=$(sed -n 's/^\([0-9]*\) rows.*/\1/p' "$work/again" | head -n 1)
+    missing=$(sed -n 's/^not measured: //p' "$work/again" | wc -w)
+    cat "$work/again"
+    [ "${planned:-none}" = "$missing" ]
+}
+check "a whole result lacks nothing" lacks_nothing
 check "a result that is not there is refused" fails 'cannot be read' harness --into "$work/none"
 check "a file that is no result is refused" fails 'cannot be read as a result' harness --from README.md
 sed 's/"text": "/&another /' "$work/result.json" >"$work/other.json"

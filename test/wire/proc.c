@@ -188,14 +188,15 @@ proc_signal(lua_State *L)
     return luaL_error(L, "no such signal: %s", name);
 }
 
-/* Its exit status, or "signal NAME". */
+/* Its exit status, or "signal NAME". Less than a second is no patience, but a look. */
 static int
 proc_wait(lua_State *L)
 {
     struct proc *proc = check_proc(L);
+    double seconds = luaL_optnumber(L, 2, WIRE_PATIENCE);
 
     if (!proc->ended) {
-        if (wire_wait_for(proc->pidfd, POLLIN, wire_patience(L, 2)) == 0) {
+        if (wire_wait_for(proc->pidfd, POLLIN, seconds < 1 ? seconds : wire_patience(L, 2)) == 0) {
             return luaL_error(L, "expected the process to end, but it runs on");
         }
         waitpid(proc->pid, &proc->status, 0);
