@@ -12,8 +12,8 @@
  *
  * depth may pass SXE_LOG_TRACE_MAX: calls are then counted and not remembered.
  *
- * A thread's calls[] is allocated by its first traced call and freed at its end: thread-local memory
- * of that size would keep dlopen from loading the library. Without memory nothing is traced.
+ * A thread's calls[] is allocated by its first traced call, and freed at its end: thread-local
+ * memory of that size would keep dlopen from loading the library. Without memory nothing is traced.
  */
 #include "sxe-log-private.h"
 

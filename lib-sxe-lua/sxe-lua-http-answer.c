@@ -404,7 +404,8 @@ conclude_error(struct sxe__lua_exchange *exchange, lua_State *L, int status)
     } else if (on_error_of(exchange) != LUA_NOREF) {
         if (!start(exchange, L, explain, 1))
             give_up(exchange, 503);
-    } else if (call(exchange, L, explain, 1) != LUA_OK) {
+    } else if (call(exchange, L, explain, 1) != LUA_OK) { /* its metamethods fail, or no memory */
+        sxe__lua_log_error(sxe__lua_http.main, describe(exchange, room));
         lua_pop(sxe__lua_http.main, 1);
         give_up(exchange, 503);
     }

@@ -17,8 +17,8 @@ enum { SOCKETS = 1000, EXPLAINED_SIZE = 8192, CLASS_SHIFT = 56 };
 #define PROMPT      "> "
 #define PROMPT_MORE ">> "
 
-/* The compiler runs in the root of the sources. Link-time optimisation may put this text and the code
- * below in different objects, so the labels are global. */
+/* The compiler runs in the root of the sources. Link-time optimisation may put this text and the
+ * code below in different objects, so the labels are global. */
 __asm__(".section .rodata\n"
         ".global sxe__lua_repl, sxe__lua_repl_end\n"
         ".hidden sxe__lua_repl, sxe__lua_repl_end\n"

@@ -4,10 +4,10 @@
  * state happens in its own thread, in a hook, which a signal sets (lua_sethook may be called
  * there). So Lua runs without a hook as long as it does not run for long.
  *
- * The thread sleeps while no state runs Lua, so that an idle program does not wake up: it says that
- * it is asleep, and then looks whether a state runs; a loop that begins to run Lua says so, and then
- * looks whether the thread is asleep. One of them sees the other, because membarrier(2) orders the
- * loops' stores and loads for the thread. Beginning to run costs a load.
+ * The thread sleeps while no state runs Lua, so that an idle program does not wake up. It says that
+ * it is asleep, and then looks whether a state runs. A loop that begins to run Lua says so, and
+ * then looks whether the thread is asleep. One of them sees the other, because membarrier(2) orders
+ * the loops' stores and loads for the thread. Beginning to run costs a load.
  */
 #include "sxe-lua-core-private.h"
 

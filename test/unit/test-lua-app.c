@@ -426,7 +426,7 @@ main(void)
     tcase_add_test(errors, whatever_call_fails_it_ends_with_a_status);
     tcase_add_test(errors, check_only_compiles);
     tcase_add_test(errors, check_without_memory_is_said);
-    tcase_add_loop_test(errors, options_that_are_wrong_are_refused, 0, 5);
+    tcase_add_loop_test(errors, options_that_are_wrong_are_refused, 0, 7);
     tcase_add_test(errors, more_code_than_fits_is_refused);
     tcase_add_test(errors, versions_are_told);
     suite_add_tcase(suite, errors);

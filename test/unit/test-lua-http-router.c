@@ -707,7 +707,9 @@ START_TEST(each_server_stops_by_itself)
 {
     serve_script("local a = http.serve{ip = '127.0.0.1', connections = 10, handler = print} "
                  "local b = http.serve{ip = '127.0.0.1', connections = 10, handler = print} "
-                 "task.start(function() assert(b:stop()) assert(b:stop()) assert(a:stop(1)) "
+                 "assert(not pcall(function() local early <close> = a end)) "
+                 "task.start(function() do local x <close> = b end "
+                 "assert(b:stop()) assert(b:stop()) assert(a:stop(1)) "
                  "local log = require 'sxe.log' log.warn('all have stopped') end)");
     turn(10);
     ck_assert(logged("all have stopped"));

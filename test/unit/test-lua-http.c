@@ -206,6 +206,15 @@ START_TEST(an_error_where_no_lua_runs_has_no_local_variables)
 }
 END_TEST
 
+START_TEST(an_error_whose_fields_cannot_be_read_is_logged)
+{
+    serve_handler("error(setmetatable({}, {__index = function() error('no fields', 0) end}))");
+    EXPECT_IN(ask(ASK("GET /", "", "")), "HTTP/1.1 503 ");
+    ck_assert(logged("GET /: no fields"));
+    end_script();
+}
+END_TEST
+
 START_TEST(an_error_behind_parts_of_the_body_resets_the_connection)
 {
     int peer;
@@ -554,6 +563,7 @@ suite(void)
     tcase_add_test(t, an_error_of_ours_with_a_status_has_its_message_and_an_id);
     tcase_add_test(t, a_developer_sees_the_traceback);
     tcase_add_test(t, a_browser_gets_a_page_of_an_error);
+    tcase_add_test(t, an_error_whose_fields_cannot_be_read_is_logged);
     tcase_add_test(t, an_error_where_no_lua_runs_has_no_local_variables);
     tcase_add_test(t, an_error_behind_parts_of_the_body_resets_the_connection);
     tcase_add_test(t, an_error_behind_the_reply_is_logged);

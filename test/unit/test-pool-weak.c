@@ -2,10 +2,10 @@
  *
  * Readers without a lock on a processor that keeps less order than x86, as arm64 does.
  *
- * The library's own lines are compiled here with other macros for access to memory. A change is made
- * once, and each of its stores is kept as a message with what one who reads it must also see (its
- * view). Then a reader runs again and again, until every load has returned every message that the
- * rules of C11 allow:
+ * The library's own lines are compiled here with other macros for access to memory. A change is
+ * made once, and each of its stores is kept as a message with what one who reads it must also see
+ * (its view). Then a reader runs again and again, until every load has returned every message that
+ * the rules of C11 allow:
  *
  *   - a load never returns an older message of a word than one its process has seen;
  *   - a release store carries all that its process has seen; any other store what it had seen at
@@ -134,9 +134,11 @@ fence_loads(void)
         join(&weak.seen, &weak.fenced);
 }
 
+#define VALUE(place, first)              ((TYPE(place))get(&(place), sizeof(place), first))
+#define TYPE(place)                      __typeof__(0 + (place))
 #define SXE__POOL_STEP()                 ((void)0)
-#define SXE__POOL_GET(place)             ((__typeof__(0 + (place)))get(&(place), sizeof(place), false))
-#define SXE__POOL_GET_FIRST(place)       ((__typeof__(0 + (place)))get(&(place), sizeof(place), true))
+#define SXE__POOL_GET(place)             VALUE(place, false)
+#define SXE__POOL_GET_FIRST(place)       VALUE(place, true)
 #define SXE__POOL_OWN(place)             SXE__POOL_GET(place)
 #define SXE__POOL_PUT(place, value)      put(&(place), sizeof(place), (value), false)
 #define SXE__POOL_PUT_LAST(place, value) put(&(place), sizeof(place), (value), true)
