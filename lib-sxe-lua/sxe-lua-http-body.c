@@ -389,8 +389,8 @@ sxe__lua_http_form(lua_State *L)
 
     /* Its parts would be read as names that make no sense. */
     if (type.length >= 10 && strncasecmp(type.base, "multipart/", 10) == 0)
-        sxe__lua_http_refuse(L, 415,
-                             "the form is %.*s: only application/x-www-form-urlencoded is read",
-                             (int)strcspn(type.base, "; \r"), type.base);
+        sxe__lua_http_refuse(
+            L, 415, "the form is %.*s: only application/x-www-form-urlencoded is read here",
+            (int)strcspn(type.base, "; \r"), type.base);
     return read_for(L, decode_form);
 }
