@@ -407,9 +407,7 @@ falls_asleep(void)
     dog.quiet = 0;
     STORE(dog.asleep, 1);
     syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0);
-    if (!is_quiet())
-        STORE(dog.asleep, 0);
-    return LOAD(dog.asleep) == 1;
+    return __atomic_and_fetch(&dog.asleep, is_quiet() ? 1u : 0u, __ATOMIC_SEQ_CST) == 1;
 }
 
 static void *
