@@ -153,7 +153,7 @@ build: $(programs) $(foreach m,$(modules),$(call archive,$m)) $B/libsxe.a $B/$(S
 
 CHECK_LIBS   = $(shell pkg-config --libs check 2>/dev/null || echo -lcheck -lm -lrt -lpthread -lsubunit)
 test_cflags  = $(ALL_CFLAGS) -fPIE -Wno-null-dereference -Wno-conversion -Wno-sign-conversion \
-               $(call includes,$(core) sxe-lua) $(LUA_CFLAGS) -Itest/fake -Itest/oracle -Iapps/common $(apps:%=-Iapps/%)
+               $(call includes,$(core) sxe-lua) $(LUA_CFLAGS) -Itest/fake -Itest/oracle -Itest/peer -Iapps/common $(apps:%=-Iapps/%)
 comma       := ,
 wraps       := $(addprefix -Wl$(comma)--wrap=,$(shell sed 's/\#.*//' test/fake/wrapped 2>/dev/null))
 
@@ -188,6 +188,12 @@ $B/test/wire: $(wildcard test/wire/*.c) test/wire/wire.h $B/flags
 	@mkdir -p $(@D)
 	@$(call say,LD,$@)
 	$Q$(CC) -std=c11 -D_GNU_SOURCE -O1 -g $(WARN) $(WERROR) $(LUA_CFLAGS) -o $@ $(filter %.c,$^) $(LUA_LIBS)
+
+# Servers whose replies follow a law that is known: what a load generator says of them can be checked.
+$B/test/known-server: test/peer/known-server.c test/peer/known-law.h $B/flags
+	@mkdir -p $(@D)
+	@$(call say,LD,$@)
+	$Q$(CC) -std=c11 -D_GNU_SOURCE -O2 -g $(WARN) $(WERROR) -Wno-conversion -Wno-sign-conversion -o $@ $< -lm
 
 # The model checker has the pool's sources inside, with other accesses to memory; the soak test has not.
 $B/test/model: test/model/model.c $(wildcard test/model/*.h lib-sxe-pool/*.[ch]) $B/libsxe.a $B/flags
@@ -296,7 +302,7 @@ coverage: ## build and test for coverage; fails below 100 % of the lines
 # One flavour: everything built, then every test of it.
 test-mode: build test-bin
 	@tools/run-tests.sh $(MODE)
-test-bin: $(programs) $(unit.bin) $(outside.bin) $(replay.bin) $(examples.bin) $(bench.bin) $B/test/wire
+test-bin: $(programs) $(unit.bin) $(outside.bin) $(replay.bin) $(examples.bin) $(bench.bin) $B/test/wire $B/test/known-server
 
 # What a run wants besides: BENCH="--seconds 2 --json bench/results/2030-01-01.json --markdown README.md".
 bench = build/release/test/wire bench/bench.lua $(ROW) $(BENCH)

@@ -115,7 +115,7 @@ static struct world {
     void (*welcome)(unsigned client);
     unsigned accepted;
     unsigned queries;
-    uint64_t arrived_ns[ACTS_MAX]; /* queries, after GO's time */
+    uint64_t arrived_ns[ACTS_MAX]; /* the first queries, after GO's time */
     struct client clients[CLIENTS_MAX];
     struct act acts[ACTS_MAX];
     unsigned acts_number;
@@ -359,8 +359,8 @@ take_requests(unsigned i)
         memcpy(world.last_request, client->bytes, world.last_length);
         client->unread -= length;
         memmove(client->bytes, end + 4, client->unread);
-        ck_assert_uint_lt(world.queries, ACTS_MAX);
-        world.arrived_ns[world.queries] = now_ns() - world.started_ns;
+        if (world.queries < ACTS_MAX)
+            world.arrived_ns[world.queries] = now_ns() - world.started_ns;
         world.serve(i, world.queries++);
     }
 }

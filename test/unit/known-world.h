@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: the server of http-world.h answers after a known law (test/peer/known-law.h), in virtual
+ * time, so that what a worker measures can be held against theory to the nanosecond.
+ *
+ *     make_world();
+ *     serve_law("md1:1000");
+ *     run_world();
+ */
+#ifndef KNOWN_WORLD_H
+#define KNOWN_WORLD_H
+
+#include "http-world.h"
+#include "known-law.h"
+
+static struct known_law served;
+
+static inline void
+serve_by_law(unsigned client, unsigned query)
+{
+    struct known_reply reply = known_law_reply(&served, now_ns());
+    uint64_t in_ns = reply.due_ns - now_ns();
+
+    (void)query;
+    if (reply.due_ns == KNOWN_NEVER)
+        return;
+    if (reply.text != NULL)
+        answer_in(client, in_ns, reply.text);
+    if (reply.is_last && reply.text == NULL)
+        reset_in(client, in_ns);
+    else if (reply.is_last)
+        hang_up_in(client, in_ns);
+}
+
+/* After make_world(). */
+static inline void
+serve_law(const char *law)
+{
+    ck_assert(known_law_parse(&served, law));
+    world.serve = serve_by_law;
+}
+
+/* A paced run of one worker over so many sockets. */
+static inline void
+load_world(enum http_model model, double rate, uint64_t duration_ns, unsigned sockets)
+{
+    world.plan.stop = HTTP_STOP_TIME;
+    world.plan.model = model;
+    world.plan.rate = world.plan.rate_end = rate;
+    world.plan.duration_ns = duration_ns;
+    world.plan.sockets = sockets;
+}
+
+#endif
