@@ -7,7 +7,9 @@
 
 #include <string.h>
 
-#define RAISED_MAX 100 /* errors that a cancelled task may catch */
+#define RAISED_MAX         100 /* errors that a cancelled task may catch */
+#define INTERRUPT_COUNTS   33  /* for so many of them an error counts that interrupts computing */
+#define SLICES_TO_CLEAN_UP 50  /* time slices of computing between two such errors */
 
 /* ---- Lines ---- */
 
@@ -134,18 +136,18 @@ refuse_to_wait(lua_State *L)
 /* Raise that the running task is cancelled. One that caught this too often is not asked any more:
  * it yields, and sxe__lua_resume abandons it. */
 static int
-raise_cancelled(lua_State *L, uint32_t index)
+raise_cancelled(lua_State *L, uint32_t index, unsigned counts)
 {
     struct sxe__lua_task *task = sxe__lua_task_at(index);
 
-    if (task->raised == RAISED_MAX && sxe__lua_may_yield(L)) {
+    if (task->raised >= RAISED_MAX && sxe__lua_may_yield(L)) {
         task->cancel = SXE__LUA_CANCEL_OVER;
         sxe__lua_task_move(index, SXE__LUA_RUNNING, SXE__LUA_READY);
         return lua_yield(L, 0);
     }
     task->cancel = SXE__LUA_CANCEL_TOLD;
     if (task->raised < RAISED_MAX)
-        task->raised++;
+        task->raised = (uint8_t)(task->raised + counts);
     return luaL_error(L, "cancelled");
 }
 
@@ -158,7 +160,7 @@ park(lua_State *L, uint64_t deadline_ns, struct sxe__lua_line *line, lua_KFuncti
 
     if (task->cancel == SXE__LUA_CANCEL_TOLD) {
         sxe__lua_unhook(index, SXE__LUA_CANCELLED);
-        return raise_cancelled(L, index);
+        return raise_cancelled(L, index, 1);
     }
     if (task->cancel == SXE__LUA_CANCEL_ASKED) {
         task->cancel = SXE__LUA_CANCEL_TOLD;
@@ -199,13 +201,19 @@ sxe__lua_park_in(lua_State *L, struct sxe__lua_line *line, uint64_t deadline_ns,
     return park(L, deadline_ns, line, k, context);
 }
 
+/* One that was told gets time to clean up before it is interrupted. */
 bool
 sxe__lua_end_computing(lua_State *L)
 {
-    if (SCHEDULER->running == SXE_NONE ||
-        sxe__lua_task_at(SCHEDULER->running)->cancel == SXE__LUA_NOT_CANCELLED)
+    const uint32_t index = SCHEDULER->running;
+    struct sxe__lua_task *task = index != SXE_NONE ? sxe__lua_task_at(index) : NULL;
+
+    if (task == NULL || task->cancel == SXE__LUA_NOT_CANCELLED)
         return false;
-    raise_cancelled(L, SCHEDULER->running);
+    if (task->cancel == SXE__LUA_CANCEL_TOLD && ++task->slices < SLICES_TO_CLEAN_UP)
+        return false;
+    task->slices = 0;
+    raise_cancelled(L, index, INTERRUPT_COUNTS);
     return true; /* in a hook lua_yield returns */
 }
 

@@ -29,7 +29,8 @@
  *
  * Cancelling asks: the wait that a task is in fails, "cancelled", or the next one; so it is told,
  * and the wait after that raises, for a task that does not listen has to end too. One that computes
- * is raised at where it is, and one that catches each such error is not resumed any more.
+ * is interrupted by an error at the end of its time slice. A task that has been told has 50 slices
+ * to clean up before the next such error. One that catches each error is not resumed any more.
  */
 #ifndef SXE_LUA_TASK_PRIVATE_H
 #define SXE_LUA_TASK_PRIVATE_H
@@ -80,6 +81,7 @@ struct sxe__lua_task {
     uint8_t cancel;      /* enum sxe__lua_cancel */
     uint8_t reason;      /* enum sxe__lua_reason */
     uint8_t raised;      /* errors about its cancelling */
+    uint8_t slices;      /* time slices that it computed since it was told of its cancelling */
 };
 _Static_assert(sizeof(struct sxe__lua_task) <= 96, "one for each task that may ever exist");
 

@@ -390,11 +390,47 @@ l_tostring(lua_State *L)
     return 1;
 }
 
+/* ---- The workers of task.parallel ----
+ * They are cancelled by a function of C: one of Lua could be interrupted halfway, when the task that
+ * calls it is cancelled itself, and leave some of them at work for ever. */
+
+/* At 1: the list of workers. Once: each worker that fails as it is cancelled comes here, too. */
+static int
+l_cancel_all(lua_State *L)
+{
+    lua_Integer number;
+
+    lua_getfield(L, 1, "are_over");
+    if (lua_toboolean(L, -1))
+        return 0;
+    lua_pushboolean(L, true);
+    lua_setfield(L, 1, "are_over");
+    number = luaL_len(L, 1);
+    for (lua_Integer i = 1; i <= number; i++) {
+        lua_rawgeti(L, 1, i);
+        sxe__lua_cancel(((struct sxe__lua_object *)lua_touserdata(L, -1))->task);
+        lua_pop(L, 1);
+    }
+    return 0;
+}
+
+/* At 1: a table with the list of workers; at 2: the error of one of them, or nil. */
+static int
+l_cancel_all_if_failed(lua_State *L)
+{
+    if (lua_isnil(L, 2))
+        return 0;
+    lua_settop(L, 1);
+    lua_rawgeti(L, 1, 1);
+    lua_replace(L, 1);
+    return l_cancel_all(L);
+}
+
 /* ---- The module ---- */
 
 /* What needs no speed. It gets the table of the module. */
 static const char sugar[] =
-    "local task = ...\n"
+    "local task, cancel_all, cancel_all_if_failed = ...\n"
     "\n"
     "local function stop(t, ...)\n"
     "    t:cancel()\n"
@@ -407,42 +443,29 @@ static const char sugar[] =
     "    return stop(t, t:join(seconds))\n"
     "end\n"
     "\n"
-    "-- Once: each worker that is cancelled comes here, too.\n"
-    "local function cancel_all(workers)\n"
-    "    if workers.are_over then return end\n"
-    "    workers.are_over = true\n"
-    "    for _, t in ipairs(workers) do t:cancel() end\n"
-    "end\n"
-    "\n"
-    "local function start_workers(workers, count, work)\n"
-    "    for i = 1, count do\n"
-    "        local t, why = task.start(work)\n"
-    "        if not t then return i > 1, why end\n"
-    "        workers[i] = t\n"
-    "    end\n"
-    "    return true\n"
-    "end\n"
+    "local closes = { __close = cancel_all }\n"
+    "local closes_if_failed = { __close = cancel_all_if_failed }\n"
     "\n"
     "-- A few tasks take one piece of work after the other. One that fails cancels the others.\n"
     "function task.parallel(list, fn, limit)\n"
     "    if type(fn) ~= 'function' then fn, limit = nil, fn end\n"
-    "    local workers = {}\n"
-    "    -- Each notes itself: one may be under way before task.start has returned to us.\n"
-    "    local begun <close> = setmetatable({}, { __close = cancel_all })\n"
-    "    local at_end = { __close = function(_, e) if e ~= nil then cancel_all(begun) end end }\n"
+    "    local workers <close> = setmetatable({ are_over = false }, closes)\n"
     "    local results, last, why = { n = #list }, 0, nil\n"
-    "    local function work()\n"
-    "        local ending <close> = setmetatable({}, at_end)\n"
-    "        begun[#begun + 1] = task.self()\n"
-    "        while last < #list and not begun.are_over do\n"
+    "    local function work(number)\n"
+    "        local ending <close> = setmetatable({ workers }, closes_if_failed)\n"
+    "        workers[number] = task.self() -- it may run before task.start has returned to us\n"
+    "        while last < #list and not workers.are_over do\n"
     "            last = last + 1\n"
     "            local i = last\n"
     "            if fn then results[i] = fn(list[i], i) else results[i] = list[i]() end\n"
     "        end\n"
     "    end\n"
-    "    local count = math.min(math.max(limit or #list, 1), #list)\n"
-    "    local ok, error = start_workers(workers, count, work)\n"
-    "    if not ok then return nil, error end\n"
+    "    for i = 1, math.min(math.max(limit or #list, 1), #list) do\n"
+    "        local t, error = task.start(work, i)\n"
+    "        if not t and i == 1 then return nil, error end\n"
+    "        if not t then break end\n"
+    "        workers[i] = t\n"
+    "    end\n"
     "    for _, t in ipairs(workers) do\n"
     "        t:join() -- raises its error\n"
     "        if t.status == 'cancelled' then why = 'cancelled'\n"
@@ -478,6 +501,8 @@ sxe__lua_open_task(lua_State *L)
     if (luaL_loadbufferx(L, sugar, sizeof(sugar) - 1, "=sxe.task", "t") != LUA_OK)
         return lua_error(L);
     lua_pushvalue(L, -2);
-    lua_call(L, 1, 0);
+    lua_pushcfunction(L, l_cancel_all);
+    lua_pushcfunction(L, l_cancel_all_if_failed);
+    lua_call(L, 3, 0);
     return 1;
 }

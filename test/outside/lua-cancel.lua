@@ -27,8 +27,31 @@ test("a task that computes for ever ends when it is cancelled, others go on", fu
     ]]), "closed\nnil\tcancelled\ncancelled\n")
 end)
 
--- promise: docs/lua-handlers.md: A task that catches 100 errors about its cancelling, and goes on, is ended where it
---   is; its `<close>` variables are closed.
+-- promise: docs/lua-handlers.md: A task that has been told, by that error or by a call that returned `nil, "cancelled"`,
+--   may compute for 50 time slices (half a second of CPU) to clean up before it is interrupted again.
+test("what cleans up computes for several time slices and is not interrupted", function()
+    for _, wait in ipairs{"while true do end", "task.sleep(1000)"} do
+        equal(run([[
+            local function tidy()
+                local stop = os.clock() + 0.1
+                while os.clock() < stop do end
+                print "tidy"
+            end
+            local t = task.start(function()
+                local _ <close> = setmetatable({}, {__close = tidy})
+                ]] .. wait .. [[
+                tidy()
+            end)
+            task.sleep(0.02)
+            t:cancel()
+            t:join()
+            print(t.status)
+        ]]), wait:find("sleep") and "tidy\ntidy\ndone\n" or "tidy\ncancelled\n")
+    end
+end)
+
+-- promise: docs/lua-handlers.md: A task that catches 100 errors about its cancelling, or four that interrupted it, and
+--   goes on, is ended where it is; its `<close>` variables are closed.
 test("a task that catches all errors ends, too, whether it waits or computes", function()
     for _, body in ipairs{
         "pcall(task.sleep, 1)",

@@ -37,6 +37,5 @@ test("more items than there may be tasks are all done, and cancelled in little t
         local before = os.clock()
         t:cancel()
         task.sleep(0)
-        print(done.n, os.clock() - before < 3)
-        os.exit(0)]])
+        print(done.n, os.clock() - before < 3)]])
 end)
