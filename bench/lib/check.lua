@@ -56,8 +56,10 @@ end
 
 local CLOSE = "Connection: close\r\n"
 
-local function request_of(target, more)
-    return ("GET %s HTTP/1.1\r\nHost: 127.0.0.1\r\n%s\r\n"):format(target, more or "")
+local function request_of(service, more)
+    local length = service.post and ("Content-Length: %d\r\n"):format(#service.post) or ""
+    return ("%s %s HTTP/1.1\r\nHost: 127.0.0.1\r\n%s%s\r\n%s"):format(
+        service.post and "POST" or "GET", service.target, length, more or "", service.post or "")
 end
 
 -- Two requests on a connection, then one that ends it. What takes a second is asked for once, and
@@ -65,13 +67,13 @@ end
 local function ask_thrice(sock, service)
     local first
     for _ = 1, service.once and 0 or 2 do
-        sock:send(request_of(service.target))
+        sock:send(request_of(service))
         local said = essence(service, sock:read_reply())
         expect(said == (first or said), "the second reply is another")
         first = said
     end
     if not service.once then
-        sock:send(request_of(service.target, CLOSE))
+        sock:send(request_of(service, CLOSE))
     end
     local last = essence(service, sock:read_reply())
     expect(last == (first or last), "the last reply is another")
@@ -100,7 +102,7 @@ local function begin(house, peer, name)
     local sock = wire.connect("127.0.0.1", server.port)
     sock:timeout(20)
     if peers.services[name].once then
-        sock:send(request_of(peers.services[name].target, CLOSE))
+        sock:send(request_of(peers.services[name], CLOSE))
     end
     return {peer = peer, server = server, sock = sock}
 end

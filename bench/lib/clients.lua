@@ -99,6 +99,12 @@ local function read_sxe_http(_, files, load)
             curve = curve_of(times.histogram, times.count)}
 end
 
+local function write(path, bytes)
+    local file <close> = assert(io.open(path, "wb"))
+    file:write(bytes)
+    return path
+end
+
 local function command_sxe_http(load, server, seconds, files)
     local words = {wire.program("sxe-http"), "-q", "-c", load.connections, "--json",
                    files .. "sxe-http.json", "--expect-status", load.status or "200"}
@@ -117,10 +123,13 @@ local function command_sxe_http(load, server, seconds, files)
     if load.sources then
         append(words, "--source", load.sources)
     end
+    if load.post then
+        append(words, "-b", "@" .. write(files .. "posted", load.post))
+    end
     if type(load.body) == "string" and #load.body <= EXACT_BODY then
-        local file <close> = assert(io.open(files .. "body", "wb"))
-        file:write(load.body)
-        append(words, "--expect-body", "@" .. files .. "body")
+        append(words, "--expect-body", "@" .. write(files .. "body", load.body))
+    elseif type(load.body) == "string" then
+        append(words, "--expect-header", ("Content-Length: %d"):format(#load.body))
     end
     if load.body_length then
         append(words, "--expect-header", ("Content-Length: %d"):format(load.body_length))
@@ -249,7 +258,7 @@ end
 
 local function only_plain(load)
     if (load.depth or 1) > 1 or load.fresh or load.queries or load.sources or load.status
-       or load.headers then
+       or load.headers or load.post then
         return nil, "no such load"
     end
     return true
@@ -257,14 +266,14 @@ end
 
 local function can_wrk(load)
     if (load.depth or 1) > 1 or load.queries or load.sources or (load.workers or 1) > 1
-       or (load.status or "200") ~= "200" then
+       or load.post or (load.status or "200") ~= "200" then
         return nil, "wrk has no such load"
     end
     return true
 end
 
 local function can_limit_client(load)
-    if load.fresh or load.sources or load.headers or (load.workers or 1) > 1 then
+    if load.fresh or load.sources or load.headers or load.post or (load.workers or 1) > 1 then
         return nil, "limit-client has no such load"
     end
     return true

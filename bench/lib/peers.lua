@@ -22,6 +22,7 @@ local DESCRIPTORS_MAX = 20000 -- of a process, where no more are allowed
 -- ---- Services ----
 
 local GREETING = "Hello, World!\n"
+local POSTED = ("0123456789"):rep(10000) -- as much as an upload of some size
 
 peers.services = {
     hello = {target = "/", body = GREETING},
@@ -29,6 +30,7 @@ peers.services = {
     ["2010"] = {target = "/", body = "Hello World\n\r\n", is_old = true},
     json = {target = "/users/42", fields = {'"active":true', '"id":42', '"name":"Ann"'}},
     random = {target = "/random?number=8", pattern = "^%d$", once = true},
+    echo = {target = "/echo", post = POSTED, body = POSTED},
     file = {target = "/page.html"}, -- whatever is below root
     generate = {target = "/", pattern = "^" .. ("[%w]"):rep(50), length = 108000},
     redis = {target = "/", pattern = "^%l+$", length = 100000},
@@ -127,7 +129,7 @@ local function start_httpd(context)
 end
 
 local httpd_scripts = {hello = "bench/lua/hello.lua", json = "bench/lua/router.lua",
-                       random = "examples/lua/random.lua"}
+                       echo = "bench/lua/echo.lua", random = "examples/lua/random.lua"}
 
 local function start_httpd_lua(context)
     return launch(context, {
@@ -374,7 +376,7 @@ add{name = "sxe-httpd-lua", title = "sxe-httpd --lua", serves = set("hello", "js
     start = start_httpd_lua, version = ours}
 add{name = "sxe-c", title = "sxe, C", serves = set("hello", "json", "2010"), start = start_twin,
     version = ours}
-add{name = "sxe-lua", title = "sxe, Lua", serves = set("hello", "json", "random", "2010"),
+add{name = "sxe-lua", title = "sxe, Lua", serves = set("hello", "json", "random", "2010", "echo"),
     start = start_twin_lua, version = ours}
 add{name = "sxe-workers", title = "sxe, C, workers", serves = set("hello", "generate"),
     start = start_workers, version = ours}
@@ -390,7 +392,7 @@ add{name = "nginx-debian", title = "nginx, Debian's defaults", needs = {"nginx"}
     start = start_nginx_defaults}
 add{name = "nginx-lua", title = "nginx + Lua", needs = {"nginx"}, available = nginx_lua_available,
     package = "libnginx-mod-http-lua", version = "nginx -v 2>&1",
-    serves = set("hello", "json", "random"), start = start_nginx_lua}
+    serves = set("hello", "json", "random", "echo"), start = start_nginx_lua}
 add{name = "h2o", needs = {"h2o"}, package = "h2o", version = "h2o --version",
     serves = set("hello", "file"), start = start_h2o}
 add{name = "lighttpd", needs = {"lighttpd"}, package = "lighttpd", version = "lighttpd -v",
@@ -399,7 +401,7 @@ add{name = "haproxy", title = "HAProxy", needs = {"haproxy"}, package = "haproxy
     version = "haproxy -v", serves = set("hello"), start = start_haproxy}
 add{name = "go", title = "Go net/http", needs = {"go"}, package = "golang-go",
     version = "go version", available = go_available,
-    serves = set("hello", "json", "random", "file"), start = start_go}
+    serves = set("hello", "json", "random", "file", "echo"), start = start_go}
 local function add_node(peer)
     peer.start = peer.start or start_node
     peer.warm_up = NODE_WARM_UP
@@ -407,7 +409,7 @@ local function add_node(peer)
 end
 
 add_node{name = "node", title = "Node http",
-         serves = set("hello", "json", "random", "file", "generate", "redis")}
+         serves = set("hello", "json", "random", "file", "generate", "redis", "echo")}
 add_node{name = "node-net", title = "Node net", start = start_node_net, serves = set("hello")}
 add_node{name = "node-cluster", title = "Node cluster",
          serves = set("hello", "generate", "redis", "sort")}

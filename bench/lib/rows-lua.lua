@@ -24,14 +24,14 @@ local function row(name, service, title, who, load, more)
         work = "a server of lib-sxe-http asks a handler in C, or the same handler in Lua",
         command = "lua-twins PORT hello; lua-twins PORT bench/lua/hello.lua",
         checks = "length of each reply, status and body once a sample", load = load}
-    load.connections, load.client = 64, "limit-client"
+    load.connections, load.client = 64, load.client or "limit-client"
     for field, value in pairs(more or {}) do
         result[field] = value
     end
     return result
 end
 
-local hello, json = peers.services.hello, peers.services.json
+local hello, json, echo = peers.services.hello, peers.services.json, peers.services.echo
 local WITH_SCRIPTS = {"sxe-c", "sxe-lua", "nginx-lua", "go", "node"}
 
 local list = {
@@ -49,6 +49,13 @@ local list = {
     row("pipeline", "hello", "A handler that returns a string, 16 requests at a time",
         {"sxe-c", "sxe-lua", "nginx-lua", "node"}, {target = "/", body = hello.body, depth = 16},
         {target = {peer = "sxe-c", ratio = 0.45, of = "issue 5"}, budget = 25}),
+    row("echo", "echo", "A handler that returns the request's body of 100,000 bytes, 64 connections",
+        {"sxe-lua", "nginx-lua", "go", "node"},
+        {target = echo.target, post = echo.post, body = echo.body, client = "sxe-http", second = false},
+        {reference = "nginx-lua", work = "a handler in Lua is given the whole body and returns it",
+         command = "lua-twins PORT bench/lua/echo.lua; sxe-http -c 64 -b @FILE URL",
+         checks = "status and length of each reply, and once a sample its bytes", budget = 25,
+         target = {peer = "nginx-lua", ratio = 1.0, of = "issue 16"}}),
 }
 
 return table.move(examples.rows(), 1, #examples.rows(), #list + 1, list)

@@ -199,18 +199,22 @@ function servers.start(house, peer, given)
 end
 
 -- One request by hand, and its reply.
-function servers.ask(port, target, headers)
+function servers.ask(port, target, headers, post)
     local sock <close> = wire.connect("127.0.0.1", port)
-    local lines = {("GET %s HTTP/1.1"):format(target), ("Host: 127.0.0.1:%d"):format(port)}
+    local lines = {("%s %s HTTP/1.1"):format(post and "POST" or "GET", target),
+                   ("Host: 127.0.0.1:%d"):format(port)}
     table.move(headers or {}, 1, #(headers or {}), #lines + 1, lines)
+    if post then
+        lines[#lines + 1] = "Content-Length: " .. #post
+    end
     sock:timeout(20)
-    sock:send(table.concat(lines, "\r\n") .. "\r\n\r\n")
+    sock:send(table.concat(lines, "\r\n") .. "\r\n\r\n" .. (post or ""))
     return sock:read_reply()
 end
 
 -- How long a server's reply to this load is; nil when it is wrong, and why.
 function servers.look(server, load)
-    local reply = servers.ask(server.port, load.target or "/", load.headers)
+    local reply = servers.ask(server.port, load.target or "/", load.headers, load.post)
     local expected = "," .. (load.status or "200") .. ","
     if not expected:find("," .. reply.status .. ",", 1, true) then
         return nil, "the first reply's status is " .. reply.status

@@ -2,7 +2,7 @@
 
 // The services of these rows in Go's net/http, with nothing but its standard library:
 //
-//	server [-shared] PORT hello | json | random | files [ROOT]
+//	server [-shared] PORT hello | json | random | echo | files [ROOT]
 //
 // The handlers are what one writes in Go. GOMAXPROCS is as many as the CPUs it may run on. -shared
 // is for several processes on one port, where one may not have descriptors enough.
@@ -57,6 +57,18 @@ func getUser(w http.ResponseWriter, r *http.Request) {
 	w.Write(body)
 }
 
+func echo(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	header := w.Header()
+	header.Set("Content-Type", "text/plain; charset=utf-8")
+	header.Set("Content-Length", strconv.Itoa(len(body)))
+	w.Write(body)
+}
+
 func random(w http.ResponseWriter, r *http.Request) {
 	number, _ := strconv.ParseFloat(r.URL.Query().Get("number"), 64)
 	time.Sleep(time.Second)
@@ -86,6 +98,8 @@ func main() {
 		mux.HandleFunc("/users/", getUser)
 	case "random":
 		mux.HandleFunc("/random", random)
+	case "echo":
+		mux.HandleFunc("/echo", echo)
 	case "files":
 		mux.Handle("/", http.FileServer(http.Dir(flag.Arg(2))))
 	default:

@@ -71,6 +71,18 @@ const services = {
     setTimeout(() => response.end(String(Math.round(Math.random() * number))), 1000);
   },
 
+  echo(request, response) {
+    const parts = [];
+
+    request.on('data', (part) => parts.push(part));
+    request.on('end', () => {
+      const body = Buffer.concat(parts);
+      response.setHeader('Content-Type', TEXT);
+      response.setHeader('Content-Length', body.length);
+      response.end(body);
+    });
+  },
+
   // S5
   async generate(request, response) {
     const name = path.join(directory, randomUUID());

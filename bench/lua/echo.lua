@@ -1,0 +1,2 @@
+-- SPDX-License-Identifier: MIT
+return function(req) return req:body() end
