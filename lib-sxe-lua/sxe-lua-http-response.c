@@ -229,6 +229,19 @@ add_field(lua_State *L, struct sxe__lua_exchange *exchange, const char *name, in
         luaL_error(L, "the reply has too many header fields: res.headers['%s']", name);
 }
 
+/* What is not in 1 to count would be left out of the reply without a word. */
+static void
+check_list(lua_State *L, int count, const char *name)
+{
+    lua_Integer members = 0;
+
+    for (lua_pushnil(L); lua_next(L, 3) != 0; lua_pop(L, 1))
+        members++;
+    if (members > count)
+        luaL_error(L, "res.headers['%s']: not all of the table's members are in a list from 1 on",
+                   name);
+}
+
 /* nil takes a field away, a list makes several lines of it. */
 static int
 set_field(lua_State *L, uint32_t index, uint32_t generation, const char *name)
@@ -238,8 +251,11 @@ set_field(lua_State *L, uint32_t index, uint32_t generation, const char *name)
     check_unanswered(L, exchange);
     sxe_http_remove_field(exchange->response, name);
     if (lua_istable(L, 3)) {
-        for (int i = 1; lua_geti(L, 3, i) != LUA_TNIL; lua_pop(L, 1), i++)
+        int i = 1;
+
+        for (; lua_geti(L, 3, i) != LUA_TNIL; lua_pop(L, 1), i++)
             add_field(L, exchange, name, -1);
+        check_list(L, i - 1, name);
     } else if (!lua_isnil(L, 3)) {
         add_field(L, exchange, name, 3);
     }

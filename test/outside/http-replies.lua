@@ -18,6 +18,8 @@ local kept, cases = nil, {
   function(_, res) res:file "/etc/passwd" end,
   function(_, res) res.status = 42 end,
   function(_, res) res:json(0 / 0) end,
+  function(_, res) res.headers.X = { "a", nil, "c" } end,
+  function(_, res) res.headers.X = { "a", path = "/" } end,
 }
 return function(req, res)
   local n = tonumber(req.path:match "%d+")
@@ -63,6 +65,12 @@ test("no head that a handler makes has a line more than was meant", function()
         check(reply.body:find '^{"error":"internal","id":"%x+"}', reply.body)
         equal(reply.headers.b or reply.headers.c, nil)
     end
+end)
+
+-- promise: docs/lua-handlers.md: a list with holes, or with other keys, raises.
+test("no line of a header is left out in silence", function()
+    equal(get("/13").status, 500)
+    equal(get("/14").status, 500)
 end)
 
 -- promise: docs/lua-handlers.md: If the reply has begun, the connection is reset, so that nobody takes half of it for the
