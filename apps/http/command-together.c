@@ -3,6 +3,7 @@
 
 #include "command-line.h"
 #include "command.h"
+#include "run.h"
 #include "threshold.h"
 
 static bool
@@ -50,6 +51,11 @@ http_command_check_together(struct http_command *command)
     if (typed->is_open && plan->deadline_ns > 0)
         return http_command_refuse("--open skips what finds no free socket, so nothing waits for a "
                                    "--deadline");
+    if (plan->until_ci > 0 && !http_figure_is_result(plan, HTTP_FIGURE_RATE) &&
+        plan->until_ci_figure == HTTP_FIGURE_RATE)
+        return http_command_refuse("--until-ci would wait for the interval of the rate, which is "
+                                   "given (-R, --replay) and no result: name another figure, as in "
+                                   "--until-ci p99:5%%");
     if (plan->find != NULL && !can_be_sought(plan->find))
         return http_command_refuse("the condition (--find) is '%s': there is no highest rate that "
                                    "holds it: turn < and > round",

@@ -5,6 +5,7 @@
 
 #include "command-line.h"
 #include "command.h"
+#include "output.h"
 #include "threshold.h"
 
 int
@@ -38,10 +39,40 @@ http_command_positive(const char *what, const char *unit, double max, double *va
                                optarg, max, unit);
 }
 
+/* As the JSON calls it; p99 is response.p99, as in a threshold. False: there is none. */
+static bool
+find_figure(const char *name, size_t length, unsigned *figure)
+{
+    static const char prefix[] = "response.";
+
+    for (unsigned i = 0; i < HTTP_FIGURES; i++) {
+        const char *whole = http_figure_names[i].whole;
+        size_t skipped = strncmp(whole, prefix, sizeof(prefix) - 1) == 0 && *name == 'p'
+                             ? sizeof(prefix) - 1
+                             : 0;
+
+        if (strlen(whole + skipped) == length && strncmp(whole + skipped, name, length) == 0) {
+            *figure = i;
+            return true;
+        }
+    }
+    return false;
+}
+
 int
 http_command_until_ci(struct http_plan *plan)
 {
-    int result = http_command_positive("the width (--until-ci)", "%", 50, &plan->until_ci);
+    char *colon = strchr(optarg, ':');
+    int result;
+
+    plan->until_ci_figure = HTTP_FIGURE_RATE;
+    if (colon != NULL && !find_figure(optarg, (size_t)(colon - optarg), &plan->until_ci_figure))
+        return http_command_refuse("the width (--until-ci) is '%s', and no figure is called so; "
+                                   "write rate:2%%, p50:5%% or service.p99:5%%",
+                                   optarg);
+    if (colon != NULL)
+        optarg = colon + 1;
+    result = http_command_positive("the width (--until-ci)", "%", 50, &plan->until_ci);
 
     plan->until_ci /= 100;
     return result;

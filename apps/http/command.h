@@ -91,7 +91,7 @@ int http_command_refuse_if(const char *what, const char *problem);
  * number has that unit behind it, or none. */
 int http_command_arrivals(struct http_command *command);
 int http_command_positive(const char *what, const char *unit, double max, double *value);
-int http_command_until_ci(struct http_plan *plan);
+int http_command_until_ci(struct http_plan *plan); /* [FIGURE:]P% */
 int http_command_condition(const char *what, const char **to);
 int http_command_threshold(struct http_command *command);
 int http_command_request_file(struct http_typed *typed);

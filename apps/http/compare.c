@@ -21,8 +21,9 @@ static const char *const saying_options[] = {
 
 struct side {
     const char *name;
-    json_t *root; /* owns */
-    double noise; /* the logarithm of the ratio that is no difference; 0: not known */
+    json_t *root;               /* owns */
+    bool is_rate_given;         /* and so no result */
+    double noise[HTTP_FIGURES]; /* logarithms of the ratios that are no difference; 0: not known */
     unsigned trials;
     unsigned numbers[HTTP_FIGURES]; /* of trials that tell it */
     double values[HTTP_FIGURES][HTTP_TRIALS_MAX];
@@ -67,15 +68,35 @@ take_trials(struct side *side, char *problem, size_t size)
     return true;
 }
 
+static double
+noise_of(const json_t *noise)
+{
+    double low = json_number_value(json_object_get(noise, "low"));
+    double high = json_number_value(json_object_get(noise, "high"));
+
+    if (!json_is_true(json_object_get(noise, "is_known")) || !(low > 0) || !(high > 0))
+        return 0;
+    return fmax(fabs(log(low)), fabs(log(high)));
+}
+
+/* In files of before there is that of the rate alone, which then is for all. */
 static void
 take_noise(struct side *side)
 {
     const json_t *noise = json_object_get(side->root, "noise");
-    double low = json_number_value(json_object_get(noise, "low"));
-    double high = json_number_value(json_object_get(noise, "high"));
+    const json_t *figures = json_object_get(noise, "figures");
 
-    if (json_is_true(json_object_get(noise, "is_known")) && low > 0 && high > 0)
-        side->noise = fmax(fabs(log(low)), fabs(log(high)));
+    for (unsigned i = 0; i < HTTP_FIGURES; i++)
+        side->noise[i] = noise_of(
+            figures != NULL ? json_object_get(figures, http_figure_names[i].whole) : noise);
+}
+
+static void
+take_model(struct side *side)
+{
+    const json_t *model = json_object_get(json_object_get(side->root, "plan"), "model");
+
+    side->is_rate_given = json_is_string(model) && strcmp(json_string_value(model), "closed") != 0;
 }
 
 static int
@@ -84,6 +105,7 @@ take_side(struct side *side, FILE *err)
     char problem[80] = "has no trials, or too many";
 
     take_noise(side);
+    take_model(side);
     if (take_trials(side, problem, sizeof(problem)))
         return 0;
     http_result_file_refuse(side->name, problem, err);
@@ -281,15 +303,25 @@ word_of(enum http_figure figure, const struct http_interval *ratio, double noise
 }
 
 static bool
-compare_figure(FILE *out, enum http_figure figure, const struct side *a, const struct side *b,
-               double noise)
+is_given(enum http_figure figure, const struct side *a, const struct side *b)
 {
+    return figure == HTTP_FIGURE_RATE && (a->is_rate_given || b->is_rate_given);
+}
+
+static bool
+compare_figure(FILE *out, enum http_figure figure, const struct side *a, const struct side *b)
+{
+    double noise = fmax(a->noise[figure], b->noise[figure]);
     struct http_interval ratio;
     bool is_worse = false;
     const char *word;
 
     fprintf(out, "%-13s %-9s %-9s ", http_figure_names[figure].text, value_text(figure, a),
             value_text(figure, b));
+    if (is_given(figure, a, b)) {
+        fprintf(out, "given (-R, --replay), so no result\n");
+        return false;
+    }
     http_stats_ratio_interval(&ratio, b->values[figure], b->numbers[figure], a->values[figure],
                               a->numbers[figure]);
     if (!ratio.is_known) {
@@ -297,14 +329,16 @@ compare_figure(FILE *out, enum http_figure figure, const struct side *a, const s
         return false;
     }
     word = word_of(figure, &ratio, noise, &is_worse);
-    fprintf(out, "%.3f  %.3f to %.3f  %s\n", ratio.middle, ratio.low, ratio.high, word);
+    fprintf(out, "%.3f  %.3f to %.3f  %s", ratio.middle, ratio.low, ratio.high, word);
+    if (noise > 0)
+        fprintf(out, " (noise of --aa: %.1f %%)", expm1(noise) * 100);
+    putc('\n', out);
     return is_worse;
 }
 
 static int
 compare(const struct side *a, const struct side *b, FILE *out)
 {
-    double noise = fmax(a->noise, b->noise);
     bool is_worse = false;
 
     fprintf(out, "compare   a: %s, %u trial%s; b: %s, %u trial%s\n", a->name, a->trials,
@@ -316,9 +350,7 @@ compare(const struct side *a, const struct side *b, FILE *out)
     fprintf(out, "              a         b         b/a    95 %% interval\n");
     for (unsigned i = 0; i < HTTP_FIGURES; i++)
         if (!is_said_already((enum http_figure)i, a) || !is_said_already((enum http_figure)i, b))
-            is_worse |= compare_figure(out, (enum http_figure)i, a, b, noise);
-    if (noise > 0)
-        fprintf(out, "noise     up to %.1f %% is none (--aa)\n", expm1(noise) * 100);
+            is_worse |= compare_figure(out, (enum http_figure)i, a, b);
     return is_worse ? HTTP_EXIT_THRESHOLD : HTTP_EXIT_OK;
 }
 

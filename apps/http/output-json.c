@@ -349,35 +349,48 @@ write_plan(struct http_json *json, const struct http_plan *plan)
 /* ---- What was concluded ---- */
 
 static void
-write_interval(struct http_json *json, const char *name, const struct http_interval *interval,
-               double unit)
+write_interval_members(struct http_json *json, const struct http_interval *interval, double unit)
 {
-    http_json_open(json, name, '{');
     http_json_number(json, "low", interval->low / unit);
     http_json_number(json, "middle", interval->middle / unit);
     http_json_number(json, "high", interval->high / unit);
     http_json_bool(json, "is_known", interval->is_known);
-    http_json_close(json, '}');
 }
 
 static void
-write_figures(struct http_json *json, const struct http_run *run)
+write_interval(struct http_json *json, const char *name, const struct http_interval *interval,
+               double unit)
+{
+    http_json_open(json, name, '{');
+    write_interval_members(json, interval, unit);
+    http_json_close(json, '}');
+}
+
+/* Times are divided by their unit, ratios of them (unit 1) are not. */
+static void
+write_figures(struct http_json *json, const struct http_interval *intervals, double unit)
 {
     http_json_open(json, "figures", '{');
-    for (unsigned i = 0; i < HTTP_FIGURES; i++) {
-        const struct http_figure_name *figure = &http_figure_names[i];
-        bool is_time = figure->group != NULL;
-        char name[32];
-
-        snprintf(name, sizeof(name), "%s%s%s", is_time ? figure->group : "", is_time ? "." : "",
-                 figure->name);
-        write_interval(json, name, &run->figures[i], is_time ? US : 1);
-    }
+    for (unsigned i = 0; i < HTTP_FIGURES; i++)
+        write_interval(json, http_figure_names[i].whole, &intervals[i],
+                       http_figure_names[i].group != NULL ? unit : 1);
     http_json_close(json, '}');
-    if (run->noise.is_known)
-        write_interval(json, "noise", &run->noise, 1);
-    else
+}
+
+/* Of the rate, as it was before the other figures had one. */
+static void
+write_noise(struct http_json *json, const struct http_run *run)
+{
+    const struct http_interval *rate = &run->noise[HTTP_FIGURE_RATE];
+
+    if (!rate->is_known) {
         http_json_null(json, "noise");
+        return;
+    }
+    http_json_open(json, "noise", '{');
+    write_interval_members(json, rate, 1);
+    write_figures(json, run->noise, 1);
+    http_json_close(json, '}');
 }
 
 static void
@@ -488,7 +501,8 @@ http_output_json(FILE *out, const struct http_run *run)
     write_origin(&json, run);
     write_plan(&json, run->plan);
     write_trials(&json, run);
-    write_figures(&json, run);
+    write_figures(&json, run->figures, US);
+    write_noise(&json, run);
     write_thresholds(&json, run);
     write_find(&json, run);
     write_fanout(&json, run);

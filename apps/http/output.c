@@ -13,11 +13,11 @@ const struct http_percentile http_percentiles[HTTP_PERCENTILES] = {
 };
 
 const struct http_figure_name http_figure_names[HTTP_FIGURES] = {
-    [HTTP_FIGURE_RATE] = {"rate a second", NULL, "rate"},
-    [HTTP_FIGURE_SERVICE_P50] = {"service p50", "service", "p50"},
-    [HTTP_FIGURE_SERVICE_P99] = {"service p99", "service", "p99"},
-    [HTTP_FIGURE_RESPONSE_P50] = {"response p50", "response", "p50"},
-    [HTTP_FIGURE_RESPONSE_P99] = {"response p99", "response", "p99"},
+    [HTTP_FIGURE_RATE] = {"rate a second", NULL, "rate", "rate"},
+    [HTTP_FIGURE_SERVICE_P50] = {"service p50", "service", "p50", "service.p50"},
+    [HTTP_FIGURE_SERVICE_P99] = {"service p99", "service", "p99", "service.p99"},
+    [HTTP_FIGURE_RESPONSE_P50] = {"response p50", "response", "p50", "response.p50"},
+    [HTTP_FIGURE_RESPONSE_P99] = {"response p99", "response", "p99", "response.p99"},
 };
 
 int

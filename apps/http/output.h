@@ -55,11 +55,12 @@ struct http_percentile {
 };
 extern const struct http_percentile http_percentiles[HTTP_PERCENTILES];
 
-/* How the figures of a trial are called: by people; and in JSON, inside of a group. */
+/* How the figures of a trial are called: by people; and in JSON, inside of a group, or whole. */
 struct http_figure_name {
     const char *text;
     const char *group; /* NULL: none */
     const char *name;
+    const char *whole;
 };
 extern const struct http_figure_name http_figure_names[HTTP_FIGURES];
 

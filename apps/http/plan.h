@@ -80,7 +80,7 @@ struct http_plan {
     unsigned ramp;        /* connects under way, over all workers */
     double ramp_rate;     /* connects a second over all workers; 0: as fast as they go */
     uint64_t timeout_ns;  /* for a connect, and for the oldest query in flight on a socket */
-    uint64_t seed;        /* of all that is random */
+    uint64_t seed;        /* of all that is random; trials have others, made of it */
     double probe_rate;    /* queries a second of the probe, see run.h; 0: there is none */
 
     /* What */
@@ -88,9 +88,10 @@ struct http_plan {
     const struct http_expect *expect; /* never NULL: by default any 2xx with all of its body */
 
     /* Judging, by the parent only */
-    unsigned trials;        /* at most HTTP_TRIALS_MAX; 1: a single run */
-    double until_ci;        /* stop when the interval is narrower than this part of the median; 0 */
-    const char *server_cmd; /* restarted for each trial; NULL */
+    unsigned trials; /* at most HTTP_TRIALS_MAX; 1: a single run */
+    double until_ci; /* stop when the interval is narrower than this part of the median; 0 */
+    unsigned until_ci_figure; /* enum http_figure: the interval of this one */
+    const char *server_cmd;   /* restarted for each trial; NULL */
     /* 'p99<20ms', as given and already checked; NULL ends them */
     const char *thresholds[HTTP_THRESHOLDS_MAX + 1];
     const char *find;     /* the same: find the highest rate that holds it; NULL */

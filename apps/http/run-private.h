@@ -15,6 +15,7 @@
  *     run-search.c    which rate comes next                                         pure
  *     run-workers.c   the processes of a trial: fork, tell, hear, reap
  *     run-probe.c     what the probe is asked to do                                 pure
+ *     run-sides.c     which side a trial is of, its seed; which figures are results pure
  *     run-server.c    the server of --server-cmd
  *     run-parent.c    signals, poll(2), looks
  *     run-account.c   shared memory; accounts of a worker that died                 pure
@@ -128,6 +129,15 @@ int http_server_start(struct http_parent *parent);
 const char *http_server_where(const struct http_plan *plan); /* "[::1]:8000", a path; static */
 void http_server_reap(struct http_parent *parent); /* SIGCHLD came: it must not have ended */
 void http_server_stop(struct http_parent *parent);
+
+/* ---- run-sides.c ---- */
+
+/* --aa: ABBA ABBA ..., so that a drift over time is the same for both sides. */
+bool http_trial_is_b(const struct http_plan *plan, unsigned trial);
+
+/* Of a trial's arrivals and random values: no two trials have the same, but those of a pair of two
+ * sides. The first trial has the plan's. */
+uint64_t http_trial_seed(const struct http_plan *plan, unsigned trial);
 
 /* ---- run-probe.c ---- */
 

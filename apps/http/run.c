@@ -39,22 +39,15 @@ figure_interval(const struct http_run *run, enum http_figure figure, struct http
     http_stats_median_interval(interval, values, number);
 }
 
-/* ABBA ABBA ...: whatever drifts over time drifts for both. */
-static bool
-is_b(unsigned trial)
-{
-    return trial % 4 == 1 || trial % 4 == 2;
-}
-
 static bool
 is_narrow(const struct http_run *run)
 {
-    struct http_interval rate;
+    struct http_interval interval;
 
     if (!(run->plan->until_ci > 0) || run->trials_number < HTTP_TRIALS_MIN)
         return false;
-    figure_interval(run, HTTP_FIGURE_RATE, &rate);
-    return http_stats_width(&rate) < run->plan->until_ci;
+    figure_interval(run, (enum http_figure)run->plan->until_ci_figure, &interval);
+    return http_stats_width(&interval) < run->plan->until_ci;
 }
 
 static void
@@ -67,7 +60,8 @@ say_trial(const struct http_run *run, FILE *err)
     if (run->plan->quiet || run->plan->trials == 1)
         return;
     if (run->plan->aa)
-        snprintf(name, sizeof(name), " %c", is_b(run->trials_number - 1) ? 'B' : 'A');
+        snprintf(name, sizeof(name), " %c",
+                 http_trial_is_b(run->plan, run->trials_number - 1) ? 'B' : 'A');
     fprintf(err, "trial     %u/%u%s  %.0f/s  response p50 %s p99 %s  errors %llu%s%s\n",
             run->trials_number, run->plan->trials, name, trial->figures[HTTP_FIGURE_RATE],
             http_percentile_text(&trial->result->response, 0.5),
@@ -81,10 +75,14 @@ say_trial(const struct http_run *run, FILE *err)
 static int
 run_trials(struct http_parent *parent, struct http_run *run)
 {
+    struct http_plan of_trial = *run->plan;
+
+    parent->plan = &of_trial;
     while (run->trials_number < run->plan->trials && parent->interrupts == 0 &&
            !parent->has_failed) {
         struct http_trial *trial = &run->trials[run->trials_number];
 
+        of_trial.seed = http_trial_seed(run->plan, run->trials_number);
         if (http_trial_run(parent, trial, run->trials_number == 0, measure_whole, trial) < 0)
             break;
         run->trials_number++;
@@ -92,6 +90,7 @@ run_trials(struct http_parent *parent, struct http_run *run)
         if (is_narrow(run))
             break;
     }
+    parent->plan = run->plan;
     return run->trials_number > 0 ? 0 : -1;
 }
 
@@ -129,16 +128,20 @@ add_trials(struct http_run *run)
 }
 
 static void
-measure_noise(struct http_run *run)
+measure_noise(struct http_run *run, enum http_figure figure)
 {
-    double rates[2][HTTP_TRIALS_MAX];
+    double values[2][HTTP_TRIALS_MAX];
     unsigned numbers[2] = {0, 0};
     unsigned whole = whole_trials(run);
 
-    for (unsigned i = 0; i < whole; i++)
-        rates[is_b(i)][numbers[is_b(i)]++] = run->trials[i].figures[HTTP_FIGURE_RATE];
+    for (unsigned i = 0; i < whole; i++) {
+        bool is_b = http_trial_is_b(run->plan, i);
+
+        values[is_b][numbers[is_b]++] = run->trials[i].figures[figure];
+    }
     if (numbers[0] > 0 && numbers[1] > 0)
-        http_stats_ratio_interval(&run->noise, rates[1], numbers[1], rates[0], numbers[0]);
+        http_stats_ratio_interval(&run->noise[figure], values[1], numbers[1], values[0],
+                                  numbers[0]);
 }
 
 static void
@@ -146,10 +149,11 @@ conclude(struct http_run *run, const struct http_parent *parent)
 {
     run->is_interrupted = parent->interrupts > 0;
     add_trials(run);
-    for (unsigned i = 0; i < HTTP_FIGURES; i++)
+    for (unsigned i = 0; i < HTTP_FIGURES; i++) {
         figure_interval(run, (enum http_figure)i, &run->figures[i]);
-    if (run->plan->aa)
-        measure_noise(run);
+        if (run->plan->aa)
+            measure_noise(run, (enum http_figure)i);
+    }
     http_run_judge(run, parent->has_failed, parent->err);
 }
 

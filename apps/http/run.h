@@ -114,8 +114,8 @@ struct http_run {
     struct http_result *probe; /* as total; NULL: there is none */
     struct http_verdict probe_verdict;
     struct http_interval figures[HTTP_FIGURES]; /* over the trials */
-    struct http_interval noise; /* --aa: B/A of the rate; is_known false otherwise */
-    unsigned steps_number;      /* --find */
+    struct http_interval noise[HTTP_FIGURES];   /* --aa: B/A; is_known false otherwise */
+    unsigned steps_number;                      /* --find */
     struct http_step
         steps[HTTP_STEPS_MAX]; /* by rate; the only trial is the last one tried: the one
                                                that was found, once more */
@@ -131,6 +131,9 @@ struct http_run {
  * nothing could be run; free it then too, or not. */
 int http_run(struct http_run *run, const struct http_plan *plan, FILE *out, FILE *err);
 void http_run_free(struct http_run *run);
+
+/* Whether a figure says something of the server: a rate that the plan gives does not. */
+bool http_figure_is_result(const struct http_plan *plan, enum http_figure figure);
 
 /* --selftest: prove on this machine that clocks, histogram, accounts and the stall case hold.
  * Prints a line each; 0, or HTTP_EXIT_ERRORS. */

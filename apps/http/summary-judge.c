@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "fanout.h"
+#include "output.h"
 #include "summary-page.h"
 
 #define PLOT_ROWS    5
@@ -42,7 +43,8 @@ add_trials(struct http_page *page, const struct http_run *run)
     http_page_add(page, "trials    %u, medians [%s]:", run->trials_number,
                   figures[HTTP_FIGURE_RATE].is_known ? "95 % interval"
                                                      : "extremes; 6 trials make an interval");
-    add_interval(page, "rate/s", &figures[HTTP_FIGURE_RATE], rate_text);
+    if (http_figure_is_result(run->plan, HTTP_FIGURE_RATE))
+        add_interval(page, "rate/s", &figures[HTTP_FIGURE_RATE], rate_text);
     add_interval(page, is_closed ? "service p50" : "response p50",
                  &figures[is_closed ? HTTP_FIGURE_SERVICE_P50 : HTTP_FIGURE_RESPONSE_P50], ns_text);
     add_interval(page, is_closed ? "service p99" : "response p99",
@@ -53,31 +55,46 @@ add_trials(struct http_page *page, const struct http_run *run)
 static void
 add_until_ci(struct http_page *page, const struct http_run *run)
 {
-    const struct http_interval *rate = &run->figures[HTTP_FIGURE_RATE];
+    const struct http_interval *interval = &run->figures[run->plan->until_ci_figure];
     double wanted = run->plan->until_ci;
 
-    if (!(wanted > 0) || (rate->is_known && http_stats_width(rate) < wanted))
+    if (!(wanted > 0) || (interval->is_known && http_stats_width(interval) < wanted))
         return;
     http_page_begin(page, HTTP_WEIGHT_JUDGED, HTTP_PAINT_BAD);
-    if (rate->is_known)
+    if (interval->is_known)
         http_page_add(page,
-                      "until-ci  not reached: after %u trials the rate's interval is %.1f %% wide, "
+                      "until-ci  not reached: after %u trials the interval of %s is %.1f %% wide, "
                       "not under %.3g %%",
-                      run->trials_number, 100 * http_stats_width(rate), 100 * wanted);
+                      run->trials_number, http_figure_names[run->plan->until_ci_figure].whole,
+                      100 * http_stats_width(interval), 100 * wanted);
     else
         http_page_add(page, "until-ci  not reached: %u trials are too few for an interval",
                       run->trials_number);
 }
 
 static void
+add_noise_of(struct http_page *page, const struct http_run *run, enum http_figure figure)
+{
+    const struct http_interval *noise = &run->noise[figure];
+
+    if (http_figure_is_result(run->plan, figure))
+        http_page_item(page, "%s %+.1f %% to %+.1f %%", http_figure_names[figure].whole,
+                       (noise->low - 1) * 100, (noise->high - 1) * 100);
+}
+
+static void
 add_noise(struct http_page *page, const struct http_run *run)
 {
+    bool is_closed = run->plan->model == HTTP_CLOSED;
+
     if (!run->plan->aa)
         return;
     http_page_begin(page, HTTP_WEIGHT_JUDGED, HTTP_PAINT_NONE);
-    http_page_add(page, "noise     the same against itself: rate %+.1f %% to %+.1f %%",
-                  (run->noise.low - 1) * 100, (run->noise.high - 1) * 100);
-    if (!run->noise.is_known)
+    http_page_add(page, "noise     the same against itself:");
+    add_noise_of(page, run, HTTP_FIGURE_RATE);
+    add_noise_of(page, run, is_closed ? HTTP_FIGURE_SERVICE_P50 : HTTP_FIGURE_RESPONSE_P50);
+    add_noise_of(page, run, is_closed ? HTTP_FIGURE_SERVICE_P99 : HTTP_FIGURE_RESPONSE_P99);
+    if (run->trials_number < 2 * HTTP_TRIALS_MIN)
         http_page_item(page, "(extremes of too few trials)");
 }
 

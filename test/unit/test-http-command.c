@@ -14,6 +14,7 @@
 #include "command-line.h"
 #include "fake-os.h"
 #include "requests.h"
+#include "run.h"
 #include "stats.h"
 #include "sxe-time.h"
 #include "test-main.h"
@@ -394,6 +395,12 @@ START_TEST(judgements_are_taken)
     GOOD("--until-ci", "2%");
     ck_assert_double_eq_tol(plan->until_ci, 0.02, 1e-9);
     ck_assert_uint_eq(plan->trials, 50);
+    ck_assert_uint_eq(plan->until_ci_figure, HTTP_FIGURE_RATE);
+    GOOD("-R", "5k", "--until-ci", "p99:5%");
+    ck_assert_uint_eq(plan->until_ci_figure, HTTP_FIGURE_RESPONSE_P99);
+    ck_assert_double_eq_tol(plan->until_ci, 0.05, 1e-9);
+    GOOD("--until-ci", "service.p50:5%");
+    ck_assert_uint_eq(plan->until_ci_figure, HTTP_FIGURE_SERVICE_P50);
     GOOD("--until-ci", "2", "--trials", "100");
     ck_assert_uint_eq(plan->trials, 100);
     GOOD("--aa");
@@ -540,6 +547,10 @@ static const struct {
     {{"-b", "@/tmp"}, "Is a directory"},
     {{"--speed", "0"}, "the speed (--speed)"},
     {{"--until-ci", "99%"}, "up to 50%"},
+    {{"--until-ci", "p98:2%"}, "no figure is called so"},
+    {{"--until-ci", "p:2%"}, "no figure is called so"},
+    {{"--until-ci", "2%", "-R", "5"}, "name another figure, as in --until-ci p99:5%"},
+    {{"--until-ci", "rate:2%", "-R", "5"}, "name another figure"},
     {{"--expect-status", "many"}, "the status (--expect-status) is 'many'"},
     {{"--expect-header", ":"}, "the header (--expect-header)"},
     {{"--expect-body", "@/none"}, "the body (--expect-body)"},

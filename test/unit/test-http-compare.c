@@ -315,12 +315,47 @@ START_TEST(a_difference_inside_the_noise_is_none)
 }
 END_TEST
 
-START_TEST(the_noise_is_said_at_the_end)
+START_TEST(the_noise_stands_behind_what_it_is_of)
 {
     put_result(0, &(struct recipe){1, 1, 1, 6, LOUD});
     put_result(1, &usual);
     compare();
-    is_said("noise     up to 25.0 % is none (--aa)");
+    line_says("rate", "  no difference shown (noise of --aa: 25.0 %)");
+    line_says("service p50", "  no difference shown (noise of --aa: 25.0 %)");
+}
+END_TEST
+
+/* A p99 varies by more than a rate. */
+START_TEST(each_figure_has_a_noise_of_its_own)
+{
+    put_result(0, &(struct recipe){1, 1, 1, 6,
+                                   "\"noise\": {\"low\": 0.99, \"high\": 1.01, \"is_known\": true, "
+                                   "\"figures\": {\"service.p99\": {\"low\": 0.8, \"high\": 1.3, "
+                                   "\"is_known\": true}}}, "});
+    put_result(1, &(struct recipe){0.9, 1, 1.2, 6, ""});
+    ck_assert_int_eq(compare(), HTTP_EXIT_THRESHOLD);
+    line_says("rate", "  slower");
+    line_says("service p99", "  no difference shown: inside the noise (noise of --aa: 30.0 %)");
+}
+END_TEST
+
+static const struct {
+    const char *a, *b;
+    bool is_given;
+} models[] = {
+    {"\"plan\": {\"model\": \"closed\"}, ", "\"plan\": {\"model\": \"closed\"}, ", false},
+    {"\"plan\": {\"model\": \"open\"}, ", "", true},
+    {"", "\"plan\": {\"model\": \"partly_open\"}, ", true},
+    {"\"plan\": {\"model\": 5}, ", "\"plan\": [], ", false},
+};
+
+START_TEST(a_rate_that_is_given_is_no_result)
+{
+    put_result(0, &(struct recipe){1, 1, 1, 6, models[_i].a});
+    put_result(1, &(struct recipe){0.5, 1, 1, 6, models[_i].b});
+    ck_assert_int_eq(compare(), models[_i].is_given ? HTTP_EXIT_OK : HTTP_EXIT_THRESHOLD);
+    line_says("rate", models[_i].is_given ? "given (-R, --replay), so no result" : "slower");
+    line_says("service p50", "no difference shown");
 }
 END_TEST
 
@@ -646,7 +681,9 @@ main(void)
     tcase_add_test(tcase, response_times_of_their_own_are_compared_too);
     tcase_add_test(tcase, times_as_long_as_a_number_can_be_do_no_harm);
     tcase_add_loop_test(tcase, a_difference_inside_the_noise_is_none, 0, COUNT(noises));
-    tcase_add_test(tcase, the_noise_is_said_at_the_end);
+    tcase_add_test(tcase, the_noise_stands_behind_what_it_is_of);
+    tcase_add_test(tcase, each_figure_has_a_noise_of_its_own);
+    tcase_add_loop_test(tcase, a_rate_that_is_given_is_no_result, 0, COUNT(models));
     tcase_add_loop_test(tcase, what_differs_is_said_first, 0, COUNT(differences));
     tcase_add_test(tcase, a_command_of_any_length_is_compared_to_its_end);
     tcase_add_test(tcase, a_result_in_doubt_is_said_to_be);

@@ -165,7 +165,7 @@ START_TEST(json_has_what_was_judged)
     made.plan.thresholds[0] = "p99<1us";
     made.plan.thresholds[1] = "errors<1%";
     made.plan.thresholds[2] = "p99.999<1s";
-    run->noise = (struct http_interval){0.98, 1, 1.02, true};
+    run->noise[HTTP_FIGURE_RATE] = (struct http_interval){0.98, 1, 1.02, true};
     run->total->first_bad_status = 503;
     run->total->first_error = EPIPE;
     http_bad_reply_note(&run->total->first_bad_reply, HTTP_BAD_MORE, "a\n", 2, 0);

@@ -215,7 +215,7 @@ START_TEST(trials_are_added_up_and_their_times_are_too)
         elapsed_ns += run.trials[i].result->elapsed_ns;
     ck_assert_uint_eq(run.total->elapsed_ns, elapsed_ns);
     ck_assert(run.figures[HTTP_FIGURE_RATE].is_known);
-    ck_assert(!run.noise.is_known);
+    ck_assert(!run.noise[HTTP_FIGURE_RATE].is_known);
     check_has(errors, "trial     7/7  ");
     /* The sockets line is the first trial's. */
     ck_assert_ptr_eq(strstr(strstr(output, "4/4") + 1, "4/4"), NULL);
@@ -247,12 +247,67 @@ START_TEST(a_against_a_measures_the_noise)
     plan.quiet = false;
     ck_assert_int_eq(run_plan(), 0);
     ck_assert_uint_eq(run.trials_number, 2 * HTTP_TRIALS_MIN);
-    ck_assert(run.noise.is_known);
-    ck_assert_double_gt(run.noise.middle, 0);
+    for (unsigned i = 0; i < HTTP_FIGURES; i++) {
+        ck_assert(run.noise[i].is_known);
+        ck_assert_double_gt(run.noise[i].middle, 0);
+    }
     check_has(errors, "trial     1/12 A  ");
     check_has(errors, "trial     2/12 B  ");
     check_has(errors, "trial     3/12 B  ");
     check_has(errors, "trial     4/12 A  ");
+}
+END_TEST
+
+static void
+note_seed(const struct http_worker *worker)
+{
+    worker->result->bytes_sent = worker->plan->seed;
+}
+
+static uint64_t
+seed_of(unsigned trial)
+{
+    return run.trials[trial].result->bytes_sent;
+}
+
+START_TEST(each_trial_has_a_seed_of_its_own)
+{
+    plan.trials = 8;
+    plan.seed = 42;
+    fake_worker.bad_shard = 1;
+    fake_worker.do_before_ready = note_seed;
+    ck_assert_int_eq(run_plan(), 0);
+    ck_assert_uint_eq(seed_of(0), 42);
+    for (unsigned i = 0; i < 8; i++)
+        for (unsigned k = 0; k < i; k++)
+            ck_assert_uint_ne(seed_of(i), seed_of(k));
+}
+END_TEST
+
+START_TEST(both_sides_have_the_same_seeds)
+{
+    static const unsigned a[] = {0, 3, 4, 7, 8, 11}, b[] = {1, 2, 5, 6, 9, 10};
+
+    plan.aa = true;
+    plan.trials = 2 * HTTP_TRIALS_MIN;
+    fake_worker.bad_shard = 1;
+    fake_worker.do_before_ready = note_seed;
+    ck_assert_int_eq(run_plan(), 0);
+    for (unsigned i = 0; i < HTTP_TRIALS_MIN; i++) {
+        ck_assert_uint_eq(seed_of(a[i]), seed_of(b[i]));
+        for (unsigned k = 0; k < i; k++)
+            ck_assert_uint_ne(seed_of(a[i]), seed_of(a[k]));
+    }
+}
+END_TEST
+
+START_TEST(another_figure_ends_the_trials)
+{
+    plan.until_ci = 0.5;
+    plan.until_ci_figure = HTTP_FIGURE_RESPONSE_P50; /* 1 ms in each */
+    plan.trials = 50;
+    ck_assert_int_eq(run_plan(), 0);
+    ck_assert_uint_eq(run.trials_number, HTTP_TRIALS_MIN);
 }
 END_TEST
 
@@ -624,6 +679,9 @@ main(void)
     tcase_add_test(trials, trials_stop_when_their_interval_is_narrow);
     tcase_add_test(trials, trials_stop_at_their_greatest_number);
     tcase_add_test(trials, a_against_a_measures_the_noise);
+    tcase_add_test(trials, each_trial_has_a_seed_of_its_own);
+    tcase_add_test(trials, both_sides_have_the_same_seeds);
+    tcase_add_test(trials, another_figure_ends_the_trials);
     tcase_add_test(trials, there_is_room_for_the_most_trials);
     tcase_add_test(dying, a_worker_that_is_killed_is_said_and_what_was_counted_is_reported);
     tcase_add_test(dying, when_one_is_killed_the_others_are_stopped);

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+#include "run-private.h"
+
+/* Above the bits that tell shards apart (pace.c), and below the probe's (run-probe.c). */
+#define TRIAL_SHIFT 48
+
+bool
+http_trial_is_b(const struct http_plan *plan, unsigned trial)
+{
+    return plan->aa && (trial % 4 == 1 || trial % 4 == 2);
+}
+
+uint64_t
+http_trial_seed(const struct http_plan *plan, unsigned trial)
+{
+    uint64_t number = plan->aa ? trial / 2 : trial;
+
+    return plan->seed + (number << TRIAL_SHIFT);
+}
+
+bool
+http_figure_is_result(const struct http_plan *plan, enum http_figure figure)
+{
+    return figure != HTTP_FIGURE_RATE || plan->model == HTTP_CLOSED;
+}
