@@ -19,6 +19,7 @@
 #define URL_SOCKETS   64
 #define URL_SECONDS   4
 #define UNTIL_CI_MOST 50       /* trials */
+#define SIDE_TRIALS   10       /* of --baseline-cmd: so many find 5 % */
 #define MANY          10000000 /* queries that are rather meant as a total */
 #define OUT_OF_MEMORY "out of memory"
 
@@ -410,6 +411,8 @@ set_trials(struct http_plan *plan)
 {
     if (plan->until_ci > 0)
         plan->trials = larger(plan->trials, UNTIL_CI_MOST);
+    else if (plan->baseline_cmd != NULL)
+        plan->trials = 2 * (plan->trials > 1 ? larger(plan->trials, HTTP_TRIALS_MIN) : SIDE_TRIALS);
     else if (plan->aa)
         plan->trials = 2 * larger(plan->trials, HTTP_TRIALS_MIN);
     if (plan->trials > HTTP_TRIALS_MAX)
@@ -469,11 +472,13 @@ set_warmup(struct http_command *command)
 
 /* ---- All of it ---- */
 
-/* There is more on the command line than words. */
+/* There is more on the command line than words, and what a comparison may be told. */
 static bool
-has_options(const struct http_command *command)
+has_options(const struct http_command *command, enum http_command_what what)
 {
-    return (unsigned)command->plan.argc > command->typed.words_number + 1;
+    unsigned told = what == HTTP_COMMAND_COMPARE ? command->typed.min_effect_words : 0;
+
+    return (unsigned)command->plan.argc > command->typed.words_number + told + 1;
 }
 
 static int
@@ -481,9 +486,10 @@ set_files(struct http_command *command, enum http_command_what what, unsigned le
 {
     const char *files = most == 2 ? "two files" : "one file or more";
 
-    if (has_options(command))
-        return http_command_refuse("%s goes without options: it has %s that --json wrote",
-                                   command->typed.words[0], files);
+    if (has_options(command, what))
+        return http_command_refuse("%s goes without options%s: it has %s that --json wrote",
+                                   command->typed.words[0],
+                                   what == HTTP_COMMAND_COMPARE ? " but --min-effect" : "", files);
     command->what = what;
     command->argv = command->typed.words + 1;
     command->argc = (int)command->typed.words_number - 1;

@@ -38,6 +38,22 @@ check_probe(const struct http_command *command)
     return COMMAND_LINE_GO_ON;
 }
 
+/* Two servers in turn, at the same address. */
+static int
+check_baseline(const struct http_plan *plan)
+{
+    if (plan->baseline_cmd == NULL)
+        return COMMAND_LINE_GO_ON;
+    if (plan->server_cmd == NULL)
+        return http_command_refuse("--baseline-cmd starts the server to compare with, in turn with "
+                                   "that of --server-cmd: give both");
+    if (plan->baseline != NULL || plan->aa || plan->until_ci > 0 || plan->find != NULL)
+        return http_command_refuse("--baseline-cmd is a comparison of its own, of so many trials "
+                                   "on each side: it goes without --baseline, --aa, --until-ci and "
+                                   "--find");
+    return COMMAND_LINE_GO_ON;
+}
+
 int
 http_command_check_together(struct http_command *command)
 {
@@ -45,6 +61,8 @@ http_command_check_together(struct http_command *command)
     const struct http_plan *plan = &command->plan;
     bool is_paced = typed->rate != NULL || typed->replay != NULL || plan->find != NULL;
 
+    if (check_baseline(plan) != COMMAND_LINE_GO_ON)
+        return COMMAND_LINE_WRONG;
     if (!is_paced && (typed->is_open || typed->has_arrivals || plan->deadline_ns > 0))
         return http_command_refuse("--open, --arrivals and --deadline are about a rate: give one "
                                    "with -R");

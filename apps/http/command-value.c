@@ -39,6 +39,23 @@ http_command_positive(const char *what, const char *unit, double max, double *va
                                optarg, max, unit);
 }
 
+int
+http_command_min_effect(struct http_command *command)
+{
+    double percent;
+    char *end;
+
+    percent = strtod(optarg, &end);
+    command->plan.min_effect = percent / 100;
+    /* "--min-effect 2%" or "--min-effect=2%" */
+    command->typed.min_effect_words += command->plan.argv[optind - 1] == optarg ? 2 : 1;
+    if (end != optarg && (*end == '\0' || strcmp(end, "%") == 0) && percent >= 0 && percent <= 100)
+        return COMMAND_LINE_GO_ON;
+    return http_command_refuse("the minimum effect (--min-effect) is '%s'; it must be from 0 to "
+                               "100%%",
+                               optarg);
+}
+
 /* As the JSON calls it; p99 is response.p99, as in a threshold. False: there is none. */
 static bool
 find_figure(const char *name, size_t length, unsigned *figure)

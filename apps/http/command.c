@@ -45,6 +45,8 @@ enum {
     UNTIL_CI,
     SERVER_CMD,
     BASELINE,
+    BASELINE_CMD,
+    MIN_EFFECT,
     AA,
     JSON,
     CSV,
@@ -133,6 +135,12 @@ static const struct command_option table[] = {
     {{"server-cmd", required_argument, NULL, SERVER_CMD}, "CMD", "start this anew for each trial"},
     {{"find", required_argument, NULL, FIND}, "COND", "the highest rate that holds 'p99<10ms'"},
     {{"baseline", required_argument, NULL, BASELINE}, "FILE", "compare with this --json file"},
+    {{"baseline-cmd", required_argument, NULL, BASELINE_CMD},
+     "CMD",
+     "compare with this server, in turn with --server-cmd"},
+    {{"min-effect", required_argument, NULL, MIN_EFFECT},
+     "P%",
+     "a smaller difference is none (2%)"},
     {{"aa", no_argument, NULL, AA}, "", "run the same twice: what this machine's noise is"},
     COMMAND_LINE_GROUP("Output (-: standard output)"),
     {{"json", required_argument, NULL, JSON}, "FILE", "everything, with the full histograms"},
@@ -371,6 +379,10 @@ take_judgement(struct http_command *command, int val)
         return keep(&plan->server_cmd);
     case BASELINE:
         return keep(&plan->baseline);
+    case BASELINE_CMD:
+        return keep(&plan->baseline_cmd);
+    case MIN_EFFECT:
+        return http_command_min_effect(command);
     default:
         return take_output(command, val);
     }
@@ -525,6 +537,7 @@ http_command_parse(struct http_command *command, int argc, char **argv)
         .timeout_ns = 10 * SXE_NS_PER_SECOND,
         .seed = 1,
         .trials = 1,
+        .min_effect = 0.02,
         .expect = &command->expect,
         .argc = argc,
         .argv = argv,

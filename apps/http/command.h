@@ -52,6 +52,7 @@ struct http_typed {
     bool is_open;
     bool is_http_1_0;
     bool is_selftest;
+    unsigned min_effect_words; /* of the command line that said it; 0: none did */
 };
 
 struct http_command {
@@ -91,6 +92,7 @@ int http_command_refuse_if(const char *what, const char *problem);
  * number has that unit behind it, or none. */
 int http_command_arrivals(struct http_command *command);
 int http_command_positive(const char *what, const char *unit, double max, double *value);
+int http_command_min_effect(struct http_command *command);
 int http_command_until_ci(struct http_plan *plan); /* [FIGURE:]P% */
 int http_command_condition(const char *what, const char **to);
 int http_command_threshold(struct http_command *command);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "contrast.h"
 #include "output.h"
 #include "result-file.h"
 #include "sxe-util.h"
@@ -15,18 +16,15 @@ static const char *const passing_facts[] = {"steal", "command"};
 
 /* Options that change what is said of a run, not the run; all but the last have a value. */
 static const char *const saying_options[] = {
-    "--json",      "--csv",    "--candles",  "--hgrm",     "--hdr",    "--html",
-    "--threshold", "--trials", "--until-ci", "--baseline", "--fanout", "--quiet",
+    "--json",   "--csv",      "--candles",  "--hgrm",   "--hdr",        "--html",  "--threshold",
+    "--trials", "--until-ci", "--baseline", "--fanout", "--min-effect", "--quiet",
 };
 
 struct side {
     const char *name;
-    json_t *root;               /* owns */
-    bool is_rate_given;         /* and so no result */
-    double noise[HTTP_FIGURES]; /* logarithms of the ratios that are no difference; 0: not known */
+    json_t *root; /* owns */
     unsigned trials;
-    unsigned numbers[HTTP_FIGURES]; /* of trials that tell it */
-    double values[HTTP_FIGURES][HTTP_TRIALS_MAX];
+    struct http_contrast_side figures;
 };
 
 /* ---- Reading ---- */
@@ -45,15 +43,15 @@ take_figure(struct side *side, const json_t *trial, enum http_figure figure)
         return true;
     if (!json_is_number(value) || json_number_value(value) < 0)
         return false;
-    side->values[figure][side->numbers[figure]++] = json_number_value(value);
+    side->figures.values[figure][side->figures.numbers[figure]++] = json_number_value(value);
     return true;
 }
 
 /* False: the problem says why; what it says already is that there are none, or too many. */
 static bool
-take_trials(struct side *side, char *problem, size_t size)
+take_trials(struct side *side, const json_t *owner, char *problem, size_t size)
 {
-    const json_t *trials = json_object_get(side->root, "trials");
+    const json_t *trials = json_object_get(owner, "trials");
 
     if (json_array_size(trials) == 0 || json_array_size(trials) > HTTP_TRIALS_MAX)
         return false;
@@ -87,7 +85,7 @@ take_noise(struct side *side)
     const json_t *figures = json_object_get(noise, "figures");
 
     for (unsigned i = 0; i < HTTP_FIGURES; i++)
-        side->noise[i] = noise_of(
+        side->figures.noise[i] = noise_of(
             figures != NULL ? json_object_get(figures, http_figure_names[i].whole) : noise);
 }
 
@@ -96,17 +94,19 @@ take_model(struct side *side)
 {
     const json_t *model = json_object_get(json_object_get(side->root, "plan"), "model");
 
-    side->is_rate_given = json_is_string(model) && strcmp(json_string_value(model), "closed") != 0;
+    side->figures.is_rate_given =
+        json_is_string(model) && strcmp(json_string_value(model), "closed") != 0;
 }
 
+/* Its trials are the owner's: the root, or what is said of another side in it. */
 static int
-take_side(struct side *side, FILE *err)
+take_side(struct side *side, const json_t *owner, FILE *err)
 {
     char problem[80] = "has no trials, or too many";
 
     take_noise(side);
     take_model(side);
-    if (take_trials(side, problem, sizeof(problem)))
+    if (take_trials(side, owner, problem, sizeof(problem)))
         return 0;
     http_result_file_refuse(side->name, problem, err);
     return -1;
@@ -116,7 +116,7 @@ static int
 read_side(struct side *side, const char *path, FILE *err)
 {
     *side = (struct side){.name = path, .root = http_result_file_load(path, err)};
-    return side->root != NULL ? take_side(side, err) : -1;
+    return side->root != NULL ? take_side(side, side->root, err) : -1;
 }
 
 /* Through the JSON that it will be written as, so that there is one way to read a result. */
@@ -134,7 +134,7 @@ take_run(struct side *side, const struct http_run *run, FILE *err)
         side->root = json_loadb(text, length, HTTP_RESULT_FILE_FLAGS, NULL);
     }
     free(text);
-    return take_side(side, err);
+    return take_side(side, side->root, err);
 }
 
 /* ---- What differs, and what is in doubt ---- */
@@ -267,101 +267,100 @@ warn_doubts(FILE *out, const struct side *side)
 static const char *
 value_text(enum http_figure figure, const struct side *side)
 {
-    double median = http_stats_median(side->values[figure], side->numbers[figure]);
+    const struct http_contrast_side *figures = &side->figures;
+    double median = http_stats_median(figures->values[figure], figures->numbers[figure]);
 
-    if (side->numbers[figure] == 0)
+    if (figures->numbers[figure] == 0)
         return "n/a";
     return figure == HTTP_FIGURE_RATE ? http_number_text(median)
                                       : http_time_text((uint64_t)(fmin(median, 1e15) * 1e3));
 }
 
-/* In a closed loop response time is service time; once is enough. */
-static bool
-is_said_already(enum http_figure figure, const struct side *side)
+static void
+print_word(FILE *out, enum http_contrast_word word, double min_effect)
 {
-    unsigned other = figure == HTTP_FIGURE_RESPONSE_P50   ? HTTP_FIGURE_SERVICE_P50
-                     : figure == HTTP_FIGURE_RESPONSE_P99 ? HTTP_FIGURE_SERVICE_P99
-                                                          : HTTP_FIGURES;
-
-    return other < HTTP_FIGURES && side->numbers[figure] == side->numbers[other] &&
-           memcmp(side->values[figure], side->values[other], sizeof(side->values[other])) == 0;
+    switch (word) {
+    case HTTP_CONTRAST_REPEATED:
+    case HTTP_CONTRAST_GIVEN:
+    case HTTP_CONTRAST_UNKNOWN:
+        break;
+    case HTTP_CONTRAST_NONE:
+        fputs("no difference shown", out);
+        break;
+    case HTTP_CONTRAST_SMALL:
+        fprintf(out, "no difference shown beyond %.3g %%", min_effect * 100);
+        break;
+    case HTTP_CONTRAST_NOISE:
+        fputs("no difference shown: inside the noise", out);
+        break;
+    case HTTP_CONTRAST_SLOWER:
+        fputs("slower", out);
+        break;
+    case HTTP_CONTRAST_FASTER:
+        fputs("faster", out);
+        break;
+    }
 }
 
-/* What the interval of b/a says; *is_worse if it is a regression. */
-static const char *
-word_of(enum http_figure figure, const struct http_interval *ratio, double noise, bool *is_worse)
+static void
+print_ratio(FILE *out, const struct http_contrast *contrast, unsigned figure, double min_effect)
 {
-    bool is_more = ratio->low > 1;
+    const struct http_interval *ratio = &contrast->ratios[figure];
 
-    *is_worse = false;
-    if (!is_more && ratio->high >= 1)
-        return "no difference shown";
-    if (fabs(log(ratio->middle)) <= noise)
-        return "no difference shown: inside the noise";
-    *is_worse = is_more != (figure == HTTP_FIGURE_RATE);
-    return *is_worse ? "slower" : "faster";
+    fprintf(out, "%.3f  %.3f to %.3f  ", ratio->middle, ratio->low, ratio->high);
+    print_word(out, contrast->words[figure], min_effect);
+    if (contrast->noise[figure] > 0)
+        fprintf(out, " (noise of --aa: %.1f %%)", expm1(contrast->noise[figure]) * 100);
+    putc('\n', out);
 }
 
-static bool
-is_given(enum http_figure figure, const struct side *a, const struct side *b)
+static void
+print_figure(FILE *out, enum http_figure figure, const struct http_contrast *contrast,
+             const struct side *a, const struct side *b, double min_effect)
 {
-    return figure == HTTP_FIGURE_RATE && (a->is_rate_given || b->is_rate_given);
-}
+    enum http_contrast_word word = contrast->words[figure];
 
-static bool
-compare_figure(FILE *out, enum http_figure figure, const struct side *a, const struct side *b)
-{
-    double noise = fmax(a->noise[figure], b->noise[figure]);
-    struct http_interval ratio;
-    bool is_worse = false;
-    const char *word;
-
+    if (word == HTTP_CONTRAST_REPEATED)
+        return;
     fprintf(out, "%-13s %-9s %-9s ", http_figure_names[figure].text, value_text(figure, a),
             value_text(figure, b));
-    if (is_given(figure, a, b)) {
+    if (word == HTTP_CONTRAST_GIVEN)
         fprintf(out, "given (-R, --replay), so no result\n");
-        return false;
-    }
-    http_stats_ratio_interval(&ratio, b->values[figure], b->numbers[figure], a->values[figure],
-                              a->numbers[figure]);
-    if (!ratio.is_known) {
+    else if (word == HTTP_CONTRAST_UNKNOWN)
         fprintf(out, "cannot tell: fewer than %d trials that have it\n", HTTP_TRIALS_MIN);
-        return false;
-    }
-    word = word_of(figure, &ratio, noise, &is_worse);
-    fprintf(out, "%.3f  %.3f to %.3f  %s", ratio.middle, ratio.low, ratio.high, word);
-    if (noise > 0)
-        fprintf(out, " (noise of --aa: %.1f %%)", expm1(noise) * 100);
-    putc('\n', out);
-    return is_worse;
+    else
+        print_ratio(out, contrast, figure, min_effect);
 }
 
 static int
-compare(const struct side *a, const struct side *b, FILE *out)
+compare(const struct side *a, const struct side *b, double min_effect, FILE *out)
 {
-    bool is_worse = false;
+    struct http_contrast contrast;
 
     fprintf(out, "compare   a: %s, %u trial%s; b: %s, %u trial%s\n", a->name, a->trials,
             a->trials == 1 ? "" : "s", b->name, b->trials, b->trials == 1 ? "" : "s");
-    warn_facts(out, a, b);
-    warn_commands(out, a, b);
-    warn_doubts(out, a);
+    if (a->root != b->root) {
+        warn_facts(out, a, b);
+        warn_commands(out, a, b);
+        warn_doubts(out, a);
+    }
     warn_doubts(out, b);
-    fprintf(out, "              a         b         b/a    95 %% interval\n");
+    http_contrast(&contrast, &a->figures, &b->figures, min_effect);
+    fprintf(out, "              a         b         b/a    interval: 95 %% for all %u together\n",
+            contrast.judged);
     for (unsigned i = 0; i < HTTP_FIGURES; i++)
-        if (!is_said_already((enum http_figure)i, a) || !is_said_already((enum http_figure)i, b))
-            is_worse |= compare_figure(out, (enum http_figure)i, a, b);
-    return is_worse ? HTTP_EXIT_THRESHOLD : HTTP_EXIT_OK;
+        print_figure(out, (enum http_figure)i, &contrast, a, b, min_effect);
+    return contrast.is_slower ? HTTP_EXIT_THRESHOLD : HTTP_EXIT_OK;
 }
 
 int
-http_compare_files(const char *a, const char *b, FILE *out, FILE *err)
+http_compare_files(const char *a, const char *b, double min_effect, FILE *out, FILE *err)
 {
     struct side side_a, side_b = {0};
     int status = HTTP_EXIT_USAGE;
 
     if (read_side(&side_a, a, err) == 0 && read_side(&side_b, b, err) == 0)
-        status = compare(&side_a, &side_b, out);
+        status = compare(&side_a, &side_b, min_effect, out);
     json_decref(side_a.root);
     json_decref(side_b.root);
     return status;
@@ -377,14 +376,23 @@ http_compare_check(const char *a, FILE *err)
     return status;
 }
 
+/* The trials of --baseline-cmd are in the run's own JSON. */
+static int
+take_baseline(struct side *side, const struct side *of, FILE *err)
+{
+    *side = (struct side){.name = "--baseline-cmd", .root = json_incref(of->root)};
+    return take_side(side, json_object_get(of->root, "baseline"), err);
+}
+
 int
 http_compare_baseline(const char *a, const struct http_run *b, FILE *out, FILE *err)
 {
-    struct side side_a, side_b = {0};
+    struct side side_a = {0}, side_b;
     int status = HTTP_EXIT_USAGE;
 
-    if (read_side(&side_a, a, err) == 0 && take_run(&side_b, b, err) == 0)
-        status = compare(&side_a, &side_b, out);
+    if (take_run(&side_b, b, err) == 0 &&
+        (a != NULL ? read_side(&side_a, a, err) : take_baseline(&side_a, &side_b, err)) == 0)
+        status = compare(&side_a, &side_b, b->plan->min_effect, out);
     json_decref(side_a.root);
     json_decref(side_b.root);
     return status;

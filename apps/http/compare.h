@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: http compare a.json b.json, and --baseline a.json: is b faster, slower, or is no difference
- * shown. Place: http.c. Reads what output-json.c writes, with jansson.
+ * What: http compare a.json b.json, --baseline a.json and --baseline-cmd: is b faster, slower, or is
+ * no difference shown. Place: http.c. Reads what output-json.c writes, with jansson; contrast.h
+ * finds the words.
  *
  * Shape: a line a figure with the interval of the ratio b/a over the trials and the word; a
  * difference inside the noise floor of --aa, if either has one, is none. Fewer than six trials on a
@@ -10,12 +11,9 @@
  *
  *     compare   a: a.json, 8 trials; b: b.json, 8 trials
  *     differs   governor: powersave | performance
- *                   a         b         b/a    95 % interval
+ *                   a         b         b/a    interval: 95 % for all 3 together
  *     rate a second 48.2k     50.7k     1.052  1.031 to 1.077  faster
  *     service p50   1.32 ms   1.31 ms   0.993  0.981 to 1.008  no difference shown
- *
- * Limits: each figure is judged alone, so each is wrong once in twenty. The noise is that of the
- * rate, and is applied to all.
  */
 #ifndef HTTP_COMPARE_H
 #define HTTP_COMPARE_H
@@ -26,9 +24,10 @@
 
 /* 0; HTTP_EXIT_THRESHOLD on a regression that is shown; HTTP_EXIT_USAGE for a file that cannot be
  * read or is none of ours, after saying which, where and why. */
-int http_compare_files(const char *a, const char *b, FILE *out, FILE *err);
+int http_compare_files(const char *a, const char *b, double min_effect, FILE *out, FILE *err);
 /* Before a run: 0, or HTTP_EXIT_USAGE after saying why a is none to compare with. */
 int http_compare_check(const char *a, FILE *err);
+/* The run against that file, or, if it is NULL, against its own trials of --baseline-cmd. */
 int http_compare_baseline(const char *a, const struct http_run *b, FILE *out, FILE *err);
 
 #endif

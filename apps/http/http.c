@@ -57,7 +57,7 @@ report(const struct http_command *command, struct http_run *run, FILE *out)
         http_summary_print(out, run, isatty(fileno(out)) == 1 && http_wants_colour());
     if (command->script != NULL)
         add_status(run, http_script_done(command->script, run));
-    if (baseline != NULL && !run->is_interrupted)
+    if ((baseline != NULL || command->plan.baseline_cmd != NULL) && !run->is_interrupted)
         add_status(run, http_compare_baseline(baseline, run, out != NULL ? out : stderr, stderr));
     add_status(run, http_output_all(run, stderr));
     return (int)run->status;
@@ -102,7 +102,8 @@ perform(const struct http_command *command)
 {
     switch (command->what) {
     case HTTP_COMMAND_COMPARE:
-        return http_compare_files(command->argv[0], command->argv[1], stdout, stderr);
+        return http_compare_files(command->argv[0], command->argv[1], command->plan.min_effect,
+                                  stdout, stderr);
     case HTTP_COMMAND_OVERLAY:
         return http_output_overlay(command->argc, command->argv, stdout, stderr);
     case HTTP_COMMAND_SELFTEST:

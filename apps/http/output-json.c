@@ -276,12 +276,33 @@ write_result(struct http_json *json, const char *name, const struct http_plan *p
 }
 
 static void
-write_trials(struct http_json *json, const struct http_run *run)
+write_each(struct http_json *json, const struct http_plan *plan, const struct http_trial *trials,
+           unsigned number)
 {
     http_json_open(json, "trials", '[');
-    for (unsigned i = 0; i < run->trials_number; i++)
-        write_result(json, NULL, run->plan, &run->trials[i]);
+    for (unsigned i = 0; i < number; i++)
+        write_result(json, NULL, plan, &trials[i]);
     http_json_close(json, ']');
+}
+
+static void
+write_baseline(struct http_json *json, const struct http_run *run)
+{
+    if (run->plan->baseline_cmd == NULL) {
+        http_json_null(json, "baseline");
+        return;
+    }
+    http_json_open(json, "baseline", '{');
+    http_json_text(json, "server_cmd", run->plan->baseline_cmd);
+    write_each(json, run->plan, run->baseline, run->baseline_number);
+    http_json_close(json, '}');
+}
+
+static void
+write_trials(struct http_json *json, const struct http_run *run)
+{
+    write_each(json, run->plan, run->trials, run->trials_number);
+    write_baseline(json, run);
     write_result(json, "total", run->plan,
                  &(struct http_trial){.result = run->total,
                                       .left_out = run->left_out,

@@ -92,6 +92,8 @@ struct http_plan {
     double until_ci; /* stop when the interval is narrower than this part of the median; 0 */
     unsigned until_ci_figure; /* enum http_figure: the interval of this one */
     const char *server_cmd;   /* restarted for each trial; NULL */
+    const char *baseline_cmd; /* another server, in turn with it, to compare with; NULL */
+    double min_effect;        /* of a comparison: a smaller part of 1 is no difference */
     /* 'p99<20ms', as given and already checked; NULL ends them */
     const char *thresholds[HTTP_THRESHOLDS_MAX + 1];
     const char *find;     /* the same: find the highest rate that holds it; NULL */

@@ -132,7 +132,8 @@ void http_server_stop(struct http_parent *parent);
 
 /* ---- run-sides.c ---- */
 
-/* --aa: ABBA ABBA ..., so that a drift over time is the same for both sides. */
+/* --aa and --baseline-cmd: ABBA ABBA ..., so that a drift over time is the same for both sides. */
+bool http_has_sides(const struct http_plan *plan);
 bool http_trial_is_b(const struct http_plan *plan, unsigned trial);
 
 /* Of a trial's arrivals and random values: no two trials have the same, but those of a pair of two

@@ -5,15 +5,21 @@
 #define TRIAL_SHIFT 48
 
 bool
+http_has_sides(const struct http_plan *plan)
+{
+    return plan->aa || plan->baseline_cmd != NULL;
+}
+
+bool
 http_trial_is_b(const struct http_plan *plan, unsigned trial)
 {
-    return plan->aa && (trial % 4 == 1 || trial % 4 == 2);
+    return http_has_sides(plan) && (trial % 4 == 1 || trial % 4 == 2);
 }
 
 uint64_t
 http_trial_seed(const struct http_plan *plan, unsigned trial)
 {
-    uint64_t number = plan->aa ? trial / 2 : trial;
+    uint64_t number = http_has_sides(plan) ? trial / 2 : trial;
 
     return plan->seed + (number << TRIAL_SHIFT);
 }

@@ -50,20 +50,19 @@ is_narrow(const struct http_run *run)
     return http_stats_width(&interval) < run->plan->until_ci;
 }
 
+/* The nth, from 0 on. */
 static void
-say_trial(const struct http_run *run, FILE *err)
+say_trial(const struct http_run *run, const struct http_trial *trial, unsigned nth, FILE *err)
 {
-    const struct http_trial *trial = &run->trials[run->trials_number - 1];
     const struct http_verdict *verdict = &trial->verdict;
     char name[16] = "";
 
     if (run->plan->quiet || run->plan->trials == 1)
         return;
-    if (run->plan->aa)
-        snprintf(name, sizeof(name), " %c",
-                 http_trial_is_b(run->plan, run->trials_number - 1) ? 'B' : 'A');
-    fprintf(err, "trial     %u/%u%s  %.0f/s  response p50 %s p99 %s  errors %llu%s%s\n",
-            run->trials_number, run->plan->trials, name, trial->figures[HTTP_FIGURE_RATE],
+    if (http_has_sides(run->plan))
+        snprintf(name, sizeof(name), " %c", http_trial_is_b(run->plan, nth) ? 'B' : 'A');
+    fprintf(err, "trial     %u/%u%s  %.0f/s  response p50 %s p99 %s  errors %llu%s%s\n", nth + 1,
+            run->plan->trials, name, trial->figures[HTTP_FIGURE_RATE],
             http_percentile_text(&trial->result->response, 0.5),
             http_percentile_text(&trial->result->response, 0.99),
             (unsigned long long)http_result_errors(trial->result),
@@ -73,24 +72,34 @@ say_trial(const struct http_run *run, FILE *err)
 }
 
 static int
-run_trials(struct http_parent *parent, struct http_run *run)
+run_trial(struct http_parent *parent, struct http_run *run, unsigned nth)
 {
     struct http_plan of_trial = *run->plan;
+    bool is_baseline = of_trial.baseline_cmd != NULL && !http_trial_is_b(run->plan, nth);
+    unsigned *number = is_baseline ? &run->baseline_number : &run->trials_number;
+    struct http_trial *trial = &(is_baseline ? run->baseline : run->trials)[*number];
+    int error;
 
+    of_trial.seed = http_trial_seed(run->plan, nth);
+    if (is_baseline)
+        of_trial.server_cmd = of_trial.baseline_cmd;
     parent->plan = &of_trial;
-    while (run->trials_number < run->plan->trials && parent->interrupts == 0 &&
-           !parent->has_failed) {
-        struct http_trial *trial = &run->trials[run->trials_number];
-
-        of_trial.seed = http_trial_seed(run->plan, run->trials_number);
-        if (http_trial_run(parent, trial, run->trials_number == 0, measure_whole, trial) < 0)
-            break;
-        run->trials_number++;
-        say_trial(run, parent->err);
-        if (is_narrow(run))
-            break;
-    }
+    error = http_trial_run(parent, trial, nth == 0, measure_whole, trial);
     parent->plan = run->plan;
+    if (error == 0) {
+        ++*number;
+        say_trial(run, trial, nth, parent->err);
+    }
+    return error;
+}
+
+static int
+run_trials(struct http_parent *parent, struct http_run *run)
+{
+    for (unsigned i = 0; i < run->plan->trials && parent->interrupts == 0 && !parent->has_failed;
+         i++)
+        if (run_trial(parent, run, i) < 0 || is_narrow(run))
+            break;
     return run->trials_number > 0 ? 0 : -1;
 }
 
@@ -106,6 +115,23 @@ add_trial(struct http_result *total, const struct http_result *trial)
     http_result_add(total, trial);
     total->connect_ns = connect_ns;
     total->elapsed_ns = elapsed_ns;
+}
+
+/* They are not reported, but a comparison with what is in doubt is in doubt. */
+static void
+add_baseline(struct http_run *run, struct http_parent *parent)
+{
+    uint64_t errors = 0;
+
+    for (unsigned i = 0; i < run->baseline_number; i++) {
+        errors += http_result_errors(run->baseline[i].result);
+        http_verdict_add(&run->verdict, &run->baseline[i].verdict);
+    }
+    if (errors > 0)
+        http_parent_fail(parent,
+                         "%llu queries to the server of --baseline-cmd were not answered "
+                         "well, so there is nothing to compare with",
+                         (unsigned long long)errors);
 }
 
 static void
@@ -145,10 +171,11 @@ measure_noise(struct http_run *run, enum http_figure figure)
 }
 
 static void
-conclude(struct http_run *run, const struct http_parent *parent)
+conclude(struct http_run *run, struct http_parent *parent)
 {
     run->is_interrupted = parent->interrupts > 0;
     add_trials(run);
+    add_baseline(run, parent);
     for (unsigned i = 0; i < HTTP_FIGURES; i++) {
         figure_interval(run, (enum http_figure)i, &run->figures[i]);
         if (run->plan->aa)
@@ -218,7 +245,9 @@ http_run_free(struct http_run *run)
 {
     for (unsigned i = 0; i < run->trials_number; i++)
         http_results_unmap_run(run->trials[i].result, run->trials[i].probe);
-    run->trials_number = 0;
+    for (unsigned i = 0; i < run->baseline_number; i++)
+        http_results_unmap_run(run->baseline[i].result, run->baseline[i].probe);
+    run->trials_number = run->baseline_number = 0;
     http_results_unmap_run(run->total, run->probe);
     run->total = run->probe = NULL;
 }

@@ -106,6 +106,9 @@ struct http_run {
     uint64_t started_ns; /* and by CLOCK_MONOTONIC */
     unsigned trials_number;
     struct http_trial trials[HTTP_TRIALS_MAX];
+    unsigned baseline_number; /* of trials with --baseline-cmd: nothing else here is of them but
+                                 what makes a run suspect, or ends it */
+    struct http_trial baseline[HTTP_TRIALS_MAX];
     struct http_result
         *total; /* the trials added up; its elapsed_ns and connect_ns are theirs added
                                   up, too, so that counts are of that time */

@@ -6,10 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TAIL      0.025    /* of chance on each side of an interval */
-#define TAIL_Z    1.959964 /* deviations of a normal distribution that leave it */
-#define EXACT_MAX 400      /* pairs up to which U's distribution is computed */
-#define SMALLER   20       /* then the smaller side has no more than that */
+#define TAIL      0.025 /* of chance on each side of an interval */
+#define EXACT_MAX 400   /* pairs up to which U's distribution is computed */
+#define SMALLER   20    /* then the smaller side has no more than that */
 
 static int
 by_value(const void *left, const void *right)
@@ -88,14 +87,14 @@ http_stats_median_interval(struct http_interval *interval, const double *values,
 /* How many of the pairs' ratios at each end are outside of the interval, after the distribution of
  * U, the number of pairs whose a is the larger one, if a and b are alike. It is built up from those
  * of smaller samples: the largest of all values is one of a, and beats all of b, or one of b. */
-static unsigned
-outside_exact(unsigned a_number, unsigned b_number)
+static int
+outside_exact(unsigned a_number, unsigned b_number, double most)
 {
     static double chance[SMALLER + 1][EXACT_MAX + 1];
     unsigned smaller = a_number < b_number ? a_number : b_number;
     unsigned larger = a_number < b_number ? b_number : a_number;
-    unsigned outside = 0;
-    double tail;
+    double tail = 0;
+    int outside = -1;
 
     memset(chance, 0, sizeof(chance));
     for (unsigned j = 0; j <= smaller; j++)
@@ -105,19 +104,36 @@ outside_exact(unsigned a_number, unsigned b_number)
             for (unsigned u = i * j + 1; u-- > 0;)
                 chance[j][u] =
                     (i * (u >= j ? chance[j][u - j] : 0) + j * chance[j - 1][u]) / (i + j);
-    tail = chance[smaller][0];
-    while (tail + chance[smaller][outside + 1] <= TAIL)
+    while (tail + chance[smaller][outside + 1] <= most)
         tail += chance[smaller][++outside];
     return outside;
 }
 
-static unsigned
-outside_normal(unsigned a_number, unsigned b_number)
+/* So many deviations of a normal distribution leave that tail on each side. */
+static double
+deviations_of(double tail)
+{
+    double low = 0, high = 10;
+
+    for (unsigned i = 0; i < 50; i++) {
+        double middle = (low + high) / 2;
+
+        if (erfc(middle / sqrt(2)) / 2 > tail)
+            low = middle;
+        else
+            high = middle;
+    }
+    return high;
+}
+
+/* Not exact, and for few on one side even below what is left. */
+static int
+outside_normal(unsigned a_number, unsigned b_number, double most)
 {
     double pairs = (double)a_number * b_number;
     double deviation = sqrt(pairs * (a_number + b_number + 1) / 12);
 
-    return (unsigned)(pairs / 2 - TAIL_Z * deviation - 0.5);
+    return (int)floor(pairs / 2 - deviations_of(most) * deviation - 0.5);
 }
 
 /* 0 / 0 is no difference. */
@@ -141,10 +157,18 @@ void
 http_stats_ratio_interval(struct http_interval *interval, const double *a, unsigned a_number,
                           const double *b, unsigned b_number)
 {
+    http_stats_family_interval(interval, a, a_number, b, b_number, 1);
+}
+
+void
+http_stats_family_interval(struct http_interval *interval, const double *a, unsigned a_number,
+                           const double *b, unsigned b_number, unsigned family)
+{
     static double ratios[HTTP_TRIALS_MAX * HTTP_TRIALS_MAX];
     unsigned a_used = a_number < HTTP_TRIALS_MAX ? a_number : HTTP_TRIALS_MAX;
     unsigned b_used = b_number < HTTP_TRIALS_MAX ? b_number : HTTP_TRIALS_MAX;
-    unsigned pairs = 0, outside = 0;
+    unsigned pairs = 0, first;
+    int outside;
 
     for (unsigned i = 0; i < a_used; i++)
         for (unsigned j = 0; j < b_used; j++)
@@ -153,12 +177,13 @@ http_stats_ratio_interval(struct http_interval *interval, const double *a, unsig
     if (pairs == 0)
         return;
     sort(ratios, pairs);
-    if (interval->is_known)
-        outside =
-            pairs <= EXACT_MAX ? outside_exact(a_used, b_used) : outside_normal(a_used, b_used);
-    interval->low = ratios[outside];
+    outside = pairs <= EXACT_MAX ? outside_exact(a_used, b_used, TAIL / family)
+                                 : outside_normal(a_used, b_used, TAIL / family);
+    interval->is_known = interval->is_known && outside >= 0;
+    first = interval->is_known ? (unsigned)outside : 0;
+    interval->low = ratios[first];
     interval->middle = sqrt(ratios[(pairs - 1) / 2]) * sqrt(ratios[pairs / 2]);
-    interval->high = ratios[pairs - 1 - outside];
+    interval->high = ratios[pairs - 1 - first];
 }
 
 double

@@ -35,6 +35,11 @@ void http_stats_median_interval(struct http_interval *interval, const double *va
 void http_stats_ratio_interval(struct http_interval *interval, const double *a, unsigned a_number,
                                const double *b, unsigned b_number);
 
+/* One of a family of so many intervals, all of which hold with 95 % confidence together: each is
+ * wrong with a probability of 5 % divided by their number (Bonferroni). */
+void http_stats_family_interval(struct http_interval *interval, const double *a, unsigned a_number,
+                                const double *b, unsigned b_number, unsigned family);
+
 /* (high - low) / middle; 1 if it is not known. */
 double http_stats_width(const struct http_interval *interval);
 

@@ -405,6 +405,17 @@ START_TEST(judgements_are_taken)
     ck_assert_uint_eq(plan->trials, 100);
     GOOD("--aa");
     ck_assert_uint_eq(plan->trials, 2 * HTTP_TRIALS_MIN);
+    ck_assert_double_eq_tol(plan->min_effect, 0.02, 1e-9);
+    GOOD("--baseline", "a.json", "--min-effect", "0");
+    ck_assert_double_eq_tol(plan->min_effect, 0, 1e-9);
+    GOOD("--server-cmd", "./new", "--baseline-cmd", "./old", "--min-effect", "5%");
+    ck_assert_str_eq(plan->baseline_cmd, "./old");
+    ck_assert_uint_eq(plan->trials, 20);
+    ck_assert_double_eq_tol(plan->min_effect, 0.05, 1e-9);
+    GOOD("--server-cmd", "./new", "--baseline-cmd", "./old", "--trials", "2");
+    ck_assert_uint_eq(plan->trials, 2 * HTTP_TRIALS_MIN);
+    GOOD("--server-cmd", "./new", "--baseline-cmd", "./old", "--trials", "12");
+    ck_assert_uint_eq(plan->trials, 24);
     GOOD("--aa", "--trials", "200");
     ck_assert_uint_eq(plan->trials, HTTP_TRIALS_MAX);
     GOOD("--find", "p99<10ms");
@@ -435,6 +446,11 @@ START_TEST(other_commands_are_known)
     ck_assert_int_eq(command.what, HTTP_COMMAND_COMPARE);
     ck_assert_int_eq(command.argc, 2);
     ck_assert_str_eq(command.argv[1], "b.json");
+    GOOD("compare", "--min-effect", "3%", "a.json", "--min-effect=4%", "b.json");
+    ck_assert_int_eq(command.what, HTTP_COMMAND_COMPARE);
+    ck_assert_str_eq(command.argv[0], "a.json");
+    ck_assert_str_eq(command.argv[1], "b.json");
+    ck_assert_double_eq_tol(plan->min_effect, 0.04, 1e-9);
     GOOD("html", "a.json");
     ck_assert_int_eq(command.what, HTTP_COMMAND_OVERLAY);
     GOOD("--selftest");
@@ -563,7 +579,19 @@ static const struct {
     {{"compare", "a"}, "compare needs two files"},
     {{"compare", "a", "b", "c"}, "compare needs two files"},
     {{"html"}, "html needs one file or more"},
-    {{"compare", "a", "b", "--json", "c"}, "compare goes without options: it has two files"},
+    {{"compare", "a", "b", "--json", "c"},
+     "compare goes without options but --min-effect: it has two files"},
+    {{"compare", "a", "b", "--min-effect", "1", "-q"}, "compare goes without options but"},
+    {{"html", "--min-effect", "1", "a"}, "html goes without options: it has one file or more"},
+    {{"--min-effect", "-1"}, "the minimum effect (--min-effect) is '-1'; it must be from 0 to"},
+    {{"--min-effect", "101%"}, "the minimum effect (--min-effect) is '101%'"},
+    {{"--min-effect", "2ms"}, "the minimum effect (--min-effect) is '2ms'"},
+    {{"--min-effect", ""}, "the minimum effect (--min-effect) is ''"},
+    {{"--baseline-cmd", "x"}, "in turn with that of --server-cmd: give both"},
+    {{"--baseline-cmd", "x", "--server-cmd", "y", "--aa"}, "it goes without --baseline, --aa"},
+    {{"--baseline-cmd", "x", "--server-cmd", "y", "--baseline", "a"}, "it goes without --base"},
+    {{"--baseline-cmd", "x", "--server-cmd", "y", "--until-ci", "2%"}, "it goes without --base"},
+    {{"--baseline-cmd", "x", "--server-cmd", "y", "--find", "p99<1s"}, "it goes without --base"},
     {{"html", "-q", "a"}, "html goes without options: it has one file or more"},
     {{"--selftest", "-c", "2"}, "--selftest goes alone"},
     {{"--selftest", U1}, "--selftest goes alone"},

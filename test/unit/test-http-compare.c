@@ -105,7 +105,7 @@ put_result(unsigned side, const struct recipe *recipe)
 static int
 compare(void)
 {
-    int status = http_compare_files(paths[0], paths[1], out, err);
+    int status = http_compare_files(paths[0], paths[1], 0.02, out, err);
 
     fflush(out);
     fflush(err);
@@ -241,6 +241,35 @@ START_TEST(a_difference_is_said_only_if_it_is_shown)
     line_says("service p99", comparisons[_i].p99);
     is_not_said("response p50");
     ck_assert_str_eq(complained, "");
+}
+END_TEST
+
+static struct recipe
+with_small_noise(double rate)
+{
+    return (struct recipe){rate, 1, 1, 10, ""};
+}
+
+START_TEST(a_difference_must_be_beyond_the_minimum)
+{
+    static const struct {
+        double rate, min_effect;
+        const char *word;
+    } effects[] = {{0.96, 0.02, "  slower\n"},
+                   {0.96, 0.05, "  no difference shown beyond 5 %\n"},
+                   {0.96, 0, "  slower\n"},
+                   {1.06, 0.02, "  faster\n"},
+                   {1.06, 0.08, "  no difference shown beyond 8 %\n"}};
+    struct recipe a = with_small_noise(1), b = with_small_noise(effects[_i].rate);
+    bool is_slower = strstr(effects[_i].word, "slower") != NULL;
+
+    put_result(0, &a);
+    put_result(1, &b);
+    ck_assert_int_eq(http_compare_files(paths[0], paths[1], effects[_i].min_effect, out, err),
+                     is_slower ? HTTP_EXIT_THRESHOLD : HTTP_EXIT_OK);
+    fflush(out);
+    is_said("b/a    interval: 95 % for all 3 together\n");
+    is_said(effects[_i].word);
 }
 END_TEST
 
@@ -523,7 +552,8 @@ END_TEST
 
 START_TEST(a_file_that_is_not_there_is_refused)
 {
-    ck_assert_int_eq(http_compare_files("/nowhere/a.json", paths[1], out, err), HTTP_EXIT_USAGE);
+    ck_assert_int_eq(http_compare_files("/nowhere/a.json", paths[1], 0.02, out, err),
+                     HTTP_EXIT_USAGE);
     fflush(err);
     ck_assert_str_eq(complained, "sxe-http: /nowhere/a.json: No such file or directory; give a "
                                  "file that sxe-http --json has written\n");
@@ -532,7 +562,7 @@ END_TEST
 
 START_TEST(a_directory_is_refused_as_one)
 {
-    ck_assert_int_eq(http_compare_files("/tmp", paths[1], out, err), HTTP_EXIT_USAGE);
+    ck_assert_int_eq(http_compare_files("/tmp", paths[1], 0.02, out, err), HTTP_EXIT_USAGE);
     fflush(err);
     ck_assert_str_eq(complained, "sxe-http: /tmp: Is a directory; give a file that sxe-http --json "
                                  "has written\n");
@@ -589,7 +619,7 @@ static struct http_result results[7];
 static void
 make_run(double rate, uint64_t service_ns)
 {
-    static const struct http_plan plan = {0};
+    static const struct http_plan plan = {.min_effect = 0.02};
 
     run = (struct http_run){.plan = &plan, .total = &results[6], .trials_number = 6};
     for (unsigned i = 0; i < 6; i++) {
@@ -656,6 +686,31 @@ START_TEST(a_probe_on_one_side_changes_no_figure)
 }
 END_TEST
 
+/* The trials of --baseline-cmd are in the run itself. */
+START_TEST(a_run_is_compared_with_the_server_in_turn)
+{
+    static const struct http_plan with_baseline = {.baseline_cmd = "./old", .min_effect = 0.02};
+    static struct http_result others[6];
+
+    make_run(0.5, 1800000);
+    run.plan = &with_baseline;
+    run.baseline_number = 6;
+    for (unsigned i = 0; i < 6; i++) {
+        others[i] = results[i];
+        others[i].ends[HTTP_END_OK] *= 2;
+        run.baseline[i].result = &others[i];
+    }
+    ck_assert_int_eq(http_compare_baseline(NULL, &run, out, err), HTTP_EXIT_THRESHOLD);
+    fflush(out);
+    is_said("compare   a: --baseline-cmd, 6 trials; b: this run, 6 trials\n");
+    line_says("rate", "slower");
+    line_says("service p50", "no difference shown");
+    is_not_said("differs");
+    run.baseline_number = 0;
+    ck_assert_int_eq(http_compare_baseline(NULL, &run, out, err), HTTP_EXIT_USAGE);
+}
+END_TEST
+
 START_TEST(a_baseline_that_is_no_result_is_refused)
 {
     put(0, "{}");
@@ -677,6 +732,7 @@ main(void)
 
     tcase_add_checked_fixture(tcase, prepare, clean_up);
     tcase_add_loop_test(tcase, a_difference_is_said_only_if_it_is_shown, 0, COUNT(comparisons));
+    tcase_add_loop_test(tcase, a_difference_must_be_beyond_the_minimum, 0, 5);
     tcase_add_test(tcase, both_medians_and_the_interval_are_shown);
     tcase_add_test(tcase, response_times_of_their_own_are_compared_too);
     tcase_add_test(tcase, times_as_long_as_a_number_can_be_do_no_harm);
@@ -698,6 +754,7 @@ main(void)
     tcase_add_loop_test(tcase, a_run_is_compared_with_its_baseline, 0, 2);
     tcase_add_test(tcase, a_run_is_the_same_as_what_is_written_of_it);
     tcase_add_test(tcase, a_probe_on_one_side_changes_no_figure);
+    tcase_add_test(tcase, a_run_is_compared_with_the_server_in_turn);
     tcase_add_test(tcase, a_baseline_that_is_no_result_is_refused);
     suite_add_tcase(suite, tcase);
     return sxe_test_main(suite);

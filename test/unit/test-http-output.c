@@ -104,6 +104,7 @@ START_TEST(json_has_the_run_with_its_trials_and_their_sum)
     ck_assert_double_eq_tol(number_at(root, "figures.service:p50.middle"), 250, 1e-9);
     ck_assert(json_is_false(at(root, "figures.rate.is_known")));
     ck_assert(json_is_null(at(root, "noise")));
+    ck_assert(json_is_null(at(root, "baseline")));
     ck_assert(json_is_null(at(root, "find")));
     ck_assert(json_is_null(at(root, "fanout")));
     ck_assert_double_eq(number_at(root, "total.left_out.seconds"), 0);
@@ -196,6 +197,8 @@ START_TEST(json_has_what_was_judged)
     ck_assert_uint_eq(json_array_size(at(root, "find.steps")), 8);
     ck_assert(json_is_true(at(root, "find.steps.0.holds")));
     ck_assert_double_eq(number_at(root, "noise.high"), 1.02);
+    ck_assert_double_eq(number_at(root, "noise.figures.rate.high"), 1.02);
+    ck_assert(json_is_false(at(root, "noise.figures.service:p99.is_known")));
     ck_assert_str_eq(text_at(root, "verdict.reasons.0"), "loop lag");
     ck_assert_double_eq(number_at(root, "verdict.cpu_pressure"), 0.25);
     ck_assert_double_eq(number_at(root, "total.left_out.seconds"), 1.5);

@@ -148,6 +148,70 @@ START_TEST(each_trial_has_a_server_of_its_own)
 }
 END_TEST
 
+static char other_command[sizeof(command)];
+
+static void
+note_server(const struct http_worker *worker)
+{
+    worker->result->bytes_sent = worker->plan->server_cmd == other_command;
+    worker->result->bytes_received = worker->plan->seed;
+}
+
+/* A baseline in turn with the server, each with the seeds of the other. */
+static void
+set_baseline(void)
+{
+    set_command("serve");
+    snprintf(other_command, sizeof(other_command), "%s", command);
+    set_command("mortal");
+    plan.baseline_cmd = other_command;
+    plan.trials = 2 * HTTP_TRIALS_MIN;
+    fake_worker.bad_shard = 1;
+}
+
+START_TEST(a_baseline_is_measured_in_turn_and_reported_apart)
+{
+    set_baseline();
+    plan.quiet = false;
+    fake_worker.do_before_ready = note_server;
+    ck_assert_int_eq(run_plan(), 0);
+    ck_assert_int_eq(run.status, HTTP_EXIT_OK);
+    ck_assert_uint_eq(run.trials_number, HTTP_TRIALS_MIN);
+    ck_assert_uint_eq(run.baseline_number, HTTP_TRIALS_MIN);
+    ck_assert_uint_eq(run.total->ends[HTTP_END_OK], HTTP_TRIALS_MIN * 200);
+    for (unsigned i = 0; i < HTTP_TRIALS_MIN; i++) {
+        ck_assert_uint_eq(run.trials[i].result->bytes_sent, 0);
+        ck_assert_uint_eq(run.baseline[i].result->bytes_sent, 1);
+        ck_assert_uint_eq(run.trials[i].result->bytes_received,
+                          run.baseline[i].result->bytes_received);
+    }
+    check_has(errors, "trial     1/12 A  ");
+    check_has(errors, "trial     2/12 B  ");
+    check_has(errors, "trial     3/12 B  ");
+    check_has(errors, "trial     12/12 A  ");
+}
+END_TEST
+
+static void
+fail_for_other(const struct http_worker *worker)
+{
+    if (worker->plan->server_cmd != other_command)
+        return;
+    worker->result->ends[HTTP_END_OK]--;
+    worker->result->ends[HTTP_END_RESET]++;
+}
+
+START_TEST(a_baseline_with_errors_is_an_error)
+{
+    set_baseline();
+    fake_worker.do_before_done = fail_for_other;
+    ck_assert_int_eq(run_plan(), 0);
+    ck_assert_int_eq(run.status, HTTP_EXIT_ERRORS);
+    ck_assert_uint_eq(http_result_errors(run.total), 0);
+    check_has(errors, "sxe-http: 6 queries to the server of --baseline-cmd were not answered well");
+}
+END_TEST
+
 START_TEST(a_server_at_a_path_is_waited_for_too)
 {
     char abstract[1 + sizeof(path)];
@@ -367,6 +431,8 @@ run_cases(void)
 
     tcase_add_test(all, the_server_runs_while_the_workers_do);
     tcase_add_test(all, each_trial_has_a_server_of_its_own);
+    tcase_add_test(all, a_baseline_is_measured_in_turn_and_reported_apart);
+    tcase_add_test(all, a_baseline_with_errors_is_an_error);
     tcase_add_loop_test(all, a_server_at_a_path_is_waited_for_too, 0, 2);
     tcase_add_test(all, a_server_with_a_shell_around_it_is_ended_with_it);
     tcase_add_test(all, a_server_that_does_not_want_to_end_is_killed);

@@ -200,6 +200,62 @@ START_TEST(the_interval_of_a_ratio_is_the_narrowest_that_is_right)
 }
 END_TEST
 
+/* Each of three is wrong once in sixty: 0.05 / 3 two-sided. */
+START_TEST(the_intervals_of_a_family_are_wider)
+{
+    struct http_interval one;
+
+    for (unsigned i = 0; i < 8; i++) {
+        a[i] = time_like(3);
+        b[i] = time_like(2);
+    }
+    http_stats_ratio_interval(&one, a, 8, b, 8);
+    http_stats_family_interval(&interval, a, 8, b, 8, 3);
+    ck_assert(interval.is_known);
+    ck_assert_double_lt(interval.low, one.low);
+    ck_assert_double_gt(interval.high, one.high);
+    ck_assert(interval.middle == one.middle);
+}
+END_TEST
+
+/* Six values on each side: 2 of 924 hands have U = 0 on one of both sides. */
+START_TEST(a_family_may_be_too_large_for_so_few_trials)
+{
+    for (unsigned i = 0; i < 70; i++)
+        a[i] = b[i] = 5 + i;
+    http_stats_family_interval(&interval, a, 6, b, 6, 23);
+    ck_assert(interval.is_known);
+    http_stats_family_interval(&interval, a, 6, b, 6, 24);
+    ck_assert(!interval.is_known);
+    http_stats_family_interval(&interval, a, 6, b, 70, 1);
+    ck_assert(interval.is_known);
+    http_stats_family_interval(&interval, a, 6, b, 70, 1000000);
+    ck_assert(!interval.is_known);
+}
+END_TEST
+
+START_TEST(all_intervals_of_a_family_hold_together)
+{
+    unsigned hold = 0, times = 500;
+
+    srandom(4);
+    for (unsigned i = 0; i < times; i++) {
+        unsigned held = 0;
+
+        for (unsigned figure = 0; figure < 4; figure++) {
+            for (unsigned j = 0; j < 8; j++) {
+                a[j] = time_like(5.5);
+                b[j] = time_like(5);
+            }
+            http_stats_family_interval(&interval, a, 8, b, 8, 4);
+            held += interval.low <= 1.1 && 1.1 <= interval.high;
+        }
+        hold += held == 4;
+    }
+    ck_assert_double_ge(hold / (double)times, 0.93);
+}
+END_TEST
+
 /* Where the exact distribution ends the other one is as good. */
 START_TEST(the_normal_approximation_goes_on_where_the_exact_one_ends)
 {
@@ -333,6 +389,9 @@ main(void)
     tcase_add_loop_test(tcase, the_interval_of_a_ratio_leaves_out_what_the_table_of_u_says, 0,
                         COUNT(tables));
     tcase_add_loop_test(tcase, the_interval_of_a_ratio_is_the_narrowest_that_is_right, 0, 16);
+    tcase_add_test(tcase, the_intervals_of_a_family_are_wider);
+    tcase_add_test(tcase, a_family_may_be_too_large_for_so_few_trials);
+    tcase_add_test(tcase, all_intervals_of_a_family_hold_together);
     tcase_add_test(tcase, the_normal_approximation_goes_on_where_the_exact_one_ends);
     tcase_add_loop_test(tcase, the_interval_of_a_ratio_holds_it_as_often_as_it_says, 0, 4);
     tcase_add_test(tcase, the_ratio_turned_round_is_its_inverse);

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: what the trials of two sides, a and b, say of each figure: is b faster, slower, or is no
+ * difference shown. Place: compare.c prints it. Pure.
+ *
+ * Shape: one level for the family: with N figures that can be judged, each interval of b/a is wrong
+ * once in 20 * N, so that all of them together are wrong at most once in 20 (Bonferroni). A word is
+ * said only of an interval that lies beyond the minimum effect, as a whole:
+ *
+ *     1 - effect     1     1 + effect
+ *          |         |         |  [-------]   a time: slower; a rate: faster
+ *          |         |   [--------]           no difference shown beyond the minimum
+ *          |    [--------]     |              no difference shown
+ *
+ * A difference whose middle is inside the noise of --aa is none, however narrow its interval is.
+ */
+#ifndef HTTP_CONTRAST_H
+#define HTTP_CONTRAST_H
+
+#include "run.h"
+
+/* One side: a figure's values, one of each trial that tells it. */
+struct http_contrast_side {
+    bool is_rate_given;         /* and so no result */
+    double noise[HTTP_FIGURES]; /* logarithms of the ratios that are no difference; 0: not known */
+    unsigned numbers[HTTP_FIGURES];
+    double values[HTTP_FIGURES][HTTP_TRIALS_MAX];
+};
+
+enum http_contrast_word {
+    HTTP_CONTRAST_REPEATED, /* response time is service time: it is judged there */
+    HTTP_CONTRAST_GIVEN,
+    HTTP_CONTRAST_UNKNOWN, /* too few trials */
+    HTTP_CONTRAST_NONE,
+    HTTP_CONTRAST_SMALL, /* a difference, but not shown to be beyond the minimum */
+    HTTP_CONTRAST_NOISE,
+    HTTP_CONTRAST_SLOWER,
+    HTTP_CONTRAST_FASTER
+};
+
+struct http_contrast {
+    unsigned judged; /* figures of the family */
+    bool is_slower;  /* at least one is */
+    enum http_contrast_word words[HTTP_FIGURES];
+    double noise[HTTP_FIGURES]; /* the larger one of both sides */
+    struct http_interval ratios[HTTP_FIGURES];
+};
+
+/* The minimum effect is a part of 1. */
+void http_contrast(struct http_contrast *contrast, const struct http_contrast_side *a,
+                   const struct http_contrast_side *b, double min_effect);
+
+#endif

@@ -1,0 +1,75 @@
+-- SPDX-License-Identifier: MIT
+--
+-- Comparisons of sxe-http, of results that are written here and of servers that run in turn.
+
+local cli = require "cli"
+
+-- A result with ten trials, times and the rate around 1 by half a percent, times these factors.
+local function write(factors)
+    local path, trials = os.tmpname(), {}
+    for i = 0, 9 do
+        local around = 1 + 0.0005 * (i * 7 % 10)
+        local times = ('{"p50": %.4f, "p99": %.4f}'):format(1000 * around * factors.p50,
+                                                          5000 * around * factors.p99)
+        trials[#trials + 1] = ('{"rate": %.4f, "service": %s, "response": %s}')
+                              :format(1000 * around * factors.rate, times, times)
+    end
+    local file <close> = io.open(path, "w")
+    file:write('{"sxe_http": 1, "trials": [', table.concat(trials, ", "), "]}")
+    return path
+end
+
+local function compare(a, b, ...)
+    local first, second = write(a), write(b)
+    local ran = cli.run("sxe-http", "compare", first, second, ...)
+    os.remove(first)
+    os.remove(second)
+    return ran
+end
+
+-- promise: docs/load-generator.md: `--min-effect P%` is the minimum effect, 2 % if it is not given:
+--   a regression is shown only if a time's whole interval is above 1.02, or a rate's is below 0.98.
+test("a small difference is no regression", function()
+    local usual = {rate = 1, p50 = 1, p99 = 1}
+    for _, case in ipairs{
+        {rate = 0.987, p50 = 1.013, p99 = 1.01, status = 0},
+        {rate = 0.96, p50 = 1, p99 = 1, status = 3},
+        {rate = 1, p50 = 1.04, p99 = 1, status = 3},
+        {rate = 1, p50 = 1, p99 = 1.04, status = 3},
+        {rate = 1.2, p50 = 0.8, p99 = 0.7, status = 0},
+        {rate = 0.96, p50 = 1.04, p99 = 1.04, status = 0, "--min-effect", "6%"},
+        {rate = 0.987, p50 = 1, p99 = 1, status = 3, "--min-effect", "0.1%"},
+    } do
+        local ran = compare(usual, case, table.unpack(case))
+        equal(ran.status, case.status, ran.output .. ran.errors)
+    end
+end)
+
+-- promise: docs/load-generator.md: All intervals of a comparison hold together with a confidence of
+--   95 %: with N figures that can be judged, each is wrong once in 20 * N (Bonferroni).
+test("the level is that of all figures", function()
+    local usual = {rate = 1, p50 = 1, p99 = 1}
+    local ran = compare(usual, usual)
+    check(ran.output:find("interval: 95 % for all 3 together\n", 1, true), ran.output)
+end)
+
+-- promise: docs/load-generator.md: The report and the outputs are about b alone; the JSON has the
+--   trials of a in `baseline`.
+test("two servers are compared in turn", function()
+    local port, log = wire.free_port(), os.tmpname()
+    local function server(name)
+        return ("echo %s >> %s; exec %s -p %d"):format(name, log, wire.program("sxe-httpd"), port)
+    end
+    local ran = cli.run("sxe-http", "-p", tostring(port), "-c", "2", "--requests", "50",
+                        "--server-cmd", server("new"), "--baseline-cmd", server("old"),
+                        "--trials", "6", "--min-effect", "100%")
+    -- A machine that is busy with other tests may make any of them slow, or suspect.
+    check(ran.status == 0 or ran.status >= 3, ran.output .. ran.errors)
+    check(ran.output:find("compare   a: --baseline-cmd, 6 trials; b: this run, 6 trials\n", 1, true),
+          ran.output)
+    check(ran.output:find("queries   300  ok 300  errors 0", 1, true), ran.output)
+    local file <close> = io.open(log)
+    local order = file:read("a"):gsub("%s+", " ")
+    equal(order, ("old new new old "):rep(3))
+    os.remove(log)
+end)

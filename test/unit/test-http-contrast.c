@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * How often a comparison cries wolf, and how often it sees a wolf: simulated servers, in simulated
+ * time, with fixed seeds. A server's replies take lognormal times; besides, each trial is faster or
+ * slower as a whole, one of twenty much slower, and the machine drifts from trial to trial.
+ */
+#include "contrast.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "pace.h"
+#include "run-private.h"
+#include "test-main.h"
+
+#define PAIRS   100
+#define QUERIES 3000
+
+struct scene {
+    bool is_interleaved; /* --baseline-cmd, --aa; or one side after the other */
+    unsigned trials;     /* a side */
+    double slower;       /* b: times of 1 */
+};
+
+static uint64_t chance[2];
+static struct http_histogram histogram;
+static struct http_contrast_side sides[2];
+static struct http_contrast contrast;
+
+static double
+normal(void)
+{
+    double u = 1 - http_random_fraction(chance);
+
+    return sqrt(-2 * log(u)) * cos(2 * 3.14159265358979 * http_random_fraction(chance));
+}
+
+/* What a trial measures where each reply takes so many times as long as usual. */
+static void
+measure(struct http_contrast_side *side, double level)
+{
+    double seconds = 0;
+    const double figures[] = {[HTTP_FIGURE_SERVICE_P50] = 0.5,
+                              [HTTP_FIGURE_SERVICE_P99] = 0.99,
+                              [HTTP_FIGURE_RESPONSE_P50] = 0.5,
+                              [HTTP_FIGURE_RESPONSE_P99] = 0.99};
+
+    memset(&histogram, 0, sizeof(histogram));
+    for (unsigned i = 0; i < QUERIES; i++) {
+        double s = 0.001 * level * exp(0.25 * normal());
+
+        seconds += s;
+        http_histogram_record(&histogram, (uint64_t)(s * 1e9));
+    }
+    for (unsigned i = 0; i < HTTP_FIGURES; i++)
+        side->values[i][side->numbers[i]++] =
+            i == HTTP_FIGURE_RATE ? QUERIES / seconds
+                                  : (double)http_histogram_quantile(&histogram, figures[i]);
+}
+
+/* Trials of a machine differ by 1 %, one of twenty takes 5 % longer, and over a session it drifts
+ * by up to 2 % in one direction, and at random by 0.2 % from one trial to the next. */
+static void
+compare_sides(const struct scene *scene, unsigned seed)
+{
+    const struct http_plan plan = {.aa = true};
+    double trend = 0, drift = 0;
+
+    http_random_init(chance, seed);
+    memset(sides, 0, sizeof(sides));
+    trend = 0.02 * (2 * http_random_fraction(chance) - 1) / (2 * scene->trials);
+    for (unsigned i = 0; i < 2 * scene->trials; i++) {
+        bool is_b = scene->is_interleaved ? http_trial_is_b(&plan, i) : i >= scene->trials;
+        double level = 1 + drift + 0.01 * normal();
+
+        if (http_random_fraction(chance) < 0.05)
+            level += 0.05;
+        measure(&sides[is_b], level * (is_b ? scene->slower : 1));
+        drift += trend + 0.002 * normal();
+    }
+    http_contrast(&contrast, &sides[0], &sides[1], 0.02);
+    ck_assert_uint_eq(contrast.judged, 3); /* rate, p50, p99: response is service */
+}
+
+static unsigned
+slower_ones(struct scene scene)
+{
+    unsigned slower = 0;
+
+    for (unsigned pair = 0; pair < PAIRS; pair++) {
+        compare_sides(&scene, 1 + pair);
+        slower += contrast.is_slower;
+    }
+    return slower;
+}
+
+static const struct {
+    bool is_interleaved;
+    unsigned trials;
+} designs[] = {{true, 10}, {false, 12}};
+
+static struct scene
+scene_of(int design, double slower)
+{
+    return (struct scene){designs[design].is_interleaved, designs[design].trials, slower};
+}
+
+START_TEST(the_same_is_hardly_ever_slower_than_itself)
+{
+    ck_assert_uint_le(slower_ones(scene_of(_i, 1)), 1);
+}
+END_TEST
+
+START_TEST(a_true_difference_of_five_percent_is_found)
+{
+    ck_assert_uint_ge(slower_ones(scene_of(_i, 1.05)), 90);
+}
+END_TEST
+
+START_TEST(what_is_faster_is_no_regression)
+{
+    ck_assert_uint_le(slower_ones(scene_of(_i, 0.95)), 1);
+}
+END_TEST
+
+/* ---- Words ---- */
+
+/* Ten trials around those ratios of b/a, 0.4 % apart at most. */
+static void
+make_sides(double rate, double p50, double p99)
+{
+    const double ratios[] = {rate, p50, p99, p50, p99};
+
+    memset(sides, 0, sizeof(sides));
+    for (unsigned figure = 0; figure < HTTP_FIGURES; figure++)
+        for (unsigned i = 0; i < 10; i++) {
+            double around = 1 + 0.0004 * (i * 7 % 10);
+
+            sides[0].values[figure][i] = 100 * around;
+            sides[1].values[figure][i] = 100 * around * ratios[figure % 5];
+            sides[0].numbers[figure] = sides[1].numbers[figure] = 10;
+        }
+}
+
+static const struct {
+    double rate, p50, p99, min_effect;
+    enum http_contrast_word words[3];
+    bool is_slower;
+} words[] = {
+    {1, 1, 1, 0.02, {HTTP_CONTRAST_NONE, HTTP_CONTRAST_NONE, HTTP_CONTRAST_NONE}, false},
+    {0.9, 1.1, 1.5, 0.02, {HTTP_CONTRAST_SLOWER, HTTP_CONTRAST_SLOWER, HTTP_CONTRAST_SLOWER}, true},
+    {1.1,
+     0.9,
+     0.5,
+     0.02,
+     {HTTP_CONTRAST_FASTER, HTTP_CONTRAST_FASTER, HTTP_CONTRAST_FASTER},
+     false},
+    {0.99,
+     1.01,
+     1.013,
+     0.02,
+     {HTTP_CONTRAST_SMALL, HTTP_CONTRAST_SMALL, HTTP_CONTRAST_SMALL},
+     false},
+    {0.99, 1.01, 0.99, 0, {HTTP_CONTRAST_SLOWER, HTTP_CONTRAST_SLOWER, HTTP_CONTRAST_FASTER}, true},
+    {0.9, 1.04, 1.1, 0.05, {HTTP_CONTRAST_SLOWER, HTTP_CONTRAST_SMALL, HTTP_CONTRAST_SLOWER}, true},
+};
+
+START_TEST(a_word_is_said_of_what_lies_beyond_the_minimum_effect)
+{
+    make_sides(words[_i].rate, words[_i].p50, words[_i].p99);
+    http_contrast(&contrast, &sides[0], &sides[1], words[_i].min_effect);
+    ck_assert_int_eq(contrast.words[HTTP_FIGURE_RATE], words[_i].words[0]);
+    ck_assert_int_eq(contrast.words[HTTP_FIGURE_SERVICE_P50], words[_i].words[1]);
+    ck_assert_int_eq(contrast.words[HTTP_FIGURE_SERVICE_P99], words[_i].words[2]);
+    ck_assert_int_eq(contrast.words[HTTP_FIGURE_RESPONSE_P99], HTTP_CONTRAST_REPEATED);
+    ck_assert_int_eq(contrast.is_slower, words[_i].is_slower);
+    ck_assert_uint_eq(contrast.judged, 3);
+}
+END_TEST
+
+START_TEST(what_is_not_judged_is_not_of_the_family)
+{
+    make_sides(0.5, 1, 1);
+    sides[1].is_rate_given = true;
+    sides[0].numbers[HTTP_FIGURE_SERVICE_P99] = sides[0].numbers[HTTP_FIGURE_RESPONSE_P99] = 5;
+    sides[0].noise[HTTP_FIGURE_SERVICE_P50] = 0.3;
+    http_contrast(&contrast, &sides[0], &sides[1], 0.02);
+    ck_assert_int_eq(contrast.words[HTTP_FIGURE_RATE], HTTP_CONTRAST_GIVEN);
+    ck_assert_int_eq(contrast.words[HTTP_FIGURE_SERVICE_P99], HTTP_CONTRAST_UNKNOWN);
+    ck_assert_uint_eq(contrast.judged, 1);
+    ck_assert(!contrast.is_slower);
+    ck_assert(contrast.noise[HTTP_FIGURE_SERVICE_P50] == 0.3);
+}
+END_TEST
+
+START_TEST(a_difference_inside_the_noise_is_none)
+{
+    make_sides(0.9, 1.3, 1);
+    sides[0].noise[HTTP_FIGURE_RATE] = 0.01;
+    sides[1].noise[HTTP_FIGURE_RATE] = 0.2;
+    sides[1].noise[HTTP_FIGURE_SERVICE_P50] = 0.2;
+    http_contrast(&contrast, &sides[0], &sides[1], 0.02);
+    ck_assert_int_eq(contrast.words[HTTP_FIGURE_RATE], HTTP_CONTRAST_NOISE);
+    ck_assert_int_eq(contrast.words[HTTP_FIGURE_SERVICE_P50], HTTP_CONTRAST_SLOWER);
+}
+END_TEST
+
+START_TEST(where_nothing_can_be_judged_nothing_is)
+{
+    memset(sides, 0, sizeof(sides));
+    http_contrast(&contrast, &sides[0], &sides[1], 0.02);
+    ck_assert_uint_eq(contrast.judged, 0);
+    ck_assert(!contrast.is_slower);
+    ck_assert_int_eq(contrast.words[HTTP_FIGURE_RATE], HTTP_CONTRAST_UNKNOWN);
+}
+END_TEST
+
+int
+main(void)
+{
+    Suite *suite = suite_create("http-contrast");
+    TCase *all = tcase_create("all");
+
+    tcase_set_timeout(all, 0);
+    tcase_add_loop_test(all, the_same_is_hardly_ever_slower_than_itself, 0, 2);
+    tcase_add_loop_test(all, a_true_difference_of_five_percent_is_found, 0, 2);
+    tcase_add_loop_test(all, what_is_faster_is_no_regression, 0, 2);
+    tcase_add_loop_test(all, a_word_is_said_of_what_lies_beyond_the_minimum_effect, 0, 6);
+    tcase_add_test(all, what_is_not_judged_is_not_of_the_family);
+    tcase_add_test(all, a_difference_inside_the_noise_is_none);
+    tcase_add_test(all, where_nothing_can_be_judged_nothing_is);
+    suite_add_tcase(suite, all);
+    return sxe_test_main(suite);
+}
