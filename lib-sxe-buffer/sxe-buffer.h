@@ -46,8 +46,8 @@ extern "C" {
 struct sxe_chunks;
 
 /* number chunks of size bytes each (their front comes on top). Memory is reserved, and touched only
- * when used. NULL with errno EINVAL (0, or more than 2^32-2 in number) or ENOMEM. Owns: delete it.
- */
+ * when used. NULL with errno EINVAL (0, more than 2^32-2 in number, or more bytes than can be
+ * addressed) or ENOMEM. Owns: delete it. */
 SXE_PUBLIC SXE_MUST_USE struct sxe_chunks *sxe_chunks_new(const char *name, uint32_t number,
                                                           uint32_t size);
 SXE_PUBLIC void sxe_chunks_delete(struct sxe_chunks *chunks); /* NULL is allowed */

@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The life of a socket: who calls whom, how often, in which order, and what is left of it.
+ */
+#include <arpa/inet.h>
+#include <dirent.h>
+#include <errno.h>
+#include <string.h>
+
+#include "outside.h"
+#include "sxe.h"
+
+enum { CONNECTIONS = 64 };
+
+static SXE *listener;
+static bool inside;                      /* a call of the program's is under way */
+static unsigned closes[2 * CONNECTIONS]; /* by id */
+static unsigned open_number;             /* sockets whose on_close is still to come */
+static unsigned greetings;
+
+static unsigned
+count_descriptors(void)
+{
+    DIR *directory = opendir("/proc/self/fd");
+    unsigned number = 0;
+
+    while (readdir(directory) != NULL)
+        number++;
+    closedir(directory);
+    return number;
+}
+
+static void
+count_close(SXE *this)
+{
+    ck_assert(!inside);
+    ck_assert_uint_eq(closes[SXE_ID(this)]++, 0);
+    if (--open_number == 0)
+        sxe_stop();
+}
+
+static void
+begin(unsigned connections, SXE_IN_EVENT_CONNECTED connected, SXE_IN_EVENT_READ read)
+{
+    sxe_register(connections, sizeof(unsigned));
+    ck_assert_int_eq(sxe_init(), 0);
+    listener = sxe_new_tcp(NULL, "127.0.0.1", 0, connected, read, count_close);
+    ck_assert_ptr_nonnull(listener);
+    ck_assert_int_eq(sxe_listen(listener), 0);
+}
+
+static SXE *
+dial(SXE_IN_EVENT_CONNECTED connected, SXE_IN_EVENT_READ read)
+{
+    SXE *this = sxe_new_tcp(NULL, "", 0, connected, read, count_close);
+
+    ck_assert_ptr_nonnull(this);
+    ck_assert_int_eq(sxe_connect(this, "127.0.0.1", sxe_local_port(listener)), 0);
+    return this;
+}
+
+/* ---- Who calls ---- */
+
+/* A call of each kind, marked as one of the program's. */
+static void
+do_everything(SXE *this)
+{
+    char *room;
+
+    ck_assert(!inside);
+    inside = true;
+    sxe_write(this, "hello", 5);
+    sxe_send(this, "hello", 5, NULL);
+    if ((room = sxe_reserve(this, 5)) != NULL) {
+        memcpy(room, "hello", 5);
+        sxe_commit(this, 5);
+    }
+    sxe_pause(this);
+    sxe_resume(this, SXE_RESUME_IMMEDIATE);
+    if (greetings++ >= 3)
+        sxe_close(this);
+    inside = false;
+}
+
+static void
+answer_with_everything(SXE *this, int length)
+{
+    SXE_UNUSED_PARAMETER(length);
+    ck_assert(!inside);
+    SXE_BUF_CLEAR(this);
+    do_everything(this);
+}
+
+/* promise: lib-sxe/sxe.h: no callback runs inside a call of the program's. */
+START_TEST(a_callback_comes_after_the_call_that_causes_it)
+{
+    begin(8, do_everything, answer_with_everything);
+    open_number = 2;
+    inside = true;
+    dial(do_everything, answer_with_everything);
+    inside = false;
+    ck_assert_int_eq(sxe_run(), 0);
+    ck_assert_uint_ge(greetings, 4);
+    inside = true;
+    ck_assert_int_eq(sxe_fini(), 0);
+}
+END_TEST
+
+/* ---- How it ends ---- */
+
+static unsigned way; /* of closing */
+
+static void
+close_some_way(SXE *this)
+{
+    static int (*const ways[])(SXE *) = {sxe_close, sxe_abort, sxe_close_lingering};
+
+    for (unsigned i = 0; i < 3; i++)
+        ways[(way + i) % 3](this);
+    sxe_write(this, "late", 4);
+}
+
+static void
+write_hello(SXE *this)
+{
+    sxe_write(this, "hello", 5);
+}
+
+static void
+close_when_read(SXE *this, int length)
+{
+    SXE_UNUSED_PARAMETER(length);
+    ck_assert_uint_eq(closes[SXE_ID(this)], 0);
+    close_some_way(this);
+}
+
+static void
+ignore_read(SXE *this, int length)
+{
+    SXE_UNUSED_PARAMETER(length);
+    ck_assert_uint_eq(closes[SXE_ID(this)], 0);
+    SXE_BUF_CLEAR(this);
+}
+
+/* promise: lib-sxe/sxe.h: on_close runs exactly once for each socket that was connecting or
+ * connected, whoever closed it, and is the last one */
+START_TEST(each_socket_is_closed_once_however_often_and_by_whomever)
+{
+    begin(2 * CONNECTIONS, close_some_way, close_when_read);
+    for (way = 0; way < 3; way++) {
+        const unsigned before = count_descriptors();
+
+        memset(closes, 0, sizeof(closes));
+        listener->on_connected = way == 0 ? close_some_way : write_hello;
+        open_number = 20;
+        for (unsigned i = 0; i < 10; i++)
+            dial(i % 3 == 0 ? close_some_way : write_hello,
+                 i % 3 == 1 ? close_when_read : ignore_read);
+        ck_assert_int_eq(sxe_run(), 0);
+        ck_assert_uint_eq(sxe_number_in_state(SXE_STATE_CLOSING), 0);
+        ck_assert_uint_eq(count_descriptors(), before);
+    }
+    ck_assert_int_eq(sxe_fini(), 0);
+}
+END_TEST
+
+/* promise: lib-sxe/sxe.h: a failure at any time ends in on_close. */
+START_TEST(a_refused_connection_is_closed_with_its_reason)
+{
+    SXE *this;
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    socklen_t length = sizeof(address);
+    int nobody = socket(AF_INET, SOCK_STREAM, 0); /* bound, and does not listen */
+
+    ck_assert_int_eq(bind(nobody, (struct sockaddr *)&address, length), 0);
+    ck_assert_int_eq(getsockname(nobody, (struct sockaddr *)&address, &length), 0);
+    begin(4, NULL, ignore_read);
+    open_number = 1;
+    this = sxe_new_tcp(NULL, "", 0, NULL, ignore_read, count_close);
+    ck_assert_int_eq(sxe_connect(this, "127.0.0.1", ntohs(address.sin_port)), 0);
+    ck_assert_int_eq(sxe_run(), 0);
+    ck_assert_int_eq(sxe_error(this), ECONNREFUSED);
+    ck_assert_int_eq(sxe_fini(), 0);
+    close(nobody);
+}
+END_TEST
+
+/* promise: lib-sxe/sxe.h: 0 or -errno, then it is still NEW (and nothing leaked). */
+START_TEST(a_connect_that_cannot_begin_may_be_tried_again)
+{
+    unsigned in_loop;
+    SXE *this;
+
+    begin(4, NULL, ignore_read);
+    in_loop = count_descriptors();
+    this = sxe_new_tcp(NULL, "", 0, close_some_way, ignore_read, count_close);
+    for (unsigned i = 0; i < 100; i++)
+        ck_assert_int_lt(sxe_connect(this, "not an address", 80), 0);
+    ck_assert_uint_eq(sxe_get_state(this), SXE_STATE_NEW);
+    ck_assert_uint_eq(count_descriptors(), in_loop);
+    open_number = 2;
+    ck_assert_int_eq(sxe_connect(this, "127.0.0.1", sxe_local_port(listener)), 0);
+    ck_assert_int_eq(sxe_run(), 0);
+    ck_assert_uint_eq(count_descriptors(), in_loop);
+    ck_assert_int_eq(sxe_fini(), 0);
+}
+END_TEST
+
+/* promise: lib-sxe/sxe.h: Close everything without callbacks and free it; sxe_register may follow. */
+START_TEST(the_library_ends_and_begins_again)
+{
+    unsigned before = 0;
+
+    for (unsigned round = 0; round < 5; round++) {
+        if (round == 1) /* libev's default loop, with its descriptors, is for ever */
+            before = count_descriptors();
+        begin(16 + round, close_some_way, ignore_read);
+        for (unsigned i = 0; i < 7; i++)
+            dial(NULL, ignore_read);
+        open_number = 1000;
+        ck_assert_int_ge(ev_run(sxe_loop(), EVRUN_ONCE), 0);
+        memset(closes, 1, sizeof(closes)); /* one more would fail */
+        ck_assert_int_eq(sxe_fini(), 0);
+        memset(closes, 0, sizeof(closes));
+        ck_assert(round == 0 || count_descriptors() == before);
+        ck_assert_ptr_null(sxe_loop());
+    }
+}
+END_TEST
+
+/* ---- What it is called ---- */
+
+/* promise: lib-sxe/sxe.h: ids are 0, 1, 2 ... in order of creation, then the longest free one. */
+START_TEST(ids_count_up_and_then_come_back_in_the_order_of_their_ends)
+{
+    static const unsigned order[] = {5, 2, 7};
+    SXE *sockets[8];
+
+    sxe_register(8, 0);
+    ck_assert_int_eq(sxe_init(), 0);
+    for (unsigned i = 0; i < 8; i++) {
+        sockets[i] = sxe_new_tcp(NULL, "", 0, NULL, NULL, NULL);
+        ck_assert_uint_eq(SXE_ID(sockets[i]), i);
+    }
+    ck_assert_ptr_null(sxe_new_tcp(NULL, "", 0, NULL, NULL, NULL));
+    ck_assert_int_eq(errno, ENFILE);
+    for (unsigned i = 0; i < 3; i++) {
+        ck_assert_int_eq(sxe_close(sockets[order[i]]), 0);
+        ck_assert_int_ge(ev_run(sxe_loop(), EVRUN_NOWAIT), 0);
+    }
+    for (unsigned i = 0; i < 3; i++)
+        ck_assert_uint_eq(SXE_ID(sxe_new_tcp(NULL, "", 0, NULL, NULL, NULL)), order[i]);
+    ck_assert_int_eq(sxe_fini(), 0);
+}
+END_TEST
+
+/* promise: lib-sxe/sxe.h: A number that never means another socket; and back: NULL if that one is
+ * gone. */
+START_TEST(a_handle_finds_its_socket_or_nothing)
+{
+    enum { ROUNDS = 10000 };
+    static uint64_t handles[ROUNDS];
+
+    sxe_register(1, 0);
+    ck_assert_int_eq(sxe_init(), 0);
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        SXE *this = sxe_new_tcp(NULL, "", 0, NULL, NULL, NULL);
+
+        handles[round] = sxe_handle(this);
+        ck_assert_ptr_eq(sxe_from_handle(handles[round]), this);
+        for (unsigned i = round > 3 ? round - 3 : 0; i < round; i++)
+            ck_assert_ptr_null(sxe_from_handle(handles[i]));
+        sxe_close(this);
+        ev_run(sxe_loop(), EVRUN_NOWAIT);
+    }
+    for (unsigned i = 0; i < ROUNDS; i++)
+        ck_assert_ptr_null(sxe_from_handle(handles[i]));
+    ck_assert_ptr_null(sxe_from_handle(0x123456789abcdef0));
+    ck_assert_int_eq(sxe_fini(), 0);
+}
+END_TEST
+
+static void
+look_at_extra(SXE *this)
+{
+    unsigned *extra = sxe_extra(this);
+
+    ck_assert_uint_eq(*extra, 0);
+    *extra = 0xdeadbeef;
+    ck_assert_ptr_null(this->user_data);
+    sxe_close(this);
+}
+
+/* promise: lib-sxe/sxe.h: extra_size bytes, zero for each new socket */
+START_TEST(what_a_socket_left_beside_it_is_not_shown_to_the_next)
+{
+    begin(3, look_at_extra, ignore_read);
+    for (unsigned round = 0; round < 10; round++) {
+        memset(closes, 0, sizeof(closes));
+        open_number = 2;
+        dial(look_at_extra, ignore_read);
+        ck_assert_int_eq(sxe_run(), 0);
+    }
+    ck_assert_int_eq(sxe_fini(), 0);
+}
+END_TEST
+
+/* ---- Room ---- */
+
+static unsigned served;
+
+static void
+serve(SXE *this)
+{
+    served++;
+    sxe_close(this);
+}
+
+/* promise: lib-sxe/sxe.h: Without a free socket listeners stop accepting until one is free */
+START_TEST(more_connections_than_sockets_are_served_one_after_the_other)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    int peers[30];
+
+    begin(3, serve, ignore_read); /* the listener and two more */
+    address.sin_port = htons(sxe_local_port(listener));
+    for (unsigned i = 0; i < 30; i++) {
+        peers[i] = socket(AF_INET, SOCK_STREAM, 0);
+        ck_assert_int_eq(connect(peers[i], (struct sockaddr *)&address, sizeof(address)), 0);
+    }
+    for (open_number = 1000; served < 30; memset(closes, 0, sizeof(closes)))
+        ev_run(sxe_loop(), EVRUN_ONCE);
+    for (unsigned i = 0; i < 30; i++) {
+        char byte;
+
+        ck_assert_int_eq(read(peers[i], &byte, 1), 0);
+        close(peers[i]);
+    }
+    ck_assert_int_eq(sxe_fini(), 0);
+}
+END_TEST
+
+int
+main(void)
+{
+    const TTest *cases[] = {a_callback_comes_after_the_call_that_causes_it,
+                            each_socket_is_closed_once_however_often_and_by_whomever,
+                            a_refused_connection_is_closed_with_its_reason,
+                            a_connect_that_cannot_begin_may_be_tried_again,
+                            the_library_ends_and_begins_again,
+                            ids_count_up_and_then_come_back_in_the_order_of_their_ends,
+                            a_handle_finds_its_socket_or_nothing,
+                            what_a_socket_left_beside_it_is_not_shown_to_the_next,
+                            more_connections_than_sockets_are_served_one_after_the_other,
+                            NULL};
+
+    return outside_run("tcp-life", cases);
+}
