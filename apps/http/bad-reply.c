@@ -2,6 +2,7 @@
 #include "bad-reply.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define BEFORE (HTTP_BAD_BYTES / 2) /* bytes of the line that may be shown before the wrong one */
@@ -75,4 +76,40 @@ http_bad_reply_quote(const struct http_bad_reply *bad, char *text, size_t size)
         used += show(bad->bytes[i], text + used, size - used);
     snprintf(text + used, size - used, "\"");
     return text;
+}
+
+/* The byte that is shown at text; *text moves past it. */
+static char
+read_shown(const char **text)
+{
+    static const char letters[] = "rnt\"\\", bytes[] = "\r\n\t\"\\";
+    const char *at = *text;
+    const char *letter;
+    char hex[3] = "";
+
+    *text = at + 1;
+    if (*at != '\\' || at[1] == '\0')
+        return *at;
+    letter = strchr(letters, at[1]);
+    *text = at + 2;
+    if (letter != NULL)
+        return bytes[letter - letters];
+    snprintf(hex, sizeof(hex), "%.2s", at + 2);
+    *text += strlen(hex);
+    return (char)strtoul(hex, NULL, 16);
+}
+
+void
+http_bad_reply_read(struct http_bad_reply *bad, const char *why, const char *quoted)
+{
+    struct http_bad_reply read = {.why = HTTP_BAD_MORE};
+
+    if (why == NULL || quoted == NULL || *quoted != '"')
+        return;
+    while (read.why > 0 && strcmp(http_bad_reply_why(&read), why) != 0)
+        read.why--;
+    for (quoted++; *quoted != '\0' && *quoted != '"' && read.length < HTTP_BAD_BYTES;)
+        read.bytes[read.length++] = read_shown(&quoted);
+    if (read.why > 0)
+        *bad = read;
 }

@@ -36,4 +36,7 @@ const char *http_bad_reply_why(const struct http_bad_reply *bad);
  * hexadecimal digits. size is 7 or more: HTTP_BAD_TEXT for all. Returns text. */
 const char *http_bad_reply_quote(const struct http_bad_reply *bad, char *text, size_t size);
 
+/* The inverse of both: *bad stays as it is if no reason has that text, or a text is NULL. */
+void http_bad_reply_read(struct http_bad_reply *bad, const char *why, const char *quoted);
+
 #endif

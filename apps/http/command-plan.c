@@ -8,6 +8,7 @@
 
 #include "command-line.h"
 #include "command.h"
+#include "merge.h"
 #include "output.h"
 #include "replay.h"
 #include "script.h"
@@ -498,6 +499,27 @@ set_files(struct http_command *command, enum http_command_what what, unsigned le
     return http_command_refuse("%s needs %s that --json wrote", command->typed.words[0], files);
 }
 
+/* Without a file to write, the sum is on standard output, for another file. */
+static int
+set_merge(struct http_command *command)
+{
+    struct http_plan *plan = &command->plan;
+    bool has_output = plan->json != NULL || plan->csv != NULL || plan->candles != NULL ||
+                      plan->hgrm != NULL || plan->hdr != NULL || plan->html != NULL;
+
+    if (command->typed.is_for_run)
+        return http_command_refuse("merge runs nothing: of the options it takes those of the "
+                                   "output, --threshold and --baseline");
+    command->what = HTTP_COMMAND_MERGE;
+    command->argv = command->typed.words + 1;
+    command->argc = (int)command->typed.words_number - 1;
+    if (command->argc < 1 || command->argc > HTTP_MERGE_MAX)
+        return http_command_refuse("merge needs one to %d files that --json wrote", HTTP_MERGE_MAX);
+    if (!has_output)
+        plan->json = "-";
+    return http_command_check_outputs(command);
+}
+
 int
 http_command_plan(struct http_command *command)
 {
@@ -526,6 +548,8 @@ http_command_plan(struct http_command *command)
     }
     if (strcmp(word, "compare") == 0)
         return set_files(command, HTTP_COMMAND_COMPARE, 2, 2);
+    if (strcmp(word, "merge") == 0)
+        return set_merge(command);
     if (strcmp(word, "html") == 0)
         return set_files(command, HTTP_COMMAND_OVERLAY, 1, 64);
     for (unsigned i = 0; i < sizeof(steps) / sizeof(steps[0]) && result == COMMAND_LINE_GO_ON; i++)

@@ -166,7 +166,7 @@ static const char *const common[] = {"port",   "queries", "duration", "sockets",
 
 static const struct command_line line = {
     .program = "sxe-http",
-    .words = "[URL...] | compare A.json B.json | html A.json...",
+    .words = "[URL...] | compare A.json B.json | merge A.json... | html A.json...",
     .summary = "Puts load on a web server, says what came of it, and when not to believe it.",
     .examples =
         {
@@ -494,11 +494,25 @@ take_ip(struct http_command *command)
     return COMMAND_LINE_GO_ON;
 }
 
+/* Options that a sum of runs has, too. */
+static bool
+is_for_report(int val)
+{
+    static const int vals[] = {
+        COMMAND_LINE_WORD, THRESHOLD, BASELINE, JSON, CSV, CANDLES, HGRM, HDR, HTML, FANOUT, 'q'};
+
+    for (unsigned i = 0; i < SXE_COUNT(vals); i++)
+        if (val == vals[i])
+            return true;
+    return false;
+}
+
 static int
 take(void *settings, int val)
 {
     struct http_command *command = settings;
 
+    command->typed.is_for_run |= !is_for_report(val);
     switch (val) {
     case COMMAND_LINE_WORD:
         return keep_word(&command->typed);

@@ -19,6 +19,7 @@ enum http_command_what {
     HTTP_COMMAND_RUN,
     HTTP_COMMAND_COMPARE, /* compare A.json B.json */
     HTTP_COMMAND_OVERLAY, /* html A.json ... */
+    HTTP_COMMAND_MERGE,   /* merge A.json B.json ... */
     HTTP_COMMAND_SELFTEST
 };
 
@@ -53,6 +54,7 @@ struct http_typed {
     bool is_http_1_0;
     bool is_selftest;
     unsigned min_effect_words; /* of the command line that said it; 0: none did */
+    bool is_for_run; /* an option that says what to run, not what is said of it */
 };
 
 struct http_command {

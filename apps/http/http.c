@@ -9,8 +9,9 @@
  *     worker       one process of the load; ticker, heap, pace, reply, expect
  *     requests.h   what is sent: template, replay, script, scenario
  *     result.h     what was counted; histogram, timeline
- *     verdict      was it the client? threshold, stats, fanout, compare, fingerprint
+ *     verdict      was it the client? threshold, stats, fanout, compare, merge, fingerprint
  *     summary      what people read; live, output-* and page.html; text, json-writer, result-file
+ *     json-reader  what a --json file says: result-read, plan-read
  */
 #include <poll.h>
 #include <signal.h>
@@ -20,6 +21,7 @@
 
 #include "command.h"
 #include "compare.h"
+#include "merge.h"
 #include "output.h"
 #include "run.h"
 #include "script.h"
@@ -75,6 +77,30 @@ check_files(const struct http_plan *plan)
     return status == HTTP_EXIT_OK ? http_output_check(plan, stderr) : status;
 }
 
+/* The report of a sum whose JSON goes to standard output is for people, and beside it. */
+static int
+merge(const struct http_command *command)
+{
+    static struct http_run run;
+    struct http_merge sum = {0};
+    bool is_beside = http_output_uses_stdout(&command->plan);
+    FILE *out = is_beside ? stderr : stdout;
+    int status = check_files(&command->plan);
+
+    if (status == HTTP_EXIT_OK)
+        status = http_merge(&sum, &run, &command->plan, command->argc, command->argv, stderr);
+    if (status == HTTP_EXIT_OK && !(is_beside && command->plan.quiet)) {
+        http_summary_plan(out, run.plan);
+        http_summary_sockets(out, run.trials[0].result);
+        status = report(command, &run, out);
+    } else if (status == HTTP_EXIT_OK) {
+        status = report(command, &run, NULL);
+    }
+    http_run_free(&run);
+    http_merge_free(&sum);
+    return status;
+}
+
 static int
 load(const struct http_command *command)
 {
@@ -104,6 +130,8 @@ perform(const struct http_command *command)
     case HTTP_COMMAND_COMPARE:
         return http_compare_files(command->argv[0], command->argv[1], command->plan.min_effect,
                                   stdout, stderr);
+    case HTTP_COMMAND_MERGE:
+        return merge(command);
     case HTTP_COMMAND_OVERLAY:
         return http_output_overlay(command->argc, command->argv, stdout, stderr);
     case HTTP_COMMAND_SELFTEST:

@@ -75,6 +75,13 @@ write_slice(struct http_json *json, const struct http_slice *slice)
     http_json_number(json, NULL, (double)http_slice_quantile_ns(slice, 0.5) / US);
     http_json_number(json, NULL, (double)http_slice_quantile_ns(slice, 0.99) / US);
     http_json_count(json, NULL, slice->max_us);
+    http_json_open(json, NULL, '[');
+    for (unsigned i = 0; i < HTTP_SLICE_BUCKETS; i++)
+        if (slice->buckets[i] > 0) {
+            http_json_count(json, NULL, i);
+            http_json_count(json, NULL, slice->buckets[i]);
+        }
+    http_json_close(json, ']');
     http_json_close(json, ']');
 }
 
@@ -236,16 +243,26 @@ write_left_out(struct http_json *json, const struct http_left_out *left_out)
     http_json_close(json, '}');
 }
 
+/* By the wall clock, so that it can be laid beside what other machines have. */
+static void
+write_began(struct http_json *json, const struct http_run *run, const struct http_result *result)
+{
+    uint64_t behind_ns = http_later_part(result->started_ns, run->started_ns);
+
+    http_json_number(json, "began_s", (double)(run->wall_ns + behind_ns) / NS);
+}
+
 /* What a trial, the total and the probe have in common; the seconds of the total are those of all
  * trials. */
 static void
-write_part(struct http_json *json, const struct http_plan *plan, const struct http_result *result,
+write_part(struct http_json *json, const struct http_run *run, const struct http_result *result,
            const struct http_verdict *verdict)
 {
     double seconds = (double)result->elapsed_ns / NS;
 
     http_json_number(json, "rate", http_per_second(result->ends[HTTP_END_OK], seconds));
     http_json_number(json, "seconds", seconds);
+    write_began(json, run, result);
     write_accounts(json, result);
     write_sockets(json, result);
     write_histogram(json, "connect", &result->connect);
@@ -254,20 +271,20 @@ write_part(struct http_json *json, const struct http_plan *plan, const struct ht
     write_histogram(json, "response", &result->response);
     write_client(json, result);
     write_timeline(json, &result->timeline);
-    write_kinds(json, plan, result);
+    write_kinds(json, run->plan, result);
     write_verdict(json, verdict);
 }
 
 static void
-write_result(struct http_json *json, const char *name, const struct http_plan *plan,
+write_result(struct http_json *json, const char *name, const struct http_run *run,
              const struct http_trial *trial)
 {
     http_json_open(json, name, '{');
     write_left_out(json, &trial->left_out);
-    write_part(json, plan, trial->result, &trial->verdict);
+    write_part(json, run, trial->result, &trial->verdict);
     if (trial->probe != NULL) {
         http_json_open(json, "probe", '{');
-        write_part(json, plan, trial->probe, &trial->probe_verdict);
+        write_part(json, run, trial->probe, &trial->probe_verdict);
         http_json_close(json, '}');
     } else {
         http_json_null(json, "probe");
@@ -276,12 +293,12 @@ write_result(struct http_json *json, const char *name, const struct http_plan *p
 }
 
 static void
-write_each(struct http_json *json, const struct http_plan *plan, const struct http_trial *trials,
+write_each(struct http_json *json, const struct http_run *run, const struct http_trial *trials,
            unsigned number)
 {
     http_json_open(json, "trials", '[');
     for (unsigned i = 0; i < number; i++)
-        write_result(json, NULL, plan, &trials[i]);
+        write_result(json, NULL, run, &trials[i]);
     http_json_close(json, ']');
 }
 
@@ -294,77 +311,21 @@ write_baseline(struct http_json *json, const struct http_run *run)
     }
     http_json_open(json, "baseline", '{');
     http_json_text(json, "server_cmd", run->plan->baseline_cmd);
-    write_each(json, run->plan, run->baseline, run->baseline_number);
+    write_each(json, run, run->baseline, run->baseline_number);
     http_json_close(json, '}');
 }
 
 static void
 write_trials(struct http_json *json, const struct http_run *run)
 {
-    write_each(json, run->plan, run->trials, run->trials_number);
+    write_each(json, run, run->trials, run->trials_number);
     write_baseline(json, run);
-    write_result(json, "total", run->plan,
+    write_result(json, "total", run,
                  &(struct http_trial){.result = run->total,
                                       .left_out = run->left_out,
                                       .verdict = run->verdict,
                                       .probe = run->probe,
                                       .probe_verdict = run->probe_verdict});
-}
-
-/* ---- The plan ---- */
-
-static void
-write_how_much(struct http_json *json, const struct http_plan *plan)
-{
-    static const char *const stops[] = {"per_socket", "total", "time", "replay"};
-
-    http_json_text(json, "stop", stops[plan->stop]);
-    http_json_count(json, "sockets", plan->sockets);
-    http_json_count(json, "workers", plan->workers);
-    http_json_count(json, "queries", plan->queries);
-    http_json_count(json, "requests_max", plan->requests_max);
-    write_seconds(json, "duration_s", plan->duration_ns);
-    write_seconds(json, "warmup_s", plan->warmup_ns);
-    http_json_bool(json, "is_warmup_auto", plan->is_warmup_auto);
-    write_seconds(json, "drain_s", plan->drain_ns);
-}
-
-static void
-write_when(struct http_json *json, const struct http_plan *plan)
-{
-    static const char *const models[] = {"closed", "partly_open", "open"};
-
-    http_json_text(json, "model", models[plan->model]);
-    http_json_text(json, "arrivals", plan->arrivals == HTTP_FIXED ? "fixed" : "poisson");
-    http_json_number(json, "rate", plan->rate);
-    http_json_number(json, "rate_end", plan->rate_end);
-    http_json_number(json, "replay_speed", plan->replay_speed);
-    write_seconds(json, "think_s", plan->think_ns);
-    write_seconds(json, "deadline_s", plan->deadline_ns);
-    http_json_count(json, "depth", plan->depth);
-    http_json_count(json, "ramp", plan->ramp);
-    http_json_number(json, "ramp_rate", plan->ramp_rate);
-    write_seconds(json, "timeout_s", plan->timeout_ns);
-    http_json_count(json, "seed", plan->seed);
-    http_json_number(json, "probe_rate", plan->probe_rate);
-}
-
-static void
-write_plan(struct http_json *json, const struct http_plan *plan)
-{
-    http_json_open(json, "plan", '{');
-    http_json_text(json, "what", plan->what);
-    http_json_text(json, "authority", plan->authority);
-    http_json_text(json, "ip", plan->ip);
-    http_json_count(json, "port", plan->port);
-    http_json_text(json, "unix_path", plan->unix_path);
-    http_json_count(json, "proxy", plan->proxy);
-    write_when(json, plan);
-    write_how_much(json, plan);
-    http_json_count(json, "trials", plan->trials);
-    http_json_text(json, "server_cmd", plan->server_cmd);
-    http_json_bool(json, "aa", plan->aa);
-    http_json_close(json, '}');
 }
 
 /* ---- What was concluded ---- */
@@ -492,6 +453,31 @@ write_fanout(struct http_json *json, const struct http_run *run)
     http_json_close(json, '}');
 }
 
+/* Who made the load together, and whether each of them kept up. */
+static void
+write_parts(struct http_json *json, const struct http_run *run)
+{
+    if (run->parts == NULL) {
+        http_json_null(json, "parts");
+        return;
+    }
+    http_json_open(json, "parts", '[');
+    for (unsigned i = 0; i < run->parts_number; i++) {
+        const struct http_part *part = &run->parts[i];
+
+        http_json_open(json, NULL, '{');
+        http_json_text(json, "name", part->name);
+        http_json_number(json, "rate", part->rate);
+        http_json_count(json, "ok", part->ok);
+        http_json_count(json, "errors", part->errors);
+        http_json_count(json, "opened", part->opened);
+        http_json_number(json, "clock", (double)part->clock_ns / US);
+        write_verdict(json, &part->verdict);
+        http_json_close(json, '}');
+    }
+    http_json_close(json, ']');
+}
+
 static void
 write_origin(struct http_json *json, const struct http_run *run)
 {
@@ -520,7 +506,7 @@ http_output_json(FILE *out, const struct http_run *run)
     http_json_init(&json, out);
     http_json_open(&json, NULL, '{');
     write_origin(&json, run);
-    write_plan(&json, run->plan);
+    http_output_json_plan(&json, run->plan);
     write_trials(&json, run);
     write_figures(&json, run->figures, US);
     write_noise(&json, run);
@@ -528,6 +514,7 @@ http_output_json(FILE *out, const struct http_run *run)
     write_find(&json, run);
     write_fanout(&json, run);
     write_verdict(&json, &run->verdict);
+    write_parts(&json, run);
     http_json_close(&json, '}');
     putc('\n', out);
     return http_output_finish(out);

@@ -3,6 +3,7 @@
  * What: a run for programs and for the browser. Place: http.c, one call a file that was asked for.
  *
  * Shape: output-json.c      everything, with full histograms; schema in docs/load-generator.md
+ *        output-json-plan.c what was asked for, as its member "plan"
  *        output-csv.c       a line a trial; and the five columns of S8 a kind and client
  *        output-hgrm.c      percentiles of response as HdrHistogram's tools read them, in ms
  *        output-hdr.c       the histograms themselves, as HdrHistogram's log has them
@@ -23,6 +24,8 @@
 #define HTTP_JSON_SCHEMA 1 /* its version */
 
 int http_output_json(FILE *out, const struct http_run *run);
+struct http_json;
+void http_output_json_plan(struct http_json *json, const struct http_plan *plan); /* its member */
 int http_output_csv(FILE *out, const struct http_run *run);
 int http_output_candles(FILE *out, const struct http_run *run);
 int http_output_hgrm(FILE *out, const struct http_run *run);
@@ -72,6 +75,12 @@ const char *http_kind_name(const struct http_plan *plan, unsigned kind);
 
 /* Whether the server is reached without leaving this machine, as far as its address says. */
 bool http_is_local(const struct http_plan *plan);
+
+/* How the JSON calls what a plan is: [enum http_model], [enum http_stop]. */
+#define HTTP_MODELS 3u
+#define HTTP_STOPS  4u
+extern const char *const http_model_names[HTTP_MODELS];
+extern const char *const http_stop_names[HTTP_STOPS];
 
 /* "closed loop", "partly open" or "open". */
 const char *http_model_text(enum http_model model);

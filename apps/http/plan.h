@@ -15,6 +15,7 @@
 #define HTTP_DEPTH_MAX   1024
 #define HTTP_WORKERS_MAX 256
 #define HTTP_TEXT_MAX    256
+#define HTTP_SHARDS_MAX  256
 
 #define HTTP_THRESHOLDS_MAX 15
 
@@ -82,6 +83,10 @@ struct http_plan {
     uint64_t timeout_ns;  /* for a connect, and for the oldest query in flight on a socket */
     uint64_t seed;        /* of all that is random; trials have others, made of it */
     double probe_rate;    /* queries a second of the probe, see run.h; 0: there is none */
+
+    /* Of this load, which all other fields are about, other processes make other parts. */
+    unsigned shards;                 /* 0: this one makes all of it */
+    bool has_shard[HTTP_SHARDS_MAX]; /* [shards] those that this run, or this sum of runs, has */
 
     /* What */
     struct http_requests *requests;

@@ -226,6 +226,9 @@ void http_timeline_add(struct http_timeline *to, const struct http_timeline *tim
 void http_timeline_subtract(struct http_timeline *timeline, const struct http_timeline *earlier,
                             uint64_t earlier_ns);
 
+/* Move what happened to a time that is by_ns later, to the next border of slices. */
+void http_timeline_delay(struct http_timeline *timeline, uint64_t by_ns);
+
 /* Slices of a run that took so long: used, and those behind them in which nothing happened. */
 unsigned http_timeline_length(const struct http_timeline *timeline, uint64_t elapsed_ns);
 

@@ -205,6 +205,11 @@ void http_result_force(struct http_result *result);
 
 void http_result_figures(const struct http_result *result, double figures[HTTP_FIGURES]);
 
+/* ---- run.c ---- */
+
+/* What the trials say together: the total, its intervals, thresholds and the exit status. */
+void http_run_conclude(struct http_run *run, bool is_interrupted, bool has_failed, FILE *err);
+
 /* ---- run-status.c ---- */
 
 /* Thresholds and the exit status from what the trials left; says on err why it is not 0. */

@@ -2,6 +2,7 @@
 #include "run.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -170,18 +171,17 @@ measure_noise(struct http_run *run, enum http_figure figure)
                                   numbers[0]);
 }
 
-static void
-conclude(struct http_run *run, struct http_parent *parent)
+void
+http_run_conclude(struct http_run *run, bool is_interrupted, bool has_failed, FILE *err)
 {
-    run->is_interrupted = parent->interrupts > 0;
+    run->is_interrupted = is_interrupted;
     add_trials(run);
-    add_baseline(run, parent);
     for (unsigned i = 0; i < HTTP_FIGURES; i++) {
         figure_interval(run, (enum http_figure)i, &run->figures[i]);
         if (run->plan->aa)
             measure_noise(run, (enum http_figure)i);
     }
-    http_run_judge(run, parent->has_failed, parent->err);
+    http_run_judge(run, has_failed, err);
 }
 
 static int
@@ -202,13 +202,16 @@ begin(struct http_run *run, struct http_parent *parent, FILE *out, FILE *err)
 static void
 describe(struct http_run *run, FILE *out)
 {
-    time_t now = time(NULL);
+    struct timespec now;
     struct tm utc;
 
-    run->started_s = (uint64_t)now;
+    clock_gettime(CLOCK_REALTIME, &now);
     run->started_ns = sxe_time_ns();
+    run->started_s = (uint64_t)now.tv_sec;
+    run->wall_ns = (uint64_t)now.tv_sec * SXE_NS_PER_SECOND + (uint64_t)now.tv_nsec;
     http_fingerprint_take(&run->fingerprint, "", run->plan);
-    strftime(run->started_at, sizeof(run->started_at), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc));
+    strftime(run->started_at, sizeof(run->started_at), "%Y-%m-%dT%H:%M:%SZ",
+             gmtime_r(&now.tv_sec, &utc));
     if (out != NULL) {
         http_summary_plan(out, run->plan);
         fflush(out);
@@ -232,7 +235,7 @@ http_run(struct http_run *run, const struct http_plan *plan, FILE *out, FILE *er
     describe(run, out);
     error = plan->find != NULL ? http_find(&parent, run) : run_trials(&parent, run);
     if (error == 0)
-        conclude(run, &parent);
+        http_run_conclude(run, parent.interrupts > 0, parent.has_failed, parent.err);
     http_parent_close(&parent);
     if (error == 0)
         return 0;
@@ -248,6 +251,9 @@ http_run_free(struct http_run *run)
     for (unsigned i = 0; i < run->baseline_number; i++)
         http_results_unmap_run(run->baseline[i].result, run->baseline[i].probe);
     run->trials_number = run->baseline_number = 0;
+    free(run->parts);
+    run->parts = NULL;
+    run->parts_number = 0;
     http_results_unmap_run(run->total, run->probe);
     run->total = run->probe = NULL;
 }

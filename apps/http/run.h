@@ -98,12 +98,26 @@ struct http_trial {
     double figures[HTTP_FIGURES]; /* a second, or ns */
 };
 
+/* One of several processes that made the load together, and that merge or a transport added up. */
+struct http_part {
+    char name[80]; /* "rank 3 on node2", or the file that it came from */
+    double rate;   /* ok a second */
+    uint64_t ok;
+    uint64_t errors;
+    uint64_t opened;             /* sockets */
+    uint64_t clock_ns;           /* its clock is known so well; 0: not measured */
+    struct http_verdict verdict; /* of all trials */
+};
+
 struct http_run {
     const struct http_plan *plan;
     struct http_fingerprint fingerprint;
     char started_at[32]; /* UTC, RFC 3339 */
     uint64_t started_s;  /* the same, since the epoch */
     uint64_t started_ns; /* and by CLOCK_MONOTONIC */
+    uint64_t wall_ns;    /* that moment by CLOCK_REALTIME */
+    unsigned parts_number;
+    struct http_part *parts; /* [parts_number]; NULL: all of it was one process's */
     unsigned trials_number;
     struct http_trial trials[HTTP_TRIALS_MAX];
     unsigned baseline_number; /* of trials with --baseline-cmd: nothing else here is of them but

@@ -92,6 +92,22 @@ http_timeline_add(struct http_timeline *to, const struct http_timeline *timeline
     }
 }
 
+void
+http_timeline_delay(struct http_timeline *timeline, uint64_t by_ns)
+{
+    struct http_slice *slices = timeline->slices;
+    uint64_t shift;
+
+    if (timeline->used == 0)
+        return;
+    while ((shift = (by_ns + timeline->width_ns / 2) / timeline->width_ns) + timeline->used >
+           HTTP_SLICES)
+        double_width(timeline);
+    memmove(slices + shift, slices, timeline->used * sizeof(slices[0]));
+    memset(slices, 0, shift * sizeof(slices[0]));
+    timeline->used += (uint32_t)shift;
+}
+
 static void
 subtract_slice(struct http_slice *from, const struct http_slice *slice)
 {

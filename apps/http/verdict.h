@@ -18,6 +18,7 @@
 
 #include "plan.h"
 #include "result.h"
+#include "sxe-util.h"
 
 #define HTTP_REASONS_MAX 16
 #define HTTP_REASON_MAX  200
@@ -42,6 +43,13 @@ void http_verdict_judge(struct http_verdict *verdict, const struct http_plan *pl
 /* Add what speaks against a probe besides. It mostly sleeps, so a small part of its time is a large
  * one of its queries': each that it waits for a CPU is in the response time of one. */
 void http_verdict_judge_probe(struct http_verdict *verdict, const struct http_result *probe);
+
+/* Add a reason that is none of the limits, if there is room. */
+void http_verdict_say(struct http_verdict *verdict, const char *format, ...) SXE_PRINTF(2, 3);
+
+/* Add those of one of several processes, each with its name in front. */
+void http_verdict_add_part(struct http_verdict *to, const struct http_verdict *part,
+                           const char *name);
 
 /* Add the reasons of another trial whose limits are not there yet. */
 void http_verdict_add(struct http_verdict *to, const struct http_verdict *verdict);

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+#include <string.h>
+
+#include "merge.h"
+#include "result-file.h"
+#include "sxe-util.h"
+
+/* What each part has of its own. */
+static const char *const own[] = {"ip", "workers", "probe_rate", "server_cmd", "shards"};
+
+/* And if it is a load of its own beside the others: these are added up. */
+static const char *const added[] = {"sockets",   "requests_max", "rate", "rate_end",
+                                    "ramp_rate", "ramp",         "seed"};
+
+static bool
+is_listed(const char *name, const char *const *names, size_t number)
+{
+    for (size_t i = 0; i < number; i++)
+        if (strcmp(name, names[i]) == 0)
+            return true;
+    return false;
+}
+
+static bool
+may_differ(const struct http_plan *plan, const char *name)
+{
+    if (is_listed(name, own, SXE_COUNT(own)))
+        return true;
+    if (plan->shards > 0)
+        return false;
+    /* --requests is in both. */
+    return is_listed(name, added, SXE_COUNT(added)) ||
+           (plan->stop == HTTP_STOP_TOTAL && strcmp(name, "queries") == 0);
+}
+
+static void
+print_value(FILE *err, const json_t *value)
+{
+    char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(15));
+
+    http_result_file_print(err, text != NULL ? text : "nothing");
+    free(text);
+}
+
+static void
+refuse_pair(const struct http_merge_file *a, const struct http_merge_file *b, FILE *err)
+{
+    fputs("sxe-http: cannot merge ", err);
+    http_result_file_print(err, a->path);
+    fputs(" and ", err);
+    http_result_file_print(err, b->path);
+    fputs(": ", err);
+}
+
+static bool
+refuse_difference(const struct http_merge_file *a, const struct http_merge_file *b,
+                  const char *name, FILE *err)
+{
+    refuse_pair(a, b, err);
+    fprintf(err, "%s is ", name);
+    print_value(err, json_object_get(json_object_get(a->root, "plan"), name));
+    fputs(" in the first and ", err);
+    print_value(err, json_object_get(json_object_get(b->root, "plan"), name));
+    fputs(" in the second; merge adds up parts of one load\n", err);
+    return false;
+}
+
+static bool
+have_same_plan(const struct http_merge_file *a, const struct http_merge_file *b, FILE *err)
+{
+    const json_t *other = json_object_get(b->root, "plan");
+    const char *name;
+    json_t *value;
+
+    json_object_foreach(
+        json_object_get(a->root, "plan"), name,
+        value) if (!may_differ(&a->plan, name) &&
+                   !json_equal(value, json_object_get(other, name))) return refuse_difference(a, b,
+                                                                                              name,
+                                                                                              err);
+    if (a->plan.shards == b->plan.shards)
+        return true;
+    return refuse_difference(a, b, "shards", err);
+}
+
+/* Their names are those of the first trial's. */
+static const json_t *
+kind_of(const struct http_merge_file *file, size_t kind)
+{
+    const json_t *trial = json_array_get(json_object_get(file->root, "trials"), 0);
+
+    return json_object_get(json_array_get(json_object_get(trial, "kinds"), kind), "name");
+}
+
+static bool
+have_same_kinds(const struct http_merge_file *a, const struct http_merge_file *b, FILE *err)
+{
+    for (size_t i = 0; kind_of(a, i) != NULL || kind_of(b, i) != NULL; i++) {
+        if (json_equal(kind_of(a, i), kind_of(b, i)))
+            continue;
+        refuse_pair(a, b, err);
+        fputs("they sent different kinds of requests: ", err);
+        print_value(err, kind_of(a, i));
+        fputs(" and ", err);
+        print_value(err, kind_of(b, i));
+        putc('\n', err);
+        return false;
+    }
+    return true;
+}
+
+static bool
+have_as_many_trials(const struct http_merge_file *a, const struct http_merge_file *b, FILE *err)
+{
+    size_t trials = json_array_size(json_object_get(a->root, "trials"));
+    size_t others = json_array_size(json_object_get(b->root, "trials"));
+
+    if (trials == others)
+        return true;
+    refuse_pair(a, b, err);
+    fprintf(err,
+            "the first has %zu trials and the second %zu; trial 1 is added to trial 1, and so on\n",
+            trials, others);
+    return false;
+}
+
+static bool
+have_other_shards(const struct http_merge_file *a, const struct http_merge_file *b, FILE *err)
+{
+    for (unsigned i = 0; i < a->plan.shards; i++) {
+        if (!a->plan.has_shard[i] || !b->plan.has_shard[i])
+            continue;
+        refuse_pair(a, b, err);
+        fprintf(err, "both are part %u of %u (--shard); give each part once\n", i + 1,
+                a->plan.shards);
+        return false;
+    }
+    return true;
+}
+
+static bool
+is_no_search(const struct http_merge_file *file, FILE *err)
+{
+    if (!json_is_object(json_object_get(file->root, "find")))
+        return true;
+    http_result_file_refuse(file->path,
+                            "is a search (--find), which tried rates by its own replies alone, so "
+                            "it cannot be added to others",
+                            err);
+    return false;
+}
+
+bool
+http_merge_check(const struct http_merge *merge, FILE *err)
+{
+    const struct http_merge_file *files = merge->files;
+
+    for (unsigned i = 0; i < merge->number; i++) {
+        if (!is_no_search(&files[i], err))
+            return false;
+        for (unsigned k = 0; k < i; k++)
+            if (!have_other_shards(&files[k], &files[i], err))
+                return false;
+        if (i > 0 && !(have_same_plan(&files[0], &files[i], err) &&
+                       have_same_kinds(&files[0], &files[i], err) &&
+                       have_as_many_trials(&files[0], &files[i], err)))
+            return false;
+    }
+    return true;
+}
+
+/* ---- What is no reason to refuse ---- */
+
+/* Two files without --shard whose arrivals came at the same instants; NULL: there are none. */
+static const struct http_merge_file *
+twin_of(const struct http_merge *merge, unsigned nth)
+{
+    const struct http_plan *plan = &merge->files[nth].plan;
+
+    for (unsigned i = 0; i < nth; i++)
+        if (plan->shards == 0 && plan->model != HTTP_CLOSED && plan->stop != HTTP_STOP_REPLAY &&
+            merge->files[i].plan.seed == plan->seed)
+            return &merge->files[i];
+    return NULL;
+}
+
+void
+http_merge_suspect(const struct http_merge *merge, struct http_verdict *verdict)
+{
+    unsigned present = 0;
+
+    for (unsigned i = 0; i < merge->plan.shards; i++)
+        present += merge->plan.has_shard[i];
+    if (present < merge->plan.shards)
+        http_verdict_say(verdict, "only %u of %u parts (--shard) are here: the load was smaller",
+                         present, merge->plan.shards);
+    for (unsigned i = 1; i < merge->number; i++) {
+        const struct http_merge_file *twin = twin_of(merge, i);
+
+        if (twin == NULL)
+            continue;
+        http_verdict_say(verdict,
+                         "%.60s and %.60s have the same seed, so their requests came in pairs; use "
+                         "--shard, or another --seed",
+                         twin->path, merge->files[i].path);
+        return;
+    }
+}

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: MIT */
+#include "result-read.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "sxe-util.h"
+
+#define NS         1e9
+#define US         1e3
+#define ERRNO_MOST 134 /* the highest of Linux, and one more */
+
+#define NAME(enumerator, text, name) name,
+static const char *const skip_names[] = {HTTP_EACH_SKIP(NAME)};
+static const char *const end_names[] = {HTTP_EACH_END(NAME)};
+static const char *const unopened_names[] = {HTTP_EACH_UNOPENED(NAME)};
+
+/* ---- Times ---- */
+
+static void
+read_buckets(struct http_reader *reader, const json_t *buckets, struct http_histogram *histogram)
+{
+    uint64_t sum = 0;
+
+    for (size_t i = 0; i < json_array_size(buckets); i++) {
+        const json_t *bucket = json_array_get(buckets, i);
+        uint64_t from_ns = http_reader_element(reader, bucket, 0, "histogram", US);
+        uint64_t count = http_reader_element(reader, bucket, 2, "histogram", 1);
+
+        histogram->buckets[http__histogram_bucket(from_ns)] += count;
+        sum += count;
+    }
+    if (sum != histogram->count)
+        http_reader_refuse(reader, "histogram", "has another number of samples than 'count' says");
+}
+
+static void
+read_histogram(struct http_reader *reader, const json_t *owner, const char *name,
+               struct http_histogram *histogram)
+{
+    const json_t *times = http_reader_object(reader, owner, name);
+    double sum_ns;
+
+    histogram->count = http_reader_count(reader, times, "count", 1);
+    histogram->min_ns = http_reader_count(reader, times, "min", US);
+    histogram->max_ns = http_reader_count(reader, times, "max", US);
+    sum_ns = http_reader_number(reader, times, "mean") * US * (double)histogram->count;
+    histogram->sum_ns = sum_ns < 0x1p63 ? (uint64_t)llround(sum_ns) : UINT64_MAX;
+    read_buckets(reader, http_reader_array(reader, times, "histogram"), histogram);
+}
+
+/* Of a slice [offered, sent, ok, errors, p50, p99, max, buckets]. */
+static void
+read_slice(struct http_reader *reader, const json_t *json, struct http_slice *slice)
+{
+    uint32_t *const counts[] = {&slice->offered, &slice->sent, &slice->ok, &slice->errors};
+    const json_t *buckets = json_array_get(json, 7);
+
+    for (unsigned i = 0; i < SXE_COUNT(counts); i++)
+        *counts[i] = (uint32_t)http_reader_element(reader, json, i, "slices", 1);
+    slice->max_us = (uint32_t)http_reader_element(reader, json, 6, "slices", 1);
+    for (size_t i = 0; i + 1 < json_array_size(buckets); i += 2) {
+        uint64_t bucket = http_reader_element(reader, buckets, i, "slices", 1);
+
+        if (bucket < HTTP_SLICE_BUCKETS)
+            slice->buckets[bucket] =
+                (uint32_t)http_reader_element(reader, buckets, i + 1, "slices", 1);
+    }
+}
+
+static bool
+is_width(uint64_t width_ns)
+{
+    uint64_t times = width_ns / HTTP_SLICE_NS;
+
+    return times > 0 && width_ns % HTTP_SLICE_NS == 0 && (times & (times - 1)) == 0;
+}
+
+static void
+read_timeline(struct http_reader *reader, const json_t *owner, struct http_timeline *timeline)
+{
+    const json_t *json = http_reader_object(reader, owner, "timeline");
+    const json_t *slices = http_reader_array(reader, json, "slices");
+    size_t used = json_array_size(slices);
+
+    timeline->width_ns = http_reader_count(reader, json, "width_s", NS);
+    timeline->offset_ns = http_reader_count(reader, json, "offset_s", NS);
+    if (used > HTTP_SLICES || (timeline->width_ns > 0 && !is_width(timeline->width_ns))) {
+        http_reader_refuse(reader, "timeline", "has too many slices, or slices of a strange width");
+        return;
+    }
+    timeline->used = (uint32_t)used;
+    for (size_t i = 0; i < used; i++)
+        read_slice(reader, json_array_get(slices, i), &timeline->slices[i]);
+}
+
+/* ---- Accounts ---- */
+
+static void
+read_counts(struct http_reader *reader, const json_t *owner, const char *name,
+            const char *const *names, uint64_t *counts, unsigned number)
+{
+    const json_t *json = http_reader_object(reader, owner, name);
+
+    for (unsigned i = 0; i < number; i++)
+        counts[i] = http_reader_count(reader, json, names[i], 1);
+}
+
+/* The number of an error that has this text; 0: none has. */
+static int
+errno_of(const char *text)
+{
+    int error = text != NULL ? 1 : ERRNO_MOST;
+
+    while (error < ERRNO_MOST && strcmp(strerror(error), text) != 0)
+        error++;
+    return error < ERRNO_MOST ? error : 0;
+}
+
+static void
+read_accounts(struct http_reader *reader, const json_t *owner, struct http_result *result)
+{
+    const json_t *json = http_reader_object(reader, owner, "accounts");
+    const json_t *bad;
+
+#define TAKE(name) result->name = http_reader_count(reader, json, #name, 1);
+    TAKE(offered)
+    TAKE(sent)
+    TAKE(carried)
+    TAKE(waiting)
+    TAKE(in_flight)
+    TAKE(late)
+    TAKE(resent)
+    TAKE(bytes_sent)
+    TAKE(bytes_received)
+#undef TAKE
+    read_counts(reader, json, "skipped", skip_names, result->skipped, HTTP_SKIPS);
+    read_counts(reader, json, "ends", end_names, result->ends, HTTP_ENDS);
+    result->first_bad_status = (uint32_t)http_reader_count(reader, json, "first_bad_status", 1);
+    result->first_error = errno_of(http_reader_text(reader, json, "first_error"));
+    bad = http_reader_object(reader, json, "first_bad_reply");
+    http_bad_reply_read(&result->first_bad_reply, http_reader_text(reader, bad, "why"),
+                        http_reader_text(reader, bad, "bytes"));
+}
+
+static void
+read_sockets(struct http_reader *reader, const json_t *owner, struct http_result *result)
+{
+    const json_t *json = http_reader_object(reader, owner, "sockets");
+
+    result->sockets_wanted = http_reader_count(reader, json, "wanted", 1);
+    result->opened = http_reader_count(reader, json, "opened", 1);
+    read_counts(reader, json, "unopened", unopened_names, result->unopened, HTTP_UNOPENEDS);
+    result->connect_ns = http_reader_count(reader, json, "seconds", NS);
+    result->reopened = http_reader_count(reader, json, "reopened", 1);
+    result->not_reopened = http_reader_count(reader, json, "not_reopened", 1);
+    result->syn_retries = http_reader_count(reader, json, "syn_retries", 1);
+    result->retransmits = http_reader_count(reader, json, "retransmits", 1);
+}
+
+static void
+read_client(struct http_reader *reader, const json_t *owner, struct http_result *result)
+{
+    const json_t *json = http_reader_object(reader, owner, "client");
+
+    result->cpu_user_ns = http_reader_count(reader, json, "cpu_user_s", NS);
+    result->cpu_system_ns = http_reader_count(reader, json, "cpu_system_s", NS);
+    result->run_queue_ns = http_reader_count(reader, json, "run_queue_s", NS);
+    result->script_ns = http_reader_count(reader, json, "script_s", NS);
+    result->script_calls = http_reader_count(reader, json, "script_calls", 1);
+    read_histogram(reader, json, "schedule_lag", &result->schedule_lag);
+    read_histogram(reader, json, "timer_error", &result->timer_error);
+    read_histogram(reader, json, "loop_lag", &result->loop_lag);
+}
+
+/* ---- Kinds of requests, and the clients that sent them ---- */
+
+static void
+read_one_client(struct http_reader *reader, const json_t *json, struct http_client_result *client)
+{
+    double mean_us = json_number_value(json_array_get(json, 2));
+
+    client->count = http_reader_element(reader, json, 0, "clients", 1);
+    client->min_ns = http_reader_element(reader, json, 1, "clients", US);
+    client->max_ns = http_reader_element(reader, json, 3, "clients", US);
+    client->sum_ns = (uint64_t)llround(fmin(fabs(mean_us) * US * (double)client->count, 0x1p62));
+}
+
+static void
+read_kind(struct http_reader *reader, const json_t *json, struct http_result *result, unsigned kind)
+{
+    const json_t *clients = http_reader_array(reader, json, "clients");
+
+    result->by_kind[kind].ok = http_reader_count(reader, json, "ok", 1);
+    result->by_kind[kind].errors = http_reader_count(reader, json, "errors", 1);
+    read_histogram(reader, json, "response", &result->by_kind[kind].response);
+    if (json_array_size(clients) * result->kinds > HTTP_CLIENTS_MAX)
+        return;
+    result->clients = (uint32_t)json_array_size(clients);
+    for (unsigned i = 0; i < result->clients; i++)
+        read_one_client(reader, json_array_get(clients, i),
+                        &result->by_client[i * result->kinds + kind]);
+}
+
+static void
+read_kinds(struct http_reader *reader, const json_t *owner, struct http_result *result)
+{
+    const json_t *kinds = http_reader_array(reader, owner, "kinds");
+
+    if (json_array_size(kinds) > HTTP_KINDS_MAX) {
+        http_reader_refuse(reader, "kinds", "has too many kinds of requests");
+        return;
+    }
+    result->kinds = (uint32_t)json_array_size(kinds);
+    for (unsigned i = 0; i < result->kinds; i++)
+        read_kind(reader, json_array_get(kinds, i), result, i);
+}
+
+/* ---- All of it ---- */
+
+void
+http_result_read(struct http_reader *reader, const json_t *json, struct http_result *result)
+{
+    const char *open;
+
+    result->elapsed_ns = http_reader_count(reader, json, "seconds", NS);
+    result->started_ns = http_reader_count(reader, json, "began_s", NS);
+    read_accounts(reader, json, result);
+    read_sockets(reader, json, result);
+    read_histogram(reader, json, "connect", &result->connect);
+    read_histogram(reader, json, "first_byte", &result->first_byte);
+    read_histogram(reader, json, "service", &result->service);
+    read_histogram(reader, json, "response", &result->response);
+    read_client(reader, json, result);
+    read_timeline(reader, json, &result->timeline);
+    read_kinds(reader, json, result);
+    open = http_result_check(result);
+    if (open != NULL)
+        http_reader_refuse(reader, "accounts", open);
+}
+
+void
+http_verdict_read(struct http_reader *reader, const json_t *json, struct http_verdict *verdict)
+{
+    const json_t *reasons = http_reader_array(reader, json, "reasons");
+
+    verdict->cpu = http_reader_number(reader, json, "cpu");
+    verdict->run_queue = http_reader_number(reader, json, "run_queue");
+    verdict->has_cpu_pressure = json_is_number(json_object_get(json, "cpu_pressure"));
+    verdict->cpu_pressure = http_reader_number(reader, json, "cpu_pressure");
+    for (size_t i = 0; i < json_array_size(reasons) && verdict->number < HTTP_REASONS_MAX; i++) {
+        const char *reason = json_string_value(json_array_get(reasons, i));
+
+        snprintf(verdict->reasons[verdict->number++], HTTP_REASON_MAX, "%s",
+                 reason != NULL ? reason : "no reason is given");
+    }
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "verdict.h"
+
+void
+http_verdict_say(struct http_verdict *verdict, const char *format, ...)
+{
+    va_list arguments;
+
+    if (verdict->number == HTTP_REASONS_MAX)
+        return;
+    va_start(arguments, format);
+    vsnprintf(verdict->reasons[verdict->number], HTTP_REASON_MAX, format, arguments);
+    va_end(arguments);
+    verdict->limits[verdict->number++] = 0;
+}
+
+void
+http_verdict_add_part(struct http_verdict *to, const struct http_verdict *part, const char *name)
+{
+    for (unsigned i = 0; i < part->number; i++)
+        http_verdict_say(to, "%.60s: %s", name, part->reasons[i]);
+    to->cpu = fmax(to->cpu, part->cpu);
+    to->run_queue = fmax(to->run_queue, part->run_queue);
+    to->cpu_pressure = fmax(to->cpu_pressure, part->cpu_pressure);
+    to->has_cpu_pressure |= part->has_cpu_pressure;
+}
