@@ -139,16 +139,19 @@ have_other_shards(const struct http_merge_file *a, const struct http_merge_file 
     return true;
 }
 
+/* What looks at its own replies alone cannot be added to others. */
 static bool
-is_no_search(const struct http_merge_file *file, FILE *err)
+is_no_part(const struct http_merge_file *file, FILE *err)
 {
-    if (!json_is_object(json_object_get(file->root, "find")))
-        return true;
-    http_result_file_refuse(file->path,
-                            "is a search (--find), which tried rates by its own replies alone, so "
-                            "it cannot be added to others",
-                            err);
-    return false;
+    const char *problem = NULL;
+
+    if (json_is_object(json_object_get(file->root, "find")))
+        problem = "is a search (--find), and no part of a load: it went by its own replies alone";
+    else if (json_is_object(json_object_get(file->root, "baseline")))
+        problem = "is a comparison (--baseline-cmd), and no part of a load";
+    if (problem != NULL)
+        http_result_file_refuse(file->path, problem, err);
+    return problem != NULL;
 }
 
 bool
@@ -157,7 +160,7 @@ http_merge_check(const struct http_merge *merge, FILE *err)
     const struct http_merge_file *files = merge->files;
 
     for (unsigned i = 0; i < merge->number; i++) {
-        if (!is_no_search(&files[i], err))
+        if (is_no_part(&files[i], err))
             return false;
         for (unsigned k = 0; k < i; k++)
             if (!have_other_shards(&files[k], &files[i], err))

@@ -234,8 +234,10 @@ http_run(struct http_run *run, const struct http_plan *plan, FILE *out, FILE *er
     }
     describe(run, out);
     error = plan->find != NULL ? http_find(&parent, run) : run_trials(&parent, run);
-    if (error == 0)
+    if (error == 0) {
+        add_baseline(run, &parent);
         http_run_conclude(run, parent.interrupts > 0, parent.has_failed, parent.err);
+    }
     http_parent_close(&parent);
     if (error == 0)
         return 0;

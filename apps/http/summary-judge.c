@@ -234,9 +234,36 @@ add_find(struct http_page *page, const struct http_run *run)
         add_plot(page, run);
 }
 
+/* Several processes made the load; those that did not keep up are named in the banner. */
+static void
+add_parts(struct http_page *page, const struct http_run *run)
+{
+    unsigned kept_up = 0;
+    double lowest = INFINITY, highest = 0;
+    uint64_t clock_ns = 0;
+
+    if (run->parts == NULL)
+        return;
+    for (unsigned i = 0; i < run->parts_number; i++) {
+        const struct http_part *part = &run->parts[i];
+
+        kept_up += part->verdict.number == 0;
+        lowest = fmin(lowest, part->rate);
+        highest = fmax(highest, part->rate);
+        clock_ns = part->clock_ns > clock_ns ? part->clock_ns : clock_ns;
+    }
+    http_page_begin(page, HTTP_WEIGHT_CLIENT, HTTP_PAINT_NONE);
+    http_page_add(page, "parts     %u of %u kept up", kept_up, run->parts_number);
+    http_page_item(page, "%s/s", http_number_text(lowest));
+    http_page_add(page, " to %s/s each", http_number_text(highest));
+    if (clock_ns > 0)
+        http_page_item(page, "clocks within %s", http_time_text(clock_ns));
+}
+
 void
 http_summary_judge(struct http_page *page, const struct http_run *run)
 {
+    add_parts(page, run);
     add_trials(page, run);
     add_until_ci(page, run);
     add_noise(page, run);

@@ -42,6 +42,28 @@ START_TEST(results_go_to_files_and_are_compared)
 }
 END_TEST
 
+/* The sum goes to another file, unless it is told which; then the report is the output. */
+START_TEST(results_are_merged)
+{
+    start_server(hello);
+    RUN_HTTP(SHORT_RUN, "--json", path);
+    stop_server();
+    RUN_HTTP("merge", path);
+    ck_assert_int_eq(ran.output[0], '{');
+    check_has(ran.errors, "queries   100  ok 100");
+    RUN_HTTP("merge", path, "-q");
+    ck_assert_int_eq(ran.output[0], '{');
+    ck_assert_str_eq(ran.errors, "");
+    RUN_HTTP("merge", path, "--json", path, "--threshold", "errors>50%");
+    check_has(ran.output, "parts     ");
+    check_has(ran.errors, "threshold errors>50% is missed");
+    RUN_HTTP("merge", "/nowhere/a.json");
+    ck_assert_int_eq(ran.status, 2);
+    RUN_HTTP("merge", path, "--json", "/nowhere/a.json");
+    ck_assert_int_eq(ran.status, 2);
+}
+END_TEST
+
 START_TEST(the_comparison_is_no_data)
 {
     start_server(hello);
@@ -309,6 +331,7 @@ main(void)
 
     tcase_add_test(all, json_on_stdout_is_alone_there);
     tcase_add_test(all, results_go_to_files_and_are_compared);
+    tcase_add_test(all, results_are_merged);
     tcase_add_test(all, the_comparison_is_no_data);
     tcase_add_loop_test(all, with_a_file_that_cannot_be_read_or_written_nothing_is_run, 0, 2);
     tcase_add_test(all, without_its_baseline_no_output_is_created);

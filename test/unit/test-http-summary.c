@@ -496,6 +496,26 @@ START_TEST(a_probe_stands_beside_the_load_in_the_same_columns)
 }
 END_TEST
 
+START_TEST(processes_that_shared_the_load_have_a_line)
+{
+    struct http_part parts[3] = {{.rate = 1700}, {.rate = 1600}, {.rate = 1650}};
+    char *text;
+
+    make_run(&made, 1);
+    made.run.parts = parts;
+    made.run.parts_number = 3;
+    parts[1].verdict.number = 1;
+    text = printed(false);
+    check_has(text, "\nparts     2 of 3 kept up  1.60k/s to 1.70k/s each\n");
+    free(text);
+    parts[2].clock_ns = 12000;
+    text = printed(false);
+    check_has(text, "1.60k/s to 1.70k/s each  clocks within 12.0 us\n");
+    free(text);
+    free_run(&made);
+}
+END_TEST
+
 START_TEST(of_a_suspect_load_the_probe_may_be_believed)
 {
     char *text;
@@ -1039,6 +1059,7 @@ main(void)
                         2);
     tcase_add_test(tcase, why_a_result_is_suspect_stands_above_all);
     tcase_add_test(tcase, a_probe_stands_beside_the_load_in_the_same_columns);
+    tcase_add_test(tcase, processes_that_shared_the_load_have_a_line);
     tcase_add_test(tcase, of_a_suspect_load_the_probe_may_be_believed);
     tcase_add_test(tcase, a_suspect_probe_is_told_from_a_suspect_load);
     tcase_add_test(tcase, what_a_probe_lacks_is_painted);

@@ -1,0 +1,106 @@
+-- SPDX-License-Identifier: MIT
+--
+-- sxe-http merge: the figures of the sum are those that the parts' own JSON has.
+
+local cli = require "cli"
+
+local function serve()
+    local port = wire.free_port()
+    local proc = wire.spawn{wire.program("sxe-httpd"), "-p", tostring(port)}
+    proc:line(20)
+    return proc, port
+end
+
+-- So many runs at the same time, as long as the machine is not too busy for that; their files.
+local function run_beside(port, options)
+    local procs, paths = {}, {}
+    for i, more in ipairs(options) do
+        paths[i] = os.tmpname()
+        procs[i] = wire.spawn{wire.program("sxe-http"), "-p", tostring(port), "-c", "4", "-d", "2",
+                              "--timeout", "120", "--drain", "60", "-q", "--json", paths[i],
+                              table.unpack(more)}
+    end
+    for _, proc in ipairs(procs) do
+        proc:output()
+        local status = proc:wait(120)
+        check(status == 0 or status == 4, proc:errors())
+    end
+    return paths
+end
+
+local function remove(paths)
+    for _, path in ipairs(paths) do
+        os.remove(path)
+    end
+end
+
+local function read(path)
+    local file <close> = assert(io.open(path))
+    return file:read("a")
+end
+
+local function numbers(text, name)
+    local found = {}
+    for number in text:gmatch('"' .. name .. '": ?(%d+)') do
+        found[#found + 1] = tonumber(number)
+    end
+    return found
+end
+
+-- promise: docs/load-generator.md: The sum is exact: it is made of the accounts and of all buckets of
+--   all histograms, by the function that adds up the workers of one process.
+test("accounts of the sum are those of the parts together, and close", function()
+    local server <close>, port = serve()
+    local paths = run_beside(port, {{"-R", "200", "--seed", "1"}, {"-R", "300", "--seed", "2"}})
+    local ran = cli.run("sxe-http", "merge", paths[1], paths[2])
+    check(ran.status == 0 or ran.status == 4, ran.errors)
+    for _, name in ipairs{"offered", "sent", "ok", "wanted", "bytes_received"} do
+        equal(numbers(ran.output, name)[1],
+              numbers(read(paths[1]), name)[1] + numbers(read(paths[2]), name)[1], name)
+    end
+    check(ran.errors:find("partly open: 500/s Poisson, 8 sockets", 1, true), ran.errors)
+    check(server)
+    remove(paths)
+end)
+
+-- promise: docs/load-generator.md: The sum of some files can be merged with others.
+test("a sum of a sum is the sum of all", function()
+    local server <close>, port = serve()
+    local option = {"--think", "10ms"}
+    local paths = run_beside(port, {option, option, option})
+    local two = os.tmpname()
+    cli.run("sxe-http", "merge", paths[1], paths[2], "--json", two)
+    local at_once = cli.run("sxe-http", "merge", paths[1], paths[2], paths[3])
+    local in_steps = cli.run("sxe-http", "merge", two, paths[3])
+    for _, name in ipairs{"offered", "ok", "count", "bytes_sent"} do
+        equal(table.concat(numbers(in_steps.output:match('"total": (.*)"parts"'), name), " "),
+              table.concat(numbers(at_once.output:match('"total": (.*)"parts"'), name), " "), name)
+    end
+    check(server)
+    remove(paths)
+    os.remove(two)
+end)
+
+-- promise: docs/load-generator.md: Otherwise merge exits with status 2, and says which name of the
+--   plan differs, with both values.
+test("runs of different things are refused", function()
+    local server <close>, port = serve()
+    local paths = run_beside(port, {{"-R", "50"}, {"-R", "50", "--open"}})
+    cli.check_refused('model is "partly_open" in the first and "open" in the second', "sxe-http",
+                      "merge", paths[1], paths[2])
+    check(server)
+    remove(paths)
+end)
+
+-- promise: docs/load-generator.md: Without an output option the JSON goes to standard output and the
+--   report to standard error; `-q` leaves the report out.
+test("the sum is on standard output", function()
+    local server <close>, port = serve()
+    local paths = run_beside(port, {{"-R", "50"}})
+    local ran = cli.run("sxe-http", "merge", paths[1])
+    check(ran.output:find("^{"), ran.output)
+    check(ran.errors:find("queries   ", 1, true), ran.errors)
+    equal(cli.run("sxe-http", "merge", "-q", paths[1]).errors, "")
+    check(server)
+    remove(paths)
+end)
