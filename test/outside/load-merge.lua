@@ -47,8 +47,8 @@ local function numbers(text, name)
     return found
 end
 
--- promise: docs/load-generator.md: The sum is exact: it is made of the accounts and of all buckets of
---   all histograms, by the function that adds up the workers of one process.
+-- promise: docs/load-generator.md: The sum is exact: it is made of the accounts and of all
+--   buckets of all histograms, by the function that adds up the workers of one process.
 test("accounts of the sum are those of the parts together, and close", function()
     local server <close>, port = serve()
     local paths = run_beside(port, {{"-R", "200", "--seed", "1"}, {"-R", "300", "--seed", "2"}})
@@ -92,8 +92,8 @@ test("runs of different things are refused", function()
     remove(paths)
 end)
 
--- promise: docs/load-generator.md: Without an output option the JSON goes to standard output and the
---   report to standard error; `-q` leaves the report out.
+-- promise: docs/load-generator.md: Without an output option the JSON goes to standard output and
+--   the report to standard error; `-q` leaves the report out.
 test("the sum is on standard output", function()
     local server <close>, port = serve()
     local paths = run_beside(port, {{"-R", "50"}})
