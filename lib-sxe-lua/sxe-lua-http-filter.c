@@ -12,7 +12,7 @@
 
 /* What each function here has on its stack: the handler, a list of the filters, req and res; then
  * next, and what a filter returned. */
-enum { FUNCTION = 1, FILTERS, REQUEST, RESPONSE, NEXT, FILTERED };
+enum { FUNCTION = 1, FILTERS, REQUEST, RESPONSE, NEXT, FILTERED, MESSAGE };
 
 /* Upvalues of next: the above, the filter that it begins with, false once it was called; then what
  * came of it. */
@@ -166,6 +166,14 @@ push_next(lua_State *L, lua_Integer at)
     lua_pushcclosure(L, call_next, UPS);
 }
 
+/* Whether a filter said no more than what res and next() did: nothing, or nil. A message after nil
+ * is an error, as it is of a handler, or a check that fails would let the request pass. */
+static bool
+says_nothing(lua_State *L)
+{
+    return lua_isnoneornil(L, FILTERED) && lua_isnoneornil(L, MESSAGE);
+}
+
 /* A filter has ended, and cannot call next any more; whether it did neither that nor answer. */
 static bool
 is_passed(lua_State *L)
@@ -178,7 +186,7 @@ is_passed(lua_State *L)
     lua_pushboolean(L, 0);
     lua_setupvalue(L, NEXT, UP_AT);
     lua_pop(L, 1);
-    return is_unused && lua_isnoneornil(L, FILTERED);
+    return is_unused && says_nothing(L);
 }
 
 /* What the filter returned, or, if that is nothing, what next did. */
@@ -187,7 +195,7 @@ push_results(lua_State *L)
 {
     int number;
 
-    if (!lua_isnoneornil(L, FILTERED))
+    if (!says_nothing(L))
         return lua_gettop(L) - NEXT;
     lua_getupvalue(L, NEXT, UP_NUMBER);
     number = (int)lua_tointeger(L, -1);

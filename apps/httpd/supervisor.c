@@ -57,6 +57,7 @@ static struct {
     uint64_t look_ns;
     uint64_t look_at_hearts_ns;
     bool has_served; /* somebody did */
+    bool is_waiting; /* one is to be started when there is a place for it */
     bool is_ending;
     int status;
 } supervisor;
@@ -69,17 +70,6 @@ child_in(enum role role)
             return &supervisor.children[i];
     }
     return NULL;
-}
-
-/* Of as many as there may be, where all but two, at most, leave. */
-static const struct child *
-oldest_that_leaves(void)
-{
-    const struct child *child = supervisor.children;
-
-    while (child->role != LEAVING)
-        child++;
-    return child;
 }
 
 /* ---- Starting ---- */
@@ -172,6 +162,17 @@ start_later(uint64_t since_ns)
     supervisor.start_ns = now_ns + supervisor.delay_ns;
 }
 
+/* Nobody is killed for the next one, or requests would fail. However many ask, one is started. */
+static void
+wait_for_a_place(void)
+{
+    if (!supervisor.is_waiting)
+        SXE_WARN("%s is loaded anew later: %u processes from before still answer requests, and one "
+                 "of them has to end first (--stop-timeout is how long they may take)",
+                 supervisor.config->script, SUPERVISOR_CHILDREN - 1);
+    supervisor.is_waiting = true;
+}
+
 static void
 start_child(void)
 {
@@ -179,8 +180,7 @@ start_child(void)
 
     supervisor.start_ns = NEVER;
     if (supervisor.number == SUPERVISOR_CHILDREN) {
-        kill(oldest_that_leaves()->pid, SIGKILL);
-        supervisor.start_ns = sxe_time_ns() + DELAY_MIN_NS;
+        wait_for_a_place();
         return;
     }
     changes_clear();
@@ -218,6 +218,7 @@ static void
 end_all(void)
 {
     supervisor.is_ending = true;
+    supervisor.is_waiting = false;
     supervisor.start_ns = NEVER;
     handover_remove_files();
     handover_close_others();
@@ -268,6 +269,9 @@ bury(unsigned index)
         starting_ended(&child, status);
     else if (child.role == SERVING && child_in(STARTING) == NULL)
         start_later(child.since_ns);
+    if (supervisor.is_waiting && supervisor.start_ns == NEVER)
+        supervisor.start_ns = sxe_time_ns();
+    supervisor.is_waiting = false;
 }
 
 /* ---- What children say ---- */

@@ -23,8 +23,9 @@
  * ready: those of a terminal reach all processes of a group, and would count twice. The end of the
  * supervisor ends them: their link is closed, and the kernel tells them; see heartbeat.h.
  *
- * Limits: one starts at a time, and makes room for the next; SUPERVISOR_CHILDREN with those that
- * leave, then the oldest of these is killed. So is who has not left 5 s after its time.
+ * Limits: one starts at a time, and makes room for the next. There are SUPERVISOR_CHILDREN with
+ * those that leave; the next one waits until one of these has ended, however many signals ask for
+ * it. A child that has not left 5 s after its time is killed.
  */
 #ifndef SUPERVISOR_H
 #define SUPERVISOR_H

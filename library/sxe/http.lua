@@ -199,7 +199,8 @@ function Router:any(pattern, handler) end
 ---@return sxe.Router
 function Router:route(methods, pattern, handler) end
 
----A filter runs before each handler, also of routers and files in this one; next() runs the rest inside it.
+---A filter runs before each handler, also of routers and files in this one; next() runs the rest inside it. What it
+---returns is the reply, if it returns something; `nil, message` is an error.
 ---Files, a router or a function answer below a prefix.
 ---@overload fun(self: sxe.Router, filter: fun(req: sxe.Request, res: sxe.Response, next: fun(): any, any): any, any): sxe.Router
 ---@param prefix string

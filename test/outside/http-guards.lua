@@ -103,3 +103,35 @@ test("a filter cannot change the reply of a file", function()
 end)
 
 os.execute("rm -r " .. directory)
+
+local FAILING = [[
+local http, task, file = require "sxe.http", require "sxe.task", require "sxe.file"
+local checks = {
+  denied = function() return nil, "denied" end,
+  file = function() return file.read("/nonexistent/key") end,
+  late = function(_, _, next) return task.deadline(0.001, function() task.sleep(100000) return next() end) end,
+  around = function(_, _, next) next() return nil, "denied" end,
+}
+local r = http.router()
+for name, check in pairs(checks) do
+  local guarded = http.router()
+  guarded:use(function(...) return check(...) end)
+  guarded:get("/x", function() return "SECRET" end)
+  guarded:use("/files", function() return "SECRET" end)
+  r:use("/" .. name, guarded)
+end
+return r
+]]
+
+-- promise: docs/lua-handlers.md: In a filter as in a handler, `nil, message` is an error, `500` and in the log
+test("a check that fails lets nobody pass", function()
+    local failing <close> = script.start(FAILING)
+    for _, name in ipairs{"denied", "file", "late", "around"} do
+        for _, path in ipairs{"/x", "/files/a", "/none"} do
+            local reply = http.ask(failing, http.request("GET /" .. name .. path, "Connection: close"))
+            equal(reply.status, 500, name .. path)
+            check(not reply.raw:find("SECRET", 1, true), name .. path)
+            check(failing.proc:errors():find("GET /" .. name .. path, 1, true), name .. path)
+        end
+    end
+end)

@@ -114,6 +114,47 @@ test("no request fails while the script is loaded anew", function()
     sock:close()
 end)
 
+local WAITS = [[
+local task = require "sxe.task"
+return function(req)
+  if req.path == "/version" then return "VERSION" end
+  while not io.open("GATE") do task.sleep(0.01) end
+  return "VERSION"
+end]]
+
+-- promise: docs/lua-httpd.md: The next reload waits until one of them has ended, and the log says so; several signals in
+--   that time are one reload.
+test("however often a script is loaded anew, what is under way is answered", function()
+    local gate = os.tmpname()
+    os.remove(gate)
+    local function text(version) return (WAITS:gsub("VERSION", version):gsub("GATE", gate)) end
+    local server <close> = script.start(text "1", "--stop-timeout", "1h")
+    local socks = {}
+    for i = 1, 8 do
+        socks[i] = server:connect()
+        socks[i]:send(http.request("GET /", "Connection: close"))
+        httpd.wait_until(function() return server:ask "/version" == tostring(i) end, "version " .. i)
+        server:write(text(tostring(i + 1)))
+        server:reload()
+        if i < 8 then
+            httpd.wait_until(function() return server:ask "/version" == tostring(i + 1) end, "version " .. i + 1)
+        end
+    end
+    httpd.wait_until(function() return server.proc:errors():find("loaded anew later", 1, true) end, "a line in the log")
+    for _ = 1, 3 do server:reload() end
+    equal(server:ask "/version", "8")
+    io.open(gate, "w"):close()
+    for i, sock in ipairs(socks) do
+        local reply = sock:read_reply()
+        equal(reply.status, 200)
+        equal(reply.body, tostring(i))
+        sock:close()
+    end
+    httpd.wait_until(function() return server:ask "/version" == "9" end, "version 9")
+    check(not server.proc:errors():find("signal 9", 1, true), server.proc:errors())
+    os.remove(gate)
+end)
+
 local EVIL = "<script>alert(1)<b>\"'&"
 local ESCAPED = EVIL:gsub("[^%w]", function(c) return ("%%%02X"):format(c:byte()) end)
 

@@ -36,6 +36,7 @@ static struct shared {
         _Atomic bool has_said;  /* that it is ready */
     } children[LIVES_MAX];
     _Atomic unsigned loads;
+    _Atomic bool may_leave;
 } * shared;
 
 /* What the nth child does: its exit status. */
@@ -380,28 +381,74 @@ START_TEST(one_that_does_not_leave_is_killed_in_time)
 }
 END_TEST
 
+/* Drains until the one that serves has seen that nobody was killed for the next one. */
 static int
-kill_the_others_and_end(int link)
+serve_and_leave_late(int link)
 {
-    say_ready(link);
-    for (int i = 0; i < number; i++) {
-        kill(shared->children[i].pid, SIGKILL);
-        await_end_of((unsigned)i);
-    }
-    tell(SIGTERM);
-    hear(link);
+    have_reloaded(link);
+    while (number == 0 && !shared->may_leave)
+        nap();
+    while (number != 0 && hear(link) != HANDOVER_END)
+        continue;
     return 0;
 }
 
-START_TEST(there_are_so_many_then_the_oldest_goes)
+/* Ask for another one. The supervisor takes the second signal after the first. */
+static void
+have_reload_refused(int link)
 {
-    ck_assert_int_eq(SUPERVISE(serve_and_never_leave, serve_and_never_leave, serve_and_never_leave,
-                               serve_and_never_leave, serve_and_never_leave, serve_and_never_leave,
-                               serve_and_never_leave, serve_and_never_leave,
-                               kill_the_others_and_end),
+    tell(SIGHUP);
+    tell(SIGUSR1);
+    ck_assert_uint_eq(hear(link), HANDOVER_REOPEN);
+    ck_assert_uint_eq(shared->loads, SUPERVISOR_CHILDREN);
+}
+
+static int
+ask_twice_without_room(int link)
+{
+    say_ready(link);
+    have_reload_refused(link);
+    have_reload_refused(link);
+    for (int i = 0; i < number; i++)
+        ck_assert_int_eq(kill(shared->children[i].pid, 0), 0);
+    shared->may_leave = true;
+    ck_assert_uint_eq(hear(link), HANDOVER_DRAIN);
+    ck_assert_uint_eq(hear(link), HANDOVER_END);
+    return 0;
+}
+
+START_TEST(there_are_so_many_then_the_next_waits)
+{
+    ck_assert_int_eq(SUPERVISE(serve_and_leave_late, serve_and_leave_late, serve_and_leave_late,
+                               serve_and_leave_late, serve_and_leave_late, serve_and_leave_late,
+                               serve_and_leave_late, ask_twice_without_room, end_after_the_first),
                      0);
     ck_assert_uint_eq(shared->loads, SUPERVISOR_CHILDREN + 1);
-    ck_assert(logged("which was leaving, ended with signal 9 (Killed)"));
+    ck_assert(logged(
+        "/nonexistent.lua is loaded anew later: 7 processes from before still answer requests"));
+    ck_assert(!logged("ended with"));
+}
+END_TEST
+
+static int
+end_without_room(int link)
+{
+    say_ready(link);
+    have_reload_refused(link);
+    tell(SIGTERM);
+    ck_assert_uint_eq(hear(link), HANDOVER_END);
+    shared->may_leave = true;
+    return 0;
+}
+
+START_TEST(what_waits_for_room_is_not_started_at_the_end)
+{
+    ck_assert_int_eq(SUPERVISE(serve_and_leave_late, serve_and_leave_late, serve_and_leave_late,
+                               serve_and_leave_late, serve_and_leave_late, serve_and_leave_late,
+                               serve_and_leave_late, end_without_room),
+                     0);
+    ck_assert_uint_eq(shared->loads, SUPERVISOR_CHILDREN);
+    ck_assert(!logged("ended with"));
 }
 END_TEST
 
@@ -752,7 +799,8 @@ supervisor_suite(void)
     tcase_add_test(t, one_that_hangs_is_replaced_by_the_next);
     tcase_add_loop_test(t, one_that_is_ready_at_the_signal_drains, 0, 10);
     tcase_add_test(t, one_that_does_not_leave_is_killed_in_time);
-    tcase_add_test(t, there_are_so_many_then_the_oldest_goes);
+    tcase_add_test(t, there_are_so_many_then_the_next_waits);
+    tcase_add_test(t, what_waits_for_room_is_not_started_at_the_end);
     tcase_add_test(t, the_one_that_serves_never_makes_room);
     tcase_add_test(t, one_that_dies_is_replaced_later_and_later);
     tcase_add_test(t, one_that_lived_for_long_is_replaced_at_once);

@@ -122,6 +122,36 @@ START_TEST(a_filter_answers_or_lets_pass)
 }
 END_TEST
 
+/* What a check that fails returns. */
+static const char *const refusals[] = {
+    "return nil, 'denied'",
+    "return nil, {status = 500, message = 'denied'}",
+    "return nil, false",
+    "task.sleep(0.001) return nil, 'denied'",
+    "return false, 'denied'",
+    "next() return nil, 'denied'",
+    "return task.deadline(0.001, function() task.sleep(100) end)",
+    "return task.deadline(0.001, function() task.sleep(100) return next() end)",
+    "return require 'sxe.file'.read('/nonexistent')",
+};
+
+START_TEST(nil_and_a_message_is_an_error_of_a_filter_too)
+{
+    char text[500];
+
+    snprintf(text, sizeof(text),
+             "local inner = http.router() r:use('/in', inner)"
+             "inner:use(function(req, res, next) %s end):get('/', function() return 'secret' end)"
+             "r:use(function(req, res, next) if req.headers.x then return next() end end)",
+             refusals[_i]);
+    serve_router(text);
+    EXPECT_IN(ask(ASK("GET /in/", "", "")), "500 Internal Server Error");
+    EXPECT_IN(ask(ASK("GET /in/", "X: 1\r\n", "")), "500 Internal Server Error");
+    EXPECT_IN(ask(ASK("GET /in/none", "", "")), "500 Internal Server Error");
+    end_script();
+}
+END_TEST
+
 START_TEST(a_filtered_handler_may_wait)
 {
     serve_router("r:use(function() end):get('/', function() task.sleep(0.001) return 'late' end)");
@@ -224,6 +254,8 @@ static const struct wrapped {
     {"return 200, tostring(select('#', next()))", "200 OK", "2"},
     {"res:send 'sent' next()", "200 OK", "sent"},
     {"next() return nil", "201 Created", "made 1"},
+    {"return nil, nil", "201 Created", "made 1"},
+    {"next() return nil, nil", "201 Created", "made 1"},
     {"next() return 'text', nil", "200 OK", "text"},
     {"next() return 404, nil", "404 Not Found", "404 Not Found\n"},
 };
@@ -850,6 +882,7 @@ suite(void)
     tcase_add_loop_test(t, a_value_is_one_name, 0, CASES(values));
     tcase_add_test(t, routes_are_listed);
     tcase_add_test(t, a_filter_answers_or_lets_pass);
+    tcase_add_loop_test(t, nil_and_a_message_is_an_error_of_a_filter_too, 0, CASES(refusals));
     tcase_add_test(t, a_filtered_handler_may_wait);
     tcase_add_loop_test(t, filters_of_outer_routers_run_first, 0, CASES(nested));
     tcase_add_test(t, filters_run_before_what_no_route_answers);
