@@ -166,6 +166,7 @@ write_client(struct http_json *json, const struct http_result *result)
     http_json_open(json, "client", '{');
     http_json_number(json, "cpu_user_s", (double)result->cpu_user_ns / NS);
     http_json_number(json, "cpu_system_s", (double)result->cpu_system_ns / NS);
+    http_json_number(json, "spun_s", (double)result->spun_ns / NS);
     http_json_number(json, "run_queue_s", (double)result->run_queue_ns / NS);
     http_json_number(json, "script_s", (double)result->script_ns / NS);
     http_json_count(json, "script_calls", result->script_calls);
@@ -215,6 +216,7 @@ write_verdict(struct http_json *json, const struct http_verdict *verdict)
 {
     http_json_open(json, "verdict", '{');
     http_json_number(json, "cpu", verdict->cpu);
+    http_json_number(json, "spun", verdict->spun);
     http_json_number(json, "run_queue", verdict->run_queue);
     if (verdict->has_cpu_pressure)
         http_json_number(json, "cpu_pressure", verdict->cpu_pressure);

@@ -19,6 +19,7 @@
     X(cpu_user_ns)    \
     X(cpu_system_ns)  \
     X(run_queue_ns)   \
+    X(spun_ns)        \
     X(script_ns)      \
     X(script_calls)
 #define EACH_HISTOGRAM(X) \
@@ -180,6 +181,12 @@ uint64_t
 http_result_errors(const struct http_result *result)
 {
     return sum_of(result->ends, HTTP_ENDS) - result->ends[HTTP_END_OK];
+}
+
+uint64_t
+http_result_cpu_ns(const struct http_result *result)
+{
+    return http_later_part(result->cpu_user_ns + result->cpu_system_ns, result->spun_ns);
 }
 
 const char *

@@ -160,6 +160,7 @@ struct http_result {
     uint64_t cpu_user_ns; /* of the worker, while it measured */
     uint64_t cpu_system_ns;
     uint64_t run_queue_ns; /* it could have run, and another did: /proc/thread-self/schedstat */
+    uint64_t spun_ns;      /* of that CPU time: nothing to do, and a tick too near to sleep for */
     uint64_t script_ns;    /* in the script's functions */
     uint64_t script_calls;
     struct http_histogram schedule_lag; /* actual - intended send, where a socket was free */
@@ -192,6 +193,7 @@ http_later_part(uint64_t ns, uint64_t before_ns)
 }
 
 uint64_t http_result_skipped(const struct http_result *result); /* all kinds together */
+uint64_t http_result_cpu_ns(const struct http_result *result);  /* user and system, not spun */
 uint64_t http_result_errors(const struct http_result *result);  /* all ends but OK */
 
 /* NULL, or which account does not close, in a text of this thread. */

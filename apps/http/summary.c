@@ -489,12 +489,14 @@ add_client(struct http_page *page, const struct http_run *run)
 {
     const struct http_result *total = run->total;
     const struct http_verdict *verdict = &run->verdict;
-    double cpu_ns = (double)(total->cpu_user_ns + total->cpu_system_ns);
+    double cpu_ns = (double)http_result_cpu_ns(total);
 
     http_page_begin(page, HTTP_WEIGHT_CLIENT, HTTP_PAINT_NONE);
     http_page_add(page, "client    %s", verdict->number == 0 ? "kept up:" : "SUSPECT:");
     http_page_add(page, " cpu %.0f %%  waited %.1f %%", verdict->cpu * 100,
                   verdict->run_queue * 100);
+    if (verdict->spun >= 0.005)
+        http_page_item(page, "spun %.0f %%", verdict->spun * 100);
     if (total->script_calls > 0)
         http_page_item(page, "script %.0f %%", 100 * http_per_second(total->script_ns, cpu_ns));
     add_lags(page, total);

@@ -7,13 +7,16 @@
 
 #include "sxe-time.h"
 
-/* As libev's timer would: whatever its callback writes is flushed behind it. */
+#define UNSET UINT64_C(0) /* the timerfd expired, and has not been set again */
+
+/* Runs as libev's timer callback would, so what on_tick writes is flushed afterwards. */
 static void
 on_timer(struct sxe_timer *timer)
 {
     struct http_ticker *ticker = timer->user;
     uint64_t asked_ns = ticker->asked_ns;
 
+    ticker->set_ns = UNSET;
     ticker->asked_ns = HTTP_NEVER;
     ticker->on_tick(ticker, asked_ns);
 }
@@ -24,65 +27,100 @@ start_timer(struct http_ticker *ticker)
     uint64_t now_ns = sxe_time_ns();
     uint64_t wait_ns = ticker->asked_ns > now_ns ? ticker->asked_ns - now_ns : 0;
 
+    ticker->set_ns = ticker->asked_ns;
     sxe_timer_stop(&ticker->timer);
+    if (ticker->asked_ns == HTTP_NEVER)
+        return;
     sxe_timer_init(&ticker->timer, on_timer, (double)wait_ns / (double)SXE_NS_PER_SECOND, 0);
     sxe_timer_start(&ticker->timer);
 }
 
-/* Setting it also takes back that it is readable, so it is never read. */
-static int
-set_timerfd(const struct http_ticker *ticker)
+static void
+start_spinning(struct http_ticker *ticker)
 {
-    const struct itimerspec at = {
-        .it_value = {.tv_sec = (time_t)(ticker->asked_ns / SXE_NS_PER_SECOND),
-                     .tv_nsec = (long)(ticker->asked_ns % SXE_NS_PER_SECOND)}};
-    static const struct itimerspec never;
+    if (ticker->is_spinning)
+        return;
+    ticker->is_spinning = true;
+    ev_idle_start(sxe_loop(), &ticker->spin);
+    ev_unref(sxe_loop());
+}
 
-    return timerfd_settime(ticker->fd, TFD_TIMER_ABSTIME,
-                           ticker->asked_ns == HTTP_NEVER ? &never : &at, NULL);
+static void
+stop_spinning(struct http_ticker *ticker)
+{
+    if (!ticker->is_spinning)
+        return;
+    ticker->is_spinning = false;
+    ev_ref(sxe_loop());
+    ev_idle_stop(sxe_loop(), &ticker->spin);
 }
 
 /* libev may have stopped the watcher itself, after an error. */
 static void
 give_up_timerfd(struct http_ticker *ticker)
 {
+    stop_spinning(ticker);
     ev_ref(sxe_loop());
     ev_io_stop(sxe_loop(), &ticker->readable);
     close(ticker->fd);
     ticker->fd = -1;
+    ticker->set_ns = UNSET;
+}
+
+/* Setting it also takes back that it is readable. */
+static void
+set_timerfd(struct http_ticker *ticker)
+{
+    const struct itimerspec at = {
+        .it_value = {.tv_sec = (time_t)(ticker->asked_ns / SXE_NS_PER_SECOND),
+                     .tv_nsec = (long)(ticker->asked_ns % SXE_NS_PER_SECOND)}};
+    static const struct itimerspec never;
+
+    ticker->set_ns = ticker->asked_ns;
+    if (timerfd_settime(ticker->fd, TFD_TIMER_ABSTIME,
+                        ticker->asked_ns == HTTP_NEVER ? &never : &at, NULL) < 0)
+        give_up_timerfd(ticker);
 }
 
 static void
-set(struct http_ticker *ticker)
+on_spin(struct ev_loop *loop, ev_idle *spin, int events)
 {
-    if (ticker->fd >= 0 && set_timerfd(ticker) < 0)
-        give_up_timerfd(ticker);
-    if (ticker->fd < 0 && ticker->asked_ns != HTTP_NEVER)
-        start_timer(ticker);
+    struct http_ticker *ticker = spin->data;
+
+    SXE_UNUSED_PARAMETER(events);
+    if (ticker->asked_ns <= sxe_time_ns())
+        ev_invoke(loop, &ticker->timer.ev, EV_TIMER);
 }
 
 static void
 on_readable(struct ev_loop *loop, ev_io *readable, int events)
 {
     struct http_ticker *ticker = readable->data;
+    uint64_t expirations;
 
     if (events & EV_ERROR) {
         give_up_timerfd(ticker);
-        set(ticker);
         return;
     }
-    ev_invoke(loop, &ticker->timer.ev, EV_TIMER);
-    if (ticker->fd >= 0 && ticker->asked_ns == HTTP_NEVER)
-        set(ticker);
+    ticker->set_ns = UNSET;
+    /* Otherwise a spin would find it readable again and again; a read costs less than to set it. */
+    SXE_UNUSED_PARAMETER(read(ticker->fd, &expirations, sizeof(expirations)) < 0);
+    if (ticker->asked_ns <= sxe_time_ns())
+        ev_invoke(loop, &ticker->timer.ev, EV_TIMER);
 }
 
 void
 http_ticker_open(struct http_ticker *ticker,
                  void (*on_tick)(struct http_ticker *, uint64_t asked_ns), void *user)
 {
-    *ticker = (struct http_ticker){.asked_ns = HTTP_NEVER, .on_tick = on_tick, .user = user};
+    *ticker = (struct http_ticker){
+        .asked_ns = HTTP_NEVER, .set_ns = HTTP_NEVER, .on_tick = on_tick, .user = user};
     ticker->timer.user = ticker;
     sxe_timer_init(&ticker->timer, on_timer, 0, 0);
+    ev_idle_init(&ticker->spin, on_spin);
+    /* Before what reads replies, so that reading many does not delay what is due. */
+    ev_set_priority(&ticker->spin, EV_MAXPRI);
+    ticker->spin.data = ticker;
     ticker->fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
     if (ticker->fd < 0)
         return;
@@ -103,9 +141,31 @@ http_ticker_close(struct http_ticker *ticker)
 void
 http_ticker_at(struct http_ticker *ticker, uint64_t ns)
 {
-    if (ns >= ticker->asked_ns)
-        return;
-    /* All zero would be never. */
+    if (ns < ticker->asked_ns)
+        http_ticker_move(ticker, ns);
+}
+
+void
+http_ticker_move(struct http_ticker *ticker, uint64_t ns)
+{
+    /* A timerfd set to 0 would never tick, and UNSET is none of the times. */
     ticker->asked_ns = ns > 0 ? ns : 1;
-    set(ticker);
+}
+
+void
+http_ticker_arm(struct http_ticker *ticker, uint64_t now_ns)
+{
+    bool is_near =
+        ticker->asked_ns != HTTP_NEVER && ticker->asked_ns < now_ns + HTTP_TICKER_SPIN_NS;
+
+    if (ticker->fd >= 0 && is_near) {
+        /* The timerfd may keep another time: a turn too many does no harm. */
+        start_spinning(ticker);
+        return;
+    }
+    stop_spinning(ticker);
+    if (ticker->fd >= 0 && ticker->asked_ns != ticker->set_ns)
+        set_timerfd(ticker);
+    if (ticker->fd < 0 && ticker->asked_ns != ticker->set_ns)
+        start_timer(ticker);
 }

@@ -10,6 +10,12 @@
  *
  *     at(30) at(10) at(20)        ->  on_tick(10), which asks for the next
  *
+ * A sleep and a wake-up cost more CPU than a short wait, and end late. So the last microseconds are
+ * spun: the loop's turns do not wait, and each looks at the clock. To set a timerfd is dear, too:
+ * the kernel programs a timer of the CPU. So only the last word of a turn is set, before the wait.
+ *
+ *     asked in  >= 50 us: timerfd      < 50 us: spin
+ *
  * Limits: where the system refuses the timerfd, libev's milliseconds have to do.
  */
 #ifndef HTTP_TICKER_H
@@ -17,13 +23,17 @@
 
 #include "sxe.h"
 
-#define HTTP_NEVER UINT64_MAX
+#define HTTP_NEVER          UINT64_MAX
+#define HTTP_TICKER_SPIN_NS UINT64_C(50000) /* a wait shorter than this is spun */
 
 struct http_ticker {
     struct sxe_timer timer; /* private; also what libev does instead */
     ev_io readable;         /* private */
+    ev_idle spin;           /* private; active: the loop's turns do not wait */
     int fd;                 /* private; -1: libev does it */
     uint64_t asked_ns;      /* ro: CLOCK_MONOTONIC; HTTP_NEVER */
+    uint64_t set_ns;        /* private: what the timerfd is set to */
+    bool is_spinning;       /* ro: turns do not wait */
     void (*on_tick)(struct http_ticker *, uint64_t asked_ns); /* ro */
     void *user;                                               /* rw */
 };
@@ -35,5 +45,12 @@ void http_ticker_close(struct http_ticker *ticker);
 
 /* Tick at that time, or earlier if that was asked for; at once if it is over. */
 void http_ticker_at(struct http_ticker *ticker, uint64_t ns);
+
+/* Tick at that time, whatever was asked for; HTTP_NEVER: not at all. */
+void http_ticker_move(struct http_ticker *ticker, uint64_t ns);
+
+/* Call it before the loop waits, after all else that the turn did: what was asked for takes effect
+ * here, in one system call a turn at most. */
+void http_ticker_arm(struct http_ticker *ticker, uint64_t now_ns);
 
 #endif

@@ -130,11 +130,12 @@ judge_workers(struct http_verdict *verdict, const struct http_plan *plan,
 
     for (unsigned i = 0; i < number; i++) {
         const struct http_result *worker = workers[i];
-        uint64_t cpu_ns = worker->cpu_user_ns + worker->cpu_system_ns;
+        uint64_t cpu_ns = http_result_cpu_ns(worker);
 
         if (worker->elapsed_ns < TOO_SHORT_NS)
             continue;
         verdict->cpu = fmax(verdict->cpu, part_of(cpu_ns, worker->elapsed_ns));
+        verdict->spun = fmax(verdict->spun, part_of(worker->spun_ns, worker->elapsed_ns));
         verdict->run_queue =
             fmax(verdict->run_queue, part_of(worker->run_queue_ns, worker->elapsed_ns));
         lags[LOOP_LAG] = fmax(lags[LOOP_LAG], p99_of(&worker->loop_lag));
@@ -211,8 +212,7 @@ http_verdict_judge(struct http_verdict *verdict, const struct http_plan *plan,
     check_limit(verdict, UNSENT, unsent_part(plan, sum));
     judge_sockets(verdict, sum);
     if (sum->elapsed_ns >= TOO_SHORT_NS)
-        check_limit(verdict, SCRIPT,
-                    part_of(sum->script_ns, sum->cpu_user_ns + sum->cpu_system_ns));
+        check_limit(verdict, SCRIPT, part_of(sum->script_ns, http_result_cpu_ns(sum)));
 }
 
 void
@@ -243,6 +243,7 @@ http_verdict_add(struct http_verdict *to, const struct http_verdict *verdict)
         to->limits[to->number++] = verdict->limits[i];
     }
     to->cpu = fmax(to->cpu, verdict->cpu);
+    to->spun = fmax(to->spun, verdict->spun);
     to->run_queue = fmax(to->run_queue, verdict->run_queue);
     to->cpu_pressure = fmax(to->cpu_pressure, verdict->cpu_pressure);
     to->has_cpu_pressure |= verdict->has_cpu_pressure;

@@ -27,7 +27,8 @@ struct http_verdict {
     unsigned number; /* of reasons; 0: nothing speaks against the result */
     char reasons[HTTP_REASONS_MAX][HTTP_REASON_MAX];
     unsigned char limits[HTTP_REASONS_MAX]; /* private: which was passed; 0: none of them */
-    double cpu;                             /* of the busiest worker, 1 is a core */
+    double cpu;       /* of the busiest worker, 1 is a core; without what it spun */
+    double spun;      /* part of the time, besides that CPU time */
     double run_queue; /* part of the time the unluckiest worker waited for a CPU */
     /* Part of the time in which some process of the machine waited for one: pressure.h. It is no
      * reason: beside a busy server it is high, and the client may be well. */

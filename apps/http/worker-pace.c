@@ -42,10 +42,10 @@ static void
 ask_for_tick(struct http__worker *worker)
 {
     const struct http_due *top = http_heap_top(&worker->heap);
+    uint64_t due_ns = arrival_due_ns(worker);
 
-    if (top != NULL)
-        http_ticker_at(&worker->ticker, top->ns);
-    http_ticker_at(&worker->ticker, arrival_due_ns(worker));
+    /* An arrival that was asked for may have been sent already, after a reply. */
+    http_ticker_move(&worker->ticker, top != NULL && top->ns < due_ns ? top->ns : due_ns);
 }
 
 /* ---- Arrivals ---- */

@@ -46,6 +46,7 @@
 #define HTTP__REOPEN_NS  (100 * SXE_NS_PER_MS)
 #define HTTP__LOOK_NS    (100 * SXE_NS_PER_MS)
 #define HTTP__STILL_NS   (100 * SXE_NS_PER_MS) /* so late a tick says that the client stood still */
+#define HTTP__SPUN_MAX   (20 * SXE_NS_PER_US)  /* more is no CPU time: another process had it */
 #define HTTP__BODY_MAX   (16u << 20)           /* of a reply that the source wants to see */
 #define HTTP__UNBOUNDED  UINT64_MAX
 #define HTTP__OPEN_AGAIN SXE_NS_PER_MS /* a unix listener's backlog was full */
@@ -188,6 +189,9 @@ struct http__worker {
     ev_check turn_begins;
     ev_prepare turn_ends;
     uint64_t turn_ns;
+    uint64_t turn_end_ns; /* the last one's */
+    uint64_t turn_sent;   /* by its end */
+    uint64_t turn_progress_ns;
     uint64_t states_ns;   /* when in_state[] was written */
     uint64_t cpu_user_ns; /* before GO */
     uint64_t cpu_system_ns;

@@ -120,18 +120,46 @@ on_turn_begins(struct ev_loop *loop, ev_check *watcher, int events)
     worker->turn_ns = sxe_time_turn_ns();
 }
 
+/* No byte came, nothing was sent, and the loop did not wait, since a tick is near: such turns are
+ * spare time, not load. */
+static bool
+was_spun(struct http__worker *worker)
+{
+    bool is_empty = worker->result->sent == worker->turn_sent &&
+                    worker->progress_ns == worker->turn_progress_ns;
+
+    worker->turn_sent = worker->result->sent;
+    worker->turn_progress_ns = worker->progress_ns;
+    return is_empty && worker->ticker.is_spinning;
+}
+
+static void
+count_turn(struct http__worker *worker, uint64_t now_ns)
+{
+    uint64_t lag_ns = http_later_part(now_ns, worker->turn_ns);
+    uint64_t spun_ns = http_later_part(now_ns, worker->turn_end_ns);
+
+    /* The many spun turns would hide the slow ones. */
+    if (!was_spun(worker) || lag_ns > HTTP__STILL_NS)
+        http_histogram_record(&worker->result->loop_lag, lag_ns);
+    else
+        worker->result->spun_ns += spun_ns < HTTP__SPUN_MAX ? spun_ns : HTTP__SPUN_MAX;
+    worker->turn_end_ns = now_ns;
+}
+
 static void
 on_turn_ends(struct ev_loop *loop, ev_prepare *watcher, int events)
 {
     struct http__worker *worker = watcher->data;
-    uint64_t now_ns;
+    uint64_t now_ns = sxe_time_ns();
 
     SXE_UNUSED_PARAMETER(loop);
     SXE_UNUSED_PARAMETER(events);
+    if (worker->is_running)
+        count_turn(worker, now_ns);
+    http_ticker_arm(&worker->ticker, now_ns);
     if (!worker->is_running)
         return;
-    now_ns = sxe_time_ns();
-    http_histogram_record(&worker->result->loop_lag, http_later_part(now_ns, worker->turn_ns));
     if (now_ns - worker->states_ns < STATES_NS)
         return;
     worker->states_ns = now_ns;

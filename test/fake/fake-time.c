@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 int fake_time_patience_ms = 5000;
+uint64_t fake_time_poll_ns;
 uint64_t (*fake_time_idle)(void);
 
 static const uint64_t ns_per_second = 1000000000;
@@ -263,6 +264,8 @@ jump(int timeout_ms, uint64_t asked_ns)
     if (timeout_ms < 0 && to_ns == FAKE_TIME_NEVER)
         return false;
     ns = timeout_ms < 0 ? FAKE_TIME_NEVER : (timeout_ms > 0 ? (uint64_t)timeout_ms : 1) * ns_per_ms;
+    if (timeout_ms == 0 && fake_time_poll_ns > 0)
+        ns = fake_time_poll_ns;
     if (to_ns < monotonic)
         to_ns = monotonic;
     if (to_ns - monotonic < ns)

@@ -33,6 +33,10 @@ void fake_time_stop(void);            /* back to the real clocks */
 
 extern int fake_time_patience_ms;
 
+/* How long an epoll_wait(0) without an event takes, for loops that poll instead of waiting; 0: at
+ * least 1 ms, as above. */
+extern uint64_t fake_time_poll_ns;
+
 /* Called when nothing is ready, before time jumps; NULL: nobody. FAKE_TIME_LOOK_AGAIN: something
  * may be ready now; otherwise when, at the latest, to ask again, in ns of the monotonic clock. */
 #define FAKE_TIME_LOOK_AGAIN UINT64_C(0)

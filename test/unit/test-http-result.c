@@ -165,6 +165,7 @@ step(struct http_result *worker)
     worker->cpu_user_ns += 1000;
     worker->cpu_system_ns += 100;
     worker->run_queue_ns += 10;
+    worker->spun_ns += 20;
     worker->script_ns += 3;
     worker->script_calls++;
     http_histogram_record(&worker->loop_lag, ns);
@@ -209,6 +210,7 @@ START_TEST(a_sum_has_all_of_its_parts)
     IS_SUM(bytes_received);
     IS_SUM(cpu_user_ns);
     IS_SUM(cpu_system_ns);
+    IS_SUM(spun_ns);
     IS_SUM(run_queue_ns);
     IS_SUM(script_ns);
     IS_SUM(script_calls);

@@ -365,6 +365,7 @@ START_TEST(in_a_rate_response_stands_beside_service)
     }
     made.run.total->script_calls = 1;
     made.run.total->script_ns = MADE_NS / 8;
+    made.run.verdict.spun = 0.3;
     text = summary();
     check_has(text, "\nservice       233 us ");
     check_has(text, "\nresponse      252 us ");
@@ -373,8 +374,8 @@ START_TEST(in_a_rate_response_stands_beside_service)
         text,
         "in flight 0  waiting 5  in 4.000 s  5000/s\n          late 14 (by more than 1 ms)\n");
     check_has(text,
-              "\nclient    kept up: cpu 50 %  waited 1.0 %  script 25 %\n          p99 of loop lag "
-              "26.0 us, timer 50.0 us, schedule 60.0 us\n");
+              "\nclient    kept up: cpu 50 %  waited 1.0 %  spun 30 %  script 25 %\n          p99 "
+              "of loop lag 26.0 us, timer 50.0 us, schedule 60.0 us\n");
     free(text);
 }
 END_TEST

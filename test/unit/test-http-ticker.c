@@ -14,7 +14,9 @@
 
 static struct http_ticker ticker;
 static uint64_t ask_next_ns;
+static uint64_t ask_last_ns;
 static SXE *written;
+static ev_prepare turn_ends;
 
 static void
 on_tick(struct http_ticker *this, uint64_t asked_ns)
@@ -24,22 +26,40 @@ on_tick(struct http_ticker *this, uint64_t asked_ns)
     event_push("now", this, (long)(sxe_time_ns() - BEGIN_NS));
     if (ask_next_ns > 0)
         http_ticker_at(this, ask_next_ns);
-    ask_next_ns = 0;
+    ask_next_ns = ask_last_ns;
+    ask_last_ns = 0;
     if (written != NULL)
         sxe_write(written, "tick", 4);
+}
+
+/* As a worker does it. */
+static void
+on_turn_ends(struct ev_loop *loop, ev_prepare *watcher, int events)
+{
+    SXE_UNUSED_PARAMETER(loop);
+    SXE_UNUSED_PARAMETER(watcher);
+    SXE_UNUSED_PARAMETER(events);
+    http_ticker_arm(&ticker, sxe_time_ns());
 }
 
 static void
 begin(void)
 {
     fake_time_start(BEGIN_NS, BEGIN_NS);
+    fake_time_poll_ns = US(1);
     plan_start(4);
     http_ticker_open(&ticker, on_tick, &ask_next_ns);
+    ev_prepare_init(&turn_ends, on_turn_ends);
+    ev_set_priority(&turn_ends, EV_MINPRI);
+    ev_prepare_start(sxe_loop(), &turn_ends);
+    ev_unref(sxe_loop());
 }
 
 static void
 end(void)
 {
+    ev_ref(sxe_loop());
+    ev_prepare_stop(sxe_loop(), &turn_ends);
     http_ticker_close(&ticker);
     plan_stop();
 }
@@ -93,7 +113,7 @@ START_TEST(what_is_over_is_due_now)
     begin();
     http_ticker_at(&ticker, _i == 0 ? 0 : BEGIN_NS - 1);
     EXPECT("tick", &ticker, _i == 0 ? 1 - (long)BEGIN_NS : -1);
-    EXPECT("now", &ticker, 0);
+    EXPECT("now", &ticker, (long)US(1)); /* one turn later */
     end();
 }
 END_TEST
@@ -164,12 +184,112 @@ END_TEST
 START_TEST(nor_where_it_cannot_be_watched)
 {
     begin();
-    /* The first is lib-sxe's own set. */
-    fake_os_fail(FAKE_EPOLL_CTL, 2, 1, ENOSPC);
+    /* The first two are lib-sxe's own set and libev's pipe. */
+    fake_os_fail(FAKE_EPOLL_CTL, 3, 1, ENOSPC);
     http_ticker_at(&ticker, BEGIN_NS + US(3300));
     expect_coarse_tick(US(3300));
+    ck_assert_int_eq(ticker.fd, -1);
     EXPECT_NOTHING();
     end();
+}
+END_TEST
+
+/* ---- What is near is spun ---- */
+
+START_TEST(what_is_near_is_spun)
+{
+    unsigned set;
+    unsigned waits;
+
+    begin();
+    set = fake_os_calls(FAKE_TIMERFD_SETTIME);
+    waits = fake_os_calls(FAKE_EPOLL_WAIT);
+    ask_next_ns = BEGIN_NS + US(70);
+    http_ticker_at(&ticker, BEGIN_NS + US(30));
+    expect_tick(US(30), US(30));
+    expect_tick(US(70), US(70));
+    ck_assert_uint_eq(fake_os_calls(FAKE_TIMERFD_SETTIME), set);
+    ck_assert_uint_ge(fake_os_calls(FAKE_EPOLL_WAIT), waits + 70);
+    end();
+}
+END_TEST
+
+/* Five wake-ups: not one for each microsecond. */
+START_TEST(what_is_far_is_slept)
+{
+    unsigned set;
+    unsigned waits;
+
+    begin();
+    set = fake_os_calls(FAKE_TIMERFD_SETTIME);
+    waits = fake_os_calls(FAKE_EPOLL_WAIT);
+    ask_next_ns = BEGIN_NS + US(150);
+    http_ticker_at(&ticker, BEGIN_NS + US(50));
+    expect_tick(US(50), US(50));
+    expect_tick(US(150), US(150));
+    EXPECT_NOTHING();
+    ck_assert_uint_eq(fake_os_calls(FAKE_TIMERFD_SETTIME), set + 3);
+    ck_assert_uint_lt(fake_os_calls(FAKE_EPOLL_WAIT), waits + 50);
+    ck_assert(!ticker.is_spinning);
+    end();
+}
+END_TEST
+
+START_TEST(only_the_last_word_of_a_turn_is_set)
+{
+    unsigned set;
+
+    begin();
+    set = fake_os_calls(FAKE_TIMERFD_SETTIME);
+    http_ticker_at(&ticker, BEGIN_NS + US(300));
+    http_ticker_at(&ticker, BEGIN_NS + US(100));
+    http_ticker_move(&ticker, BEGIN_NS + US(200));
+    pump();
+    ck_assert_uint_eq(fake_os_calls(FAKE_TIMERFD_SETTIME), set + 1);
+    expect_tick(US(200), US(200));
+    end();
+}
+END_TEST
+
+/* Asked for while the timerfd slept towards a later one, which then passes in a spin. */
+START_TEST(a_time_that_was_set_and_is_over_while_it_spins_does_no_harm)
+{
+    begin();
+    http_ticker_at(&ticker, BEGIN_NS + US(100));
+    http_ticker_arm(&ticker, sxe_time_ns());
+    ask_next_ns = BEGIN_NS + US(75);
+    ask_last_ns = BEGIN_NS + US(110);
+    http_ticker_at(&ticker, BEGIN_NS + US(40));
+    expect_tick(US(40), US(40));
+    expect_tick(US(75), US(75));
+    expect_tick(US(110), US(110));
+    EXPECT_NOTHING();
+    end();
+}
+END_TEST
+
+START_TEST(it_may_be_told_not_to_tick)
+{
+    if (_i == 1)
+        fake_os_fail(FAKE_TIMERFD_CREATE, 1, 1, EMFILE);
+    begin();
+    http_ticker_at(&ticker, BEGIN_NS + US(_i == 2 ? 10 : 3000));
+    http_ticker_arm(&ticker, sxe_time_ns());
+    ck_assert_int_eq(ticker.is_spinning, _i == 2);
+    http_ticker_move(&ticker, HTTP_NEVER);
+    EXPECT_NOTHING();
+    end();
+}
+END_TEST
+
+START_TEST(it_may_be_closed_while_it_spins)
+{
+    begin();
+    http_ticker_at(&ticker, BEGIN_NS + US(10));
+    http_ticker_arm(&ticker, sxe_time_ns());
+    ck_assert(ticker.is_spinning);
+    end();
+    ck_assert(!ticker.is_spinning);
 }
 END_TEST
 
@@ -187,6 +307,14 @@ suite(void)
     tcase_add_test(t, without_a_timerfd_milliseconds_have_to_do);
     tcase_add_test(t, where_it_cannot_be_set_milliseconds_have_to_do);
     tcase_add_test(t, nor_where_it_cannot_be_watched);
+    suite_add_tcase(s, t);
+    t = tcase_create("spin");
+    tcase_add_test(t, what_is_near_is_spun);
+    tcase_add_test(t, what_is_far_is_slept);
+    tcase_add_test(t, only_the_last_word_of_a_turn_is_set);
+    tcase_add_test(t, a_time_that_was_set_and_is_over_while_it_spins_does_no_harm);
+    tcase_add_loop_test(t, it_may_be_told_not_to_tick, 0, 3);
+    tcase_add_test(t, it_may_be_closed_while_it_spins);
     suite_add_tcase(s, t);
     return s;
 }

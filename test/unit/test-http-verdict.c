@@ -356,6 +356,22 @@ START_TEST(the_busiest_worker_and_the_unluckiest_are_shown)
 }
 END_TEST
 
+/* It had nothing to do in that time. */
+START_TEST(what_was_spun_is_no_load)
+{
+    prepare();
+    worker[1].cpu_user_ns = 700 * MS;
+    worker[1].spun_ns = 500 * MS;
+    worker[2].spun_ns = 300 * MS;
+    judge();
+    ck_assert_uint_eq(verdict.number, 0);
+    ck_assert_double_eq_tol(verdict.cpu, 0.7, 1e-9); /* of the first */
+    ck_assert_double_eq_tol(verdict.spun, 0.5, 1e-9);
+    http_verdict_add(&all, &verdict);
+    ck_assert_double_eq_tol(all.spun, 0.5, 1e-9);
+}
+END_TEST
+
 START_TEST(more_than_a_core_is_a_core)
 {
     prepare();
@@ -466,6 +482,7 @@ main(void)
     tcase_add_loop_test(tcase, a_limit_that_is_passed_is_a_reason_with_what_to_do, 0, COUNT(cases));
     tcase_add_test(tcase, all_limits_may_be_passed_at_once);
     tcase_add_test(tcase, the_busiest_worker_and_the_unluckiest_are_shown);
+    tcase_add_test(tcase, what_was_spun_is_no_load);
     tcase_add_test(tcase, more_than_a_core_is_a_core);
     tcase_add_test(tcase, a_replay_is_paced);
     tcase_add_test(tcase, a_probe_may_not_wait_for_a_cpu_beside_its_queries);

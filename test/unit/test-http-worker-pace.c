@@ -80,6 +80,79 @@ START_TEST(with_pipelining_too)
 }
 END_TEST
 
+/* ---- What it costs ---- */
+
+/* 50,000 a second, each 20 us: none of them is slept for. */
+START_TEST(what_arrives_soon_costs_no_timer)
+{
+    make_paced_world(HTTP_OPEN);
+    fake_time_poll_ns = US(1);
+    world.plan.rate = world.plan.rate_end = 50000;
+    world.plan.duration_ns = MS(2);
+    run_world();
+
+    expect_all_ok(100);
+    ck_assert_uint_le(fake_os_calls(FAKE_TIMERFD_SETTIME), 5);
+    /* What is spun is neither load nor a turn that could hold anything up. */
+    ck_assert_uint_ge(world.result->spun_ns, MS(1));
+    ck_assert_uint_le(world.result->spun_ns, MS(2));
+    ck_assert_uint_le(world.result->loop_lag.count, 250);
+    ck_assert_uint_eq(world.result->late, 0);
+    ck_assert_uint_le(world.result->timer_error.max_ns, US(1));
+}
+END_TEST
+
+/* 100 a second: one setting of the timer for each, and hardly a turn that does not wait. */
+START_TEST(what_arrives_late_is_slept_for)
+{
+    make_paced_world(HTTP_OPEN);
+    fake_time_poll_ns = US(1);
+    run_world();
+
+    expect_all_ok(10);
+    ck_assert_uint_le(fake_os_calls(FAKE_TIMERFD_SETTIME), 15);
+    ck_assert_uint_le(fake_os_calls(FAKE_EPOLL_WAIT), 200);
+    ck_assert_uint_le(world.result->spun_ns, US(100));
+}
+END_TEST
+
+/* One that is sent after a reply, since it is due, is not ticked for again. */
+START_TEST(what_was_sent_after_a_reply_is_no_late_tick)
+{
+    make_paced_world(HTTP_PARTLY_OPEN);
+    fake_time_poll_ns = US(1);
+    world.plan.sockets = 1;
+    world.serve = in_20_ms;
+    run_world();
+    ck_assert_uint_eq(world.result->timer_error.max_ns, 0);
+}
+END_TEST
+
+/* A client that stands still while it spins is seen. */
+static void
+stand_still(void)
+{
+    fake_time_advance(MS(150));
+}
+
+static void
+stand_still_in_a_spin(void)
+{
+    call_at(US(410), stand_still);
+}
+
+START_TEST(a_client_that_stands_still_while_it_spins_is_seen)
+{
+    make_paced_world(HTTP_OPEN);
+    fake_time_poll_ns = US(1);
+    world.plan.rate = world.plan.rate_end = 25000;
+    on_go = stand_still_in_a_spin;
+    run_world();
+    ck_assert_uint_ge(world.result->timer_error.max_ns, MS(149));
+    ck_assert_uint_le(world.result->spun_ns, MS(1));
+}
+END_TEST
+
 /* ---- No socket is free ---- */
 
 START_TEST(one_that_finds_no_socket_waits_and_its_response_counts_from_its_arrival)
@@ -474,6 +547,10 @@ suite(void)
     tcase_add_loop_test(t, queries_arrive_to_the_nanosecond, 0, 2);
     tcase_add_test(t, queries_go_round_the_sockets);
     tcase_add_test(t, with_pipelining_too);
+    tcase_add_test(t, what_arrives_soon_costs_no_timer);
+    tcase_add_test(t, what_arrives_late_is_slept_for);
+    tcase_add_test(t, what_was_sent_after_a_reply_is_no_late_tick);
+    tcase_add_test(t, a_client_that_stands_still_while_it_spins_is_seen);
     tcase_add_test(t, one_that_finds_no_socket_waits_and_its_response_counts_from_its_arrival);
     tcase_add_test(t, those_that_wait_at_the_end_were_not_sent);
     tcase_add_test(t, open_queries_wait_for_nothing);

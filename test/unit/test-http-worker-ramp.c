@@ -45,15 +45,22 @@ START_TEST(so_many_connects_are_under_way_and_the_ramp_ends_when_they_time_out)
 }
 END_TEST
 
+static void
+accept_again_and_wait_for_the_kernel(void)
+{
+    world.does_not_accept = false;
+    world.patience_ms = 20000;
+}
+
 START_TEST(connects_whose_first_syn_was_lost_are_counted)
 {
     make_world();
     listen_tcp_with(0);
     world.plan.sockets = 2;
     world.does_not_accept = true;
-    world.patience_ms = 20000;
     world.plan.timeout_ns = SECONDS(1000);
-    act_at((struct act){.at_ns = 0, .what = CALL, .call = accept_again});
+    act_at((struct act){
+        .at_ns = now_ns() + MS(10), .what = CALL, .call = accept_again_and_wait_for_the_kernel});
     run_world();
 
     expect_all_ok(2);
