@@ -17,7 +17,8 @@
 #define CELLS_MAX         (1u << 31)
 #define LOCK_TRIES        1000u
 
-static SXE_PRINTF(3, 4) int refuse(char *why, int error, const char *format, ...)
+int
+sxe__dict_refuse(char *why, int error, const char *format, ...)
 {
     va_list arguments;
 
@@ -49,6 +50,17 @@ extra_size(uint64_t shards, uint64_t buckets)
                              (size_t)buckets * sizeof(uint32_t));
 }
 
+/* What tools show of a cell. A pool whose cells say anything else is no dict. */
+static void
+write_fields(char *fields, size_t size, size_t cell_size)
+{
+    snprintf(fields, size,
+             "u64 hash, u64 expires_ns, u64 born, u64 died, u32 chain, u32 more, u32 replaces, "
+             "u32 next, u32 value_size, u16 key_size, u8 entry_state, u8 reserved, "
+             "u32 value_sum, u32 reserved_2, char[%zu] data",
+             cell_size - SXE__DICT_HEAD_SIZE);
+}
+
 /* What the pool is to be. 0 or -EINVAL. */
 static int
 plan(const SXE_DICT_SPEC *spec, SXE_POOL_SPEC *pool, char *fields, size_t size, char *why)
@@ -60,21 +72,18 @@ plan(const SXE_DICT_SPEC *spec, SXE_POOL_SPEC *pool, char *fields, size_t size, 
     if (spec->cells == 0)
         return 0;
     if (cell_size < CELL_SIZE_MIN || cell_size > CELL_SIZE_MAX || cell_size % CELL_ROUND != 0)
-        return refuse(why, EINVAL,
-                      "dict %s: cell_size is %u, but must be a multiple of 64 from 128 to 65536",
-                      spec->name == NULL ? "without a name" : spec->name, cell_size);
+        return sxe__dict_refuse(
+            why, EINVAL, "dict %s: cell_size is %u, but must be a multiple of 64 from 128 to 65536",
+            spec->name == NULL ? "without a name" : spec->name, cell_size);
     if (spec->cells > CELLS_MAX || shards > SXE_POOL_SHARDS_MAX || (shards & (shards - 1)) != 0 ||
         spec->cells < shards)
-        return refuse(why, EINVAL,
-                      "dict %s: %u cells in %u shards: shards must be a power of 2 up to %u, "
-                      "and cells at least as many and at most 2^31",
-                      spec->name == NULL ? "without a name" : spec->name, spec->cells, shards,
-                      SXE_POOL_SHARDS_MAX);
-    snprintf(fields, size,
-             "u64 hash, u64 expires_ns, u64 born, u64 died, u32 chain, u32 more, u32 replaces, "
-             "u32 next, u32 value_size, u16 key_size, u8 entry_state, u8 reserved, "
-             "u32 value_sum, u32 reserved_2, char[%u] data",
-             cell_size - SXE__DICT_HEAD_SIZE);
+        return sxe__dict_refuse(
+            why, EINVAL,
+            "dict %s: %u cells in %u shards: shards must be a power of 2 up to %u, "
+            "and cells at least as many and at most 2^31",
+            spec->name == NULL ? "without a name" : spec->name, spec->cells, shards,
+            SXE_POOL_SHARDS_MAX);
+    write_fields(fields, size, cell_size);
     /* A cell more in each shard, so that what is in a table that is full can be replaced. */
     pool->number = spec->cells + shards;
     pool->element_size = cell_size;
@@ -87,6 +96,23 @@ plan(const SXE_DICT_SPEC *spec, SXE_POOL_SPEC *pool, char *fields, size_t size, 
 }
 
 /* ---- The table ---- */
+
+/* Whether the pool's states and fields are called what a dict calls them: the numbers alone may be
+ * another program's. */
+static bool
+has_names(const SXE_DICT *dict)
+{
+    char fields[SXE_POOL_FIELDS_MAX + 1];
+    char names[SXE_POOL_NAMES_MAX + 1] = "";
+    size_t used = 0;
+
+    for (unsigned state = 0; state < SXE__DICT_STATES; state++)
+        used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s", state == 0 ? "" : " ",
+                                 sxe_pool_state_to_string(dict->array, state));
+    write_fields(fields, sizeof(fields), dict->cell_size);
+    return strcmp(names, SXE__DICT_STATE_NAMES) == 0 &&
+           strcmp(fields, sxe_pool_get_fields(dict->array)) == 0;
+}
 
 /* Where everything is; false: the pool is none of a dict. */
 static bool
@@ -112,7 +138,7 @@ attach(SXE_DICT *dict)
     return pool->states == SXE__DICT_STATES && dict->number > dict->shards &&
            dict->number - dict->shards <= CELLS_MAX && pool->element_size >= CELL_SIZE_MIN &&
            pool->element_size <= CELL_SIZE_MAX && pool->element_size % CELL_ROUND == 0 &&
-           extra != NULL && size == extra_size(dict->shards, buckets);
+           extra != NULL && size == extra_size(dict->shards, buckets) && has_names(dict);
 }
 
 /* A shard's lock, and nothing looked at; others that open it hold it for a moment. */
@@ -154,23 +180,27 @@ read_table(SXE_DICT *dict, const SXE_DICT_SPEC *spec, char *why)
     const bool any = spec == NULL || spec->cells == 0;
     int result = 0;
 
-    if (SXE__POOL_GET(control->magic) == 0)
+    /* No table, and no cell that was ever given out: its maker has not made it, or died before. */
+    if (SXE__POOL_GET(control->magic) == 0 &&
+        sxe_pool_get_number_in_state(dict->array, SXE__DICT_FREE) == dict->number)
         result = make_table(dict, !any && spec->evicts);
     if (result < 0)
-        return refuse(why, -result, "dict %s: cannot get random bytes: %s", name,
-                      strerror(-result));
+        return sxe__dict_refuse(why, -result, "dict %s: cannot get random bytes: %s", name,
+                                strerror(-result));
     if (SXE__POOL_GET(control->magic) != SXE__DICT_MAGIC)
-        return refuse(why, EMEDIUMTYPE,
-                      "pool %s looks like a dict, but has no table of this version: remove it, or "
-                      "open it with the program that made it",
-                      name);
+        return sxe__dict_refuse(
+            why, EMEDIUMTYPE,
+            "pool %s looks like a dict, but has no table of this version: remove it, or "
+            "open it with the program that made it",
+            name);
     dict->hash_key[0] = SXE__POOL_GET(control->hash_key[0]);
     dict->hash_key[1] = SXE__POOL_GET(control->hash_key[1]);
     dict->evicts = SXE__POOL_GET(control->evicts) != 0;
     if (any || spec->evicts == dict->evicts)
         return 0;
-    return refuse(why, EEXIST, "dict %s: it %s, the program says that it %s", name,
-                  dict->evicts ? "evicts" : "does not evict", spec->evicts ? "evicts" : "does not");
+    return sxe__dict_refuse(why, EEXIST, "dict %s: it %s, the program says that it %s", name,
+                            dict->evicts ? "evicts" : "does not evict",
+                            spec->evicts ? "evicts" : "does not");
 }
 
 /* A lock, which another may hold for as long as a check takes, is only needed to make it. */
@@ -187,10 +217,11 @@ open_table(SXE_DICT *dict, const SXE_DICT_SPEC *spec, char *why)
         sxe__dict_unlock(dict, 0);
         return result;
     }
-    return refuse(why, -result, "dict %s: %s", dict->pool->name,
-                  result == -EAGAIN ? "it is locked by another process: try again"
-                                    : "it is damaged: close it in every program, then have it "
-                                      "repaired (SXE_POOL_OPTION_REPAIR)");
+    return sxe__dict_refuse(why, -result, "dict %s: %s", dict->pool->name,
+                            result == -EAGAIN
+                                ? "it is locked by another process: try again"
+                                : "it is damaged: close it in every program, then have it "
+                                  "repaired (SXE_POOL_OPTION_REPAIR)");
 }
 
 /* ---- What may be damaged ---- */
@@ -212,8 +243,8 @@ rebuild(SXE_DICT *dict, char *why)
     while (locked > 0)
         sxe__dict_unlock(dict, --locked);
     return result == 0 ? 0
-                       : refuse(why, -result, "dict %s: cannot be made anew: %s", dict->pool->name,
-                                strerror(-result));
+                       : sxe__dict_refuse(why, -result, "dict %s: cannot be made anew: %s",
+                                          dict->pool->name, strerror(-result));
 }
 
 static int
@@ -225,8 +256,8 @@ check_table(SXE_DICT *dict, char *why)
         result = sxe_dict_check(dict, why);
     if (result == 0 || result == -EUCLEAN)
         return result;
-    return refuse(why, -result, "dict %s: cannot be checked: %s", dict->pool->name,
-                  strerror(-result));
+    return sxe__dict_refuse(why, -result, "dict %s: cannot be checked: %s", dict->pool->name,
+                            strerror(-result));
 }
 
 /* What was not closed by all is looked at, and what was found damaged. A repair is two, of the
@@ -258,8 +289,8 @@ enter(SXE_DICT *dict, const SXE_DICT_SPEC *spec, char *why)
     int result;
 
     if (!attach(dict))
-        return refuse(why, EMEDIUMTYPE, "pool %s is no dict: its cells have another shape",
-                      dict->pool->name);
+        return sxe__dict_refuse(
+            why, EMEDIUMTYPE, "pool %s is no dict: its cells have another shape", dict->pool->name);
     result = open_table(dict, spec, why);
     return result == 0 ? make_sure(dict, spec, why) : result;
 }
@@ -275,7 +306,7 @@ open_in(void *array, const SXE_DICT_SPEC *spec, char *why)
         return NULL;
     dict = calloc(1, sizeof(*dict));
     if (dict == NULL) {
-        result = refuse(why, ENOMEM, "no memory for a dict");
+        result = sxe__dict_refuse(why, ENOMEM, "no memory for a dict");
     } else {
         dict->array = array;
         dict->pool = sxe__pool_header(array);

@@ -15,6 +15,7 @@
  *     sxe-dict-check.c      every invariant; the table made anew of its cells
  *     sxe-dict-stats.c      what was counted, and how long chains are
  *     sxe-dict-open.c       opening and closing
+ *     sxe-dict-copy.c       backup, restore, resize: another file, put in place by a rename
  *
  * Shape: the pool's elements are cells; its extra bytes, zeroed when the file is made, are
  *
@@ -418,6 +419,9 @@ bool sxe__dict_end_dead(const SXE_DICT *dict);
 int64_t sxe__dict_sweep(const SXE_DICT *dict, uint32_t shard, uint32_t *steps);
 
 /* ---- As a whole ---- */
+
+/* Write a sentence to why, unless it is NULL; -error. */
+int sxe__dict_refuse(char *why, int error, const char *format, ...) SXE_PRINTF(3, 4);
 
 /* Make the table anew of the cells that are whole; under the locks of all shards. 0 or -ENOMEM. */
 int sxe__dict_rebuild(SXE_DICT *dict);

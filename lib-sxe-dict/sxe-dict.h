@@ -245,6 +245,37 @@ SXE_PUBLIC ssize_t sxe_dict_snapshot_get(const SXE_DICT_SNAPSHOT *snapshot, cons
                                          size_t key_size, void *value, size_t size);
 SXE_PUBLIC void sxe_dict_snapshot_walk(SXE_DICT_WALKER *walker, SXE_DICT_SNAPSHOT *snapshot);
 
+/* ---- Copies in files: backup, restore, resize ----
+ * Each writes a new file beside the one that it is to be (FILE.XXXXXX), has it on the disk, and
+ * then puts it in place by one rename: a process that is killed at any moment leaves the old file
+ * or the new one, and perhaps a FILE.XXXXXX to be removed. Keys, values, states, times to live and
+ * the metrics are copied; the order of use is not: in the copy, no entry is older than another
+ * because of what was read before.
+ *
+ * What is replaced must be a dict's file, be it damaged, or an empty one, which no process has
+ * open; those that open it meanwhile wait, and have the new one. Its mode stays.
+ *
+ * Files are named as in sxe_dict_open. is_over, unless NULL, is asked at least every 256 entries:
+ * once it says true, the call returns -ECANCELED. After an error the old file is as it was, and why,
+ * unless NULL, has a sentence. Also -EBUSY: the file to be replaced is in use; -EMEDIUMTYPE: it is
+ * no dict's; -EAGAIN: a lock was held for a second; and what sxe_dict_open and the system say. */
+
+/* Write all that the dict has at one moment, by a snapshot, to a file, while other processes go on.
+ * 0; also -ESTALE: three snapshots ended before all was copied, because writers needed the room; and
+ * -EUSERS: 16 snapshots are in use. */
+SXE_PUBLIC SXE_MUST_USE int sxe_dict_backup(SXE_DICT *dict, const char *file, bool (*is_over)(void),
+                                            char *why);
+
+/* The same from a file: the backup, or any dict's, becomes the dict in `file`, and stays. Times to
+ * live go on while a dict is in a backup: what expired there is not restored. */
+SXE_PUBLIC SXE_MUST_USE int sxe_dict_restore(const char *backup, const char *file,
+                                             bool (*is_over)(void), char *why);
+
+/* Give a dict another number of cells, in as many shards. 0; also -ENOSPC or -EFBIG: what is in it
+ * does not fit, and nothing is evicted for it. */
+SXE_PUBLIC SXE_MUST_USE int sxe_dict_resize(const char *file, unsigned cells, bool (*is_over)(void),
+                                            char *why);
+
 #ifdef __cplusplus
 }
 #endif

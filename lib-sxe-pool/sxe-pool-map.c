@@ -48,10 +48,8 @@ open_or_make(struct sxe__pool_opening *opening)
 }
 
 int
-sxe__pool_file_open(struct sxe__pool_opening *opening)
+sxe__pool_file_path(struct sxe__pool_opening *opening)
 {
-    if (opening->spec.file == NULL)
-        return open_memory(opening);
     const char *directory = strchr(opening->spec.file, '/') == NULL ? "/dev/shm/" : "";
     const int length =
         snprintf(opening->path, sizeof(opening->path), "%s%s", directory, opening->spec.file);
@@ -62,9 +60,22 @@ sxe__pool_file_open(struct sxe__pool_opening *opening)
         return sxe__pool_refuse(opening, ENAMETOOLONG, "its path is longer than %zu bytes",
                                 sizeof(opening->path) - 1);
     opening->what = opening->path;
+    return 0;
+}
+
+int
+sxe__pool_file_open(struct sxe__pool_opening *opening)
+{
+    if (opening->spec.file == NULL)
+        return open_memory(opening);
+    const int named = sxe__pool_file_path(opening);
+    if (named < 0)
+        return named;
     /* Another may make it between the two, once; and who makes it may fail and remove it. */
     int error = open_or_make(opening);
-    for (unsigned tries = 0; (error == EEXIST || error == ENOENT) && tries < 100; tries++)
+    const bool may_make = opening->spec.number != 0;
+    for (unsigned tries = 0; may_make && (error == EEXIST || error == ENOENT) && tries < 100;
+         tries++)
         error = open_or_make(opening);
     if (error == ELOOP)
         return sxe__pool_refuse(opening, error,

@@ -108,6 +108,9 @@ extern const char *sxe__pool_disks; /* where the kernel says it; tests have thei
 
 /* ---- Files and memory (sxe-pool-map.c) ---- */
 
+/* Where the spec says that the file is: sets path, and what. 0; -EINVAL; -ENAMETOOLONG. */
+int sxe__pool_file_path(struct sxe__pool_opening *opening);
+
 /* Open what the spec says, and make an empty file if it may. */
 int sxe__pool_file_open(struct sxe__pool_opening *opening);
 

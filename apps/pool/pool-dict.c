@@ -91,17 +91,22 @@ step(SXE_DICT_WALKER *walker, SXE_DICT_ENTRY *entry)
 static int
 dump(SXE_DICT *dict, const struct pool_options *options, SXE_DICT_ENTRY *entry)
 {
+    const void *array = sxe_dict_get_pool(dict);
+    const unsigned wanted =
+        options->state == NULL
+            ? 0
+            : pool_find_state(array, options->state, SXE_DICT_LIVE, SXE_DICT_DIRTY + 1);
     SXE_DICT_WALKER walker;
     unsigned long shown = 0;
     int result;
 
+    if (wanted == SXE_NONE)
+        return EXIT_FAILURE;
     sxe_dict_walker_construct(&walker, dict);
     while ((result = step(&walker, entry)) == 1) {
-        const char *state = sxe_pool_state_to_string(sxe_dict_get_pool(dict), entry->state);
-
-        if (options->state != NULL && strcmp(options->state, state) != 0)
+        if (wanted != 0 && wanted != entry->state)
             continue;
-        print_entry(entry, state, options->is_json);
+        print_entry(entry, sxe_pool_state_to_string(array, entry->state), options->is_json);
         if (++shown % SIGNALS_EACH == 0 && pool_is_over())
             break;
     }

@@ -241,25 +241,29 @@ dump_state(struct dump *dump, unsigned state)
     return EXIT_SUCCESS;
 }
 
-/* By its name or number; SXE_NONE after saying why. */
-static unsigned
-find_state(const void *array, const char *name)
+unsigned
+pool_find_state(const void *array, const char *name, unsigned first, unsigned end)
 {
-    for (unsigned state = 0; state < sxe_pool_get_states(array); state++) {
+    for (unsigned state = first; state < end; state++) {
         char number[16];
 
         snprintf(number, sizeof(number), "%u", state);
         if (strcmp(name, sxe_pool_state_to_string(array, state)) == 0 || strcmp(name, number) == 0)
             return state;
     }
-    pool_fail("there is no state '%s': sxe-pool show has them", name);
+    if (first == 0)
+        pool_fail("there is no state '%s': sxe-pool show has them", name);
+    else
+        pool_fail("no entry of a dict can be in the state '%s': they are LIVE, PINNED or DIRTY",
+                  name);
     return SXE_NONE;
 }
 
 static int
 dump_pool(struct dump *dump, const char *name)
 {
-    const unsigned state = name == NULL ? 0 : find_state(dump->array, name);
+    const unsigned state =
+        name == NULL ? 0 : pool_find_state(dump->array, name, 0, sxe_pool_get_states(dump->array));
 
     if (state == SXE_NONE)
         return EXIT_FAILURE;

@@ -12,12 +12,14 @@
  *     pool-dump.c    dump                             elements, as text or JSON
  *     pool-dict.c    dump of a dict                   entries
  *     pool-watch.c   watch                            until a signal
+ *     pool-copy.c    backup, restore, resize          of a dict, to another file
  *     pool-peek.c    what a file's head says          for list, and for a process
  *     pool-text.c    numbers and texts                what a hostile file says harms no terminal
  */
 #ifndef POOL_TOOL_H
 #define POOL_TOOL_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -26,12 +28,13 @@
 #define POOL_WORDS_MAX 16
 
 struct pool_options {
-    const char *words[POOL_WORDS_MAX]; /* the command, and what it is to look at */
+    const char *words[POOL_WORDS_MAX]; /* the command, and its arguments */
     unsigned words_number;
     const char *state; /* NULL: all */
     bool is_json;
     unsigned long interval_ns;
     unsigned long looks; /* 0: until a signal */
+    unsigned long cells; /* that resize is to make */
 };
 
 /* The commands: an exit status, after saying what is wrong. */
@@ -41,6 +44,9 @@ int pool_check(const struct pool_options *options);
 int pool_repair(const struct pool_options *options);
 int pool_dump(const struct pool_options *options);
 int pool_watch(const struct pool_options *options);
+int pool_backup(const struct pool_options *options);
+int pool_restore(const struct pool_options *options);
+int pool_resize(const struct pool_options *options);
 
 /* ---- What they share: pool-which.c ---- */
 
@@ -53,6 +59,12 @@ struct pool_opened {
 bool pool_open(const struct pool_options *options, unsigned pool_options,
                struct pool_opened *opened);
 void pool_close(const struct pool_opened *opened);
+
+/* The path of a POOL that must be a file, though it need not be there; false after saying why. */
+bool pool_find_file(const char *which, char path[PATH_MAX]);
+
+/* The state of that name or number, from `first` up to `end`; SXE_NONE after saying which are. */
+unsigned pool_find_state(const void *array, const char *name, unsigned first, unsigned end);
 
 /* A user that is killed leaves the pool in need of a look by the next. So the signals that ask to
  * end are blocked, and looked for by those who take long; SIG_UNBLOCK where there is nothing to be

@@ -238,6 +238,27 @@ is_the_one_meant(const char *which, const char *path)
     return true;
 }
 
+static void
+write_path(const char *which, char path[PATH_MAX])
+{
+    snprintf(path, PATH_MAX, "%s%s", strchr(which, '/') == NULL ? "/dev/shm/" : "", which);
+}
+
+bool
+pool_find_file(const char *which, char path[PATH_MAX])
+{
+    int process;
+    int descriptor;
+
+    write_path(which, path);
+    if (is_process(which, &process, &descriptor) && access(path, F_OK) != 0) {
+        pool_fail("%s is a process, and a file is needed: give its path, or its name in /dev/shm",
+                  which);
+        return false;
+    }
+    return is_the_one_meant(which, path);
+}
+
 bool
 pool_open(const struct pool_options *options, unsigned pool_options, struct pool_opened *opened)
 {
@@ -246,7 +267,7 @@ pool_open(const struct pool_options *options, unsigned pool_options, struct pool
     int process;
     int descriptor;
 
-    snprintf(path, sizeof(path), "%s%s", strchr(which, '/') == NULL ? "/dev/shm/" : "", which);
+    write_path(which, path);
     if (is_process(which, &process, &descriptor) && access(path, F_OK) != 0)
         return open_of_process(process, descriptor, pool_options, opened);
     if (!is_the_one_meant(which, path))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: sxe-pool, which looks at pools that processes share, and repairs them.
+ * What: sxe-pool, which looks at pools that processes share, and repairs and copies them.
  * Place: read pool-tool.h next.
  */
 #include <errno.h>
@@ -18,9 +18,17 @@ static const struct {
     int (*run)(const struct pool_options *options);
     unsigned words_min; /* with the command itself */
     unsigned words_max;
+    const char *words; /* where POOL is not all */
 } commands[] = {
-    {"list", pool_list, 1, POOL_WORDS_MAX}, {"show", pool_show, 2, 2}, {"check", pool_check, 2, 2},
-    {"repair", pool_repair, 2, 2},          {"dump", pool_dump, 2, 2}, {"watch", pool_watch, 2, 2},
+    {"list", pool_list, 1, POOL_WORDS_MAX, NULL},
+    {"show", pool_show, 2, 2, NULL},
+    {"check", pool_check, 2, 2, NULL},
+    {"repair", pool_repair, 2, 2, NULL},
+    {"dump", pool_dump, 2, 2, NULL},
+    {"watch", pool_watch, 2, 2, NULL},
+    {"backup", pool_backup, 3, 3, "backup POOL FILE"},
+    {"restore", pool_restore, 3, 3, "restore FILE POOL"},
+    {"resize", pool_resize, 3, 3, "resize POOL CELLS"},
 };
 enum { COMMANDS = sizeof(commands) / sizeof(commands[0]) };
 
@@ -42,16 +50,21 @@ static const struct command_option table[] = {
 static const struct command_line line = {
     .program = "sxe-pool",
     .words = "COMMAND [POOL]",
-    .first = "list show check repair dump watch",
-    .summary = "Looks at pools that processes share, while they are used, and repairs them.\n\n"
-               "Commands:\n"
-               "  list [DIR...]  pools in /dev/shm and the directories, and those of processes\n"
-               "  show POOL      its states with their ages, and who uses it\n"
-               "  check POOL     whether it is whole\n"
-               "  repair POOL    make new lists of what each element says of itself\n"
-               "  dump POOL      its elements with their fields, or the entries of a dict\n"
-               "  watch POOL     how many are in each state, and come to it, again and again\n\n"
-               "POOL is a path, a name in /dev/shm, a process (12), or what one has open (12:5).",
+    .first = "list show check repair dump watch backup restore resize",
+    .summary =
+        "Looks at pools that processes share, while they are used; repairs and copies them.\n\n"
+        "Commands:\n"
+        "  list [DIR...]      pools in /dev/shm and the directories, and those of processes\n"
+        "  show POOL          its states with their ages, and who uses it\n"
+        "  check POOL         whether it is whole\n"
+        "  repair POOL        make new lists of what each element says of itself\n"
+        "  dump POOL          its elements with their fields, or the entries of a dict\n"
+        "  watch POOL         how many are in each state, and come to it, again and again\n"
+        "  backup POOL FILE   write all that a dict has at one moment to a file\n"
+        "  restore FILE POOL  make a dict of a backup, or replace one that is not in use\n"
+        "  resize POOL CELLS  give a dict that is not in use another number of cells\n\n"
+        "POOL is a path, a name in /dev/shm, a process (12), or what one has open (12:5). "
+        "FILE is a path.",
     .examples =
         {
             {"list /var/lib/app", "which pools are there?"},
@@ -111,16 +124,30 @@ find_command(const struct pool_options *options)
     while (i < COMMANDS && name != NULL && strcmp(name, commands[i].name) != 0)
         i++;
     if (name == NULL)
-        wrong("a command is missing: list, show, check, repair, dump or watch", "");
+        wrong("a command is missing: list, show, check, repair, dump, watch, backup, restore or "
+              "resize",
+              "");
     else if (i == COMMANDS)
-        wrong("the commands are list, show, check, repair, dump and watch, not ", name);
+        wrong("the commands are list, show, check, repair, dump, watch, backup, restore and "
+              "resize, not ",
+              name);
     else if (options->words_number < commands[i].words_min)
-        wrong("the pool is missing behind ", name);
+        wrong(commands[i].words == NULL ? "the pool is missing behind " : "a word is missing: ",
+              commands[i].words == NULL ? name : commands[i].words);
     else if (options->words_number > commands[i].words_max)
-        wrong("one pool at a time, so not ", options->words[commands[i].words_max]);
+        wrong(commands[i].words == NULL ? "one pool at a time, so not " : "one word too many: ",
+              options->words[commands[i].words_max]);
     else
         return i;
     return COMMANDS;
+}
+
+/* The second argument of resize. */
+static bool
+take_cells(struct pool_options *options)
+{
+    optarg = (char *)(uintptr_t)options->words[2];
+    return command_line_count(&line, "the number of cells", 1, 1ul << 31, &options->cells);
 }
 
 int
@@ -134,7 +161,7 @@ main(int argc, char **argv)
     while (optind < argc && options.words_number < POOL_WORDS_MAX)
         options.words[options.words_number++] = argv[optind++];
     const unsigned command = find_command(&options);
-    if (command == COMMANDS)
+    if (command == COMMANDS || (commands[command].run == pool_resize && !take_cells(&options)))
         return COMMAND_LINE_WRONG;
     pool_hold_signals(SIG_BLOCK);
     signal(SIGPIPE, SIG_IGN);

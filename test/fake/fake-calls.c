@@ -325,6 +325,9 @@ PLAIN(POSIX_FALLOCATE, errno, int, posix_fallocate, (int fd, off_t at, off_t len
       (fd, at, length))
 PLAIN(FSYNC, -1, int, fsync, (int fd), (fd))
 PLAIN(UNLINK, -1, int, unlink, (const char *path), (path))
+PLAIN(LINK, -1, int, link, (const char *from, const char *to), (from, to))
+PLAIN(MKOSTEMP, -1, int, mkostemp, (char *pattern, int flags), (pattern, flags))
+PLAIN(FCHMOD, -1, int, fchmod, (int fd, mode_t mode), (fd, mode))
 PLAIN(RENAME, -1, int, rename, (const char *from, const char *to), (from, to))
 PLAIN(CHDIR, -1, int, chdir, (const char *path), (path))
 

@@ -103,6 +103,9 @@
     X(POSIX_FALLOCATE, posix_fallocate)     \
     X(FSYNC, fsync)                         \
     X(UNLINK, unlink)                       \
+    X(LINK, link)                           \
+    X(MKOSTEMP, mkostemp)                   \
+    X(FCHMOD, fchmod)                       \
     X(RENAME, rename)                       \
     X(CHDIR, chdir)                         \
     X(MMAP, mmap)                           \

@@ -190,6 +190,65 @@ START_TEST(pool_that_is_no_dict_is_refused)
 }
 END_TEST
 
+/* The shape of a dict of 9 cells. */
+#define DICT_EXTRA                                                        \
+    (sizeof(struct sxe__dict_control) + sizeof(struct sxe__dict_record) + \
+     sizeof(struct sxe__dict_counts) + 16 * sizeof(uint32_t))
+#define DICT_SHAPE                                                                \
+    .name = "test", .number = 10, .element_size = 128, .states = 6, .file = path, \
+    .extra_size = DICT_EXTRA
+#define DICT_FIELDS                                                                        \
+    "u64 hash, u64 expires_ns, u64 born, u64 died, u32 chain, u32 more, u32 replaces, "    \
+    "u32 next, u32 value_size, u16 key_size, u8 entry_state, u8 reserved, u32 value_sum, " \
+    "u32 reserved_2, char[64] data"
+
+/* Nothing of another program's pool becomes a table, though all numbers are a dict's and the extra
+ * bytes are zero. */
+START_TEST(pool_of_the_shape_of_a_dict_is_refused)
+{
+    const SXE_POOL_SPEC foreign[] = {
+        {DICT_SHAPE},
+        {DICT_SHAPE, .state_names = "A B C D E F", .fields = DICT_FIELDS},
+        {DICT_SHAPE, .state_names = SXE__DICT_STATE_NAMES},
+        {DICT_SHAPE, .state_names = SXE__DICT_STATE_NAMES, .fields = "char[128] letters"},
+    };
+    const SXE_DICT_SPEC spec = {.name = "test", .file = path};
+    char *array = sxe_pool_open(&foreign[_i], why);
+    char extra[DICT_EXTRA] = "";
+    size_t size;
+
+    ck_assert_msg(array != NULL, "%s", why);
+    sxe_pool_delete(array);
+    refused(&spec, EMEDIUMTYPE, "is no dict");
+    array = sxe_pool_open(&foreign[_i], why);
+    ck_assert_int_eq(memcmp(sxe_pool_get_extra(array, &size), extra, sizeof(extra)), 0);
+    sxe_pool_delete(array);
+}
+END_TEST
+
+/* All of it is as if a dict's maker had died; but then no cell was ever given out. */
+START_TEST(cells_in_use_without_a_table_are_refused)
+{
+    const SXE_POOL_SPEC foreign = {DICT_SHAPE, .state_names = SXE__DICT_STATE_NAMES,
+                                   .fields = DICT_FIELDS};
+    SXE_DICT_SPEC spec = {.name = "test", .file = path};
+    char *array = sxe_pool_open(&foreign, why);
+
+    ck_assert_msg(array != NULL, "%s", why);
+    ck_assert_uint_eq(sxe_pool_set_oldest_element_state(array, 0, SXE_DICT_LIVE), 0);
+    sxe_pool_delete(array);
+    refused(&spec, EMEDIUMTYPE, "no table of this version");
+    spec.options = SXE_POOL_OPTION_REPAIR;
+    refused(&spec, EMEDIUMTYPE, "no table of this version");
+    array = sxe_pool_open(&foreign, why);
+    sxe_pool_set_indexed_element_state(array, 0, SXE_DICT_LIVE, 0);
+    sxe_pool_delete(array);
+    SXE_DICT *dict = sxe_dict_open(&spec, why);
+    ck_assert_msg(dict != NULL, "%s", why);
+    sxe_dict_close(dict);
+}
+END_TEST
+
 START_TEST(table_of_another_version_is_refused)
 {
     const SXE_DICT_SPEC spec = spec_of(path);
@@ -607,6 +666,8 @@ main(void)
     tcase_add_loop_test(tcase, largest_and_smallest_cells_are_possible, 0, 3);
     tcase_add_test(tcase, file_of_another_shape_is_refused);
     tcase_add_loop_test(tcase, pool_that_is_no_dict_is_refused, 0, 5);
+    tcase_add_loop_test(tcase, pool_of_the_shape_of_a_dict_is_refused, 0, 4);
+    tcase_add_test(tcase, cells_in_use_without_a_table_are_refused);
     tcase_add_test(tcase, table_of_another_version_is_refused);
     tcase_add_test(tcase, dict_whose_table_another_makes_for_long_is_refused);
     tcase_add_test(tcase, what_the_system_refuses_is_told);

@@ -266,8 +266,27 @@ START_TEST(dump_of_a_dict_is_its_entries)
     check_has(ran.output,
               "{\"key_hex\": \"ff\", \"state\": \"LIVE\", \"size\": 2, \"ttl_s\": 3599.");
     check_has(ran.output, ", \"value_hex\": \"0080\"}\n");
-    RUN_POOL("dump", path, "--state", "PINNED");
-    ck_assert_str_eq(ran.output, "key=\"pinned\" PINNED 0 bytes - value=\"\"\n");
+    for (unsigned i = 0; i < 2; i++) {
+        RUN_POOL("dump", path, "--state", i == 0 ? "PINNED" : "2");
+        ended(0, "key=\"pinned\" PINNED 0 bytes - value=\"\"\n", "");
+        ck_assert_str_eq(ran.output, "key=\"pinned\" PINNED 0 bytes - value=\"\"\n");
+    }
+}
+END_TEST
+
+/* No entry is ever in the last two, though cells are. */
+START_TEST(a_state_that_no_entry_can_be_in_is_refused)
+{
+    static const char *const states[] = {"nix", "", "0", "6", "live", "FREE", "OLD"};
+
+    leave_dict(NULL);
+    for (unsigned i = 0; i < SXE_COUNT(states); i++) {
+        RUN_POOL("--state", states[i], "dump", path);
+        ended(1, "",
+              text_of("no entry of a dict can be in the state '%s': they are LIVE, PINNED or "
+                      "DIRTY\n",
+                      states[i]));
+    }
 }
 END_TEST
 
@@ -502,6 +521,7 @@ main(void)
     tcase_add_test(dicts, a_dict_is_shown_with_its_entries);
     tcase_add_test(dicts, show_counts_what_it_can_while_a_shard_is_locked);
     tcase_add_test(dicts, dump_of_a_dict_is_its_entries);
+    tcase_add_test(dicts, a_state_that_no_entry_can_be_in_is_refused);
     tcase_add_test(dicts, a_counter_is_dumped_as_a_number);
     tcase_add_test(dicts, one_entry_is_no_entries);
     tcase_add_test(dicts, a_value_is_cut_at_a_mebibyte);

@@ -17,13 +17,27 @@
 START_TEST(a_command_line_that_cannot_be_understood_is_refused)
 {
     RUN_POOL(NULL);
-    ended(2, "", "a command is missing: list, show, check, repair, dump or watch. Try --help.");
+    ended(2, "",
+          "a command is missing: list, show, check, repair, dump, watch, "
+          "backup, restore or resize. Try --help.");
     RUN_POOL("lsit");
-    ended(2, "", "the commands are list, show, check, repair, dump and watch, not lsit.");
+    ended(2, "",
+          "the commands are list, show, check, repair, dump, watch, backup, restore and "
+          "resize, not lsit.");
     RUN_POOL("dump");
     ended(2, "", "the pool is missing behind dump.");
     RUN_POOL("show", "a", "b");
     ended(2, "", "one pool at a time, so not b.");
+    RUN_POOL("backup", "a");
+    ended(2, "", "a word is missing: backup POOL FILE.");
+    RUN_POOL("restore");
+    ended(2, "", "a word is missing: restore FILE POOL.");
+    RUN_POOL("resize", "a", "1", "b");
+    ended(2, "", "one word too many: b.");
+    RUN_POOL("resize", "a", "many");
+    ended(2, "", "the number of cells is 'many'; it must be a number from 1 to 2147483648");
+    RUN_POOL("resize", "a", "0");
+    ended(2, "", "the number of cells is '0'");
     RUN_POOL("--jsno", "list");
     ended(2, "", "unknown option --jsno; did you mean --json?");
     RUN_POOL("watch", "a", "-n", "0");
@@ -39,7 +53,7 @@ END_TEST
 START_TEST(help_says_what_there_is)
 {
     RUN_POOL("--help");
-    ended(0, "repair POOL    make new lists of what each element says of itself", "");
+    ended(0, "repair POOL        make new lists of what each element says of itself", "");
     RUN_POOL("--version");
     ended(0, "sxe-pool " SXE_VERSION, "");
 }
@@ -48,9 +62,12 @@ END_TEST
 START_TEST(completions_know_the_commands)
 {
     RUN_POOL("--completion", "bash");
-    ended(0, "compgen -f -W 'list show check repair dump watch' -- ", "");
+    ended(0,
+          "compgen -f -W 'list show check repair dump watch backup restore resize' "
+          "-- ",
+          "");
     RUN_POOL("--completion", "zsh");
-    ended(0, "'1:word:(list show check repair dump watch)'", "");
+    ended(0, "'1:word:(list show check repair dump watch backup restore resize)'", "");
     RUN_POOL("--completion", "fish");
     ended(0, "complete -c sxe-pool -n __fish_use_subcommand -a 'list show check", "");
 }

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * backup, restore and resize: see sxe_dict_backup. A FILE is a path, also without a slash; a POOL
+ * is what it is in every other command.
+ */
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pool-text.h"
+#include "pool-tool.h"
+
+/* The path of a FILE, which a name in /dev/shm would not have. */
+static const char *
+path_of(const char *file, char path[PATH_MAX])
+{
+    snprintf(path, PATH_MAX, "%s%s", strchr(file, '/') == NULL ? "./" : "", file);
+    return path;
+}
+
+/* Open `which`, which must be a dict. */
+static bool
+open_dict(const char *which, struct pool_opened *opened)
+{
+    const struct pool_options options = {.words = {NULL, which}};
+
+    if (!pool_open(&options, 0, opened))
+        return false;
+    if (opened->dict != NULL)
+        return true;
+    pool_fail("pool %s is no dict, and only dicts have snapshots: close it in every program, then "
+              "copy its file with cp",
+              pool_plain_text(sxe_pool_get_name(opened->array)));
+    pool_close(opened);
+    return false;
+}
+
+/* Copy a dict, which is closed then, to a file. */
+static int
+copy(const struct pool_opened *opened, const char *path, const char *done)
+{
+    char why[SXE_POOL_WHY_SIZE] = "";
+    const int result = sxe_dict_backup(opened->dict, path, pool_is_over, why);
+
+    if (result == 0)
+        printf("dict %s is %s %s\n", pool_plain_text(sxe_pool_get_name(opened->array)), done,
+               pool_plain_text(path));
+    pool_close(opened);
+    return result == 0 ? EXIT_SUCCESS : pool_fail("%s", pool_plain_text(why));
+}
+
+int
+pool_backup(const struct pool_options *options)
+{
+    struct pool_opened opened;
+    char path[PATH_MAX];
+
+    if (!open_dict(options->words[1], &opened))
+        return EXIT_FAILURE;
+    return copy(&opened, path_of(options->words[2], path), "backed up in");
+}
+
+int
+pool_restore(const struct pool_options *options)
+{
+    struct pool_opened opened;
+    char from[PATH_MAX];
+    char path[PATH_MAX];
+
+    if (!pool_find_file(options->words[2], path) ||
+        !open_dict(path_of(options->words[1], from), &opened))
+        return EXIT_FAILURE;
+    return copy(&opened, path, "restored to");
+}
+
+/* It is opened and closed first, because that may complete what the dead have left, which a signal
+ * may end, and says of each damage what it is. */
+int
+pool_resize(const struct pool_options *options)
+{
+    const unsigned cells = (unsigned)options->cells;
+    struct pool_opened opened;
+    char why[SXE_POOL_WHY_SIZE] = "";
+    char path[PATH_MAX];
+
+    if (!pool_find_file(options->words[1], path) || !open_dict(path, &opened))
+        return EXIT_FAILURE;
+    pool_close(&opened);
+    if (sxe_dict_resize(path, cells, pool_is_over, why) < 0)
+        return pool_fail("%s", pool_plain_text(why));
+    printf("dict %s has %s\n", pool_plain_text(path), pool_count_text(cells, "cell"));
+    return EXIT_SUCCESS;
+}
