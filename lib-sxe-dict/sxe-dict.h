@@ -257,8 +257,9 @@ SXE_PUBLIC void sxe_dict_snapshot_walk(SXE_DICT_WALKER *walker, SXE_DICT_SNAPSHO
  *
  * Files are named as in sxe_dict_open. is_over, unless NULL, is asked at least every 256 entries:
  * once it says true, the call returns -ECANCELED. After an error the old file is as it was, and
- * why, unless NULL, has a sentence. Also -EBUSY: the file to be replaced is in use; -EMEDIUMTYPE: it is
- * no dict's; -EAGAIN: a lock was held for a second; and what sxe_dict_open and the system say. */
+ * why, unless NULL, has a sentence. Also -EBUSY: the file to be replaced is in use; -EMEDIUMTYPE:
+ * it is no dict's; -EAGAIN: a lock was held for a second; and what sxe_dict_open and the system
+ * say. */
 
 /* Write all that the dict has at one moment, by a snapshot, to a file, while other processes go on.
  * 0; also -ESTALE: three snapshots ended before all was copied, because writers needed the room;
