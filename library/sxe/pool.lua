@@ -72,7 +72,7 @@ function Pool:at(index) end
 ---@return fun(): sxe.Element?
 function Pool:each(state) end
 
----The sum.
+---The sum. One that does not fit raises, or wraps in a shared pool.
 ---@param element sxe.Element|integer
 ---@param field string
 ---@param n? number 1

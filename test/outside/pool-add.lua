@@ -1,0 +1,38 @@
+-- SPDX-License-Identifier: MIT
+-- What docs/lua-handlers.md says of sums that do not fit.
+
+local cli = require "cli"
+
+local script = [[
+    local pool = require "sxe.pool"
+    local spec = { name = "sums", count = 2, states = { "free", "used" }, fields = "i64 i, u64 u" }
+    local own = pool.open(spec)
+    local element = own:take("free", "used")
+    element.i, element.u = math.maxinteger, math.maxinteger
+    for _, field in ipairs{"i", "u"} do
+        assert(not pcall(own.add, own, element, field), field)
+        assert(element[field] == math.maxinteger, field)
+    end
+
+    spec.file = %q
+    local shared = assert(pool.open(spec))
+    element = shared:take("free", "used")
+    shared:write(element, { i = math.maxinteger, u = math.maxinteger })
+    for _, field in ipairs{"i", "u"} do
+        assert(shared:add(element, field) == math.mininteger, field)
+        assert(shared:add(element, field, -1) == math.maxinteger, field)
+    end
+
+    local dict = require "sxe.dict".open{ name = "sums", cells = 4 }
+    assert(dict:add("i", math.maxinteger) == math.maxinteger)
+    assert(dict:add("i") == math.mininteger)]]
+
+-- promise: docs/lua-handlers.md: A sum that does not fit wraps, as the counters of a dict do; in a pool of the script's
+--   own it raises.
+test("a sum past 2^63 wraps where it is shared, and raises where it is not", function()
+    local path = os.tmpname()
+    os.remove(path)
+    local ran = cli.run("sxe-lua", "-e", script:format(path))
+    os.remove(path)
+    equal(ran.status, 0, ran.errors)
+end)
