@@ -242,6 +242,11 @@ SXE_PUBLIC SXE_NORETURN void sxe_log_assert_failed(const struct sxe_log_site *si
                                                    const char *expression, const char *format, ...)
     SXE_PRINTF(5, 6);
 
+/* Open those of the descriptors 0, 1 and 2 that are closed, as /dev/null, so that no file and no
+ * socket gets the number to which others write; reading from or writing to one that was closed
+ * still fails with EBADF. sxe_init and whatever opens a pool's file call it. */
+SXE_PUBLIC void sxe_hold_standard_descriptors(void);
+
 #ifdef __cplusplus
 }
 #endif

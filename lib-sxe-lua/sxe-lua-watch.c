@@ -494,9 +494,13 @@ int
 sxe__lua_watch_start(struct sxe_lua *lua)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
+    sigset_t ours;
     int result = 0;
 
     pthread_once(&once, prepare_process);
+    sigemptyset(&ours);
+    sigaddset(&ours, SIGNAL);
+    pthread_sigmask(SIG_UNBLOCK, &ours, NULL);
     lua->watch.thread = pthread_self();
     lua->watch.cpu_ns = thread_cpu_ns;
     lua->watch.rest_ns = 0;

@@ -312,7 +312,7 @@ sxe__pool_map(struct sxe__pool_opening *opening)
     const int fd = opening->fd == -1 ? -1 : sxe__pool_open_anew(opening->fd);
 
     if (fd == -1 && opening->fd != -1)
-        return sxe__pool_refuse_errno(opening, "open it anew");
+        return sxe__pool_refuse_errno(opening, "open it again by /proc");
     if (map_parts(opening, fd) == 0)
         return 0;
     const int result = sxe__pool_refuse_errno(opening, "map it");

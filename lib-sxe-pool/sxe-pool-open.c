@@ -381,6 +381,7 @@ open_file(struct sxe__pool_opening *opening)
 {
     int result = 1;
 
+    sxe_hold_standard_descriptors();
     for (unsigned tries = 0; result > 0 && tries < SXE__POOL_OPEN_TRIES; tries++) {
         result = sxe__pool_file_open(opening);
         if (result == 0)
@@ -439,11 +440,12 @@ sxe_pool_open_fd(int fd, const SXE_POOL_SPEC *spec, char *why)
     int result = sxe__pool_head_plan(&opening);
     if (result < 0)
         return opened(&opening, result);
+    sxe_hold_standard_descriptors();
     /* A description of its own, because its locks are the description's. */
     sxe__pool_fork_hold();
     opening.fd = sxe__pool_open_anew(fd);
     result =
-        opening.fd == -1 ? sxe__pool_refuse_errno(&opening, "open it anew") : open_there(&opening);
+        opening.fd == -1 ? sxe__pool_refuse_errno(&opening, "open it again by /proc") : open_there(&opening);
     sxe__pool_fork_allow();
     return opened(&opening, result);
 }

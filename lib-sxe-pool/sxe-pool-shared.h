@@ -108,10 +108,11 @@ typedef enum sxe_pool_found {
 } SXE_POOL_FOUND;
 
 /* Open a pool that is shared, and make it if it is not there. The file must be this user's, mode
- * 0600 when made (who may read it can hold its locks, too); symbolic links are not followed. With
- * LOCKED there is no file, and no process but this one. Returns the array, aligned to a page; NULL
- * with errno and a sentence in why, which may be NULL: what is wrong, where, and what to do. When
- * it went well, why is "", or says what was found damaged and was repaired.
+ * 0600 less the umask when made (whoever may read it can hold its locks, too); symbolic links are
+ * not followed. With LOCKED there is no file, and no process but this one. Returns the array,
+ * aligned to a page; NULL with errno and a sentence in why, which may be NULL: what is wrong,
+ * where, and what to do. When it went well, why is "", or says what was found damaged and was
+ * repaired.
  *   EINVAL   the numbers, names, fields or options are impossible
  *   EMEDIUMTYPE  no pool, or one of another version or byte order; truncated; checksum wrong
  *   EEXIST   a pool of another shape: why says which part differs
@@ -169,9 +170,10 @@ SXE_PUBLIC unsigned sxe_pool_set_exact_oldest_element_state(void *array, unsigne
 /* Many at a time, under one lock: what two processes hand to each other in dozens costs each a
  * fraction. On pools of one thread, too. At most SXE_POOL_MANY are moved by a call.
  *
- * Move the oldest elements of a state, up to max of them, their ids to ids, the oldest first.
- * Returns how many; 0: there are none; SXE_POOL_LOCK_NOT_TAKEN or SXE_POOL_DAMAGED: none was moved.
- * With several shards all of a call are of one. */
+ * Move the oldest elements of a state to another state, up to max of them, their ids to ids, the
+ * oldest first. The two must differ: elements that stay would be given again and again. Returns
+ * how many; 0: there are none; SXE_POOL_LOCK_NOT_TAKEN or SXE_POOL_DAMAGED: none was moved. With
+ * several shards all of a call are of one. * */
 #define SXE_POOL_MANY 64u
 SXE_PUBLIC unsigned sxe_pool_set_oldest_elements_state(void *array, unsigned old_state,
                                                        unsigned new_state, unsigned *ids,

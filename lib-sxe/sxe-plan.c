@@ -276,6 +276,7 @@ sxe_init(void)
         SXE_ERROR("sxe_init: %s", why_not);
         return -EINVAL;
     }
+    sxe_hold_standard_descriptors();
     c->number = c->registered;
     result = choose_loop(c);
     if (result == 0)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "command-line.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -187,6 +188,16 @@ take_option(const struct command_line *line, void *settings, int result)
     }
 }
 
+/* What was asked for is on standard output, or was lost there. */
+static int
+ended(const struct command_line *line, int status)
+{
+    if (status != EXIT_SUCCESS || (fflush(stdout) == 0 && ferror(stdout) == 0))
+        return status;
+    fprintf(stderr, "%s: cannot write to standard output: %s\n", line->program, strerror(errno));
+    return EXIT_FAILURE;
+}
+
 static int
 take(const struct command_line *line, void *settings, int result, const char *last)
 {
@@ -217,7 +228,7 @@ command_line_parse(const struct command_line *line, void *settings, int argc, ch
     while ((result = getopt_long(argc, argv, letters, options, NULL)) >= 0) {
         int status = take(line, settings, result, argv[optind - 1]);
         if (status != COMMAND_LINE_GO_ON)
-            return status;
+            return ended(line, status);
     }
     return optind == argc || line->words != NULL ? COMMAND_LINE_GO_ON
                                                  : refuse_word(line, argv[optind]);

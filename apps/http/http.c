@@ -23,6 +23,7 @@
 #include "compare.h"
 #include "merge.h"
 #include "output.h"
+#include "program.h"
 #include "run.h"
 #include "script.h"
 #include "summary.h"
@@ -157,8 +158,7 @@ main(int argc, char **argv)
     struct http_command command;
     int status;
 
-    /* A file that grows past its limit is an error of writing. */
-    signal(SIGXFSZ, SIG_IGN);
+    program_begin(NULL);
     status = http_command_parse(&command, argc, argv);
     if (status < 0)
         status = perform(&command);

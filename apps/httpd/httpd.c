@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "options.h"
+#include "program.h"
 #include "service.h"
 #include "supervisor.h"
 #include "sxe-log.h"
@@ -42,8 +43,10 @@ main(int argc, char **argv)
 {
     static struct httpd_options options;
     struct supervisor_config config = {.serve = serve, .user = &options};
-    int status = httpd_options_parse(&options, argc, argv);
+    int status;
 
+    program_begin(NULL);
+    status = httpd_options_parse(&options, argc, argv);
     if (status >= 0)
         return status;
     if (options.plan)

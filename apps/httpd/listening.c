@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "port-holder.h"
 #include "socket-file.h"
@@ -31,13 +32,23 @@ cannot_listen_at_port(const struct httpd_options *options, int error)
     return -error;
 }
 
+static bool
+is_another_file(const char *path)
+{
+    struct stat status;
+
+    return lstat(path, &status) == 0 && !S_ISSOCK(status.st_mode);
+}
+
 static int
 cannot_listen_at_path(const char *path, int error)
 {
     char why[PORT_HOLDER_MAX];
 
     snprintf(why, sizeof(why), "%s", strerror(error));
-    if (error == EADDRINUSE)
+    if (error == EADDRINUSE && is_another_file(path))
+        snprintf(why, sizeof(why), "there is a file of that name, and it is no socket");
+    else if (error == EADDRINUSE)
         port_holder_of_path("/proc", path, why, sizeof(why));
     fprintf(stderr,
             "sxe-httpd: cannot listen on %s: %s; choose another path with --unix, in a directory "

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "command-line.h"
+#include "program.h"
 #include "sxe-lua-http.h"
 #include "sxe-lua-repl.h"
 #include "sxe-lua.h"
@@ -321,6 +322,7 @@ main(int argc, char **argv)
 {
     int status;
 
+    program_begin(NULL);
     memset(&program, 0, sizeof(program));
     program.argv = argv;
     status = program_options_parse(&program.options, argc, argv);

@@ -20,6 +20,7 @@
 #define POOL_TOOL_H
 
 #include <limits.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -69,6 +70,7 @@ unsigned pool_find_state(const void *array, const char *name, unsigned first, un
 /* A user that is killed leaves the pool in need of a look by the next. So the signals that ask to
  * end are blocked, and looked for by those who take long; SIG_UNBLOCK where there is nothing to be
  * let go in good order. */
+sigset_t pool_ending_signals(void);
 void pool_hold_signals(int how);
 
 /* Wait, or do not if it is 0. True: a signal asks to end. */

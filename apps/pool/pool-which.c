@@ -36,8 +36,8 @@ pool_fail(const char *format, ...)
 
 static int ended_by;
 
-static sigset_t
-ending_signals(void)
+sigset_t
+pool_ending_signals(void)
 {
     sigset_t signals;
 
@@ -51,7 +51,7 @@ ending_signals(void)
 void
 pool_hold_signals(int how)
 {
-    const sigset_t signals = ending_signals();
+    const sigset_t signals = pool_ending_signals();
 
     sigprocmask(how, &signals, NULL);
 }
@@ -61,7 +61,7 @@ pool_wait(uint64_t ns)
 {
     const struct timespec time = {.tv_sec = (time_t)(ns / SXE_NS_PER_SECOND),
                                   .tv_nsec = (long)(ns % SXE_NS_PER_SECOND)};
-    const sigset_t signals = ending_signals();
+    const sigset_t signals = pool_ending_signals();
     const int number = sigtimedwait(&signals, NULL, &time);
 
     if (number > 0)

@@ -11,6 +11,7 @@
 
 #include "command-line.h"
 #include "pool-tool.h"
+#include "program.h"
 #include "sxe-time.h"
 
 static const struct {
@@ -154,8 +155,11 @@ int
 main(int argc, char **argv)
 {
     struct pool_options options = {.interval_ns = SXE_NS_PER_SECOND};
-    int status = command_line_parse(&line, &options, argc, argv);
+    const sigset_t held = pool_ending_signals();
+    int status;
 
+    program_begin(&held);
+    status = command_line_parse(&line, &options, argc, argv);
     if (status != COMMAND_LINE_GO_ON)
         return status;
     while (optind < argc && options.words_number < POOL_WORDS_MAX)
@@ -163,7 +167,6 @@ main(int argc, char **argv)
     const unsigned command = find_command(&options);
     if (command == COMMANDS || (commands[command].run == pool_resize && !take_cells(&options)))
         return COMMAND_LINE_WRONG;
-    pool_hold_signals(SIG_BLOCK);
     signal(SIGPIPE, SIG_IGN);
     status = commands[command].run(&options);
     if (pool_ended_by() != 0 && commands[command].run != pool_watch)

@@ -157,8 +157,8 @@ START_TEST(what_is_found_is_the_first_of_all)
 }
 END_TEST
 
-/* promise: lib-sxe-buffer/sxe-buffer.h: NULL with errno EINVAL (0, more than 2^32-2 in number, or more
- * bytes than can be addressed) or ENOMEM. */
+/* promise: lib-sxe-buffer/sxe-buffer.h: NULL with errno EINVAL (0, more than 2^32-2 in number,
+ * or more bytes than can be addressed) or ENOMEM. */
 START_TEST(chunks_that_cannot_be_are_refused)
 {
     static const struct {

@@ -49,7 +49,8 @@ make_text(char *text, const char *const *segments, unsigned number)
     }
 }
 
-/* Does the pattern take the path? *literals: which of its segments are no parameter, first highest. */
+/* Does the pattern take the path? *literals: which of its segments are no parameter, first
+ * highest. */
 static bool
 takes(const char *pattern, const char *path, unsigned *literals)
 {
@@ -68,8 +69,8 @@ takes(const char *pattern, const char *path, unsigned *literals)
     return *pattern == *path;
 }
 
-/* promise: lib-sxe-http/sxe-http-router.h: The path alone chooses the pattern, then the method chooses
- * among the pattern's routes */
+/* promise: lib-sxe-http/sxe-http-router.h: The path alone chooses the pattern, then the method
+ * chooses among the pattern's routes */
 START_TEST(the_pattern_that_is_found_takes_the_path_and_none_that_does_is_passed_over)
 {
     static const char *const of_patterns[] = {"a", "b", "ab", "{x}"};

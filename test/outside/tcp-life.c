@@ -206,7 +206,8 @@ START_TEST(a_connect_that_cannot_begin_may_be_tried_again)
 }
 END_TEST
 
-/* promise: lib-sxe/sxe.h: Close everything without callbacks and free it; sxe_register may follow. */
+/* promise: lib-sxe/sxe.h: Close everything without callbacks and free it; sxe_register may
+ * follow. */
 START_TEST(the_library_ends_and_begins_again)
 {
     unsigned before = 0;

@@ -242,8 +242,8 @@ count_bytes(SXE *this, int length)
     SXE_BUF_CLEAR(this);
 }
 
-/* promise: lib-sxe/sxe.h: See the peer's half-close: on_read with length 0 instead of a close; writing
- * stays possible, and the program closes. */
+/* promise: lib-sxe/sxe.h: See the peer's half-close: on_read with length 0 instead of a close;
+ * writing stays possible, and the program closes. */
 START_TEST(after_the_peers_end_its_bytes_are_still_there_and_it_gets_an_answer)
 {
     connect_both(count_bytes);

@@ -732,6 +732,23 @@ START_TEST(a_bad_number_is_named_with_what_is_allowed)
 }
 END_TEST
 
+START_TEST(help_that_cannot_be_written_is_a_failure)
+{
+    char *words[] = {(char[]){"program"}, (char[]){"--help"}, NULL};
+    struct captured full = capture(STDOUT_FILENO, fopen("/dev/full", "w"));
+    struct captured said = capture(STDERR_FILENO, tmpfile());
+    char text[200];
+
+    ck_assert_int_eq(command_line_parse(&line, taken, 2, words), EXIT_FAILURE);
+    end_capture(&said);
+    read_back(said.file, text, sizeof(text));
+    ck_assert_str_eq(text, "program: cannot write to standard output: No space left on device\n");
+    clearerr(stdout);
+    end_capture(&full);
+    fclose(full.file);
+}
+END_TEST
+
 #define COUNT(table) (sizeof(table) / sizeof(table[0]))
 
 int
@@ -760,6 +777,7 @@ main(void)
     tcase_add_test(taking, what_stands_behind_two_dashes_is_left_to_the_program);
     tcase_add_test(taking, help_ends_with_a_closing_line_if_there_is_one);
     tcase_add_test(taking, version_is_the_librarys);
+    tcase_add_test(taking, help_that_cannot_be_written_is_a_failure);
     suite_add_tcase(suite, taking);
     tcase_add_loop_test(values, a_duration_is_seconds_or_has_a_unit, 0, COUNT(good_durations));
     tcase_add_loop_test(values, a_bad_duration_is_named_with_what_is_allowed, 0,

@@ -170,6 +170,18 @@ START_TEST(who_holds_the_path_is_named_and_nobody_is_told_that_it_listens)
 }
 END_TEST
 
+START_TEST(a_file_in_the_place_of_the_socket_is_named)
+{
+    FILE *file = fopen(socket_path, "w");
+
+    fclose(file);
+    RUN_HTTPD("-p", "0", "--unix", socket_path);
+    ck_assert_int_eq(ran.status, 1);
+    check_has(ran.errors, ": there is a file of that name, and it is no socket; choose another");
+    unlink(socket_path);
+}
+END_TEST
+
 START_TEST(a_path_without_a_directory_is_named)
 {
     RUN_HTTPD("-p", "0", "--unix", "/nonexistent/socket");
@@ -677,6 +689,7 @@ app_suite(void)
     tcase_add_test(start, a_log_that_cannot_be_opened_is_named);
     tcase_add_test(start, who_holds_the_port_is_named);
     tcase_add_test(start, who_holds_the_path_is_named_and_nobody_is_told_that_it_listens);
+    tcase_add_test(start, a_file_in_the_place_of_the_socket_is_named);
     tcase_add_test(start, a_path_without_a_directory_is_named);
     tcase_add_loop_test(start, root_is_warned_and_nobody_else, 0, 2);
     tcase_add_test(start, an_address_of_another_machine_is_named);

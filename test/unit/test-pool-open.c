@@ -378,7 +378,7 @@ START_TEST(what_is_no_descriptor_of_a_pool_is_refused)
 
     ck_assert_ptr_null(sxe_pool_open_fd(-1, NULL, why));
     ck_assert_int_eq(errno, ENOENT);
-    expect_why("pool in descriptor -1: cannot open it anew");
+    expect_why("pool in descriptor -1: cannot open it again by /proc");
     ck_assert_int_eq(pipe(ends), 0);
     ck_assert_ptr_null(sxe_pool_open_fd(ends[0], &spec, why));
     ck_assert_int_eq(errno, EMEDIUMTYPE);
