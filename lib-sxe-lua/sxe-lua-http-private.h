@@ -298,11 +298,12 @@ enum sxe_http_verdict sxe__lua_http_route(const struct sxe__lua_router *router,
 void sxe__lua_json_mark(lua_State *L);
 bool sxe__lua_json_is_marked(lua_State *L);
 
-/* Write the value on top as JSON into the room: its length, or -1, it has none or does not fit.
- * Never raises, and needs no memory. */
+/* Write the value on top as JSON into the room: its length, or -1, it has none, does not fit, or
+ * takes more than some milliseconds. Never raises, and needs no memory. */
 ssize_t sxe__lua_json_write(lua_State *L, char *room, size_t size);
 
-/* Replace the value on top by its JSON, of any length; raises why it has none. */
+/* Replace the value on top by its JSON, of any length; raises why it has none, and, as decode, what
+ * the watchdog demands. */
 void sxe__lua_json_encode(lua_State *L);
 
 /* Replace the text on top by its value, or, false, by a message that says why it is no JSON. */

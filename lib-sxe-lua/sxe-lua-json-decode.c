@@ -10,6 +10,7 @@
  * Numbers without fraction and exponent are integers where Lua has them, and floats beyond. Others
  * that are whole are integers up to 2^53, the rest floats.
  */
+#include "sxe-lua-core-private.h"
 #include "sxe-lua-http-private.h"
 
 #include <locale.h>
@@ -17,7 +18,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DEPTH_MAX = 1000, OBJECT = -1, STACK_ROOM = 8 /* beside the open values */ };
+enum {
+    DEPTH_MAX = 1000,
+    OBJECT = -1,
+    STACK_ROOM = 8, /* beside the open values */
+    VALUES_A_LOOK = 256
+};
 
 #define EXACT_MAX 9007199254740992.0 /* beyond it not every integer is a float */
 
@@ -330,9 +336,13 @@ close_values(struct reader *r)
 static bool
 read_all(struct reader *r)
 {
+    unsigned values = 0;
+
     do {
         bool is_open = false;
 
+        if (++values % VALUES_A_LOOK == 0)
+            sxe__lua_watch_poll(r->L);
         skip_blanks(r);
         if (*r->at == '{' || *r->at == '[') {
             if (!open_value(r, &is_open))

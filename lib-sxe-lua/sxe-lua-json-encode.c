@@ -8,7 +8,9 @@
  * json.decode made as a list is []. And where a table's key is an integer above INT32_MAX, what
  * lua-cjson makes of it is up to the order of the keys; here it is an object.
  */
+#include "sxe-lua-core-private.h"
 #include "sxe-lua-http-private.h"
+#include "sxe-lua-port.h"
 
 #include <errno.h>
 #include <math.h>
@@ -18,15 +20,22 @@
 
 enum { DEPTH_MAX = 1000, SPARSE_RATIO = 2, SPARSE_SAFE = 10, NUMBER_SIZE = 32, ROOM_SIZE = 4096 };
 
+/* Steps are what takes time and need not show in the output: a value is one, a table TABLE_STEPS
+ * more, as each of its free places is looked at, 131,072 perhaps. */
+enum { STEPS_A_LOOK = 256, TABLE_STEPS = 15, AT_ONCE_MS = 5 };
+
 #define WHOLE_MAX 9007199254740992.0 /* up to it, every integer is a float */
 
 struct writer {
     lua_State *L;
     char *at;
     const char *end;
+    uint64_t end_ns; /* of the time there is; 0: not yet known */
+    unsigned steps;  /* since the last look at the clock or the watchdog */
+    bool may_raise;
     int depth;
     int type;            /* what cannot be written, and */
-    const char *problem; /* why; NULL: it did not fit */
+    const char *problem; /* why; NULL: it did not fit, or there was no time for it */
 };
 
 static const char too_deep[] = "excessive nesting";
@@ -60,6 +69,23 @@ refuse(struct writer *w, int index, const char *problem)
     w->type = lua_type(w->L, index);
     w->problem = problem;
     return false;
+}
+
+/* Raise if the watchdog demands it. Where nothing may be raised, false: this takes too long. */
+static bool
+has_time(struct writer *w)
+{
+    uint64_t now_ns;
+
+    w->steps = 0;
+    if (w->may_raise) {
+        sxe__lua_watch_poll(w->L);
+        return true;
+    }
+    now_ns = sxe_lua_get_port()->now_ns();
+    if (w->end_ns == 0)
+        w->end_ns = now_ns + AT_ONCE_MS * SXE_NS_PER_MS;
+    return now_ns < w->end_ns;
 }
 
 /* ---- Strings ---- */
@@ -241,6 +267,7 @@ write_table(struct writer *w)
 {
     int last;
 
+    w->steps += TABLE_STEPS;
     if (++w->depth > DEPTH_MAX || !lua_checkstack(w->L, 4))
         return refuse(w, -1, too_deep);
     last = measure(w);
@@ -256,6 +283,8 @@ write_table(struct writer *w)
 static bool
 write_value(struct writer *w)
 {
+    if (SXE_UNLIKELY(++w->steps >= STEPS_A_LOOK) && !has_time(w))
+        return false;
     switch (lua_type(w->L, -1)) {
     case LUA_TSTRING:
         return write_string(w, -1);
@@ -275,12 +304,12 @@ write_value(struct writer *w)
 }
 
 static bool
-write_at(struct writer *w, lua_State *L, char *room, size_t size)
+write_at(struct writer *w, lua_State *L, bool may_raise, char *room, size_t size)
 {
     int top = lua_gettop(L);
     bool is_written;
 
-    *w = (struct writer){.L = L, .at = room, .end = room + size};
+    *w = (struct writer){.L = L, .at = room, .end = room + size, .may_raise = may_raise};
     is_written = write_value(w);
     lua_settop(L, top);
     return is_written;
@@ -291,7 +320,7 @@ sxe__lua_json_write(lua_State *L, char *room, size_t size)
 {
     struct writer w;
 
-    return write_at(&w, L, room, size) ? w.at - room : -1;
+    return write_at(&w, L, false, room, size) ? w.at - room : -1;
 }
 
 void
@@ -303,7 +332,7 @@ sxe__lua_json_encode(lua_State *L)
     size_t size = sizeof(first);
     struct writer w;
 
-    while (!write_at(&w, L, room, size)) {
+    while (!write_at(&w, L, true, room, size)) {
         if (w.problem == too_deep)
             luaL_error(L, "Cannot serialise, excessive nesting (%d)", w.depth);
         if (w.problem != NULL)

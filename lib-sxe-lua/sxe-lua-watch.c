@@ -330,11 +330,13 @@ choose_demand(struct sxe_lua *lua, uint64_t used_ns)
     return SXE__LUA_RAISE;
 }
 
-/* Where that is, only the loop's thread can tell, and does when it is back. */
+/* Where that is, only the loop's thread can tell, and does when it is back. It may have answered
+ * since now_ns was read. */
 static void
 complain(struct sxe__lua_watch *watch, uint64_t now_ns)
 {
-    uint64_t blocked_ns = now_ns - LOAD(watch->asked_ns);
+    const uint64_t asked_ns = LOAD(watch->asked_ns);
+    const uint64_t blocked_ns = now_ns > asked_ns ? now_ns - asked_ns : 0;
 
     if (blocked_ns < watch->complain_ns)
         return;

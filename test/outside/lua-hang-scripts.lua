@@ -51,6 +51,16 @@ local HANGS = {
         while true do coroutine.yield(1) end end) do end]],
     ["a comparison in table.sort"] = "table.sort({3, 1, 2}, spin)",
     ["a function for string.gsub"] = '("x"):gsub("x", spin)',
+    ["JSON of tables that are empty, but were large"] = [[local e, t = {}, {}
+        for i = 1, 131000 do e[i] = true end
+        for i = 1, 131000 do e[i] = nil end
+        for i = 1, 100000 do t[i] = e end
+        require "sxe.json".encode(t)]],
+    ["JSON of tables that had many names"] = [[local e, t = {}, {}
+        for i = 1, 4000 do e["k" .. i] = true end
+        for i = 1, 4000 do e["k" .. i] = nil end
+        for i = 1, 100000 do t[i] = e end
+        while true do require "sxe.json".encode(t) end]],
     ["a reader of load that never ends"] =
         'while true do load(function() return "local a = 1 " end) end',
 }
@@ -87,6 +97,29 @@ test("a finalizer that its metatable got later, and a hook of the script's, end"
         collectgarbage() spin()]], "--lua-cpu", "100ms")
     check_hang([[coroutine.wrap(function() debug.sethook(spin, "", 1) deep() end)() spin()]],
                "--lua-cpu", "100ms")
+end)
+
+-- promise: docs/lua.md: Nothing it does keeps other requests waiting for more than 100 ms of CPU, or takes more
+--   memory than its cap.
+test("tables that are empty, but were large, end a reply of JSON", function()
+    local server <close> = script.start([[
+local e, t = {}, {}
+for i = 1, 131000 do e[i] = true end
+for i = 1, 131000 do e[i] = nil end
+for i = 1, 100000 do t[i] = e end
+return function(req)
+    if req.path == "/whole" then return t end
+    if req.path == "/few" then return {table.unpack(t, 1, 1000)} end
+    return "well"
+end]], "--lua-sandbox")
+    for _, path in ipairs { "/whole", "/few" } do
+        local sock <close> = server:connect()
+        sock:timeout(PATIENCE)
+        sock:send("GET " .. path .. " HTTP/1.1\r\nHost: a\r\n\r\n")
+        local reply = sock:read_reply()
+        check(reply.status == 500 or reply.body:match "^%[{}", "status " .. reply.status)
+        server:await "well"
+    end
 end)
 
 -- promise: docs/lua.md: Deep recursion ends as in plain Lua, "stack overflow", or at `cpu_ms`.

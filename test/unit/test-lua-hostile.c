@@ -97,6 +97,11 @@ END_TEST
 #define STEPS  "a pattern takes more than 16777216 steps"
 #define MEMORY "not enough memory"
 
+/* t: a list of tables, whose array of 131,000 has nothing in it. */
+#define EMPTIED                                                  \
+    "local e, t = {}, {} for i = 1, 131000 do e[i] = true end\n" \
+    "for i = 1, 131000 do e[i] = nil end for i = 1, 100000 do t[i] = e end\n"
+
 static const struct {
     const char *text;
     const char *why; /* what the log says; NULL: it does no harm */
@@ -153,6 +158,22 @@ static const struct {
     {"local t = {} while true do t[#t + 1] = coroutine.create(print) end", MEMORY, CPU},
     {"local t = nil while true do t = {t} end", MEMORY, CPU},
     {"setmetatable({}, {__gc = function() while true do end end})", "no finalizers (__gc)", NULL},
+    /* JSON, of tables that are empty but large, of keys that collide, and of numbers */
+    {EMPTIED "require('sxe.json').encode(t)", CPU, NULL},
+    {EMPTIED "while true do pcall(require('sxe.json').encode, t) end", CPU, NULL},
+    {"local e, t = {}, {} for i = 1, 4000 do e['k' .. i] = i end\n"
+     "for i = 1, 4000 do e['k' .. i] = nil end for i = 1, 100000 do t[i] = e end\n"
+     "while true do require('sxe.json').encode(t) end",
+     CPU, NULL},
+    {"local e, t = {}, {} for i = 1, 4096 do e[i * 8191 + 0.5] = i end\n"
+     "for i = 1, 100 do t[i] = e end while true do pcall(require('sxe.json').encode, t) end",
+     CPU, NULL},
+    {"local t = {} for i = 1, 1 << 16 do t[i] = i / 3 end\n"
+     "while true do require('sxe.json').encode{t, t, t} end",
+     CPU, MEMORY},
+    {"local t = '[' .. ('1.5e-300,'):rep(90000) .. '1]'\n"
+     "while true do require('sxe.json').decode(t) end",
+     CPU, MEMORY},
     /* Errors, which C looks at */
     {"error(setmetatable({}, {__index = function() while true do end end}))", "error that is", CPU},
     {"error({message = ('x\\n'):rep(1 << 19)})", "x", NULL},

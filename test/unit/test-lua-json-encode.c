@@ -5,6 +5,7 @@
 #include "lua-state.h"
 
 #include "sxe-lua-http-private.h"
+#include "sxe-lua-port.h"
 #include "test-main.h"
 
 /* compare(value) for all that follow. */
@@ -150,6 +151,38 @@ START_TEST(any_room_is_enough_or_is_not)
 }
 END_TEST
 
+static uint64_t looks;
+
+/* A clock that goes on by a millisecond each time it is read. */
+static uint64_t
+next_ms(void)
+{
+    return ++looks * SXE_NS_PER_MS;
+}
+
+/* Its places cost time, though nothing of them is written. */
+START_TEST(what_takes_too_long_is_not_written_at_once)
+{
+    static const struct sxe_lua_port port = {.now_ns = next_ms};
+    char room[4096];
+
+    state_start();
+    run_script("few, many, e = {}, {}, {} for i = 1, 60 do few[i] = e end\n"
+               "for i = 1, 300 do many[i] = e end");
+    sxe_lua_set_port(&port);
+    looks = 0;
+    lua_getglobal(lua->main, "few");
+    ck_assert_int_eq(sxe__lua_json_write(lua->main, room, sizeof(room)), 60 * 3 + 1);
+    ck_assert_uint_eq(looks, 3);
+    lua_getglobal(lua->main, "many");
+    ck_assert_int_eq(sxe__lua_json_write(lua->main, room, sizeof(room)), -1);
+    ck_assert_uint_eq(looks, 3 + 6);
+    lua_pop(lua->main, 2);
+    sxe_lua_set_port(NULL);
+    state_stop();
+}
+END_TEST
+
 /* Each allocation that could be needed fails once. */
 START_TEST(without_memory_it_is_an_error_of_lua)
 {
@@ -185,6 +218,7 @@ suite(void)
     tcase_add_test(t, what_is_long_is_written_as_cjson_does);
     tcase_add_test(t, all_digits_of_an_integer_are_written);
     tcase_add_test(t, an_index_above_all_of_cjsons_makes_an_object);
+    tcase_add_test(t, what_takes_too_long_is_not_written_at_once);
     tcase_add_test(t, any_room_is_enough_or_is_not);
     tcase_add_test(t, without_memory_it_is_an_error_of_lua);
     suite_add_tcase(s, t);

@@ -326,6 +326,30 @@ START_TEST(a_call_that_blocks_is_logged_with_its_place)
 }
 END_TEST
 
+/* look_late(): the watchdog's thread reads the clock, and looks when the loop has answered. */
+static int
+look_late(lua_State *L)
+{
+    const uint64_t read_ns = sxe_time_ns();
+
+    (void)L;
+    fake_time_advance(SXE_NS_PER_MS);
+    sxe__lua_watch_look(lua, cpu_ns, sxe_time_ns());
+    sxe__lua_watch_look(lua, cpu_ns, read_ns);
+    return 0;
+}
+
+START_TEST(an_answer_later_than_the_look_is_no_call_that_blocks)
+{
+    fake_time_start(2 * SXE_NS_PER_SECOND, 0);
+    watch_start();
+    add_global("look_late", look_late);
+    run_script("look(0) look_late()");
+    ck_assert(!logged("so far"));
+    watch_stop();
+}
+END_TEST
+
 START_TEST(a_script_s_own_hook_comes_back)
 {
     watch_start();
@@ -592,6 +616,7 @@ main(void)
     tcase_add_test(tcase, where_it_cannot_make_way_it_goes_on);
     tcase_add_test(tcase, it_makes_way_out_of_coroutines);
     tcase_add_test(tcase, a_call_that_blocks_is_logged_with_its_place);
+    tcase_add_test(tcase, an_answer_later_than_the_look_is_no_call_that_blocks);
     tcase_add_test(tcase, a_script_s_own_hook_comes_back);
     tcase_add_test(tcase, a_script_s_hook_misses_no_line);
     tcase_add_test(tcase, the_error_is_raised_once_however_late_it_is);
