@@ -19,6 +19,7 @@
 
 #define URL_SOCKETS   64
 #define URL_SECONDS   4
+#define FIND_SECONDS  60       /* of a step of --find at most */
 #define UNTIL_CI_MOST 50       /* trials */
 #define SIDE_TRIALS   10       /* of --baseline-cmd: so many find 5 % */
 #define MANY          10000000 /* queries that are rather meant as a total */
@@ -433,7 +434,7 @@ set_how_much(struct http_command *command)
         plan->stop = HTTP_STOP_REPLAY;
     else if (typed->stop_option == NULL && (has_url || typed->rate != NULL || plan->find != NULL)) {
         plan->stop = HTTP_STOP_TIME;
-        plan->duration_ns = URL_SECONDS * SXE_NS_PER_SECOND;
+        plan->duration_ns = (plan->find != NULL ? FIND_SECONDS : URL_SECONDS) * SXE_NS_PER_SECOND;
     }
     if (plan->find != NULL && plan->stop != HTTP_STOP_TIME)
         return http_command_refuse("--find takes its time: it goes without %s", typed->stop_option);

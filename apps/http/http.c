@@ -32,9 +32,9 @@
 static unsigned
 rank(int status)
 {
-    static const enum http_exit ranks[] = {HTTP_EXIT_OK,      HTTP_EXIT_THRESHOLD,
-                                           HTTP_EXIT_SUSPECT, HTTP_EXIT_USAGE,
-                                           HTTP_EXIT_ERRORS,  HTTP_EXIT_INTERRUPTED};
+    static const enum http_exit ranks[] = {
+        HTTP_EXIT_OK,    HTTP_EXIT_THRESHOLD, HTTP_EXIT_UNTOLD,     HTTP_EXIT_SUSPECT,
+        HTTP_EXIT_USAGE, HTTP_EXIT_ERRORS,    HTTP_EXIT_INTERRUPTED};
     unsigned i = 0;
 
     while ((int)ranks[i] != status)

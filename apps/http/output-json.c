@@ -4,8 +4,10 @@
 #include "fanout.h"
 #include "json-writer.h"
 #include "output.h"
+
 #include "requests.h"
 #include "sxe-util.h"
+#include <math.h>
 
 #define NS 1e9
 #define US 1e3
@@ -420,6 +422,11 @@ write_find(struct http_json *json, const struct http_run *run)
     http_json_open(json, "find", '{');
     http_json_text(json, "condition", run->plan->find);
     http_json_number(json, "found_rate", run->found_rate);
+    if (isinf(run->missed_rate))
+        http_json_null(json, "missed_rate");
+    else
+        http_json_number(json, "missed_rate", run->missed_rate);
+    http_json_bool(json, "is_told", !run->is_untold);
     http_json_open(json, "steps", '[');
     for (unsigned i = 0; i < run->steps_number; i++)
         write_step(json, &run->steps[i]);

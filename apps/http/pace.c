@@ -154,3 +154,18 @@ http_pace_set_rate(struct http_pace *pace, uint64_t at_ns, double rate, unsigned
     pace->ramp_s = 0;
     pace->rate = pace->rate_end = own_rate(pace, rate, shards);
 }
+
+void
+http_pace_pause(struct http_pace *pace, uint64_t at_ns)
+{
+    double at_s = (double)at_ns / NS_A_SECOND;
+    bool is_withdrawn = pace->last_ns > at_ns;
+
+    pace->area -= area_at(pace, at_s - pace->start_s);
+    if (is_withdrawn)
+        pace->area = pace->arrivals == HTTP_FIXED ? pace->area - pace->stride : step_of(pace);
+    pace->last_ns = at_ns;
+    pace->start_s = at_s;
+    pace->ramp_s = 0;
+    pace->rate = pace->rate_end = 0;
+}

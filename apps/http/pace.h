@@ -48,6 +48,10 @@ uint64_t http_pace_next(struct http_pace *pace);
  * many: their number. Poisson ones count as what is to be expected. */
 uint64_t http_pace_skip(struct http_pace *pace, uint64_t before_ns);
 
+/* Nothing arrives from at_ns on, until a rate is set. One that was given out already, and was still
+ * to come, is withdrawn. */
+void http_pace_pause(struct http_pace *pace, uint64_t at_ns);
+
 /* From at_ns on the rate, over all shards, is this and no ramp. An arrival that was given out
  * already stays; if it is later than at_ns, the new rate begins with it. Those that were due and
  * not given out yet still come. */

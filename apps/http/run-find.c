@@ -8,17 +8,15 @@
 #include "summary.h"
 #include "sxe-time.h"
 
-#define START_RATE 1000.0
+#define START_RATE 10.0 /* where nothing is known of the server */
 #define SETTLE_NS  (200 * SXE_NS_PER_MS)
+#define SETTLE_MAX (2 * SXE_NS_PER_SECOND)
 #define LOOK_NS    (100 * SXE_NS_PER_MS)
+#define DRAIN_NS   (5 * SXE_NS_PER_MS)
 #define STEP_NS    SXE_NS_PER_SECOND /* so long at least, if -d is as long */
 
-/* A rate does not hold that the client offers and the server does not answer, however soon those
- * answers come that do: so much of it must be answered well, give or take what is chance. */
-#define ANSWERED 0.98
-#define CHANCE   4.0 /* times the square root of the number */
-
 double http_find_rate_max = 1e6;
+double http_find_speed = 1;
 
 struct find {
     struct http_run *run;
@@ -29,9 +27,8 @@ struct find {
                                    behind them the sum of these */
     struct http_result *delta;  /* [workers]: what they counted in the step */
     uint64_t longest_ns;        /* that a step may take */
-    double highest_rate;        /* that is tried */
-    double missed_rate;         /* the lowest that did not hold */
-    struct http_verdict missed; /* of the client, then */
+    struct http_search search;
+    struct http_verdict missed; /* of the client, at the lowest rate that did not hold */
 };
 
 /* ---- Marks ---- */
@@ -71,20 +68,35 @@ take_deltas(struct find *find)
 
 /* ---- A step ---- */
 
-/* By what all of them have counted up to now. */
-static bool
-can_be_told(struct find *find)
+/* What all of them have counted since the step's measuring began. */
+static const struct http_result *
+count_up(struct find *find)
 {
     struct http_result *sum = find->parent->sum;
     unsigned number = find->parent->number;
-    bool is_told;
 
     http_results_clear(sum, 1);
     for (unsigned i = 0; i < number; i++)
         http_result_add(sum, find->parent->processes[i].result);
     http_result_subtract(sum, &find->before[number]);
-    http_threshold_holds(&find->condition, sum, &is_told);
-    return is_told;
+    return sum;
+}
+
+/* While no rate is known that does not hold, a low one, which has few samples, is passed: a higher
+ * one is tried sooner than it is told. */
+static bool
+is_enough(struct find *find)
+{
+    const struct http_run *run = find->run;
+    const struct http_result *result = count_up(find);
+    struct http_evidence evidence;
+
+    http_threshold_evidence(&find->condition, result, &evidence);
+    if (evidence.samples < evidence.needed &&
+        run->steps[run->steps_number].rate < find->search.highest &&
+        isinf(http_search_missed(run->steps, run->steps_number)))
+        return true;
+    return http_step_is_enough(&find->condition, result);
 }
 
 /* As long as it takes until the figure can be told, within bounds. */
@@ -96,9 +108,52 @@ await_figure(struct find *find)
     uint64_t look_ns = begin_ns + (STEP_NS < find->longest_ns ? STEP_NS : find->longest_ns);
 
     while (!http_workers_await(find->parent, HTTP_MESSAGE_DONE, look_ns)) {
-        if (look_ns >= end_ns || can_be_told(find))
+        if (look_ns >= end_ns || is_enough(find))
             return;
         look_ns = look_ns + LOOK_NS < end_ns ? look_ns + LOOK_NS : end_ns;
+    }
+}
+
+static uint64_t
+in_flight(const struct find *find)
+{
+    uint64_t number = 0;
+
+    for (unsigned i = 0; i < find->parent->number; i++)
+        if (find->parent->processes[i].pid > 0)
+            number += find->parent->processes[i].result->in_flight;
+    return number;
+}
+
+/* What the step before has left must be answered, or time out, before the next one is measured.
+ * False: the workers end. */
+static bool
+drain(struct find *find)
+{
+    if (find->run->steps_number == 0)
+        return true;
+    if (!mark(find, (struct http_message){.type = HTTP_MESSAGE_RATE, .u.rate = 0}))
+        return false;
+    while (in_flight(find) > 0)
+        if (http_workers_await(find->parent, HTTP_MESSAGE_DONE, sxe_time_ns() + DRAIN_NS))
+            return false;
+    return true;
+}
+
+/* Until as many have been answered at this rate as are in flight: it is twice as long then as one
+ * takes. A server that takes too long for that is judged as it is. */
+static void
+settle(struct find *find)
+{
+    uint64_t most_ns = find->longest_ns / 5 < SETTLE_MAX ? find->longest_ns / 5 : SETTLE_MAX;
+    uint64_t begin_ns = sxe_time_ns();
+    uint64_t look_ns = begin_ns + (most_ns < SETTLE_NS ? most_ns : SETTLE_NS);
+
+    keep_marks(find);
+    while (!http_workers_await(find->parent, HTTP_MESSAGE_DONE, look_ns)) {
+        if (look_ns >= begin_ns + most_ns || count_up(find)->ends[HTTP_END_OK] >= in_flight(find))
+            return;
+        look_ns += LOOK_NS;
     }
 }
 
@@ -107,11 +162,11 @@ static bool
 measure_step(struct find *find, double rate)
 {
     const struct http_message now = {.type = HTTP_MESSAGE_MARK};
-    uint64_t settle_ns = find->longest_ns / 5 < SETTLE_NS ? find->longest_ns / 5 : SETTLE_NS;
 
-    if (!mark(find, (struct http_message){.type = HTTP_MESSAGE_RATE, .u.rate = rate}))
+    if (!drain(find) ||
+        !mark(find, (struct http_message){.type = HTTP_MESSAGE_RATE, .u.rate = rate}))
         return false;
-    http_workers_await(find->parent, HTTP_MESSAGE_DONE, sxe_time_ns() + settle_ns);
+    settle(find);
     if (!mark(find, now))
         return false;
     keep_marks(find);
@@ -122,57 +177,34 @@ measure_step(struct find *find, double rate)
     return true;
 }
 
-/* The workers make their marks one after the other, so each one's time is its own. */
-static bool
-is_answered(const struct find *find, double rate)
-{
-    double number = find->parent->number;
-    double expected = 0;
-
-    for (unsigned i = 0; i < find->parent->number; i++)
-        expected += rate / number * (double)find->delta[i].elapsed_ns / 1e9;
-    return (double)find->trial->result->ends[HTTP_END_OK] >=
-           ANSWERED * expected - CHANCE * sqrt(expected);
-}
-
 static void
 judge_step(struct find *find, struct http_step *step)
 {
     const struct http_result *workers[HTTP_WORKERS_MAX];
-    const struct http_result *result = find->trial->result;
-    bool is_kept_up;
+    struct http_run *run = find->run;
 
     for (unsigned i = 0; i < find->parent->number; i++)
         workers[i] = &find->delta[i];
     http_trial_sum(find->parent, find->trial, workers);
-    is_kept_up = is_answered(find, step->rate);
+    http_step_judge(step, &find->condition, find->trial->result);
     step->achieved = find->trial->figures[HTTP_FIGURE_RATE];
-    step->p50_ns = http_histogram_quantile(&result->response, 0.5);
-    step->p90_ns = http_histogram_quantile(&result->response, 0.9);
-    step->p99_ns = http_histogram_quantile(&result->response, 0.99);
-    step->p999_ns = http_histogram_quantile(&result->response, 0.999);
-    step->figure = http_threshold_figure(&find->condition, result);
-    step->holds = http_threshold_holds(&find->condition, result, &step->is_told) && is_kept_up;
-    step->is_told = step->is_told || !is_kept_up;
-    if (step->is_told && !step->holds && step->rate <= find->missed_rate) {
-        find->missed_rate = step->rate;
+    if (step->is_told && !step->holds &&
+        step->rate <= http_search_missed(run->steps, run->steps_number))
         find->missed = find->trial->verdict;
-    }
 }
 
 static void
 say_step(const struct find *find, const struct http_step *step)
 {
-    const char *word = step->holds      ? "holds"
-                       : !step->is_told ? "too few to tell; a longer -d helps"
-                                        : "does not hold";
+    const char *word = step->holds ? "holds" : !step->is_told ? "too few to tell" : "does not hold";
 
     if (find->parent->plan->quiet)
         return;
     http_parent_show(find->parent, false);
-    fprintf(find->parent->err, "find      %.0f/s  ok %.0f/s  response p50 %s p99 %s  %s: %s\n",
-            step->rate, step->achieved, http_time_text(step->p50_ns), http_time_text(step->p99_ns),
-            find->parent->plan->find, word);
+    fprintf(find->parent->err, "find      %.*f/s  ok %.*f/s  response p50 %s p99 %s  %s: %s\n",
+            step->rate < 10, step->rate, step->rate < 10, step->achieved,
+            http_time_text(step->p50_ns), http_time_text(step->p99_ns), find->parent->plan->find,
+            word);
     fflush(find->parent->err);
     http_parent_show(find->parent, true);
 }
@@ -187,7 +219,7 @@ blame_client(const struct find *find, struct http_verdict *verdict)
 
     for (unsigned i = 0; i < blamed.number; i++) {
         int length = snprintf(blamed.reasons[i], HTTP_REASON_MAX,
-                              "at %.0f/s, which ended the search: ", find->missed_rate);
+                              "at %.0f/s, which ended the search: ", find->run->missed_rate);
 
         snprintf(blamed.reasons[i] + length, HTTP_REASON_MAX - (size_t)length, "%s",
                  find->missed.reasons[i]);
@@ -200,21 +232,21 @@ static void
 say_if_highest(const struct find *find)
 {
     http_parent_show(find->parent, false);
-    if (find->run->found_rate >= find->highest_rate)
+    if (find->run->found_rate >= find->search.highest)
         fprintf(find->parent->err,
                 "sxe-http: --find ends at %.0f/s, more than %u worker%s can be asked for; to see "
                 "whether more holds, use more (-t)\n",
-                find->highest_rate, find->parent->number, find->parent->number == 1 ? "" : "s");
+                find->search.highest, find->parent->number, find->parent->number == 1 ? "" : "s");
 }
 
 static void
 begin_lower(const struct find *find, double rate)
 {
-    if (rate > find->highest_rate)
+    if (rate > find->search.highest)
         fprintf(find->parent->err,
                 "sxe-http: --find begins at %.0f/s and not at %.0f/s, which the workers cannot "
                 "send; use a lower -R, or more workers (-t)\n",
-                find->highest_rate, rate);
+                find->search.highest, rate);
 }
 
 static int
@@ -234,8 +266,7 @@ search(struct http_parent *parent, uint64_t start_ns, void *user)
     double rate;
 
     http_workers_await(parent, HTTP_MESSAGE_DONE, start_ns);
-    while ((rate = http_search_next(run->steps, run->steps_number, parent->plan->rate,
-                                    find->highest_rate)) > 0) {
+    while ((rate = http_search_next(&find->search, run->steps, run->steps_number)) > 0) {
         struct http_step *step = &run->steps[run->steps_number];
 
         step->rate = rate;
@@ -246,10 +277,25 @@ search(struct http_parent *parent, uint64_t start_ns, void *user)
         run->steps_number++;
     }
     run->found_rate = http_search_found(run->steps, run->steps_number);
+    run->missed_rate = http_search_missed(run->steps, run->steps_number);
+    run->is_untold = http_search_is_untold(run->steps, run->steps_number);
     say_if_highest(find);
     blame_client(find, &find->trial->verdict);
     qsort(run->steps, run->steps_number, sizeof(run->steps[0]), by_rate);
     return run->steps_number > 0;
+}
+
+/* The lowest rate that a step of the longest time has enough samples of, give or take chance. */
+static void
+find_what_can_be_told(struct find *find)
+{
+    static const struct http_result nothing;
+    struct http_evidence evidence;
+
+    http_threshold_parse(&find->condition, find->parent->plan->find);
+    http_threshold_evidence(&find->condition, &nothing, &evidence);
+    find->search.told_from =
+        1.1 * evidence.needed / ((double)find->longest_ns / 1e9 * http_find_speed);
 }
 
 int
@@ -260,15 +306,15 @@ http_find(struct http_parent *parent, struct http_run *run)
     struct find find = {.run = run,
                         .parent = parent,
                         .trial = &run->trials[0],
-                        .highest_rate = http_find_rate_max * plan->workers,
-                        .missed_rate = HUGE_VAL,
+                        .search.highest = http_find_rate_max * plan->workers,
                         .longest_ns = plan->duration_ns};
     int error = -1;
 
-    http_threshold_parse(&find.condition, plan->find);
+    find_what_can_be_told(&find);
     endless.rate = plan->rate > 0 ? plan->rate : START_RATE;
     endless.rate_end = endless.rate;
     endless.duration_ns = HTTP_FOREVER_NS;
+    find.search.start = endless.rate;
     parent->plan = &endless;
     begin_lower(&find, endless.rate);
     find.before = http_results_map(plan->workers + 1, false);

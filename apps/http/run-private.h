@@ -13,6 +13,7 @@
  *     run-warmup.c    what of a trial is left out
  *     run-find.c      --find: measures many rates in one trial
  *     run-search.c    which rate comes next                                         pure
+ *     run-step.c      whether a rate holds, and when that can be told               pure
  *     run-workers.c   the processes of a trial: fork, tell, hear, reap
  *     run-probe.c     what the probe is asked to do                                 pure
  *     run-sides.c     which side a trial is of, its seed; which figures are results pure
@@ -177,16 +178,40 @@ void http_warmup_judge(const struct http_plan *plan, struct http_trial *trial);
  * still more arrivals has no time for its sockets. Less in tests. */
 extern double http_find_rate_max;
 
+/* How much faster the workers' clock is than ours: 1, but in tests. */
+extern double http_find_speed;
+
 /* Fills the run's steps, found_rate and only trial. 0 or -1 as http_trial_run. */
 int http_find(struct http_parent *parent, struct http_run *run);
 
-/* The rate to try after these steps, in the order in which they were tried, none above the highest;
- * 0: the search is over. */
-double http_search_next(const struct http_step *steps, unsigned number, double start,
-                        double highest);
+struct http_search {
+    double start;
+    double highest;   /* none above it is tried */
+    double told_from; /* the lowest rate that the condition can hold at and be told */
+};
+
+/* The rate to try after these steps, in the order in which they were tried; 0: the search is
+ * over. */
+double http_search_next(const struct http_search *search, const struct http_step *steps,
+                        unsigned number);
 
 /* The highest that held below all that did not; 0: none. */
 double http_search_found(const struct http_step *steps, unsigned number);
+
+/* The lowest of which is known that it does not hold; HUGE_VAL: none. */
+double http_search_missed(const struct http_step *steps, unsigned number);
+
+/* None was found, and it is not known that none holds. */
+bool http_search_is_untold(const struct http_step *steps, unsigned number);
+
+/* ---- run-step.c ---- */
+
+/* Whether the counts of a step say enough, so that it need not go on. */
+bool http_step_is_enough(const struct http_threshold *condition, const struct http_result *result);
+
+/* What they say: all of the step but its rates. */
+void http_step_judge(struct http_step *step, const struct http_threshold *condition,
+                     const struct http_result *result);
 
 /* ---- run-account.c ---- */
 

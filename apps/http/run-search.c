@@ -2,8 +2,12 @@
  *
  * Rates are searched by ratios: doubled until one does not hold, then cut in two until what held
  * and what did not are 2 % apart. What held last has to hold once more, because one that did by
- * luck would be reported as the highest. Where there are too few samples to tell, a higher rate
- * gives more.
+ * luck would be reported as the highest; and what did not hold is tried again, because one moment
+ * in which the machine did something else would end the search far below.
+ * Where there are too few samples to tell, a higher rate
+ * gives more: so the search goes up from a low rate without waiting for them, and comes back to it
+ * for as long as it takes when a higher one did not hold. Where even that is too short, lower rates
+ * are tried only to see that they do not hold either, which fewer samples can say.
  */
 #include <math.h>
 
@@ -14,23 +18,56 @@
 #define DOWN         4.0 /* the start was a guess */
 #define RATE_MIN     0.5
 
-/* The lowest of which was seen that it does not hold. */
-static double
-lowest_missed(const struct http_step *steps, unsigned number)
+static bool
+is_miss(const struct http_step *step)
+{
+    return step->is_told && !step->holds;
+}
+
+static bool
+is_at(const struct http_step *step, double rate)
+{
+    return !(step->rate < rate) && !(step->rate > rate);
+}
+
+/* It was tried again, and then did not hold. */
+static bool
+is_missed(const struct http_step *steps, unsigned number, double rate)
+{
+    unsigned tries = 0;
+    bool is_last_missed = false;
+
+    for (unsigned i = 0; i < number; i++) {
+        if (!is_at(&steps[i], rate) || !steps[i].is_told)
+            continue;
+        tries++;
+        is_last_missed = is_miss(&steps[i]);
+    }
+    return tries > 1 && is_last_missed;
+}
+
+double
+http_search_missed(const struct http_step *steps, unsigned number)
 {
     double rate = HUGE_VAL;
 
     for (unsigned i = 0; i < number; i++) {
-        if (steps[i].is_told && !steps[i].holds && steps[i].rate < rate)
+        if (steps[i].rate < rate && is_missed(steps, number, steps[i].rate))
             rate = steps[i].rate;
     }
     return rate;
 }
 
+bool
+http_search_is_untold(const struct http_step *steps, unsigned number)
+{
+    return http_search_found(steps, number) <= 0 && http_search_missed(steps, number) > RATE_MIN;
+}
+
 double
 http_search_found(const struct http_step *steps, unsigned number)
 {
-    double high = lowest_missed(steps, number);
+    double high = http_search_missed(steps, number);
     double low = 0;
 
     for (unsigned i = 0; i < number; i++) {
@@ -46,7 +83,7 @@ has_held_twice(const struct http_step *steps, unsigned number, double rate)
     unsigned times = 0;
 
     for (unsigned i = 0; i < number; i++)
-        times += steps[i].holds && !(steps[i].rate < rate) && !(steps[i].rate > rate);
+        times += steps[i].holds && is_at(&steps[i], rate);
     return times > 1;
 }
 
@@ -61,23 +98,61 @@ up(const struct http_step *steps, unsigned number, double highest)
     return last->holds && !has_held_twice(steps, number, last->rate) ? last->rate : 0;
 }
 
+static bool
+was_tried(const struct http_step *steps, unsigned number, double rate)
+{
+    for (unsigned i = 0; i < number; i++)
+        if (fabs(steps[i].rate / rate - 1) < 1e-9)
+            return true;
+    return false;
+}
+
+/* The highest below high that had too few samples, when it was passed; 0: none. */
+static double
+passed_below(const struct http_step *steps, unsigned number, double high)
+{
+    double rate = 0;
+
+    for (unsigned i = 0; i < number; i++)
+        if (!steps[i].is_told && steps[i].rate < high && steps[i].rate > rate)
+            rate = steps[i].rate;
+    return rate;
+}
+
+/* Nothing has held yet. */
+static double
+down(const struct http_search *search, const struct http_step *steps, unsigned number, double high)
+{
+    double passed = passed_below(steps, number, high);
+    double rate = passed > 0 ? passed : fmax(high / DOWN, RATE_MIN);
+
+    if (high <= RATE_MIN)
+        return 0;
+    if (rate < search->told_from && search->told_from * CLOSE_ENOUGH < high &&
+        !was_tried(steps, number, search->told_from))
+        return search->told_from;
+    return rate;
+}
+
 double
-http_search_next(const struct http_step *steps, unsigned number, double start, double highest)
+http_search_next(const struct http_search *search, const struct http_step *steps, unsigned number)
 {
     double low = http_search_found(steps, number);
-    double high = lowest_missed(steps, number);
+    double high = http_search_missed(steps, number);
 
     if (number == 0)
-        return fmin(start, highest);
+        return fmin(search->start, search->highest);
     if (number == HTTP_STEPS_MAX)
         return 0;
+    if (is_miss(&steps[number - 1]) && !is_missed(steps, number, steps[number - 1].rate))
+        return steps[number - 1].rate;
     if (isinf(high))
-        return up(steps, number, highest);
+        return up(steps, number, search->highest);
     /* At a lower rate there are fewer samples still. */
     if (!steps[number - 1].is_told)
         return 0;
     if (low <= 0)
-        return high > RATE_MIN ? fmax(high / DOWN, RATE_MIN) : 0;
+        return down(search, steps, number, high);
     if (high / low > CLOSE_ENOUGH)
         return sqrt(low * high);
     return has_held_twice(steps, number, low) ? 0 : low;

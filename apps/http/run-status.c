@@ -53,6 +53,8 @@ http_run_judge(struct http_run *run, bool has_failed, FILE *err)
         run->status = HTTP_EXIT_ERRORS;
     else if (run->verdict.number + run->probe_verdict.number > 0)
         run->status = HTTP_EXIT_SUSPECT;
+    else if (!is_found && run->is_untold)
+        run->status = HTTP_EXIT_UNTOLD;
     else if (run->thresholds_missed > 0 || !is_found)
         run->status = HTTP_EXIT_THRESHOLD;
     else

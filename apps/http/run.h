@@ -41,7 +41,7 @@
 #include "threshold.h"
 #include "verdict.h"
 
-/* Where several are true: interrupted, errors, suspect, threshold. A threshold that a suspect
+/* Where several are true: interrupted, errors, suspect, could not tell, threshold. A threshold that a suspect
  * client missed may be the client's fault. With a threshold on errors, that decides about those of
  * queries. */
 enum http_exit {
@@ -50,6 +50,7 @@ enum http_exit {
     HTTP_EXIT_USAGE = 2,
     HTTP_EXIT_THRESHOLD = 3, /* a threshold was missed, or a regression shown */
     HTTP_EXIT_SUSPECT = 4,
+    HTTP_EXIT_UNTOLD = 5, /* --find could not tell */
     HTTP_EXIT_INTERRUPTED = 130
 };
 
@@ -137,6 +138,8 @@ struct http_run {
         steps[HTTP_STEPS_MAX]; /* by rate; the only trial is the last one tried: the one
                                                that was found, once more */
     double found_rate;         /* the highest that held; 0: none did */
+    double missed_rate; /* the lowest that did not; HUGE_VAL: all did, or could not be told */
+    bool is_untold;     /* none held, and lower ones could not be told */
     struct http_judged judged[HTTP_THRESHOLDS_MAX]; /* the plan's thresholds, in its order */
     unsigned thresholds_missed;
     bool is_interrupted;

@@ -225,11 +225,18 @@ add_find(struct http_page *page, const struct http_run *run)
     http_page_begin(page, HTTP_WEIGHT_JUDGED,
                     run->found_rate > 0 ? HTTP_PAINT_GOOD : HTTP_PAINT_BAD);
     if (run->found_rate > 0)
-        http_page_add(page, "found     %.0f/s is the highest rate that held %s, of %u tried",
-                      run->found_rate, run->plan->find, run->steps_number);
+        http_page_add(page, "found     %.*f/s is the highest rate that held %s, of %u tried",
+                      run->found_rate < 10, run->found_rate, run->plan->find, run->steps_number);
+    else if (run->is_untold)
+        http_page_add(page,
+                      "found     could not tell which rate holds %s: too few replies at low rates; "
+                      "use a longer -d",
+                      run->plan->find);
     else
         http_page_add(page, "found     no rate held %s, of %u tried", run->plan->find,
                       run->steps_number);
+    if (!isinf(run->missed_rate) && run->missed_rate > 0 && (run->found_rate > 0 || run->is_untold))
+        http_page_item(page, "%.*f/s did not", run->missed_rate < 10, run->missed_rate);
     if (run->steps_number > 1)
         add_plot(page, run);
 }

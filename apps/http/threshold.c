@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "threshold.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -252,6 +253,63 @@ http_threshold_holds(const struct http_threshold *threshold, const struct http_r
         break;
     }
     return figure >= threshold->value;
+}
+
+/* Of times: those that are not below the value, or not up to it, as the operator says. */
+static double
+beyond_of(const struct http_threshold *threshold, const struct http_histogram *histogram)
+{
+    struct http_bucket bucket;
+    unsigned next = 0;
+    double beyond = 0;
+
+    while (http_histogram_next(histogram, &next, &bucket)) {
+        double ns = (double)(bucket.to_ns < histogram->max_ns ? bucket.to_ns : histogram->max_ns);
+
+        if (threshold->operator_ == LESS ? ns >= threshold->value : ns > threshold->value)
+            beyond += (double)bucket.count;
+    }
+    return beyond;
+}
+
+/* So many beyond are no chance; ten as of a percentile. */
+#define BEYOND_LEAST 10.0
+#define SAMPLES_MIN  200.0  /* of a part: that the load is answered must be seen, too */
+#define SAMPLES_MEAN 1000.0 /* of what is no part */
+
+void
+http_threshold_evidence(const struct http_threshold *threshold, const struct http_result *result,
+                        struct http_evidence *evidence)
+{
+    *evidence =
+        (struct http_evidence){.needed = SAMPLES_MEAN, .samples = base_of(threshold, result)};
+    switch ((enum figure)threshold->figure) {
+    case PERCENTILE:
+        evidence->beyond = beyond_of(threshold, histogram_of(threshold, result));
+        evidence->allowed = 1 - threshold->fraction;
+        break;
+    case ERRORS:
+        evidence->beyond = (double)http_result_errors(result);
+        evidence->allowed = threshold->value;
+        break;
+    case SKIPPED:
+        evidence->beyond = (double)http_result_skipped(result);
+        evidence->allowed = threshold->value;
+        break;
+    case ACHIEVED:
+        evidence->beyond = (double)(result->offered - result->sent);
+        evidence->allowed = 1 - threshold->value;
+        break;
+    case RATE:
+        evidence->samples = (double)result->ends[HTTP_END_OK];
+        break;
+    case MEAN:
+    case MIN:
+    case MAX:
+        break;
+    }
+    if (evidence->allowed > 0)
+        evidence->needed = fmax(BEYOND_LEAST / evidence->allowed * (1 - 1e-9), SAMPLES_MIN);
 }
 
 const char *

@@ -41,6 +41,18 @@ double http_threshold_figure(const struct http_threshold *threshold,
 bool http_threshold_holds(const struct http_threshold *threshold, const struct http_result *result,
                           bool *is_told);
 
+/* What a result says of it as counts. It takes that many samples to tell it at all; of those that
+ * there are, so many lie beyond its value, and so large a part of them may. Where what is told is no
+ * part of something, as a mean, allowed is 0. */
+struct http_evidence {
+    double needed;
+    double samples;
+    double beyond;
+    double allowed;
+};
+void http_threshold_evidence(const struct http_threshold *threshold,
+                             const struct http_result *result, struct http_evidence *evidence);
+
 /* A figure that it is about as people read it: "3.10 ms", "50.1k/s", "0.1 %"; of this thread, good
  * until the next call. */
 const char *http_threshold_text(const struct http_threshold *threshold, double figure);

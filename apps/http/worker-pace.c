@@ -233,6 +233,11 @@ http__set_rate(struct http__worker *worker, double rate)
     if (!worker->is_paced || !worker->is_running || worker->plan->stop == HTTP_STOP_REPLAY)
         return;
     http__drop_waiting(worker, now_ns);
+    if (!(rate > 0)) {
+        http_pace_pause(&worker->arrivals.pace, http__since_start(worker, now_ns));
+        worker->arrivals.next_ns = HTTP_NEVER;
+        return;
+    }
     http_pace_set_rate(&worker->arrivals.pace, http__since_start(worker, now_ns), rate,
                        worker->shards);
     if (worker->arrivals.next_ns == HTTP_NEVER)

@@ -12,6 +12,7 @@
  *       queries ...
  *              <-------------------  MARK end_ns      copy *result to *mark   ---> MARKED
  *              <-------------------  RATE value       from now on; implies MARK --> MARKED
+ *                                                     0: nothing arrives until the next
  *              <-------------------  STOP             offer nothing more, drain
  *       DONE   ------------------->    and the process ends with status 0
  *
@@ -55,7 +56,7 @@ struct http_message {
     union {
         uint64_t start_ns; /* GO: CLOCK_MONOTONIC */
         uint64_t end_ns;   /* MARK: 0, or the same clock: nothing is offered from then on */
-        double rate;       /* RATE: over all workers */
+        double rate;       /* RATE: over all workers; 0: none */
     } u;
 };
 

@@ -5,13 +5,15 @@
  * fake_worker before http_run, since it is inherited over fork.
  *
  * Shape: its clock is faster than the real one, so that a second of load takes a millisecond. While
- * it runs it makes up queries at its rate, each as slow as the server of the test's choice says.
+ * it runs it makes up queries at its rate, each as slow as the server of the test's choice says; or
+ * it is an M/D/1 queue, whose backlog stays until it is worked off.
  */
 #ifndef FAKE_WORKER_H
 #define FAKE_WORKER_H
 
 #include <check.h>
 #include <errno.h>
+#include <math.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -19,6 +21,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "pace.h"
 #include "run-private.h"
 #include "sxe-time.h"
 
@@ -33,7 +36,7 @@ static struct {
     void (*do_at_stop)(const struct http_worker *worker);
     void (*do_at_mark)(const struct http_worker *worker);
     uint64_t (*latency_ns)(double rate, uint64_t nth); /* NULL: 1 ms */
-    double capacity; /* of all workers, a second: more is not answered; 0: no limit */
+    double capacity; /* of all workers, a second, one after the other; 0: no queue */
 } fake_worker;
 
 struct fake_worker_state {
@@ -43,7 +46,72 @@ struct fake_worker_state {
     double due;      /* queries, not yet made up */
     uint64_t end_ns; /* real; 0: none was told */
     uint64_t queries;
+
+    /* The queue, in its own seconds */
+    double at_s;
+    double arrival_s; /* of the next; HUGE_VAL */
+    double free_s;
+    uint64_t random[2];
+    double *queue; /* when each in flight came: [FAKE_QUEUE], a ring */
+    unsigned first, last;
 };
+
+#define FAKE_QUEUE (1u << 18)
+
+static inline double
+fake_worker_gap(struct fake_worker_state *state, double rate)
+{
+    return rate > 0 ? -log1p(-http_random_fraction(state->random)) / rate : HUGE_VAL;
+}
+
+/* Those that are done by now, one after the other; it is free since the last. */
+static inline void
+fake_worker_answer(struct fake_worker_state *state, double service_s)
+{
+    struct http_result *result = state->worker->result;
+
+    while (state->first != state->last) {
+        double came_s = state->queue[state->first % FAKE_QUEUE];
+        double done_s = fmax(came_s, state->free_s) + service_s;
+
+        if (done_s > state->at_s)
+            return;
+        state->free_s = done_s;
+        state->first++;
+        result->in_flight--;
+        result->ends[HTTP_END_OK]++;
+        http_histogram_record(&result->service, (uint64_t)(service_s * 1e9));
+        http_histogram_record(&result->response, (uint64_t)((done_s - came_s) * 1e9));
+    }
+}
+
+static inline void
+fake_worker_serve(struct fake_worker_state *state, uint64_t passed_ns)
+{
+    struct http_result *result = state->worker->result;
+    double shards = state->worker->shards;
+
+    state->at_s += (double)passed_ns / 1e9;
+    while (state->arrival_s <= state->at_s) {
+        if (state->last - state->first == FAKE_QUEUE) {
+            state->arrival_s = state->at_s + fake_worker_gap(state, state->rate / shards);
+            break;
+        }
+        state->queue[state->last++ % FAKE_QUEUE] = state->arrival_s;
+        result->offered++;
+        result->sent++;
+        result->in_flight++;
+        state->arrival_s += fake_worker_gap(state, state->rate / shards);
+    }
+    fake_worker_answer(state, shards / fake_worker.capacity);
+}
+
+static inline void
+fake_worker_set_rate(struct fake_worker_state *state, double rate)
+{
+    state->rate = rate;
+    state->arrival_s = state->at_s + fake_worker_gap(state, rate / state->worker->shards);
+}
 
 static inline void
 fake_worker_say(const struct http_worker *worker, enum http_message_type type, int error)
@@ -76,13 +144,14 @@ fake_worker_go_on(struct fake_worker_state *state)
 {
     uint64_t now_ns = sxe_time_ns();
     uint64_t passed_ns = (now_ns - state->now_ns) * FAKE_FASTER;
-    double rate = state->rate;
 
-    if (fake_worker.capacity > 0 && rate > fake_worker.capacity)
-        rate = fake_worker.capacity;
     state->now_ns = now_ns;
     state->worker->result->elapsed_ns += passed_ns;
-    state->due += rate / state->worker->shards * (double)passed_ns / 1e9;
+    if (fake_worker.capacity > 0) {
+        fake_worker_serve(state, passed_ns);
+        return;
+    }
+    state->due += state->rate / state->worker->shards * (double)passed_ns / 1e9;
     while (state->due >= 1 && (fake_worker.queries == 0 || state->queries < fake_worker.queries)) {
         state->due -= 1;
         fake_worker_query(state);
@@ -117,7 +186,8 @@ fake_worker_begin(struct fake_worker_state *state)
         usleep(10);
     worker->result->started_ns = message.u.start_ns;
     state->now_ns = message.u.start_ns;
-    state->rate = worker->plan->rate;
+    http_random_init(state->random, worker->shard + 1);
+    fake_worker_set_rate(state, worker->plan->rate);
 }
 
 /* False: the parent wants it to stop. */
@@ -138,7 +208,7 @@ fake_worker_obey(struct fake_worker_state *state)
         state->end_ns = message.u.end_ns;
     memcpy(worker->mark, worker->result, sizeof(*worker->mark));
     if (message.type == HTTP_MESSAGE_RATE)
-        state->rate = message.u.rate;
+        fake_worker_set_rate(state, message.u.rate);
     fake_worker_say(worker, HTTP_MESSAGE_MARKED, 0);
     return true;
 }
@@ -153,6 +223,7 @@ fake_worker_run(const struct http_worker *worker)
         fake_worker_say(worker, HTTP_MESSAGE_READY, fake_worker.ready_error);
         return -fake_worker.ready_error;
     }
+    state.queue = calloc(FAKE_QUEUE, sizeof(double));
     fake_worker_begin(&state);
     while (state.now_ns > 0 && (state.end_ns == 0 || state.now_ns < state.end_ns) &&
            (fake_worker.queries == 0 || state.queries < fake_worker.queries)) {
@@ -164,6 +235,7 @@ fake_worker_run(const struct http_worker *worker)
     fake_worker_do(fake_worker.do_before_done, worker);
     fake_worker_say(worker, HTTP_MESSAGE_DONE, 0);
     close(worker->control);
+    free(state.queue);
     return 0;
 }
 

@@ -420,6 +420,9 @@ START_TEST(judgements_are_taken)
     ck_assert_uint_eq(plan->trials, HTTP_TRIALS_MAX);
     GOOD("--find", "p99<10ms");
     ck_assert_str_eq(plan->find, "p99<10ms");
+    ck_assert_uint_eq(plan->duration_ns, 60 * SXE_NS_PER_SECOND);
+    GOOD("--find", "p99<10ms", "-d", "4");
+    ck_assert_uint_eq(plan->duration_ns, 4 * SXE_NS_PER_SECOND);
     ck_assert_int_eq(plan->model, HTTP_PARTLY_OPEN);
     ck_assert_int_eq(plan->stop, HTTP_STOP_TIME);
 }

@@ -161,6 +161,7 @@ START_TEST(json_has_what_was_judged)
 
     make_run(&made, 1);
     make_find(&made);
+    run->missed_rate = 10000;
     made.plan.model = HTTP_OPEN;
     made.plan.arrivals = HTTP_FIXED;
     made.plan.thresholds[0] = "p99<1us";
@@ -194,6 +195,8 @@ START_TEST(json_has_what_was_judged)
     ck_assert_double_eq(number_at(root, "thresholds.2.figure"), 3);
     ck_assert_str_eq(text_at(root, "find.condition"), "p99<10ms");
     ck_assert_double_eq(number_at(root, "find.found_rate"), 8500);
+    ck_assert_double_eq(number_at(root, "find.missed_rate"), 10000);
+    ck_assert(json_is_true(at(root, "find.is_told")));
     ck_assert_uint_eq(json_array_size(at(root, "find.steps")), 8);
     ck_assert(json_is_true(at(root, "find.steps.0.holds")));
     ck_assert_double_eq(number_at(root, "noise.high"), 1.02);

@@ -347,6 +347,37 @@ START_TEST(a_new_rate_may_be_zero_and_then_another)
 }
 END_TEST
 
+START_TEST(a_pause_withdraws_what_was_still_to_come)
+{
+    begin(HTTP_FIXED, 1, 1, 0);
+    ck_assert_uint_eq(http_pace_next(&pace), 0);
+    ck_assert_uint_eq(http_pace_next(&pace), SECOND);
+    http_pace_pause(&pace, SECOND / 2);
+    ck_assert_uint_eq(http_pace_next(&pace), NEVER);
+    /* It was half a second away at 1/s, and is 50 ms away at 10/s. */
+    http_pace_set_rate(&pace, 5 * SECOND, 10, 1);
+    ck_assert_uint_le(difference(http_pace_next(&pace), 5 * SECOND + SECOND / 20), 1);
+    ck_assert_uint_le(difference(http_pace_next(&pace), 5 * SECOND + 3 * SECOND / 20), 1);
+}
+END_TEST
+
+START_TEST(after_a_pause_arrivals_are_those_of_the_new_rate)
+{
+    unsigned arrivals = 0;
+
+    begin(_i ? HTTP_FIXED : HTTP_POISSON, 1000, 1000, 0);
+    while (http_pace_next(&pace) < SECOND)
+        ;
+    http_pace_pause(&pace, SECOND);
+    ck_assert_uint_eq(http_pace_next(&pace), NEVER);
+    http_pace_set_rate(&pace, 10 * SECOND, 5000, 1);
+    for (uint64_t ns; (ns = http_pace_next(&pace)) < 12 * SECOND; arrivals++)
+        ck_assert_uint_ge(ns, 10 * SECOND);
+    ck_assert_uint_ge(arrivals, 9600);
+    ck_assert_uint_le(arrivals, 10400);
+}
+END_TEST
+
 START_TEST(shards_of_a_new_rate_each_have_their_part_of_it)
 {
     struct http_pace shards[4];
@@ -475,6 +506,8 @@ main(void)
     tcase_add_loop_test(rates, arrivals_that_were_due_before_a_new_rate_still_come, 0, 2);
     tcase_add_loop_test(rates, a_new_rate_ends_a_ramp, 0, 2);
     tcase_add_test(rates, a_new_rate_may_be_zero_and_then_another);
+    tcase_add_test(rates, a_pause_withdraws_what_was_still_to_come);
+    tcase_add_loop_test(rates, after_a_pause_arrivals_are_those_of_the_new_rate, 0, 2);
     tcase_add_loop_test(rates, shards_of_a_new_rate_each_have_their_part_of_it, 0, 2);
     tcase_add_loop_test(rates, fractions_are_spread_evenly_from_0_to_1, 0, 3);
     tcase_add_loop_test(rates, numbers_below_n_are_all_there_about_as_often, 0, 5);

@@ -165,6 +165,16 @@ START_TEST(a_search_that_finds_nothing_misses_its_threshold)
 {
     plan.find = "p99<1ms";
     ck_assert_int_eq(judge(false), HTTP_EXIT_THRESHOLD);
+    run.is_untold = true;
+    ck_assert_int_eq(judge(false), HTTP_EXIT_UNTOLD);
+    plan.thresholds[0] = "p99<1ms";
+    ck_assert_int_eq(judge(false), HTTP_EXIT_UNTOLD);
+    run.verdict.number = 1;
+    ck_assert_int_eq(judge(false), HTTP_EXIT_SUSPECT);
+    run.verdict.number = 0;
+    plan.thresholds[0] = NULL;
+    run.thresholds_missed = 0;
+    run.is_untold = false;
     run.found_rate = 10;
     ck_assert_int_eq(judge(false), HTTP_EXIT_OK);
 }

@@ -14,7 +14,8 @@ static unsigned number;
 typedef bool (*curve)(double rate, unsigned nth);
 
 static double capacity;
-static double told_from; /* below that there are too few samples */
+static double told_from; /* below that there are too few samples to see that it holds */
+static double miss_from; /* and below that, that it does not */
 static double highest = 1e8;
 
 static bool
@@ -27,13 +28,17 @@ holds_up_to_capacity(double rate, unsigned nth)
 static void
 search(curve holds, double start)
 {
+    const struct http_search what = {start, highest, told_from};
     double rate;
 
-    for (number = 0; (rate = http_search_next(steps, number, start, highest)) > 0; number++) {
+    for (number = 0; (rate = http_search_next(&what, steps, number)) > 0; number++) {
+        bool does_hold = holds(rate, number);
+
         ck_assert_uint_lt(number, HTTP_STEPS_MAX);
-        steps[number] = (struct http_step){.rate = rate,
-                                           .is_told = rate >= told_from,
-                                           .holds = rate >= told_from && holds(rate, number)};
+        steps[number] =
+            (struct http_step){.rate = rate,
+                               .is_told = rate >= told_from || (!does_hold && rate >= miss_from),
+                               .holds = rate >= told_from && does_hold};
     }
 }
 
@@ -90,7 +95,7 @@ START_TEST(a_server_that_holds_nothing_is_given_up)
     search(never_holds, 1000);
     ck_assert_double_eq(http_search_found(steps, number), 0);
     ck_assert_double_le(steps[number - 1].rate, 2);
-    ck_assert_uint_lt(number, 10);
+    ck_assert_uint_lt(number, 20);
 }
 END_TEST
 
@@ -133,13 +138,62 @@ START_TEST(where_samples_are_too_few_a_higher_rate_is_tried)
 }
 END_TEST
 
-START_TEST(where_what_holds_has_too_few_samples_the_search_ends)
+START_TEST(where_what_holds_has_too_few_samples_it_could_not_be_told)
 {
     capacity = 1000;
     told_from = 30000;
     search(holds_up_to_capacity, 1000);
     ck_assert_double_eq(http_search_found(steps, number), 0);
-    ck_assert_uint_lt(number, 10);
+    ck_assert(http_search_is_untold(steps, number));
+    ck_assert_double_gt(http_search_missed(steps, number), capacity);
+    ck_assert_double_le(http_search_missed(steps, number), 2 * capacity);
+    ck_assert_uint_lt(number, 20);
+}
+END_TEST
+
+/* 200/s, of which steps of 4 s tell a p99 from 275/s on: the lowest that can be told is tried. */
+START_TEST(the_lowest_rate_that_can_be_told_is_tried)
+{
+    bool is_tried = false;
+
+    capacity = _i;
+    told_from = 275;
+    search(holds_up_to_capacity, 1000);
+    for (unsigned i = 0; i < number; i++)
+        is_tried |= steps[i].rate == 275;
+    ck_assert(is_tried);
+    ck_assert(http_search_is_untold(steps, number) == (_i < 275));
+    if (_i >= 275)
+        ck_assert_double_ge(http_search_found(steps, number), _i / 1.02);
+}
+END_TEST
+
+/* As many as a step of the longest time has of a server that is slow without any load. */
+START_TEST(that_nothing_holds_is_told_by_fewer_samples)
+{
+    told_from = 275;
+    miss_from = _i == 0 ? 0 : 5;
+    search(never_holds, 1000);
+    ck_assert_double_eq(http_search_found(steps, number), 0);
+    ck_assert(http_search_is_untold(steps, number) == (_i > 0));
+    ck_assert_double_le(http_search_missed(steps, number), _i == 0 ? 0.5 : 20);
+}
+END_TEST
+
+/* Those that are passed on the way up are tried again, as long as it takes. */
+START_TEST(what_was_passed_is_tried_again)
+{
+    const struct http_search what = {10, 1e6, 17};
+
+    for (unsigned i = 0; i < 4; i++)
+        steps[i] = (struct http_step){.rate = 10 * (1 << i), .is_told = i == 3};
+    steps[4] = steps[3];
+    ck_assert_double_eq(http_search_next(&what, steps, 5), 40);
+    steps[5] = steps[6] = (struct http_step){.rate = 40, .is_told = true};
+    ck_assert_double_eq(http_search_next(&what, steps, 6), 40);
+    ck_assert_double_eq(http_search_next(&what, steps, 7), 20);
+    steps[7] = (struct http_step){.rate = 20, .is_told = true, .holds = true};
+    ck_assert_double_eq_tol(http_search_next(&what, steps, 8), sqrt(20 * 40), 1e-9);
 }
 END_TEST
 
@@ -148,7 +202,39 @@ START_TEST(where_no_rate_has_enough_samples_the_search_ends)
     told_from = 1e12;
     search(always_holds, 1000);
     ck_assert_double_eq(http_search_found(steps, number), 0);
+    ck_assert(http_search_is_untold(steps, number));
+    ck_assert(isinf(http_search_missed(steps, number)));
     ck_assert_uint_lt(number, 30);
+}
+END_TEST
+
+/* A moment in which the machine did something else, at each rate once. */
+static bool
+disturbed(double rate, unsigned nth)
+{
+    for (unsigned i = 0; i < nth; i++) {
+        if (fabs(steps[i].rate - rate) < 1e-9)
+            return rate <= capacity;
+    }
+    return rate > 2000 && rate <= capacity;
+}
+
+START_TEST(a_single_miss_is_not_believed)
+{
+    capacity = 50000;
+    search(disturbed, 1000);
+    ck_assert_double_le(http_search_found(steps, number), capacity);
+    ck_assert_double_ge(http_search_found(steps, number), capacity / 1.02);
+}
+END_TEST
+
+START_TEST(what_held_and_then_does_not_is_missed)
+{
+    steps[0] = (struct http_step){.rate = 100, .is_told = true, .holds = true};
+    ck_assert(isinf(http_search_missed(steps, 1)));
+    steps[1] = (struct http_step){.rate = 100, .is_told = true};
+    ck_assert_double_eq(http_search_missed(steps, 2), 100);
+    ck_assert_double_eq(http_search_found(steps, 2), 0);
 }
 END_TEST
 
@@ -227,9 +313,15 @@ main(void)
     tcase_add_test(all, a_server_that_holds_everything_ends_the_search_too);
     tcase_add_loop_test(all, none_is_tried_above_the_highest, 0, curves);
     tcase_add_test(all, where_samples_are_too_few_a_higher_rate_is_tried);
-    tcase_add_test(all, where_what_holds_has_too_few_samples_the_search_ends);
+    tcase_add_test(all, where_what_holds_has_too_few_samples_it_could_not_be_told);
+    tcase_add_loop_test(all, the_lowest_rate_that_can_be_told_is_tried, 200, 202);
+    tcase_add_loop_test(all, the_lowest_rate_that_can_be_told_is_tried, 290, 291);
+    tcase_add_loop_test(all, that_nothing_holds_is_told_by_fewer_samples, 0, 2);
+    tcase_add_test(all, what_was_passed_is_tried_again);
     tcase_add_test(all, where_no_rate_has_enough_samples_the_search_ends);
     tcase_add_test(all, luck_is_not_believed);
+    tcase_add_test(all, a_single_miss_is_not_believed);
+    tcase_add_test(all, what_held_and_then_does_not_is_missed);
     tcase_add_loop_test(all, chance_never_keeps_it_from_ending_near, 0, 50);
     tcase_add_test(all, it_ends_where_nothing_holds_twice);
     suite_add_tcase(suite, all);

@@ -713,6 +713,43 @@ START_TEST(a_search_shows_latency_against_load)
 }
 END_TEST
 
+START_TEST(a_search_that_cannot_tell_says_so)
+{
+    char *text;
+
+    make_run(&made, 1);
+    make_find(&made);
+    made.run.found_rate = 0;
+    made.run.is_untold = true;
+    made.run.missed_rate = _i == 0 ? 8.5 : HUGE_VAL;
+    text = summary();
+    check_has(text,
+              "\nfound     could not tell which rate holds p99<10ms: too few replies at low rates; "
+              "use a longer -d\n");
+    if (_i == 0)
+        check_has(text, "8.5/s did not\n");
+    else
+        check_has_not(text, "did not\n");
+    free(text);
+}
+END_TEST
+
+START_TEST(what_did_not_hold_stands_behind_what_did)
+{
+    char *text;
+
+    make_run(&made, 1);
+    make_find(&made);
+    made.run.found_rate = 9.51;
+    made.run.missed_rate = 10.2;
+    text = summary();
+    check_has(
+        text,
+        "\nfound     9.5/s is the highest rate that held p99<10ms, of 8 tried  10/s did not\n");
+    free(text);
+}
+END_TEST
+
 START_TEST(a_search_may_find_nothing)
 {
     char *text;
@@ -1071,6 +1108,8 @@ main(void)
     tcase_add_test(tcase, thresholds_are_held_or_missed_with_their_figures);
     tcase_add_loop_test(tcase, a_page_of_several_queries_is_told_from_one_of_them, 0, 2);
     tcase_add_test(tcase, a_search_shows_latency_against_load);
+    tcase_add_loop_test(tcase, a_search_that_cannot_tell_says_so, 0, 2);
+    tcase_add_test(tcase, what_did_not_hold_stands_behind_what_did);
     tcase_add_loop_test(tcase, a_search_may_find_nothing, 0, 2);
     tcase_add_test(tcase, a_search_of_one_rate_has_no_plot);
     tcase_add_test(tcase, a_run_in_which_nothing_happened_is_printed_too);

@@ -455,6 +455,30 @@ START_TEST(what_waits_is_given_up_when_the_rate_changes)
 }
 END_TEST
 
+/* At 52 ms nothing more, and at 80 ms 1,000 a second. */
+static void
+pause_and_go_on(void)
+{
+    struct http_message message = {.type = HTTP_MESSAGE_RATE, .u.rate = 0};
+
+    act_at((struct act){.at_ns = world.started_ns + MS(52), .what = TELL, .message = message});
+    message.u.rate = 1000;
+    act_at((struct act){.at_ns = world.started_ns + MS(80), .what = TELL, .message = message});
+}
+
+START_TEST(nothing_arrives_in_a_pause)
+{
+    make_paced_world(HTTP_PARTLY_OPEN);
+    on_go = pause_and_go_on;
+    run_world();
+    ck_assert_uint_eq(world.marked, 2);
+    ck_assert_uint_eq(world.mark->offered, 6);
+    ck_assert_uint_eq(world.arrived_ns[5], MS(50));
+    ck_assert_uint_ge(world.arrived_ns[6], MS(80));
+    ck_assert_uint_le(world.arrived_ns[6], MS(81));
+}
+END_TEST
+
 START_TEST(a_closed_loop_has_no_rate)
 {
     make_world();
@@ -568,6 +592,7 @@ suite(void)
     tcase_add_test(t, the_rate_may_change);
     tcase_add_test(t, a_rate_of_nothing_may_become_one);
     tcase_add_test(t, what_waits_is_given_up_when_the_rate_changes);
+    tcase_add_test(t, nothing_arrives_in_a_pause);
     tcase_add_test(t, a_closed_loop_has_no_rate);
     suite_add_tcase(s, t);
     t = tcase_create("logs and delays");

@@ -1,0 +1,49 @@
+-- SPDX-License-Identifier: MIT
+--
+-- Searches of sxe-http for the highest rate. How fast this machine is must not matter: a condition
+-- is one that holds, or does not, wherever it runs.
+
+local cli = require "cli"
+
+-- A server of known behaviour (test/peer/README.md).
+local function serve(law)
+    local path = wire.program("sxe-http"):gsub("[^/]+$", "test/known-server")
+    local proc = wire.spawn{path, law}
+    return proc, (proc:line(20):match "^port (%d+)")
+end
+
+local function find(port, condition, ...)
+    return cli.run("sxe-http", "-p", port, "-c", "16", "--timeout", "120", "--find", condition, ...)
+end
+
+-- promise: docs/load-generator.md: Before each step nothing arrives until nothing is in flight: each
+--   query of the step before is answered, or has timed out and its connection is opened again. So a
+--   step does not measure the backlog of the one before.
+test("a server of 500 a second is found to do so, from 5,000 downwards", function()
+    local server <close>, port = serve "capped:500"
+    local ran = find(port, "p50<300ms", "-R", "5000", "-d", "2")
+    local found = tonumber(ran.output:match "\nfound     ([%d.]+)/s is the highest rate that held")
+    check(found and found > 50 and found < 750, ran.output .. ran.errors)
+    check(ran.status == 0 or ran.status == 4, ran.output)
+    check(server)
+end)
+
+-- promise: docs/load-generator.md: Where no rate was found that holds, and lower ones cannot be told
+--   in that time, the answer is `could not tell`, with the exit status 5; use a longer `-d`.
+test("what cannot be told has an answer of its own", function()
+    local server <close>, port = serve "fixed:5"
+    local ran = find(port, "p99<1ms", "-R", "50", "-d", "0.3")
+    check(ran.status == 5 or ran.status == 4, ran.output .. ran.errors)
+    check(ran.output:find("\nfound     could not tell which rate holds p99<1ms", 1, true), ran.output)
+    check(server)
+end)
+
+-- promise: docs/load-generator.md: It begins at 10/s, or at `-R`, and doubles the rate until one
+--   does not hold; then it cuts in two what lies between the highest that held and the lowest that
+--   did not, until these are 2 % apart.
+test("a search begins low", function()
+    local server <close>, port = serve "fixed:5"
+    local ran = find(port, "p99<1ms", "-d", "0.3")
+    check(ran.errors:find "^find      10/s  ok [%d.]+/s  [^\n]*\nfind      20/s  ", ran.errors)
+    check(server)
+end)
