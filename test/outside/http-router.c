@@ -43,10 +43,8 @@ static void
 make_text(char *text, const char *const *segments, unsigned number)
 {
     text[0] = '\0';
-    for (unsigned i = 1 + next_random() % 3; i > 0; i--) {
-        strcat(text, "/");
-        strcat(text, segments[next_random() % number]);
-    }
+    for (unsigned i = 1 + next_random() % 3; i > 0; i--)
+        text += snprintf(text, 8, "/%s", segments[next_random() % number]);
 }
 
 /* Does the pattern take the path? *literals: which of its segments are no parameter, first

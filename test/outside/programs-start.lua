@@ -27,9 +27,7 @@ for _ = 1, 3000 do print "a line of output that may go astray" io.stderr:write "
 assert(d:get "key7" == "value")
 ]])
 
--- promise: docs/pool.1: Beyond that, only
--- .Cm repair
--- changes the elements, their states or their order.
+-- promise: docs/pool.1: Beyond that, only repair changes the elements, their states or their order.
 test("output goes into no pool's file, whichever standard descriptors are closed", function()
     for _, closed in ipairs{"", ">&-", "<&-", "2>&-", ">&- 2>&-", "<&- >&-", "<&- >&- 2>&-"} do
         os.remove(dict)
