@@ -405,6 +405,9 @@ set_probe(struct http_command *command)
         return http_command_refuse("the probe's rate (--probe) is '%s'; it must be queries a "
                                    "second, above 0 and up to 1G, such as 100",
                                    typed->probe);
+    /* All shards together have one. */
+    if (plan->shard > 0)
+        plan->probe_rate = 0;
     return COMMAND_LINE_GO_ON;
 }
 

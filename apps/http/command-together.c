@@ -54,6 +54,29 @@ check_baseline(const struct http_plan *plan)
     return COMMAND_LINE_GO_ON;
 }
 
+/* What goes by its own replies alone, or would be done once for each part. */
+static int
+check_shards(const struct http_command *command)
+{
+    const struct http_plan *plan = &command->plan;
+    const char *alone = plan->find != NULL         ? "--find"
+                        : plan->until_ci > 0       ? "--until-ci"
+                        : plan->is_warmup_auto     ? "--warmup auto"
+                        : plan->server_cmd != NULL ? "--server-cmd"
+                                                   : NULL;
+
+    if (plan->shards == 0)
+        return COMMAND_LINE_GO_ON;
+    if (alone != NULL)
+        return http_command_refuse("--shard makes one part of a load and knows nothing of the "
+                                   "others: it goes without %s",
+                                   alone);
+    if (plan->shards * plan->workers > HTTP_WORKERS_MAX)
+        return http_command_refuse("%u shards of %u workers (-t) are more than %u workers",
+                                   plan->shards, plan->workers, HTTP_WORKERS_MAX);
+    return COMMAND_LINE_GO_ON;
+}
+
 int
 http_command_check_together(struct http_command *command)
 {
@@ -96,9 +119,11 @@ http_command_check_together(struct http_command *command)
     if (plan->think_ns > 0 && (is_paced || plan->depth > 1))
         return http_command_refuse("--think is a pause of each socket: it goes without a rate and "
                                    "without --pipeline");
-    if (plan->workers > plan->sockets)
+    if (plan->workers > http_plan_share(plan, plan->sockets))
         return http_command_refuse("there are %u workers (-t) for %u sockets (-c); each needs one",
-                                   plan->workers, plan->sockets);
+                                   plan->workers, (unsigned)http_plan_share(plan, plan->sockets));
+    if (check_shards(command) != COMMAND_LINE_GO_ON)
+        return COMMAND_LINE_WRONG;
     return check_probe(command);
 }
 

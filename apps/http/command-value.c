@@ -2,10 +2,13 @@
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "command-line.h"
 #include "command.h"
 #include "output.h"
+#include "start-at.h"
+#include "sxe-time.h"
 #include "threshold.h"
 
 int
@@ -113,6 +116,19 @@ http_command_threshold(struct http_command *command)
         return http_command_refuse("there are more than %u thresholds", last);
     return http_command_condition("the threshold",
                                   &command->plan.thresholds[command->typed.thresholds++]);
+}
+
+int
+http_command_start_at(struct http_plan *plan)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_REALTIME, &now);
+    return http_command_refuse_if(
+        "the time to begin at (--start-at)",
+        http_start_at_parse(optarg,
+                            (uint64_t)now.tv_sec * SXE_NS_PER_SECOND + (uint64_t)now.tv_nsec,
+                            &plan->start_at_ns));
 }
 
 int

@@ -8,6 +8,7 @@
 
 #include "command-line.h"
 #include "fanout.h"
+#include "start-at.h"
 #include "stats.h"
 #include "sxe-time.h"
 
@@ -20,10 +21,12 @@ enum {
     SOURCE,
     PROXY,
     REQUESTS,
+    SHARD,
     WARMUP,
     DRAIN,
     OPEN,
     ARRIVALS,
+    START_AT,
     THINK,
     DEADLINE,
     PIPELINE,
@@ -81,6 +84,7 @@ static const struct command_option table[] = {
      "N",
      "all open at the same time (1000; with a URL 64)"},
     {{"threads", required_argument, NULL, 't'}, "N", "worker processes that share the load (1)"},
+    {{"shard", required_argument, NULL, SHARD}, "K/N", "make the Kth of N parts of this load"},
     {{"warmup", required_argument, NULL, WARMUP}, "TIME", "at first do not measure (0), or auto"},
     {{"drain", required_argument, NULL, DRAIN},
      "TIME",
@@ -91,6 +95,9 @@ static const struct command_option table[] = {
      "queries arrive at R a second, up to R2 at the end"},
     {{"open", no_argument, NULL, OPEN}, "", "at that rate even if all sockets are busy: skip"},
     {{"arrivals", required_argument, NULL, ARRIVALS}, "KIND", "poisson or fixed (poisson)"},
+    {{"start-at", required_argument, NULL, START_AT},
+     "TIME",
+     "begin at HH:MM:SS, seconds since 1970, or +SECONDS"},
     {{"deadline", required_argument, NULL, DEADLINE},
      "TIME",
      "shed what waited so long for a socket (never)"},
@@ -432,6 +439,8 @@ take_when(struct http_command *command, int val)
         return keep_flag(&command->typed.is_open);
     case ARRIVALS:
         return http_command_arrivals(command);
+    case START_AT:
+        return http_command_start_at(plan);
     case DEADLINE:
         return take_time("the deadline (--deadline)", 1, &plan->deadline_ns);
     case THINK:
@@ -469,6 +478,9 @@ take_much(struct http_command *command, int val)
     case 't':
         return take_small("the number of workers (-t)", 1, HTTP_WORKERS_MAX,
                           &command->plan.workers);
+    case SHARD:
+        return http_command_refuse_if("the shard (--shard)",
+                                      http_shard_parse(optarg, &command->plan));
     case WARMUP:
         command->plan.is_warmup_auto = strcmp(optarg, "auto") == 0;
         if (command->plan.is_warmup_auto)

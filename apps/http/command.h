@@ -54,7 +54,7 @@ struct http_typed {
     bool is_http_1_0;
     bool is_selftest;
     unsigned min_effect_words; /* of the command line that said it; 0: none did */
-    bool is_for_run; /* an option that says what to run, not what is said of it */
+    bool is_for_run;           /* an option that says what to run, not what is said of it */
 };
 
 struct http_command {
@@ -98,6 +98,7 @@ int http_command_min_effect(struct http_command *command);
 int http_command_until_ci(struct http_plan *plan); /* [FIGURE:]P% */
 int http_command_condition(const char *what, const char **to);
 int http_command_threshold(struct http_command *command);
+int http_command_start_at(struct http_plan *plan);
 int http_command_request_file(struct http_typed *typed);
 
 #endif

@@ -143,10 +143,11 @@ part_done(const struct http_plan *plan, const struct http_result *sum, uint64_t 
     if (plan->stop == HTTP_STOP_TIME && plan->find == NULL)
         done = (double)(now_ns - sum->started_ns) / (double)plan->duration_ns;
     else if (plan->stop == HTTP_STOP_TOTAL)
-        done = (double)(sum->sent + http_result_skipped(sum)) / (double)plan->requests_max;
+        done = (double)(sum->sent + http_result_skipped(sum)) /
+               (double)http_plan_share(plan, plan->requests_max);
     else if (plan->stop == HTTP_STOP_PER_SOCKET)
         done = (double)(sum->sent + http_result_skipped(sum)) /
-               ((double)plan->queries * (double)plan->sockets);
+               ((double)plan->queries * (double)http_plan_share(plan, plan->sockets));
     return done > 1 ? 1 : done;
 }
 
@@ -173,8 +174,8 @@ add_progress(char *line, const struct http_live *live, const struct http_result 
     double elapsed_s = sum->started_ns < now_ns ? (double)(now_ns - sum->started_ns) / NS : 0;
 
     if (sum->started_ns == 0) {
-        add(line, "connecting: %llu of %u sockets", (unsigned long long)sum->opened,
-            live->plan->sockets);
+        add(line, "connecting: %llu of %llu sockets", (unsigned long long)sum->opened,
+            (unsigned long long)http_plan_share(live->plan, live->plan->sockets));
         return;
     }
     add(line, "%.0f s", floor(elapsed_s + NOISE_S));

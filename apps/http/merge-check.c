@@ -7,7 +7,8 @@
 #include "sxe-util.h"
 
 /* What each part has of its own. */
-static const char *const own[] = {"ip", "workers", "probe_rate", "server_cmd", "shards"};
+static const char *const own[] = {"ip",         "workers", "probe_rate",
+                                  "server_cmd", "shards",  "start_at_s"};
 
 /* And if it is a load of its own beside the others: these are added up. */
 static const char *const added[] = {"sockets",   "requests_max", "rate", "rate_end",

@@ -81,6 +81,10 @@ http_output_json_plan(struct http_json *json, const struct http_plan *plan)
     write_shards(json, plan);
     http_json_count(json, "trials", plan->trials);
     http_json_text(json, "server_cmd", plan->server_cmd);
+    if (plan->start_at_ns > 0)
+        write_seconds(json, "start_at_s", plan->start_at_ns);
+    else
+        http_json_null(json, "start_at_s");
     http_json_bool(json, "aa", plan->aa);
     http_json_close(json, '}');
 }

@@ -81,6 +81,7 @@ read_how_much(struct http_reader *reader, const json_t *json, struct http_plan *
     plan->warmup_ns = read_seconds(reader, json, "warmup_s");
     plan->is_warmup_auto = http_reader_bool(reader, json, "is_warmup_auto");
     plan->drain_ns = read_seconds(reader, json, "drain_s");
+    plan->start_at_ns = read_seconds(reader, json, "start_at_s");
 }
 
 static void

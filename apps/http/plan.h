@@ -68,6 +68,7 @@ struct http_plan {
     uint64_t warmup_ns;    /* at the beginning, not measured; 0 */
     bool is_warmup_auto;   /* so long at most, and no longer than the figures have a trend */
     uint64_t drain_ns;     /* at the end wait so long for what is in flight */
+    uint64_t start_at_ns;  /* since 1970: the first trial begins then; 0: at once */
 
     /* When */
     enum http_model model;
@@ -86,6 +87,7 @@ struct http_plan {
 
     /* Of this load, which all other fields are about, other processes make other parts. */
     unsigned shards;                 /* 0: this one makes all of it */
+    unsigned shard;                  /* from 0: the part that this process makes */
     bool has_shard[HTTP_SHARDS_MAX]; /* [shards] those that this run, or this sum of runs, has */
 
     /* What */
@@ -117,5 +119,19 @@ struct http_plan {
     int argc;        /* for the fingerprint */
     char **argv;
 };
+
+/* What this process has of a whole, which the plan has. */
+static inline uint64_t
+http_plan_share(const struct http_plan *plan, uint64_t whole)
+{
+    return plan->shards == 0 ? whole : whole / plan->shards + (plan->shard < whole % plan->shards);
+}
+
+/* The same of a rate. */
+static inline double
+http_plan_rate(const struct http_plan *plan)
+{
+    return plan->shards == 0 ? plan->rate : plan->rate / plan->shards;
+}
 
 #endif

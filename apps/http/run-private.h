@@ -63,6 +63,7 @@ struct http_parent {
     unsigned interrupts;
     bool has_failed;        /* said why; the exit status is 1 */
     bool is_stopping;       /* the workers of this trial were told to stop */
+    uint64_t late_ns;       /* so long after --start-at this trial began; 0 */
     uint64_t end_ns;        /* when the load ends by its duration; HTTP_NEVER: it has none */
     pid_t server;           /* leads its process group; 0: none */
     unsigned number;        /* of processes */

@@ -15,6 +15,7 @@ http_probe_plan(struct http_plan *probe, const struct http_plan *plan)
     probe->arrivals = HTTP_POISSON;
     probe->rate = probe->rate_end = plan->probe_rate;
     probe->probe_rate = 0;
+    probe->shards = probe->shard = 0;
     probe->think_ns = 0;
     probe->deadline_ns = 0;
     probe->depth = 1;

@@ -4,12 +4,17 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <time.h>
 
 #include "summary.h"
 #include "sxe-time.h"
 
 /* From GO to the first query: every worker has read its message by then. */
 #define START_IN_NS (2 * SXE_NS_PER_MS)
+
+/* Before --start-at sockets are opened so early, and not held for hours; later than it is late. */
+#define OPEN_BEFORE_NS (60 * SXE_NS_PER_SECOND)
+#define LATE_NS        (100 * SXE_NS_PER_MS)
 
 static void
 hint_at_limit(FILE *err, const struct http_result *result)
@@ -98,10 +103,47 @@ open_sockets(struct http_parent *parent, bool is_first)
 }
 
 static uint64_t
-go(struct http_parent *parent)
+wall_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (uint64_t)now.tv_sec * SXE_NS_PER_SECOND + (uint64_t)now.tv_nsec;
+}
+
+/* Wait until so long before --start-at, if that is still to come; 0, or how late it is. */
+static uint64_t
+wait_for_start(struct http_parent *parent, uint64_t before_ns)
+{
+    uint64_t at_ns = parent->plan->start_at_ns - before_ns;
+    uint64_t now_ns = wall_ns();
+
+    while (now_ns < at_ns && !parent->is_stopping && parent->interrupts == 0) {
+        http_parent_turn(parent, sxe_time_ns() + at_ns - now_ns);
+        now_ns = wall_ns();
+    }
+    return http_later_part(now_ns, at_ns);
+}
+
+/* On the monotonic clock: soon, or when --start-at says. */
+static uint64_t
+start_of(struct http_parent *parent, bool is_first)
+{
+    uint64_t late_ns = 0;
+
+    parent->late_ns = 0;
+    if (is_first && parent->plan->start_at_ns > 0) {
+        late_ns = wait_for_start(parent, START_IN_NS);
+        parent->late_ns = http_later_part(late_ns, START_IN_NS);
+    }
+    return sxe_time_ns() + http_later_part(START_IN_NS, late_ns);
+}
+
+static uint64_t
+go(struct http_parent *parent, bool is_first)
 {
     const struct http_plan *plan = parent->plan;
-    uint64_t start_ns = sxe_time_ns() + START_IN_NS;
+    uint64_t start_ns = start_of(parent, is_first);
 
     http_workers_tell(parent,
                       (struct http_message){.type = HTTP_MESSAGE_GO, .u.start_ns = start_ns});
@@ -203,6 +245,11 @@ sum_all(struct http_parent *parent, struct http_trial *trial)
         http_verdict_judge_probe(&trial->probe_verdict, trial->probe);
     }
     http_warmup_judge(parent->plan, trial);
+    if (parent->late_ns > LATE_NS)
+        http_verdict_say(&trial->verdict,
+                         "it began %.3f s after --start-at, when its sockets were open; start "
+                         "later, or raise --connect-ramp",
+                         (double)parent->late_ns / 1e9);
 }
 
 /* The probe lasts as long as the load. With a duration it ends by itself at the same time, and then
@@ -223,7 +270,7 @@ use_workers(struct http_parent *parent, struct http_trial *trial, bool is_first,
             http_measure measure, void *user)
 {
     bool is_open = open_sockets(parent, is_first);
-    bool is_summed = is_open && measure(parent, go(parent), user);
+    bool is_summed = is_open && measure(parent, go(parent, is_first), user);
 
     if (is_open)
         end_probe(parent);
@@ -248,7 +295,9 @@ http_trial_run(struct http_parent *parent, struct http_trial *trial, bool is_fir
         http_parent_fail(parent, "no memory for a result; see what is limited (ulimit -a)");
         return -1;
     }
-    if (http_server_start(parent) == 0) {
+    if (is_first && parent->plan->start_at_ns > 0)
+        wait_for_start(parent, OPEN_BEFORE_NS);
+    if (parent->interrupts == 0 && http_server_start(parent) == 0) {
         if (http_workers_start(parent) == 0)
             error = use_workers(parent, trial, is_first, measure, user);
         http_workers_await_end(parent);

@@ -35,10 +35,12 @@ static int
 fork_worker(struct http_parent *parent, const struct http_plan *plan, unsigned shard)
 {
     struct http_process *process = &parent->processes[parent->number];
+    unsigned parts = plan->shards > 0 ? plan->shards : 1;
+    /* Other processes make the shards between these. */
     struct http_worker worker = {
         .plan = plan,
-        .shard = shard,
-        .shards = plan->workers,
+        .shard = plan->shard + parts * shard,
+        .shards = parts * plan->workers,
         .result = &parent->shared[2 * parent->number],
         .mark = &parent->shared[2 * parent->number + 1],
     };

@@ -339,7 +339,7 @@ begin(struct http_requests *requests, unsigned shard, unsigned shards, uint64_t 
     struct http_script *script = (struct http_script *)requests;
     struct http_scenario *scenario = script->scenario;
 
-    http_script_begin(script, shard, script->parent);
+    http_script_begin(script, shard, shards, script->parent);
     scenario->first = scenario->files * shard / shards;
     scenario->turn = 0;
     scenario->run = 0;

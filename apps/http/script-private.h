@@ -55,9 +55,10 @@ struct http_script {
 
     /* In a worker */
     struct http_lua *own; /* its state; NULL in the parent */
-    unsigned shard;
-    bool is_stopped; /* thread:stop(), or an error */
-    char ip[64];     /* of requests.ip */
+    unsigned shard;       /* of this process, from 0 */
+    unsigned nth;         /* of all processes that share the load */
+    bool is_stopped;      /* thread:stop(), or an error */
+    char ip[64];          /* of requests.ip */
     struct http_lua_cost requesting;
     struct http_lua_cost replying;
     int anchor;        /* in the registry: what keeps bytes alive */
@@ -78,8 +79,16 @@ void http_script_worker_init(struct http_script *script);
 bool http_scenario_load(struct http_script *script); /* false: err says why */
 void http_scenario_free(struct http_scenario *scenario);
 
-/* script.c, in a worker: it is shard, with that state. */
-void http_script_begin(struct http_script *script, unsigned shard, struct http_lua *own);
+/* script.c, in a worker: it is that shard of so many, with that state. */
+void http_script_begin(struct http_script *script, unsigned shard, unsigned shards,
+                       struct http_lua *own);
+
+/* The slot of a shard: of those that are this process's (plan.h: shards) it is the nth. */
+static inline unsigned
+http_script_slot(const struct http_script *script, unsigned shard, unsigned shards)
+{
+    return (unsigned)((uint64_t)shard * script->options.workers / shards);
+}
 void http_script_fail(struct http_script *script); /* an error was said: the run ends */
 void http_script_end(struct http_requests *requests, uint64_t *calls, uint64_t *ns);
 bool http_script_seed(struct http_script *script, uint64_t seed); /* math.random, of this shard */

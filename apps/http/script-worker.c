@@ -280,8 +280,7 @@ begin(struct http_requests *requests, unsigned shard, unsigned shards, uint64_t 
 {
     struct http_script *script = (struct http_script *)requests;
 
-    SXE_UNUSED_PARAMETER(shards);
-    http_script_begin(script, shard, script->lua[shard]);
+    http_script_begin(script, shard, shards, script->lua[http_script_slot(script, shard, shards)]);
     if (!http_script_seed(script, seed) ||
         !http_lua_call(script->own, "init()", begin_script, script) || !choose_next(script)) {
         http_script_fail(script);

@@ -79,9 +79,11 @@ is_news(void *user, const char *what, const char *text)
 }
 
 void
-http_script_begin(struct http_script *script, unsigned shard, struct http_lua *own)
+http_script_begin(struct http_script *script, unsigned shard, unsigned shards, struct http_lua *own)
 {
     divert_stdout(script);
+    script->nth = shard;
+    shard = http_script_slot(script, shard, shards);
     script->slots[shard].is_over = false;
     script->own = own;
     own->is_news = is_news;
@@ -114,7 +116,7 @@ seed_random(lua_State *L)
     lua_getglobal(L, "math");
     lua_getfield(L, -1, "randomseed");
     lua_pushinteger(L, (lua_Integer)seeding->seed);
-    lua_pushinteger(L, seeding->script->shard);
+    lua_pushinteger(L, seeding->script->nth);
     lua_call(L, 2, 0);
     return 0;
 }

@@ -70,6 +70,19 @@ add_model(struct http_page *page, const struct http_plan *plan)
     add_how_much(page, plan);
 }
 
+/* " 1 3", cut where there is no more room. */
+static const char *
+shards_text(const struct http_plan *plan)
+{
+    static char text[48];
+    size_t used = 0;
+
+    for (unsigned i = 0; i < plan->shards && used < sizeof(text) - 8; i++)
+        if (plan->has_shard[i])
+            used += (size_t)snprintf(text + used, sizeof(text) - used, " %u", i + 1);
+    return text;
+}
+
 static void
 lay_out_plan(struct http_page *page, const struct http_plan *plan)
 {
@@ -81,6 +94,8 @@ lay_out_plan(struct http_page *page, const struct http_plan *plan)
     add_model(page, plan);
     http_page_item(page, "%s", what);
     http_page_item(page, "%u worker%s", plan->workers, plan->workers == 1 ? "" : "s");
+    if (plan->shards > 0)
+        http_page_item(page, "shard%s of %u", shards_text(plan), plan->shards);
     if (plan->depth > 1)
         http_page_item(page, "pipeline %u", plan->depth);
     if (plan->think_ns > 0)

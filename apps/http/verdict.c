@@ -158,7 +158,7 @@ static double
 expected_arrivals(const struct http_plan *plan, const struct http_result *sum)
 {
     double ns = (double)(sum->elapsed_ns < plan->duration_ns ? sum->elapsed_ns : plan->duration_ns);
-    double expected = plan->rate * ns / 1e9;
+    double expected = http_plan_rate(plan) * ns / 1e9;
 
     if (plan->stop != HTTP_STOP_TIME || plan->rate != plan->rate_end || plan->find != NULL)
         return 0;
