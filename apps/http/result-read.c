@@ -169,6 +169,7 @@ read_client(struct http_reader *reader, const json_t *owner, struct http_result 
     result->cpu_system_ns = http_reader_count(reader, json, "cpu_system_s", NS);
     result->spun_ns = http_reader_count(reader, json, "spun_s", NS);
     result->run_queue_ns = http_reader_count(reader, json, "run_queue_s", NS);
+    result->spun_ns = http_reader_count(reader, json, "spun_s", NS);
     result->script_ns = http_reader_count(reader, json, "script_s", NS);
     result->script_calls = http_reader_count(reader, json, "script_calls", 1);
     read_histogram(reader, json, "schedule_lag", &result->schedule_lag);
@@ -248,6 +249,7 @@ http_verdict_read(struct http_reader *reader, const json_t *json, struct http_ve
     const json_t *reasons = http_reader_array(reader, json, "reasons");
 
     verdict->cpu = http_reader_number(reader, json, "cpu");
+    verdict->spun = http_reader_number(reader, json, "spun");
     verdict->spun = http_reader_number(reader, json, "spun");
     verdict->run_queue = http_reader_number(reader, json, "run_queue");
     verdict->has_cpu_pressure = json_is_number(json_object_get(json, "cpu_pressure"));

@@ -24,6 +24,7 @@ http_verdict_add_part(struct http_verdict *to, const struct http_verdict *part, 
     for (unsigned i = 0; i < part->number; i++)
         http_verdict_say(to, "%.60s: %s", name, part->reasons[i]);
     to->cpu = fmax(to->cpu, part->cpu);
+    to->spun = fmax(to->spun, part->spun);
     to->run_queue = fmax(to->run_queue, part->run_queue);
     to->cpu_pressure = fmax(to->cpu_pressure, part->cpu_pressure);
     to->has_cpu_pressure |= part->has_cpu_pressure;

@@ -128,6 +128,20 @@ START_TEST(the_command_line_of_2010_means_the_same)
 }
 END_TEST
 
+/* The second of three has no probe: the first has. */
+START_TEST(a_shard_has_its_part_of_the_load)
+{
+    static const char *const argv[] = {"sxe-http",   "--shard", "2/3", "--probe", "5",
+                                       "--start-at", "+9",      U1,    NULL};
+
+    ck_assert_int_eq(parse(argv), -1);
+    ck_assert_uint_eq(plan->shards, 3);
+    ck_assert_uint_eq(plan->shard, 1);
+    ck_assert(!(plan->probe_rate > 0));
+    ck_assert_uint_gt(plan->start_at_ns, 0);
+}
+END_TEST
+
 START_TEST(a_url_alone_gives_a_result_in_five_seconds)
 {
     GOOD("http://127.0.0.1:81/a?b=c#d");
@@ -596,6 +610,14 @@ static const struct {
     {{"--baseline-cmd", "x", "--server-cmd", "y", "--until-ci", "2%"}, "it goes without --base"},
     {{"--baseline-cmd", "x", "--server-cmd", "y", "--find", "p99<1s"}, "it goes without --base"},
     {{"html", "-q", "a"}, "html goes without options: it has one file or more"},
+    {{"--shard", "3/2"}, "the shard (--shard) is '3/2': it must be K/N"},
+    {{"--shard", "1/2", "--find", "p99<1ms"}, "it goes without --find"},
+    {{"--shard", "1/2", "--until-ci", "2%"}, "it goes without --until-ci"},
+    {{"--shard", "1/2", "--warmup", "auto", U1}, "it goes without --warmup auto"},
+    {{"--shard", "1/2", "--server-cmd", "a"}, "it goes without --server-cmd"},
+    {{"--shard", "1/200", "-t", "2"}, "200 shards of 2 workers (-t) are more than 256"},
+    {{"--shard", "3/3", "-c", "5", "-t", "2"}, "there are 2 workers (-t) for 1 sockets (-c)"},
+    {{"--start-at", "1"}, "the time to begin at (--start-at) is '1': that time is past"},
     {{"merge"}, "merge needs one to 256 files that --json wrote"},
     {{"merge", "a", "-c", "2"}, "merge runs nothing: of the options it takes those of the output"},
     {{"merge", "a", "--json", "b", "--html", "b"}, "two outputs go to 'b'"},
@@ -673,6 +695,7 @@ main(void)
     tcase_add_checked_fixture(plans, NULL, teardown);
     tcase_add_test(plans, without_arguments_it_is_what_it_was_in_2010);
     tcase_add_test(plans, the_command_line_of_2010_means_the_same);
+    tcase_add_test(plans, a_shard_has_its_part_of_the_load);
     tcase_add_test(plans, a_url_alone_gives_a_result_in_five_seconds);
     tcase_add_test(plans, an_address_overrides_only_where_to_connect);
     tcase_add_test(plans, a_unix_socket_is_connected_to);

@@ -120,10 +120,10 @@ check_status(int expected)
 static void
 fill_result(struct http_result *result)
 {
-    uint64_t *const counts[] = {&result->carried,      &result->late,        &result->resent,
-                                &result->waiting,      &result->in_flight,   &result->reopened,
-                                &result->not_reopened, &result->syn_retries, &result->retransmits,
-                                &result->script_ns,    &result->script_calls};
+    uint64_t *const counts[] = {&result->carried,      &result->late,         &result->resent,
+                                &result->waiting,      &result->in_flight,    &result->reopened,
+                                &result->not_reopened, &result->syn_retries,  &result->retransmits,
+                                &result->script_ns,    &result->script_calls, &result->spun_ns};
 
     for (unsigned i = 0; i < SXE_COUNT(counts); i++)
         *counts[i] += 3 + i;
@@ -190,6 +190,7 @@ START_TEST(one_file_is_itself_again)
     make_probe(&made);
     for (unsigned i = 0; i < 2; i++) {
         fill_result(made.run.trials[i].result);
+        made.run.trials[i].verdict.spun = 0.125;
         made.run.trials[i].verdict.has_cpu_pressure = true;
         made.run.trials[i].verdict.cpu_pressure = 0.25;
         made.run.trials[i].left_out = (struct http_left_out){1000000000, 7, "it never got warm"};

@@ -77,7 +77,7 @@ END_TEST
 static bool
 is_probe(const struct http_worker *worker)
 {
-    return worker->plan != &plan;
+    return !(worker->plan->probe_rate > 0);
 }
 
 static void

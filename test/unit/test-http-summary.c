@@ -497,6 +497,19 @@ START_TEST(a_probe_stands_beside_the_load_in_the_same_columns)
 }
 END_TEST
 
+START_TEST(the_parts_of_a_load_that_are_here_are_named)
+{
+    char *text;
+
+    make_run(&made, 1);
+    made.plan.shards = 4;
+    made.plan.has_shard[0] = made.plan.has_shard[2] = true;
+    text = summary();
+    check_has(text, "1 worker  shard 1 3 of 4\n");
+    free(text);
+}
+END_TEST
+
 START_TEST(processes_that_shared_the_load_have_a_line)
 {
     struct http_part parts[3] = {{.rate = 1700}, {.rate = 1600}, {.rate = 1650}};
@@ -1098,6 +1111,7 @@ main(void)
     tcase_add_test(tcase, why_a_result_is_suspect_stands_above_all);
     tcase_add_test(tcase, a_probe_stands_beside_the_load_in_the_same_columns);
     tcase_add_test(tcase, processes_that_shared_the_load_have_a_line);
+    tcase_add_test(tcase, the_parts_of_a_load_that_are_here_are_named);
     tcase_add_test(tcase, of_a_suspect_load_the_probe_may_be_believed);
     tcase_add_test(tcase, a_suspect_probe_is_told_from_a_suspect_load);
     tcase_add_test(tcase, what_a_probe_lacks_is_painted);
