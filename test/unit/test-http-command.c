@@ -131,8 +131,9 @@ END_TEST
 /* The second of three has no probe: the first has. */
 START_TEST(a_shard_has_its_part_of_the_load)
 {
-    static const char *const argv[] = {"sxe-http",   "--shard", "2/3", "--probe", "5",
-                                       "--start-at", "+9",      U1,    NULL};
+    static const char *const argv[] = {"sxe-http", "--shard",    "2/3", "--probe",
+                                       "5",        "--start-at", "+9",  "http://127.0.0.1:81/",
+                                       NULL};
 
     ck_assert_int_eq(parse(argv), -1);
     ck_assert_uint_eq(plan->shards, 3);
