@@ -571,6 +571,11 @@ http_command_parse(struct http_command *command, int argc, char **argv)
     command->typed.speed = 1;
     command->typed.url.target = "/";
     http_expect_add_status(&command->expect, HTTP_EXPECT_DEFAULT_STATUS);
+    if (argc == 1) {
+        /* A script that forgot the URL shall notice that nothing was measured. */
+        command_line_print_help(&line, false);
+        return HTTP_EXIT_USAGE;
+    }
     command->typed.words = calloc((size_t)argc + 1, sizeof(char *));
     command->typed.fields = calloc((size_t)argc + 1, sizeof(char *));
     if (command->typed.words == NULL || command->typed.fields == NULL) {

@@ -121,9 +121,15 @@ http_histogram_quantile(const struct http_histogram *histogram, double fraction)
 }
 
 bool
+http_can_tell(uint64_t count, double fraction)
+{
+    return count - http_rank(count, fraction) >= RARE;
+}
+
+bool
 http_histogram_can_tell(const struct http_histogram *histogram, double fraction)
 {
-    return histogram->count - http_rank(histogram->count, fraction) >= RARE;
+    return http_can_tell(histogram->count, fraction);
 }
 
 static double

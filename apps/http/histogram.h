@@ -93,7 +93,8 @@ void http_histogram_subtract(struct http_histogram *histogram,
  * but no longer than max_ns; 0 when there is none. */
 uint64_t http_histogram_quantile(const struct http_histogram *histogram, double fraction);
 
-/* Whether ten or more durations lie beyond that fraction: what fewer say is chance. */
+/* Whether ten or more of a count lie beyond that fraction: what fewer say is chance. */
+bool http_can_tell(uint64_t count, double fraction);
 bool http_histogram_can_tell(const struct http_histogram *histogram, double fraction);
 
 double http_histogram_mean_ns(const struct http_histogram *histogram); /* 0 when there is none */

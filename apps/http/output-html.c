@@ -3,13 +3,17 @@
  * page.html has two marks: a JSON array, RUNS, where the runs are put, and a comment, PLOT, where
  * plot.js is. No "<" is in the runs that are put there, so that no text can end the script element.
  */
+#include <stdlib.h>
 #include <string.h>
 
+#include "compare.h"
 #include "output.h"
 #include "result-file.h"
 
 #define RUNS "[\"runs\"]"
 #define PLOT "/* plot.js */"
+
+#define MIN_EFFECT 0.02 /* as compare has it if it is not told another */
 
 /* The compiler runs in the root of the sources. */
 __asm__(".section .rodata\n"
@@ -72,6 +76,22 @@ write_escaped(const char *text, size_t length, void *out)
     return ferror((FILE *)out) ? -1 : 0;
 }
 
+/* What compare says of the two; where there is no memory for it, the page does without. */
+static void
+add_comparison(json_t *run, const char *a, const char *b)
+{
+    char *text = NULL;
+    size_t length;
+    FILE *out = open_memstream(&text, &length);
+
+    if (out != NULL) {
+        http_compare_files(a, b, MIN_EFFECT, out, out);
+        fclose(out);
+        json_object_set_new(run, "comparison", json_string(text));
+        free(text);
+    }
+}
+
 /* NULL after saying on err which file is none of ours. */
 static json_t *
 load_runs(int number, char **paths, FILE *err)
@@ -87,6 +107,8 @@ load_runs(int number, char **paths, FILE *err)
         }
         /* The page shows which file a run came from; a path that is no UTF-8 it cannot. */
         json_object_set_new(run, "file", json_string(paths[i]));
+        if (i > 0)
+            add_comparison(run, paths[0], paths[i]);
         json_array_append_new(runs, run);
     }
     return runs;

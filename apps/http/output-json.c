@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
+#include <math.h>
 #include <string.h>
 
 #include "fanout.h"
 #include "json-writer.h"
 #include "output.h"
-
 #include "requests.h"
 #include "sxe-util.h"
-#include <math.h>
+#include "trend.h"
 
 #define NS 1e9
 #define US 1e3
@@ -66,6 +66,18 @@ write_histogram(struct http_json *json, const char *name, const struct http_hist
     http_json_close(json, '}');
 }
 
+/* As of all times: null, where fewer than ten replies lie beyond. */
+static void
+write_slice_percentile(struct http_json *json, const struct http_slice *slice, double fraction)
+{
+    uint64_t replies = (uint64_t)slice->ok + slice->errors;
+
+    if (http_can_tell(replies, fraction))
+        http_json_number(json, NULL, (double)http_slice_quantile_ns(slice, fraction) / US);
+    else
+        http_json_null(json, NULL);
+}
+
 static void
 write_slice(struct http_json *json, const struct http_slice *slice)
 {
@@ -74,8 +86,8 @@ write_slice(struct http_json *json, const struct http_slice *slice)
     http_json_count(json, NULL, slice->sent);
     http_json_count(json, NULL, slice->ok);
     http_json_count(json, NULL, slice->errors);
-    http_json_number(json, NULL, (double)http_slice_quantile_ns(slice, 0.5) / US);
-    http_json_number(json, NULL, (double)http_slice_quantile_ns(slice, 0.99) / US);
+    write_slice_percentile(json, slice, 0.5);
+    write_slice_percentile(json, slice, 0.99);
     http_json_count(json, NULL, slice->max_us);
     http_json_open(json, NULL, '[');
     for (unsigned i = 0; i < HTTP_SLICE_BUCKETS; i++)
@@ -259,6 +271,27 @@ write_began(struct http_json *json, const struct http_run *run, const struct htt
 /* What a trial, the total and the probe have in common; the seconds of the total are those of all
  * trials. */
 static void
+write_trend(struct http_json *json, const struct http_run *run, const struct http_result *result)
+{
+    struct http_trend trend;
+    /* The counts of all trials are added, and a rate is that of one. */
+    double unit = result == run->total ? run->trials_number : 1;
+
+    http_trend_tell(&trend, run->plan, result);
+    if (trend.figure == NULL) {
+        http_json_null(json, "trend");
+        return;
+    }
+    if (strcmp(trend.figure, "rate") != 0)
+        unit = US;
+    http_json_open(json, "trend", '{');
+    http_json_text(json, "figure", trend.figure);
+    http_json_number(json, "first", trend.first / unit);
+    http_json_number(json, "last", trend.last / unit);
+    http_json_close(json, '}');
+}
+
+static void
 write_part(struct http_json *json, const struct http_run *run, const struct http_result *result,
            const struct http_verdict *verdict)
 {
@@ -275,6 +308,7 @@ write_part(struct http_json *json, const struct http_run *run, const struct http
     write_histogram(json, "response", &result->response);
     write_client(json, result);
     write_timeline(json, &result->timeline);
+    write_trend(json, run, result);
     write_kinds(json, run->plan, result);
     write_verdict(json, verdict);
 }

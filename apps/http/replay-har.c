@@ -99,6 +99,24 @@ take_fields(const json_t *fields, struct sxe_http_pair *pairs, unsigned *number)
     return true;
 }
 
+/* The type of a body whose fields do not say it. False: one field too many. */
+static bool
+take_type(const json_t *request, struct sxe_http_pair *pairs, unsigned *number)
+{
+    struct sxe_span type = string_of(json_object_get(request, "postData"), "mimeType");
+
+    if (type.length == 0)
+        return true;
+    for (unsigned i = 0; i < *number; i++) {
+        if (http_template_is_name(pairs[i].name, "Content-Type"))
+            return true;
+    }
+    if (*number == PAIRS_MAX)
+        return false;
+    pairs[(*number)++] = (struct sxe_http_pair){sxe_http_span("Content-Type"), type};
+    return true;
+}
+
 /* NULL, or why it is no request that can be sent. */
 static const char *
 compose(struct http_replay *replay, const json_t *request, struct http_template *template)
@@ -115,7 +133,8 @@ compose(struct http_replay *replay, const json_t *request, struct http_template 
     int kind;
 
     if (parts.method.length == 0 ||
-        !take_fields(json_object_get(request, "headers"), pairs, &parts.pairs_number))
+        !take_fields(json_object_get(request, "headers"), pairs, &parts.pairs_number) ||
+        !take_type(request, pairs, &parts.pairs_number))
         return "it has no method, or fields without name and value";
     wrong = http_template_compose(template, replay->options, &parts);
     if (wrong != NULL)

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
+#include <string.h>
 
 #include "fanout.h"
 #include "output.h"
 #include "summary-page.h"
+#include "trend.h"
 
 #define PLOT_ROWS    5
 #define PLOT_COLUMNS 60
@@ -267,9 +269,29 @@ add_parts(struct http_page *page, const struct http_run *run)
         http_page_item(page, "clocks within %s", http_time_text(clock_ns));
 }
 
+static void
+add_trend(struct http_page *page, const struct http_run *run)
+{
+    struct http_trend trend;
+
+    http_trend_tell(&trend, run->plan, run->total);
+    if (trend.figure == NULL)
+        return;
+    http_page_begin(page, HTTP_WEIGHT_JUDGED, HTTP_PAINT_BAD);
+    if (strcmp(trend.figure, "rate") == 0)
+        http_page_add(
+            page, "trend     %s went from %.0f/s to %.0f/s while it was measured:", trend.figure,
+            trend.first / run->trials_number, trend.last / run->trials_number);
+    else
+        http_page_add(page, "trend     %s went from %s to %s while it was measured:", trend.figure,
+                      http_time_text((uint64_t)trend.first), http_time_text((uint64_t)trend.last));
+    http_page_words(page, "leave out a warm-up (--warmup auto), or see what grows");
+}
+
 void
 http_summary_judge(struct http_page *page, const struct http_run *run)
 {
+    add_trend(page, run);
     add_parts(page, run);
     add_trials(page, run);
     add_until_ci(page, run);

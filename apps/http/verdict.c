@@ -50,7 +50,7 @@ static const struct limit {
                    "something else runs on the client's CPUs; keep it off with taskset"},
     [LOOP_LAG] = {"loop lag p99", &ms, 10 * MS, "",
                   "replies wait until they are read; use a larger -t, or fewer sockets"},
-    [STANDSTILL] = {"one turn of the client's loop took", &percent, 0.1, " of the time",
+    [STANDSTILL] = {"the client stood still for", &percent, 0.01, " of the time",
                     "it was stopped, or a script held it; measure again"},
     [TIMER_ERROR] = {"timer error p99", &ms, 1 * MS, "",
                      "the client is woken too late; leave it a CPU of its own"},
@@ -111,14 +111,19 @@ p99_of(const struct http_histogram *histogram)
                : 0;
 }
 
-/* A turn that took so long that much of the run is missing; 0 if it is no longer than what may
- * happen to any process. */
+/* The part of the time in which the client stood still; stops that are no longer than what may
+ * happen to any process do not count. */
 static double
 standstill(const struct http_result *worker)
 {
-    uint64_t longest_ns = worker->loop_lag.max_ns;
+    struct http_bucket lag;
+    uint64_t still_ns = 0;
+    unsigned bucket = 0;
 
-    return longest_ns > STANDSTILL_NS ? part_of(longest_ns, worker->elapsed_ns) : 0;
+    while (http_histogram_next(&worker->loop_lag, &bucket, &lag))
+        if (lag.from_ns > STANDSTILL_NS)
+            still_ns += lag.count * (lag.from_ns / 2 + lag.to_ns / 2);
+    return part_of(still_ns, worker->elapsed_ns);
 }
 
 /* The busiest, the unluckiest, the slowest: an average of several workers would hide it. */

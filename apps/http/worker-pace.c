@@ -438,12 +438,16 @@ held_is_due(struct http__socket *socket, uint64_t now_ns)
     http__send_ready(socket, sxe_time_ns());
 }
 
-/* A client that was stopped, or got no CPU, sees that here even if it had nothing to do. */
+/* A client that was stopped, or got no CPU, sees that here even if it had nothing to do. The time
+ * that turns took is recorded at their ends, so only the wait before this turn counts. */
 static void
 look_at_clock(struct http__worker *worker, uint64_t due_ns, uint64_t now_ns)
 {
-    if (now_ns - due_ns > HTTP__STILL_NS)
-        http_histogram_record(&worker->result->loop_lag, now_ns - due_ns);
+    uint64_t from_ns = due_ns > worker->turn_end_ns ? due_ns : worker->turn_end_ns;
+    uint64_t still_ns = http_later_part(worker->turn_ns, from_ns);
+
+    if (still_ns > HTTP__STILL_NS)
+        http_histogram_record(&worker->result->loop_lag, still_ns);
     http__push(worker, now_ns + HTTP__LOOK_NS, HTTP__LOOK, 0);
 }
 

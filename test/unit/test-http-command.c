@@ -91,9 +91,17 @@ next_query(void)
 
 /* ---- Where to ---- */
 
-START_TEST(without_arguments_it_is_what_it_was_in_2010)
+START_TEST(without_arguments_it_prints_its_help)
 {
-    ck_assert_int_eq(parse((const char *const[]){"sxe-http", NULL}), COMMAND_LINE_GO_ON);
+    ck_assert_int_eq(parse((const char *const[]){"sxe-http", NULL}), HTTP_EXIT_USAGE);
+    ck_assert_ptr_eq(strstr(output, "usage: sxe-http"), output);
+    ck_assert_str_eq(errors, "");
+}
+END_TEST
+
+START_TEST(with_an_address_alone_it_is_what_it_was_in_2010)
+{
+    GOOD("-i", "127.0.0.1");
     ck_assert_int_eq(command.what, HTTP_COMMAND_RUN);
     ck_assert_str_eq(plan->ip, "127.0.0.1");
     ck_assert_uint_eq(plan->port, 8000);
@@ -694,7 +702,8 @@ main(void)
     TCase *refusals = tcase_create("refusals");
 
     tcase_add_checked_fixture(plans, NULL, teardown);
-    tcase_add_test(plans, without_arguments_it_is_what_it_was_in_2010);
+    tcase_add_test(plans, without_arguments_it_prints_its_help);
+    tcase_add_test(plans, with_an_address_alone_it_is_what_it_was_in_2010);
     tcase_add_test(plans, the_command_line_of_2010_means_the_same);
     tcase_add_test(plans, a_shard_has_its_part_of_the_load);
     tcase_add_test(plans, a_url_alone_gives_a_result_in_five_seconds);

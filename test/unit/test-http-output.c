@@ -98,6 +98,9 @@ START_TEST(json_has_the_run_with_its_trials_and_their_sum)
     ck_assert_double_eq(number_at(root, "total.sockets.opened"), 128);
     ck_assert_double_eq(number_at(root, "total.timeline.width_s"), 0.02);
     ck_assert_double_eq(number_at(root, "total.timeline.slices.0.2"), 200);
+    ck_assert_double_gt(number_at(root, "total.timeline.slices.0.4"), 0);
+    ck_assert(json_is_null(at(root, "total.timeline.slices.0.5"))); /* p99 of 200 */
+    ck_assert(json_is_null(at(root, "total.trend")));
     ck_assert_str_eq(text_at(root, "total.kinds.1.name"), "POST, \"all\"</script>");
     ck_assert_double_eq(number_at(root, "total.kinds.0.clients.0.0"), MADE_QUERIES / 8.);
     ck_assert_double_eq(number_at(root, "figures.rate.middle"), 5000);
@@ -149,6 +152,35 @@ START_TEST(json_histograms_have_all_buckets_and_no_percentile_that_cannot_be_tol
     ck_assert(json_is_null(at(root, "total.service.p99:99")));
     ck_assert_double_eq(number_at(root, "total.client.timer_error.count"), 0);
     ck_assert_ptr_null(at(root, "total.client.timer_error.p50"));
+    json_decref(root);
+    free_run(&made);
+}
+END_TEST
+
+START_TEST(json_has_a_trend)
+{
+    struct http_timeline *timeline;
+    json_t *root;
+
+    make_run(&made, 2);
+    timeline = &made.run.total->timeline;
+    for (unsigned i = 0; i < timeline->used; i++)
+        timeline->slices[i].ok += i;
+    root = read_json();
+    ck_assert_str_eq(text_at(root, "total.trend.figure"), "rate");
+    ck_assert_double_eq_tol(number_at(root, "total.trend.first"), 5237.5, 1e-6);
+    ck_assert_double_eq_tol(number_at(root, "total.trend.last"), 9737.5, 1e-6);
+    ck_assert(json_is_null(at(root, "trials.0.trend")));
+    json_decref(root);
+
+    made.plan.model = HTTP_OPEN;
+    for (unsigned i = 0; i < timeline->used; i++) {
+        memset(timeline->slices[i].buckets, 0, sizeof(timeline->slices[i].buckets));
+        timeline->slices[i].buckets[i < 100 ? i / 10 : 50 + i / 10] = timeline->slices[i].ok;
+    }
+    root = read_json();
+    ck_assert_str_eq(text_at(root, "total.trend.figure"), "response.mean");
+    ck_assert_double_lt(number_at(root, "total.trend.first"), 10);
     json_decref(root);
     free_run(&made);
 }
@@ -560,6 +592,8 @@ START_TEST(overlay_is_the_page_with_several_runs_in_it)
     ck_assert_double_eq(number_at(runs, "0.total.accounts.ends.ok"), MADE_QUERIES);
     ck_assert_str_eq(text_at(runs, "0.file"), paths[0]);
     ck_assert_str_eq(text_at(runs, "1.x"), "</script>");
+    ck_assert(json_is_string(at(runs, "1.comparison")));
+    ck_assert_ptr_null(at(runs, "0.comparison"));
     ck_assert_double_eq(number_at(runs, "1.y"), 0.1);
     json_decref(runs);
     free(text);
@@ -783,6 +817,7 @@ main(void)
 
     tcase_add_test(tcase, json_has_the_run_with_its_trials_and_their_sum);
     tcase_add_test(tcase, json_histograms_have_all_buckets_and_no_percentile_that_cannot_be_told);
+    tcase_add_test(tcase, json_has_a_trend);
     tcase_add_test(tcase, json_has_what_was_judged);
     tcase_add_test(tcase, json_has_what_a_page_of_several_queries_takes);
     tcase_add_test(tcase, json_has_a_probe_beside_each_result);

@@ -52,7 +52,15 @@ static const struct {
     {"a body",
      AT "{\"method\": \"POST\", \"url\": \"http://h/p\", \"postData\": "
         "{\"mimeType\": \"a\", \"text\": \"x\\u0000\\u00e9\"}}}",
-     "POST /p HTTP/1.1\r\nHost: h:1\r\n" REPLAY_AGENT "Content-Length: 4\r\n\r\nx"},
+     "POST /p HTTP/1.1\r\nHost: h:1\r\n" REPLAY_AGENT
+     "Content-Type: a\r\nContent-Length: 4\r\n\r\nx"},
+    {"a body's type that the fields say",
+     AT
+     "{\"method\": \"POST\", \"url\": \"http://h/p\", \"headers\": [{\"name\": \"X-A\", \"value\": "
+     "\"1\"}, {\"name\": \"content-type\", \"value\": \"b\"}], \"postData\": {\"mimeType\": \"a\", "
+     "\"text\": \"x\"}}}",
+     "POST /p HTTP/1.1\r\nHost: h:1\r\n" REPLAY_AGENT
+     "X-A: 1\r\ncontent-type: b\r\nContent-Length: 1\r\n\r\nx"},
     {"an empty body", AT "{\"method\": \"PUT\", \"url\": \"http://h/p\", \"postData\": {}}}",
      "PUT /p HTTP/1.1\r\nHost: h:1\r\n" REPLAY_AGENT "Content-Length: 0\r\n\r\n"},
     {"HEAD", AT "{\"method\": \"HEAD\", \"url\": \"http://h/p\"}}",
@@ -122,6 +130,33 @@ START_TEST(other_entries_are_refused_and_named)
     ck_assert_ptr_nonnull(strstr(replay_said, "1 of 1 entries are no requests; the first is number "
                                               "1: "));
     ck_assert_msg(strstr(replay_said, bad[_i].says) != NULL, "%s: %s", bad[_i].entry, replay_said);
+}
+END_TEST
+
+/* A HAR up to the fields of its one entry: that many. */
+static int
+print_fields(char *text, size_t room, unsigned number)
+{
+    int length = snprintf(text, room,
+                          "{\"log\": {\"entries\": [" AT "{\"method\": \"POST\", \"url\": "
+                          "\"http://h/\", \"headers\": [");
+
+    for (unsigned i = 0; i < number; i++)
+        length += snprintf(text + length, room - (size_t)length,
+                           "%s{\"name\": \"a\", \"value\": \"1\"}", i > 0 ? ", " : "");
+    return length;
+}
+
+/* The type of its body would be the 255th. */
+START_TEST(an_entry_with_all_fields_has_no_room_for_a_type)
+{
+    char text[16000] = "";
+    int length = print_fields(text, sizeof(text), 254);
+
+    snprintf(text + length, sizeof(text) - (size_t)length,
+             "], \"postData\": {\"mimeType\": \"a\", \"text\": \"x\"}}}]}}");
+    ck_assert(!replay_text(text));
+    ck_assert_ptr_nonnull(strstr(replay_said, "1 of 1 entries are no requests"));
 }
 END_TEST
 
@@ -310,6 +345,7 @@ main(void)
     suite_add_tcase(suite, tcase);
     tcase_add_loop_test(tcase, entries_are_requests, 0, COUNT(good));
     tcase_add_loop_test(tcase, other_entries_are_refused_and_named, 0, COUNT(bad));
+    tcase_add_test(tcase, an_entry_with_all_fields_has_no_room_for_a_type);
     tcase_add_test(tcase, what_was_not_sent_over_http_is_passed_over);
     tcase_add_loop_test(tcase, what_is_not_har_says_why, 0, COUNT(no_har));
     tcase_add_test(tcase, entries_are_in_order_of_their_times);

@@ -809,6 +809,33 @@ START_TEST(a_run_in_which_nothing_happened_is_printed_too)
 }
 END_TEST
 
+START_TEST(a_trend_is_told)
+{
+    struct http_timeline *timeline;
+    char *text;
+
+    make_run(&made, 2);
+    timeline = &made.run.total->timeline;
+    for (unsigned i = 0; i < timeline->used; i++)
+        timeline->slices[i].ok += i;
+    text = summary();
+    check_has(text, "\ntrend     rate went from 5238/s to 9738/s while it was measured:");
+    free(text);
+
+    make_run(&made, 1);
+    timeline = &made.run.total->timeline;
+    made.plan.model = HTTP_OPEN;
+    for (unsigned i = 0; i < timeline->used; i++) {
+        memset(timeline->slices[i].buckets, 0, sizeof(timeline->slices[i].buckets));
+        timeline->slices[i].buckets[20 + i / 8] = timeline->slices[i].ok;
+    }
+    text = summary();
+    check_has(text, "\ntrend     response.mean went from ");
+    check_has(text, " while it was measured:");
+    free(text);
+}
+END_TEST
+
 START_TEST(time_goes_on_after_the_last_reply)
 {
     char *text;
@@ -1127,6 +1154,7 @@ main(void)
     tcase_add_loop_test(tcase, a_search_may_find_nothing, 0, 2);
     tcase_add_test(tcase, a_search_of_one_rate_has_no_plot);
     tcase_add_test(tcase, a_run_in_which_nothing_happened_is_printed_too);
+    tcase_add_test(tcase, a_trend_is_told);
     tcase_add_test(tcase, time_goes_on_after_the_last_reply);
     tcase_add_test(tcase, of_a_run_without_good_replies_there_is_no_rate_to_draw);
     tcase_add_test(tcase, the_first_column_over_time_may_be_short);

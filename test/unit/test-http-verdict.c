@@ -88,6 +88,22 @@ stopped(void)
     http_histogram_record(&worker[2].loop_lag, 400 * MS);
 }
 
+/* None of them is long, but all together are. */
+static void
+stopped_often(void)
+{
+    record_many(&worker[2].loop_lag, 150 * MS, 3);
+    record_many(&worker[1].loop_lag, 90 * MS, 9);
+}
+
+static void
+stopped_once(void)
+{
+    worker[2].elapsed_ns = 8 * SECOND;
+    worker[2].run_queue_ns *= 8;
+    http_histogram_record(&worker[2].loop_lag, 700 * MS);
+}
+
 static void
 late_timer(void)
 {
@@ -287,7 +303,9 @@ static const struct {
     {busy_cpu, "client cpu 98.8 % of a core (limit 97 %): "},
     {long_wait, "waited 12.4 % of the time for a CPU (limit 5 %): "},
     {slow_loop, "loop lag p99 12.0 ms (limit 10 ms): "},
-    {stopped, "one turn of the client's loop took 40.0 % of the time (limit 10 %): "},
+    {stopped, "the client stood still for 40.0 % of the time (limit 1 %): "},
+    {stopped_often, "the client stood still for 45.0 % of the time (limit 1 %): it was stopped"},
+    {stopped_once, "the client stood still for 8.7 % of the time (limit 1 %): it was stopped"},
     {late_timer, "timer error p99 1.5 ms (limit 1 ms): "},
     {late_send, "schedule lag p99 2.0 ms (limit 1 ms): "},
     {few_offered, "the client did not send 6.5 % of what was due (limit 1 %): "},

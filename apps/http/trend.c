@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: MIT */
+#include "trend.h"
+
+#include <math.h>
+
+#define WINDOWS     40u
+#define EDGE        4u   /* windows that are told */
+#define SHOWN       3    /* deviations */
+#define WEIGHT      0.05 /* of the mean */
+#define ALIKE_MOST  0.7
+#define REPLIES_MIN 100u
+#define REPLIES_P99 1000u
+
+struct windows {
+    struct http_slice slices[WINDOWS];
+    double figures[WINDOWS];
+    double seconds; /* of each */
+    uint64_t replies_min;
+};
+
+static double
+middle_ns(unsigned bucket)
+{
+    unsigned shift = bucket < 16 ? 0 : bucket / 8 - 1;
+
+    return ((double)((uint64_t)(bucket - shift * 8) << shift) + 0.5 * (double)(1u << shift)) * 1000;
+}
+
+static uint64_t
+replies_of(const struct http_slice *slice)
+{
+    return (uint64_t)slice->ok + slice->errors;
+}
+
+static double
+mean_ns(const struct http_slice *slice)
+{
+    double sum = 0;
+
+    for (unsigned i = 0; i < HTTP_SLICE_BUCKETS; i++)
+        sum += slice->buckets[i] * middle_ns(i);
+    return sum / (double)replies_of(slice);
+}
+
+static void
+add(struct http_slice *to, const struct http_slice *slice)
+{
+    to->ok += slice->ok;
+    to->errors += slice->errors;
+    if (slice->max_us > to->max_us)
+        to->max_us = slice->max_us;
+    for (unsigned i = 0; i < HTTP_SLICE_BUCKETS; i++)
+        to->buckets[i] += slice->buckets[i];
+}
+
+/* False: they are too few. Slices that are only partly in the time do not count. */
+static bool
+fill(struct windows *windows, const struct http_plan *plan, const struct http_result *result)
+{
+    const struct http_timeline *timeline = &result->timeline;
+    uint64_t ns = result->elapsed_ns < plan->duration_ns ? result->elapsed_ns : plan->duration_ns;
+    unsigned first = timeline->offset_ns > 0;
+    unsigned number = 0;
+
+    if (timeline->width_ns > 0 && timeline->offset_ns + ns > first * timeline->width_ns)
+        number = (unsigned)((timeline->offset_ns + ns) / timeline->width_ns) - first;
+    if (number > timeline->used - first)
+        number = timeline->used - first;
+    number /= WINDOWS;
+    windows->seconds = (double)number * (double)timeline->width_ns / 1e9;
+    windows->replies_min = number > 0 ? UINT64_MAX : 0;
+    for (unsigned i = 0; i < WINDOWS; i++) {
+        for (unsigned k = 0; k < number; k++)
+            add(&windows->slices[i], &timeline->slices[first + i * number + k]);
+        if (replies_of(&windows->slices[i]) < windows->replies_min)
+            windows->replies_min = replies_of(&windows->slices[i]);
+    }
+    return windows->replies_min >= REPLIES_MIN;
+}
+
+static double
+mean_of(const double *figures, unsigned number)
+{
+    double sum = 0;
+
+    for (unsigned i = 0; i < number; i++)
+        sum += figures[i];
+    return sum / number;
+}
+
+/* How alike neighbours of the second half are: 0 not at all, up to ALIKE_MOST. */
+static double
+likeness(const double *figures)
+{
+    const double *half = figures + WINDOWS / 2;
+    double mean = mean_of(half, WINDOWS / 2);
+    double together = 0;
+    double alone = 0;
+
+    for (unsigned i = 0; i < WINDOWS / 2; i++) {
+        alone += (half[i] - mean) * (half[i] - mean);
+        together += i > 0 ? (half[i] - mean) * (half[i - 1] - mean) : 0;
+    }
+    return alone > 0 ? fmin(fmax(together / alone, 0), ALIKE_MOST) : 0;
+}
+
+static bool
+is_shown(const double *figures)
+{
+    const double n = WINDOWS;
+    double alike = likeness(figures);
+    double deviation = sqrt(n * (n - 1) * (2 * n + 5) / 18 * (1 + alike) / (1 - alike));
+    int difference = 0;
+
+    for (unsigned i = 0; i < WINDOWS; i++)
+        for (unsigned k = 0; k < i; k++)
+            difference += (figures[i] > figures[k]) - (figures[i] < figures[k]);
+    return fabs((double)difference) > SHOWN * deviation;
+}
+
+static bool
+judge(struct http_trend *trend, const char *name, const double *figures)
+{
+    double first = mean_of(figures, WINDOWS / 2);
+    double second = mean_of(figures + WINDOWS / 2, WINDOWS / 2);
+
+    if (fabs(first - second) <= WEIGHT * (first + second) / 2 || !is_shown(figures))
+        return false;
+    trend->figure = name;
+    trend->first = mean_of(figures, EDGE);
+    trend->last = mean_of(figures + WINDOWS - EDGE, EDGE);
+    return true;
+}
+
+static double
+figure_of(const struct windows *windows, unsigned which, unsigned i)
+{
+    const struct http_slice *slice = &windows->slices[i];
+
+    if (which == 0)
+        return slice->ok / windows->seconds;
+    return which == 1 ? mean_ns(slice) : (double)http_slice_quantile_ns(slice, 0.99);
+}
+
+void
+http_trend_tell(struct http_trend *trend, const struct http_plan *plan,
+                const struct http_result *result)
+{
+    static const char *const names[] = {"rate", "response.mean", "response.p99"};
+    struct windows windows = {0};
+
+    *trend = (struct http_trend){0};
+    if (plan->stop != HTTP_STOP_TIME || plan->rate != plan->rate_end || plan->find != NULL ||
+        !fill(&windows, plan, result))
+        return;
+    for (unsigned which = plan->model == HTTP_CLOSED ? 0 : 1; which < 3; which++) {
+        if (which == 2 && windows.replies_min < REPLIES_P99)
+            return;
+        for (unsigned i = 0; i < WINDOWS; i++)
+            windows.figures[i] = figure_of(&windows, which, i);
+        if (judge(trend, names[which], windows.figures))
+            return;
+    }
+}

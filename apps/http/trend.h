@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: whether the server was the same all the time that was measured: a warm-up that nobody left
+ * out, a leak, a backlog that grows. Place: the summary and the JSON ask for each result. Pure.
+ *
+ * Shape: the time line is cut into 40 windows of equal length. In a closed loop the rate of good
+ * replies is looked at, and always the mean and the p99 of response times. A figure has a trend if
+ *
+ *     it is shown     by the test of Mann and Kendall (see warmup.h): of the 780 pairs of windows,
+ *                     those that rise less those that fall are more than 3 deviations from 0.
+ *                     Where neighbours are alike, as with a queue, the deviation is larger: by
+ *                     (1 + r) / (1 - r), r being how alike those of the second half are.
+ *     of weight       the means of the first and of the second half differ by more than 5 %.
+ *
+ * Simulated steady servers (test-http-trend.c) have a trend in less than 1 % of runs.
+ *
+ * Limits: runs of a fixed time and rate only. What has fewer than 40 slices of the time line, or
+ * windows with fewer than 100 replies (1,000 for p99), is not judged.
+ */
+#ifndef HTTP_TREND_H
+#define HTTP_TREND_H
+
+#include "plan.h"
+#include "result.h"
+
+struct http_trend {
+    const char *figure; /* "rate", "response.mean", "response.p99"; NULL: no trend was shown */
+    double first;       /* the mean of the first four windows: a second (of all trials), or ns */
+    double last;        /* of the last four */
+};
+
+void http_trend_tell(struct http_trend *trend, const struct http_plan *plan,
+                     const struct http_result *result);
+
+#endif

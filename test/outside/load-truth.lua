@@ -1,0 +1,61 @@
+-- SPDX-License-Identifier: MIT
+--
+-- What sxe-http says without being asked: its help, the type of a body, and how two runs compare.
+
+local cli = require "cli"
+local httpd = require "httpd"
+local load = require "load"
+
+-- promise: docs/load-generator.md: Without arguments it prints the help of `-h`, and exits with
+--   status 2, since nothing was measured.
+test("without arguments there is help, and a status that a script notices", function()
+    local none = cli.run("sxe-http")
+    equal(none.status, 2)
+    equal(none.output, cli.run("sxe-http", "-h").output)
+    equal(none.errors, "")
+end)
+
+-- promise: docs/load-generator.md: The `mimeType` of a HAR's body is sent as its Content-Type, unless
+--   the entry's fields have one.
+test("a body of a HAR has its type", function()
+    local listener <close> = wire.listen("127.0.0.1", 0)
+    local path = os.tmpname()
+    local file <close> = io.open(path, "w")
+    local entry = [[{"startedDateTime": "2026-01-02T03:04:05.678Z", "request": {"method": "POST",
+        "url": "http://h/%s", "headers": [%s], "postData": {"mimeType": "text/x-one", "text": "1"}}}]]
+    file:write('{"log": {"entries": [', entry:format("a", ""), ",",
+               entry:format("b", '{"name": "content-type", "value": "text/x-two"}'), "]}}")
+    file:close()
+    local client = load.start(listener, "-c", "1", "--replay", path)
+    local sock = load.accept(listener, 1)[1]
+    local first = sock:recv_until("\r\n\r\n1")
+    check(first:find("\r\nContent-Type: text/x-one\r\n", 1, true), first)
+    sock:send(load.reply("hello"))
+    local second = sock:recv_until("\r\n\r\n1")
+    check(second:find("\r\ncontent-type: text/x-two\r\n", 1, true), second)
+    check(not second:find("text/x-one", 1, true), second)
+    sock:send(load.reply("hello"))
+    client:finish()
+    os.remove(path)
+end)
+
+-- promise: docs/load-generator.md: `sxe-http html a.json b.json > page.html` lays several runs over
+--   one another; their lines are numbered in the order of the command line, and what `compare` says of
+--   the first and each other is in the page.
+test("the page of two runs has their comparison", function()
+    local server <close> = httpd.start()
+    local a, b = os.tmpname(), os.tmpname()
+    for _, path in ipairs{a, b} do
+        cli.run("sxe-http", "-q", "-c", "2", "--requests", "200", "--trials", "6", "--json", path,
+                server.url)
+    end
+    local page = cli.run("sxe-http", "html", a, b)
+    equal(page.status, 0, page.errors)
+    local compared = cli.run("sxe-http", "compare", a, b).output
+    check(page.output:find('"comparison":', 1, true))
+    -- A line of it: as text of JSON it stands there as it is, but for quotes and what is no ASCII.
+    local line = compared:match("\n(rate a second [^\n]*)")
+    check(line and page.output:find(line, 1, true), compared)
+    os.remove(a)
+    os.remove(b)
+end)

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Whether what was measured has a trend: servers that are simulated, steady ones and others, and
+ * how often each is said to have one.
+ */
+#include "trend.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pace.h"
+#include "test-main.h"
+
+#define SECOND UINT64_C(1000000000)
+#define RUNS   200u
+
+static struct http_plan plan;
+static struct http_result result;
+static uint64_t dice[2];
+
+static double
+exponential(void)
+{
+    return -log1p(-http_random_fraction(dice));
+}
+
+static void
+begin(enum http_model model, double rate)
+{
+    memset(&result, 0, sizeof(result));
+    plan = (struct http_plan){.model = model, .stop = HTTP_STOP_TIME, .duration_ns = 60 * SECOND};
+    plan.rate = plan.rate_end = model == HTTP_CLOSED ? 0 : rate;
+    result.elapsed_ns = plan.duration_ns;
+}
+
+static void
+reply(double at_s, double time_s)
+{
+    struct http_slice *slice =
+        http_timeline_slice(&result.timeline, (uint64_t)((at_s + time_s) * 1e9));
+
+    http_slice_ended(slice, true, (uint64_t)(time_s * 1e9));
+}
+
+/* ---- Servers: how long a request that comes at that second takes to be done ---- */
+
+static double
+steady(double at_s)
+{
+    (void)at_s;
+    return 0.001 * exponential();
+}
+
+static double
+heavy(double at_s)
+{
+    double normal =
+        sqrt(2 * exponential()) * cos(2 * 3.14159265358979 * http_random_fraction(dice));
+
+    (void)at_s;
+    return 0.0005 * exp(normal);
+}
+
+/* Compiles for 20 s, and is twice as slow at first. */
+static double
+warming(double at_s)
+{
+    return 0.001 * exponential() * (at_s < 20 ? 2 - at_s / 20 : 1);
+}
+
+/* A little more with each request, 30 % at the end. */
+static double
+leaking(double at_s)
+{
+    return 0.001 * exponential() * (1 + 0.3 * at_s / 60);
+}
+
+/* One queue; requests arrive at a rate. */
+static void
+serve_queue(double rate, double (*takes)(double at_s))
+{
+    double free_s = 0;
+
+    begin(HTTP_PARTLY_OPEN, rate);
+    for (double at_s = exponential() / rate; at_s < 60; at_s += exponential() / rate) {
+        free_s = fmax(free_s, at_s) + takes(at_s);
+        reply(at_s, free_s - at_s);
+    }
+}
+
+/* One client that sends when it has its reply. */
+static void
+serve_closed(double rate, double (*takes)(double at_s))
+{
+    (void)rate;
+    begin(HTTP_CLOSED, 0);
+    for (double at_s = 0, time_s; at_s < 60; at_s += time_s) {
+        time_s = takes(at_s);
+        reply(at_s, time_s);
+    }
+}
+
+static unsigned
+count_trends(void (*serve)(double, double (*)(double)), double rate, double (*takes)(double))
+{
+    struct http_trend trend;
+    unsigned trends = 0;
+
+    http_random_init(dice, 1);
+    for (unsigned i = 0; i < RUNS; i++) {
+        serve(rate, takes);
+        http_trend_tell(&trend, &plan, &result);
+        trends += trend.figure != NULL;
+    }
+    return trends;
+}
+
+static const struct {
+    void (*serve)(double, double (*)(double));
+    double rate;
+    double (*takes)(double at_s);
+    unsigned from;
+    unsigned to; /* of 200 runs */
+} servers[] = {
+    {serve_queue, 200, steady, 0, 2},      {serve_queue, 500, steady, 0, 2},
+    {serve_queue, 800, steady, 0, 2},      {serve_queue, 400, heavy, 0, 2},
+    {serve_closed, 0, steady, 0, 2},       {serve_closed, 0, heavy, 0, 2},
+    {serve_queue, 300, warming, 190, 200}, {serve_closed, 0, warming, 198, 200},
+    {serve_queue, 300, leaking, 150, 200}, {serve_closed, 0, leaking, 180, 200},
+};
+
+START_TEST(steady_servers_have_no_trend_and_others_have_one)
+{
+    unsigned trends = count_trends(servers[_i].serve, servers[_i].rate, servers[_i].takes);
+
+    ck_assert_uint_ge(trends, servers[_i].from);
+    ck_assert_uint_le(trends, servers[_i].to);
+}
+END_TEST
+
+/* ---- What is told ---- */
+
+START_TEST(it_tells_the_figure_and_its_values_at_both_ends)
+{
+    struct http_trend trend;
+
+    http_random_init(dice, 7);
+    serve_closed(0, warming);
+    http_trend_tell(&trend, &plan, &result);
+    ck_assert_str_eq(trend.figure, "rate");
+    ck_assert_double_eq_tol(trend.first, 530, 50);
+    ck_assert_double_eq_tol(trend.last, 1000, 50);
+
+    http_random_init(dice, 7);
+    serve_queue(300, warming);
+    http_trend_tell(&trend, &plan, &result);
+    ck_assert_str_eq(trend.figure, "response.mean");
+    ck_assert_double_gt(trend.first, 2 * trend.last);
+}
+END_TEST
+
+/* The p99 alone: 2 % of the replies become slower. */
+static double
+tail(double at_s)
+{
+    return http_random_fraction(dice) < 0.02 ? 0.0004 + at_s * 0.000001 : 0.0003;
+}
+
+START_TEST(a_tail_that_grows_is_seen)
+{
+    struct http_trend trend;
+
+    http_random_init(dice, 7);
+    serve_closed(0, tail);
+    http_trend_tell(&trend, &plan, &result);
+    ck_assert_str_eq(trend.figure, "response.p99");
+    ck_assert_double_gt(trend.last, trend.first);
+}
+END_TEST
+
+/* ---- What is not judged ---- */
+
+static void
+no_time(void)
+{
+    plan.stop = HTTP_STOP_TOTAL;
+}
+
+static void
+a_ramp(void)
+{
+    plan.rate_end = 500;
+}
+
+static void
+a_search(void)
+{
+    plan.find = "p99<10ms";
+}
+
+static void
+nothing(void)
+{
+    memset(&result.timeline, 0, sizeof(result.timeline));
+}
+
+static void
+a_moment(void)
+{
+    result.elapsed_ns = SECOND / 4;
+}
+
+static void
+little(void)
+{
+    for (unsigned i = 0; i < 4; i++)
+        memset(&result.timeline.slices[60 + i], 0, sizeof(result.timeline.slices[0]));
+}
+
+static void
+interrupted_at_once(void)
+{
+    result.timeline.used = 1;
+    result.timeline.offset_ns = 1;
+    result.elapsed_ns = 0;
+}
+
+START_TEST(what_cannot_be_judged_is_not)
+{
+    static void (*const spoil[])(void) = {
+        no_time, a_ramp, a_search, nothing, a_moment, little, interrupted_at_once,
+    };
+    struct http_trend trend;
+
+    http_random_init(dice, 7);
+    serve_queue(300, warming);
+    spoil[_i]();
+    http_trend_tell(&trend, &plan, &result);
+    ck_assert_ptr_null(trend.figure);
+}
+END_TEST
+
+START_TEST(the_first_slice_does_not_count_if_it_began_in_the_warm_up)
+{
+    struct http_trend trend;
+
+    http_random_init(dice, 7);
+    serve_queue(300, warming);
+    result.timeline.offset_ns = 1;
+    http_trend_tell(&trend, &plan, &result);
+    ck_assert_ptr_nonnull(trend.figure);
+}
+END_TEST
+
+static Suite *
+suite(void)
+{
+    Suite *s = suite_create("http-trend");
+    TCase *t = tcase_create("trend");
+
+    tcase_set_timeout(t, 120);
+    tcase_add_loop_test(t, steady_servers_have_no_trend_and_others_have_one, 0, 10);
+    tcase_add_test(t, it_tells_the_figure_and_its_values_at_both_ends);
+    tcase_add_test(t, a_tail_that_grows_is_seen);
+    tcase_add_loop_test(t, what_cannot_be_judged_is_not, 0, 7);
+    tcase_add_test(t, the_first_slice_does_not_count_if_it_began_in_the_warm_up);
+    suite_add_tcase(s, t);
+    return s;
+}
+
+int
+main(void)
+{
+    return sxe_test_main(suite());
+}
