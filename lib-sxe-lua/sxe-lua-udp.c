@@ -19,7 +19,8 @@
 
 enum {
     SOCKETS_DEFAULT = 8,   /* what a script may open without sxe_register */
-    RING_DATAGRAMS = 4,    /* of the largest size, at least */
+    LARGEST = 65535,       /* bytes of a datagram */
+    RING_DATAGRAMS = 2,    /* of the largest size, at least */
     ADDRESS_SIZE = 28,     /* an IPv6 one */
     RETRY_NS = 1000 * 1000 /* when the kernel has no room to send */
 };
@@ -33,7 +34,6 @@ struct datagram {
 struct ring {
     int reference; /* to this, in the registry */
     uint32_t size;
-    uint32_t largest; /* of a datagram with its head */
     uint32_t first;
     uint32_t used;
     char bytes[];
@@ -51,12 +51,18 @@ put(struct ring *ring, const void *data, size_t length)
 }
 
 static void
-take(struct ring *ring, void *data, size_t length)
+peek(const struct ring *ring, void *data, size_t length)
 {
     size_t part = length < ring->size - ring->first ? length : ring->size - ring->first;
 
     memcpy(data, ring->bytes + ring->first, part);
     memcpy((char *)data + part, ring->bytes, length - part);
+}
+
+static void
+take(struct ring *ring, void *data, size_t length)
+{
+    peek(ring, data, length);
     ring->first = (ring->first + (uint32_t)length) % ring->size;
     ring->used -= (uint32_t)length;
 }
@@ -64,7 +70,17 @@ take(struct ring *ring, void *data, size_t length)
 static bool
 has_room(const struct ring *ring)
 {
-    return ring->size - ring->used >= ring->largest;
+    return ring->size - ring->used >= sizeof(struct datagram) + LARGEST;
+}
+
+/* Bytes of the first datagram, of those that are there. */
+static uint32_t
+first_length(const struct ring *ring)
+{
+    struct datagram datagram;
+
+    peek(ring, &datagram, sizeof(datagram));
+    return datagram.length;
 }
 
 /* ---- Receiving ---- */
@@ -110,7 +126,7 @@ static int go_on_receiving(lua_State *L, int status, lua_KContext deadline_ns);
 
 /* data, ip, port */
 static int
-push_datagram(lua_State *L, const struct ring *seen, lua_KContext deadline_ns)
+push_datagram(lua_State *L, uint32_t length, lua_KContext deadline_ns)
 {
     struct sxe__lua_slot *slot;
     struct datagram datagram;
@@ -120,14 +136,14 @@ push_datagram(lua_State *L, const struct ring *seen, lua_KContext deadline_ns)
     SXE *s;
 
     /* What needs much memory comes first: a datagram is lost only where there is hardly any. A
-     * finalizer that runs then may take it. */
-    room = luaL_buffinitsize(L, &data, seen->largest);
+     * finalizer that runs then may take it, and leave a longer one. */
+    room = luaL_buffinitsize(L, &data, length);
     s = check(L, &slot);
-    if (s == NULL || ((struct ring *)s->user_data)->used == 0) {
+    ring = s == NULL ? NULL : s->user_data;
+    if (ring == NULL || ring->used == 0 || first_length(ring) > length) {
         lua_settop(L, 1);
         return go_on_receiving(L, LUA_OK, deadline_ns);
     }
-    ring = s->user_data;
     take(ring, &datagram, sizeof(datagram));
     take(ring, room, datagram.length);
     if (has_room(ring))
@@ -148,7 +164,7 @@ go_on_receiving(lua_State *L, int status, lua_KContext deadline_ns)
     if (s == NULL)
         return sxe__lua_fail(L, "closed");
     if (((struct ring *)s->user_data)->used > 0)
-        return push_datagram(L, s->user_data, deadline_ns);
+        return push_datagram(L, first_length(s->user_data), deadline_ns);
     return sxe__lua_park_in(L, &slot->readers, (uint64_t)deadline_ns, go_on_receiving, deadline_ns);
 }
 
@@ -319,11 +335,10 @@ close_at_end(lua_State *L, uint32_t index, uint32_t generation)
 static struct ring *
 make_ring(lua_State *L)
 {
-    uint32_t largest = (uint32_t)sizeof(struct datagram) + sxe_get_config()->chunk_size;
-    uint32_t size = RING_DATAGRAMS * largest;
+    uint32_t size = RING_DATAGRAMS * ((uint32_t)sizeof(struct datagram) + LARGEST);
     struct ring *ring = lua_newuserdatauv(L, sizeof(*ring) + size, 0);
 
-    *ring = (struct ring){.size = size, .largest = largest};
+    *ring = (struct ring){.size = size};
     ring->reference = luaL_ref(L, LUA_REGISTRYINDEX);
     return ring;
 }

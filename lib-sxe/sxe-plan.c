@@ -89,6 +89,13 @@ complete(const struct sxe__context *c)
     return config;
 }
 
+/* Bytes that one read may take: of a stream a chunk, and always a whole datagram. */
+static size_t
+read_size(const struct sxe_config *config)
+{
+    return config->chunk_size > SXE__DATAGRAM_MAX ? config->chunk_size : SXE__DATAGRAM_MAX;
+}
+
 /* Bytes from one socket to the next. */
 static size_t
 stride_of(const struct sxe__context *c)
@@ -122,7 +129,7 @@ sxe_plan_print(FILE *out)
     total += plan_line(out, "sockets", number, number * each);
     total += plan_line(out, "states", number, pool > 0 ? pool - number * each : 0);
     total += plan_line(out, "chunks", config.chunks, chunks);
-    total += plan_line(out, "read buffer", 1, config.chunk_size + SXE__READ_FRONT);
+    total += plan_line(out, "read buffer", 1, read_size(&config) + SXE__READ_FRONT);
     total += plan_line(out, "output buffer", 1, SXE__HELD_SIZE + SXE__STAGE_SIZE);
     total += plan_line(out, "loop", 1, sizeof(*c) + sizeof(*c->tables));
     total += plan_line(out, "threads", sxe__work_threads(c),
@@ -201,7 +208,7 @@ reserve(struct sxe__context *c)
         timeouts[i] = config->timeout_ms[i] / 1000.0;
     c->orders_idle = config->timeout_ms[SXE_STATE_IDLE] > 0 || config->reap_idle;
     c->stride = stride_of(c);
-    c->read_memory = calloc(1, SXE__READ_FRONT + (size_t)config->chunk_size);
+    c->read_memory = calloc(1, SXE__READ_FRONT + read_size(config));
     c->stages = malloc(SXE__HELD_SIZE + SXE__STAGE_SIZE);
     c->output_chunks = 0;
     c->output_chunks_max = output_chunks_max(c);

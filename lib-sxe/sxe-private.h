@@ -43,6 +43,7 @@
 #define SXE__WRITES_MAX     16           /* of one socket in one event */
 #define SXE__FILE_SLICE     (256 * 1024) /* bytes of a file, of one socket in one event */
 #define SXE__CHUNK_SIZE_MIN 64
+#define SXE__DATAGRAM_MAX   65535 /* bytes: more than any that IP carries */
 #define SXE__IP_SIZE        sizeof(struct sockaddr_un)
 #define SXE__RETRY_S        0.1            /* when descriptors ran out elsewhere */
 #define SXE__WORK_STACK     (256u * 1024u) /* of a thread */
@@ -177,7 +178,7 @@ struct sxe__context {
     unsigned held_end;
     unsigned held_max; /* then all go out; below 2: nothing is held */
     char *stages;      /* SXE__HELD_SIZE + SXE__STAGE_SIZE bytes: those held, then stage[] */
-    char *read_buffer; /* config.chunk_size bytes; zero bytes in front */
+    char *read_buffer; /* a chunk's bytes, or a datagram's; zero bytes in front */
     char *read_memory;
 
     uint32_t deferred_head;

@@ -151,7 +151,7 @@ static void
 read_datagram(SXE *s)
 {
     socklen_t length = sizeof(CONTEXT->tables->sender);
-    ssize_t n = recvfrom(s->fd, CONTEXT->read_buffer, CONTEXT->tables->config.chunk_size, 0,
+    ssize_t n = recvfrom(s->fd, CONTEXT->read_buffer, SXE__DATAGRAM_MAX, 0,
                          (struct sockaddr *)&CONTEXT->tables->sender, &length);
 
     /* An error here is an ICMP message about something sent earlier; the socket itself is well. */
@@ -159,7 +159,7 @@ read_datagram(SXE *s)
         return;
     CONTEXT->sender_length = length;
     CONTEXT->receiver = sxe_handle(s);
-    sxe_buffer_wrap(&s->in, CONTEXT->read_buffer, (uint32_t)n, CONTEXT->tables->config.chunk_size);
+    sxe_buffer_wrap(&s->in, CONTEXT->read_buffer, (uint32_t)n, SXE__DATAGRAM_MAX);
     show(s, n);
     sxe__drop_unread(s);
     sxe__settle(s);

@@ -32,7 +32,7 @@
  * event ends. 4 ids are 0, 1, 2 ... in order of creation, then the longest free one. 5 a handle
  * outlives its socket.
  *
- * Limits: a read is at most one chunk (16 KiB as configured); one that stays full is not read
+ * Limits: a read of a stream is at most one chunk (16 KiB as configured); one that stays full is not read
  * further. Output above output_pause stops reading; above output_max sxe_write refuses. Without a
  * free socket listeners stop accepting until one is free; without a file descriptor, until one is
  * free again.
@@ -115,7 +115,7 @@ struct sxe_listeners {
 /* What one loop gets. Start from SXE_CONFIG_DEFAULT; 0 means the default in each field. */
 struct sxe_config {
     struct ev_loop *loop;  /* default: ev_default_loop(EVFLAG_AUTO) */
-    uint32_t chunk_size;   /* bytes; also the most one read takes; 16384 */
+    uint32_t chunk_size;   /* bytes; also the most one read of a stream takes; 16384 */
     uint32_t chunks;       /* default: two for each connection + 64; those not used cost nothing */
     uint32_t output_pause; /* unsent bytes above which a socket is not read; 65536 */
     uint32_t output_max;   /* unsent copied bytes above which sxe_write refuses; 1048576 */
@@ -179,8 +179,8 @@ SXE_PUBLIC SXE *sxe_new_tcp(SXE *from, const char *ip, unsigned short port,
 SXE_PUBLIC SXE *sxe_new_unix(SXE *from, const char *path, SXE_IN_EVENT_CONNECTED connected,
                              SXE_IN_EVENT_READ read, SXE_IN_EVENT_CLOSE close);
 
-/* Datagrams: on_read sees one at a time, cut to chunk_size, and it is gone afterwards. Open at once
- * with sxe_listen. */
+/* Datagrams: on_read sees one at a time, whole, also one that is larger than chunk_size, and it is
+ * gone afterwards. Open at once with sxe_listen. */
 SXE_PUBLIC SXE *sxe_new_udp(SXE *from, const char *ip, unsigned short port, SXE_IN_EVENT_READ read);
 
 /* Accept connections (or datagrams). Accepted sockets inherit callbacks, user data and options. A

@@ -124,6 +124,21 @@ START_TEST(datagrams_wait_in_a_ring_and_then_in_the_kernel)
 }
 END_TEST
 
+START_TEST(a_datagram_comes_whole_or_is_not_sent)
+{
+    serve("for _, n in ipairs{0, 1, 16384, 16385, 60000, 65507} do\n"
+          "    local sent = ('a'):rep(n) .. 'b' sent = sent:sub(-n, -1) if n == 0 then sent = '' "
+          "end\n"
+          "    assert(socket:sendto(sent, '127.0.0.1', socket.local_port))\n"
+          "    assert(socket:recvfrom(1) == sent, n) end\n"
+          "for _, n in ipairs{65508, 65536} do\n"
+          "    local ok, why, code = socket:sendto(('a'):rep(n), '127.0.0.1', socket.local_port)\n"
+          "    assert(not ok and code == 90, why) end log = 'all'");
+    until("log == 'all'");
+    net_stop();
+}
+END_TEST
+
 START_TEST(receiving_times_out_and_is_cancelled)
 {
     fake_time_start(SXE_NS_PER_SECOND, SXE_NS_PER_SECOND);
@@ -266,6 +281,7 @@ suite(void)
     tcase_add_test(c, ipv6_is_told_as_well);
     tcase_add_test(c, a_name_is_an_address_of_the_sockets_family);
     tcase_add_test(c, datagrams_wait_in_a_ring_and_then_in_the_kernel);
+    tcase_add_test(c, a_datagram_comes_whole_or_is_not_sent);
     tcase_add_test(c, receiving_times_out_and_is_cancelled);
     tcase_add_test(c, closing_wakes_who_receives);
     tcase_add_test(c, sending_waits_for_room);
