@@ -232,17 +232,18 @@ sxe_dict_compare_and_put(SXE_DICT *dict, const void *key, size_t key_size, const
 
 /* Add where the counter is: one store, and its sum. */
 static int
-add_in_place(const SXE_DICT *dict, uint32_t shard, const struct sxe__dict_view *view, uint64_t *sum)
+add_in_place(const SXE_DICT *dict, uint32_t shard, const struct sxe__dict_view *view, int64_t *sum)
 {
     uint64_t *counter = sxe__dict_counter(dict, view);
 
     if (counter == NULL)
         return -EUCLEAN;
     const uint64_t old = SXE__POOL_GET(*counter);
-    *sum += old;
+    if (__builtin_add_overflow((int64_t)old, *sum, sum))
+        return -EOVERFLOW;
     if (touch(dict, view, sxe__dict_state(dict, view->id)) < 0)
         return -EUCLEAN;
-    sxe__dict_change(dict, shard, view->id, counter, *sum,
+    sxe__dict_change(dict, shard, view->id, counter, (uint64_t)*sum,
                      sxe__dict_value_sum((const char *)&old, sizeof(old)) ^
                          sxe__dict_value_sum((const char *)sum, sizeof(*sum)));
     return 0;
@@ -251,22 +252,23 @@ add_in_place(const SXE_DICT *dict, uint32_t shard, const struct sxe__dict_view *
 /* Add by a new version: there is none, or a snapshot sees the old one. */
 static int
 add_anew(const SXE_DICT *dict, const struct sxe__dict_key *key, const struct sxe__dict_view *view,
-         uint64_t expires_ns, uint64_t *sum)
+         uint64_t expires_ns, int64_t *sum)
 {
     struct sxe__dict_put put = {
         .key = key, .value = sum, .size = sizeof(*sum), .expires_ns = expires_ns};
-    uint64_t old = 0;
+    int64_t old = 0;
 
     if (view != NULL && sxe__dict_copy_value(dict, view, &old, sizeof(old)) < 0)
         return -EUCLEAN;
-    *sum += old;
+    if (__builtin_add_overflow(old, *sum, sum))
+        return -EOVERFLOW;
     return sxe__dict_put(dict, &put);
 }
 
 /* Under the lock of what was found: 0, and *sum; or -errno. */
 static int
 add_locked(const SXE_DICT *dict, const struct sxe__dict_key *key, int found,
-           const struct sxe__dict_view *view, uint64_t expires_ns, uint64_t *sum)
+           const struct sxe__dict_view *view, uint64_t expires_ns, int64_t *sum)
 {
     if (found == 0)
         return add_anew(dict, key, NULL, expires_ns, sum);
@@ -286,14 +288,14 @@ sxe_dict_add(SXE_DICT *dict, const void *key, size_t key_size, int64_t addend, d
     struct sxe__dict_view view;
     struct sxe__pool_patience patience = {0};
     uint64_t expires_ns;
-    uint64_t counter;
+    int64_t counter;
     bool is_locked;
     int result;
 
     if (!sxe__dict_expiry(dict, ttl_s, &expires_ns))
         return -EINVAL;
     do {
-        counter = (uint64_t)addend;
+        counter = addend;
         result = enter(dict, &place, key, key_size, &view);
         is_locked = result >= 0;
         if (is_locked)
@@ -301,7 +303,7 @@ sxe_dict_add(SXE_DICT *dict, const void *key, size_t key_size, int64_t addend, d
                                 add_locked(dict, &place, result, &view, expires_ns, &counter));
     } while (result == -EAGAIN && may_try_again(dict, &patience, is_locked));
     if (result == 0 && sum != NULL)
-        *sum = (int64_t)counter;
+        *sum = counter;
     return result;
 }
 

@@ -131,7 +131,8 @@ SXE_PUBLIC int sxe_dict_compare_and_put(SXE_DICT *dict, const void *key, size_t 
                                         const void *value, size_t size, double ttl_s);
 
 /* Add to a counter, an entry whose value is an int64_t; a new one begins at 0 and lives ttl_s, an
- * old one keeps its time. Wraps. 0; -ENOSPC; -EDOM: the value is no counter. sum may be NULL. */
+ * old one keeps its time. 0; -ENOSPC; -EDOM: the value is no counter; -EOVERFLOW: the sum would not
+ * fit, and the counter stays as it is. sum may be NULL. */
 SXE_PUBLIC int sxe_dict_add(SXE_DICT *dict, const void *key, size_t key_size, int64_t addend,
                             double ttl_s, int64_t *sum);
 

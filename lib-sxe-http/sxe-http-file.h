@@ -73,7 +73,7 @@ struct sxe_http_files_config {
     bool no_siblings;          /* .br, .zst and .gz are not looked for */
     bool no_ranges;            /* Range is ignored, and the client told (RFC 9110, 14.3) */
     bool sniff;                /* files come without X-Content-Type-Options: nosniff */
-    const char *cache_control; /* value of Cache-Control; none */
+    const char *cache_control; /* value of Cache-Control, without control bytes; none */
     const char *types;         /* lines as of mime.types, "text/x-lua lua wlua\n"; these first, */
     const char *types_file;    /* then those of this file, then a table of the usual ones */
     const char *type_default;  /* application/octet-stream */

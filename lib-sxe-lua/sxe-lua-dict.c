@@ -98,6 +98,7 @@ sxe__lua_dict_text(int error)
         {EFBIG, "more than the dict has room for"},
         {EINVAL, "the key is too long"},
         {EDOM, "the value is no counter"},
+        {EOVERFLOW, "the sum does not fit 64 bits"},
         {EUCLEAN, "the dict is damaged"},
         {ESTALE, "the snapshot is over, its room was needed"},
         {E2BIG, "a batch has at most 1024 entries"},

@@ -312,7 +312,7 @@ sxe__lua_file_l_open(lua_State *L)
     static const char *const names[] = {"mode", "timeout", NULL};
     int error = sxe__lua_file_check_path(L, 1);
     int flags = flags_of(luaL_opt(L, sxe__lua_check_text, 2, "r"));
-    uint64_t deadline_ns = sxe__lua_deadline(L, 3);
+    uint64_t deadline_ns = sxe__lua_option_deadline(L, 3);
     uint32_t mode = 0666;
 
     luaL_argcheck(L, flags >= 0, 2, "r, w or a expected, perhaps with +");

@@ -350,7 +350,7 @@ call(lua_State *L)
     lua_settop(L, SECOND + has_second);
     if (!lua_isnil(L, -1))
         luaL_checktype(L, SECOND + has_second, LUA_TTABLE);
-    deadline_ns = sxe__lua_deadline(L, SECOND + has_second);
+    deadline_ns = sxe__lua_option_deadline(L, SECOND + has_second);
     if (!has_second) {
         lua_pushnil(L);
         lua_insert(L, SECOND);

@@ -53,10 +53,18 @@ push_method(lua_State *L, struct sxe__lua_exchange *exchange)
 }
 
 static int
+push_escaped_path(lua_State *L, struct sxe__lua_exchange *exchange)
+{
+    return push_span(L, exchange->request->path);
+}
+
+static int
 push_path(lua_State *L, struct sxe__lua_exchange *exchange)
 {
     struct sxe_span path = sxe_http_decoded_path(exchange->request);
 
+    if (path.base == NULL && exchange->is_failing) /* on_error has to say which request it was */
+        return push_escaped_path(L, exchange);
     if (path.base == NULL)
         return sxe__lua_http_refuse(L, 400, "the path has an escaped slash, a backslash or a NUL");
     return push_span(L, path);
@@ -67,12 +75,6 @@ push_ctx(lua_State *L, struct sxe__lua_exchange *exchange)
 {
     sxe__lua_http_push_ctx(L, exchange);
     return 1;
-}
-
-static int
-push_escaped_path(lua_State *L, struct sxe__lua_exchange *exchange)
-{
-    return push_span(L, exchange->request->path);
 }
 
 static int
@@ -341,9 +343,9 @@ escaped_value(const struct sxe_http_request *request, const struct sxe_http_text
     return (struct sxe_span){request->path.base + value->offset, value->length};
 }
 
-/* Push it decoded. Only escapes and dots in front can be refused. */
+/* Push it decoded. Only escapes and dots in front can be refused; on_error gets these as they are. */
 static void
-push_decoded_value(lua_State *L, struct sxe_span text)
+push_decoded_value(lua_State *L, struct sxe__lua_exchange *exchange, struct sxe_span text)
 {
     luaL_Buffer buffer;
     char *room;
@@ -355,34 +357,40 @@ push_decoded_value(lua_State *L, struct sxe_span text)
     }
     room = luaL_buffinitsize(L, &buffer, text.length);
     length = sxe_http_decode_path(text, room, text.length);
-    if (length < 0)
+    if (length < 0 && !exchange->is_failing)
         sxe__lua_http_refuse(L, 400,
                              "the path has an escaped slash, a backslash, a NUL or dots "
                              "where %.*s is one name",
                              (int)text.length, text.base);
+    if (length < 0) {
+        length = (ssize_t)text.length;
+        memcpy(room, text.base, text.length);
+    }
     luaL_pushresultsize(&buffer, (size_t)length);
 }
 
 static int
 get_value(lua_State *L, uint32_t index, uint32_t generation, const char *name,
-          void (*push)(lua_State *L, struct sxe_span text))
+          void (*push)(lua_State *L, struct sxe__lua_exchange *exchange, struct sxe_span text))
 {
-    const struct sxe_http_request *request = sxe__lua_http_check(L, index, generation)->request;
+    struct sxe__lua_exchange *exchange = sxe__lua_http_check(L, index, generation);
+    const struct sxe_http_request *request = exchange->request;
     const struct sxe_http_text *value =
         request->match.route == NULL ? NULL : sxe_http_match_value(&request->match, name);
 
     if (value == NULL)
         lua_pushnil(L);
     else
-        push(L, escaped_value(request, value));
+        push(L, exchange, escaped_value(request, value));
     return 1;
 }
 
 static int
 all_values(lua_State *L, uint32_t index, uint32_t generation,
-           void (*push)(lua_State *L, struct sxe_span text))
+           void (*push)(lua_State *L, struct sxe__lua_exchange *exchange, struct sxe_span text))
 {
-    const struct sxe_http_request *request = sxe__lua_http_check(L, index, generation)->request;
+    struct sxe__lua_exchange *exchange = sxe__lua_http_check(L, index, generation);
+    const struct sxe_http_request *request = exchange->request;
     const struct sxe_http_match *match = &request->match;
 
     lua_newtable(L);
@@ -390,15 +398,16 @@ all_values(lua_State *L, uint32_t index, uint32_t generation,
         sxe__lua_http_check(L, index, generation); /* a finalizer may have sent the reply */
         lua_pushlstring(L, match->pattern + match->names[i].offset, match->names[i].length);
         sxe__lua_http_check(L, index, generation);
-        push(L, escaped_value(request, &match->values[i]));
+        push(L, exchange, escaped_value(request, &match->values[i]));
         lua_rawset(L, -3);
     }
     return 1;
 }
 
 static void
-push_escaped_value(lua_State *L, struct sxe_span text)
+push_escaped_value(lua_State *L, struct sxe__lua_exchange *exchange, struct sxe_span text)
 {
+    SXE_UNUSED_PARAMETER(exchange);
     push_span(L, text);
 }
 

@@ -131,7 +131,7 @@ sxe__lua_open_port(lua_State *L)
 /* ---- Deadlines ---- */
 
 uint64_t
-sxe__lua_deadline(lua_State *L, int argument)
+sxe__lua_option_deadline(lua_State *L, int argument)
 {
     lua_Number seconds;
     uint64_t deadline_ns;
@@ -153,4 +153,14 @@ sxe__lua_deadline(lua_State *L, int argument)
         return 0;
     deadline_ns = sxe_lua_get_port()->now_ns() + (uint64_t)(seconds * 1e9);
     return deadline_ns > 0 ? deadline_ns : 1;
+}
+
+uint64_t
+sxe__lua_deadline(lua_State *L, int argument)
+{
+    static const char *const names[] = {"timeout", NULL};
+
+    if (lua_istable(L, argument))
+        sxe__lua_option_names(L, argument, names, "this call");
+    return sxe__lua_option_deadline(L, argument);
 }

@@ -300,6 +300,8 @@ int sxe__lua_fail_woken(lua_State *L);
 
 /* Seconds at an argument, or in field "timeout" of a table there, as a deadline; 0: none given. */
 uint64_t sxe__lua_deadline(lua_State *L, int argument);
+/* The same where the table has other options too, which the caller checks. */
+uint64_t sxe__lua_option_deadline(lua_State *L, int argument);
 
 /* Raises unless there is a table at a stack index, counted from 1, with no other keys than those
  * names, which end with NULL: "pool.open has no option 'nmae'" (sxe-lua-option.c). */

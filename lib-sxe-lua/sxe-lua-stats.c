@@ -12,6 +12,7 @@
 
 #include "sxe-lua-port.h"
 #include "sxe-lua-private.h"
+#include "sxe-utf8.h"
 
 enum { GROUPS_MAX = 64, NAME_SIZE = 32 };
 
@@ -179,6 +180,15 @@ check_room(lua_State *L)
         luaL_error(L, "there are %d groups of counters already", GROUPS_MAX);
 }
 
+static void
+check_new_group(lua_State *L, const char *name)
+{
+    for (unsigned i = 0; i < stats.number; i++) {
+        if (strcmp(stats.groups[i].name, name) == 0)
+            luaL_error(L, "stats: there is a group '%s' already: give this one another name", name);
+    }
+}
+
 void
 sxe__lua_stats_push(lua_State *L, const char *name, const char *const *names, int64_t *values,
                     unsigned number)
@@ -187,6 +197,7 @@ sxe__lua_stats_push(lua_State *L, const char *name, const char *const *names, in
 
     register_class(L);
     check_room(L);
+    check_new_group(L, name);
     group = &stats.groups[stats.number];
     *group = (struct group){.names = names,
                             .values = values,
@@ -198,33 +209,75 @@ sxe__lua_stats_push(lua_State *L, const char *name, const char *const *names, in
 
 /* ---- The module: stats{"a", "b", name = "group"} ---- */
 
+/* Names are keys of an object of JSON, and each is there once. */
+static const char *
+check_name(lua_State *L, const char *what)
+{
+    const char *name = sxe__lua_text(L, -1);
+    const char *at = name == NULL ? "" : name;
+    uint32_t character;
+
+    luaL_argcheck(L, name != NULL, 2, "names expected");
+    for (size_t length; *at != '\0'; at += length) {
+        length = sxe_utf8_decode(&character, (const unsigned char *)at, 4);
+        if (length == 0)
+            luaL_error(L, "stats: the name of a %s is not UTF-8", what);
+    }
+    return name;
+}
+
+static void
+check_new_counter(lua_State *L, const char *const *names, unsigned number)
+{
+    for (unsigned i = 0; i < number; i++) {
+        if (strcmp(names[i], names[number]) == 0)
+            luaL_error(L, "stats: the counter '%s' is there twice", names[i]);
+    }
+}
+
+/* Push and return the name of the group. */
+static const char *
+check_group_name(lua_State *L)
+{
+    const char *name = "script";
+
+    if (lua_getfield(L, 2, "name") != LUA_TNIL) {
+        (void)sxe__lua_option_text(L, "stats", "name");
+        name = check_name(L, "group");
+    }
+    if (strlen(name) >= NAME_SIZE)
+        luaL_error(L, "stats: the name of a group has %d bytes at most", NAME_SIZE - 1);
+    check_new_group(L, name);
+    return name;
+}
+
 static int
 new_group(lua_State *L)
 {
+    static const char *const options[] = {"name", NULL};
     unsigned number;
     const char **names;
     int64_t *values;
     const char *name;
 
-    luaL_checktype(L, 2, LUA_TTABLE);
+    sxe__lua_option_names_of_list(L, 2, options, "stats");
     lua_settop(L, 2);
     check_room(L);
     number = (unsigned)lua_rawlen(L, 2);
     luaL_argcheck(L, number > 0 && number <= 1000, 2, "a list of 1 to 1000 names expected");
+    name = check_group_name(L);
     names = lua_newuserdatauv(L, number * (sizeof(*names) + sizeof(*values)), 1);
     values = (int64_t *)(void *)(names + number);
     memset(values, 0, number * sizeof(*values));
     lua_createtable(L, (int)number, 0);
     for (unsigned i = 0; i < number; i++) {
         lua_rawgeti(L, 2, i + 1);
-        names[i] = sxe__lua_text(L, -1);
-        luaL_argcheck(L, names[i] != NULL, 2, "names expected");
-        lua_rawseti(L, 4, i + 1);
+        names[i] = check_name(L, "counter");
+        check_new_counter(L, names, i);
+        lua_rawseti(L, 5, i + 1);
     }
-    lua_setiuservalue(L, 3, 1);
+    lua_setiuservalue(L, 4, 1);
     luaL_ref(L, LUA_REGISTRYINDEX);
-    name = lua_getfield(L, 2, "name") == LUA_TNIL ? "script"
-                                                  : sxe__lua_option_text(L, "stats", "name");
     sxe__lua_stats_push(L, name, names, values, number);
     return 1;
 }

@@ -158,13 +158,15 @@ number_of_connections(lua_State *L, int options)
 static void
 check_options(lua_State *L)
 {
+    static const char *const names[] = {"handler", "connections", "timeout", NULL};
+
     if (lua_isfunction(L, 3)) {
         lua_createtable(L, 0, 1);
         lua_pushvalue(L, 3);
         lua_setfield(L, -2, "handler");
         lua_replace(L, 3);
     }
-    luaL_checktype(L, 3, LUA_TTABLE);
+    sxe__lua_option_names(L, 3, names, "tcp.serve");
     lua_getfield(L, 3, "handler");
     luaL_argcheck(L, lua_isfunction(L, -1), 3, "a function is expected, or a table with handler");
 }
@@ -454,7 +456,7 @@ begin_to_connect(lua_State *L)
     if (!sxe__lua_may_wait(L)) /* parking says why, and no socket is left */
         return sxe__lua_park_in(L, &early, 0, go_on_early, 0);
     sxe__lua_sockets_open(L);
-    lua_pushinteger(L, (lua_Integer)sxe__lua_deadline(L, OPTIONS));
+    lua_pushinteger(L, (lua_Integer)sxe__lua_option_deadline(L, OPTIONS));
     if (path_of(host) != NULL)
         return connect_unix(L);
     if (!sxe__lua_is_ip(host))

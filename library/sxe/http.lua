@@ -38,7 +38,7 @@ local http = {}
 ---@field listing? boolean of directories without index, false
 ---@field dot_files? boolean false
 ---@field gzip? boolean a.js.gz for a.js, true
----@field cache_control? string
+---@field cache_control? string without control bytes
 ---@field nosniff? boolean X-Content-Type-Options: nosniff (true)
 ---@field types? string lines as of mime.types
 ---@field ranges? integer that a request may ask for, 16; 0: none

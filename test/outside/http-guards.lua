@@ -135,3 +135,18 @@ test("a check that fails lets nobody pass", function()
         end
     end
 end)
+
+-- promise: docs/lua-handlers.md: `req.path` and `req.params` raise nothing there: what cannot be decoded is as in
+--   `req.escaped_path`.
+test("on_error says which path was refused", function()
+    local named <close> = script.start([[
+        local r = require "sxe.http".router()
+        r:get("/n/{x}", function(req) return req.params.x end)
+        r:on_error(function(req, _, err) return err.status, req.path .. " " .. req.params.x end)
+        return r]])
+    for _, name in ipairs{"a%2Fb", "%00", "%5C"} do
+        local reply = http.ask(named, http.request("GET /n/" .. name, "Connection: close"))
+        equal(reply.status, 400)
+        equal(reply.body, "/n/" .. name .. " " .. name)
+    end
+end)

@@ -47,3 +47,12 @@ test("a server that root started says so, others do not", function()
     local server <close> = httpd.start()
     equal(server.proc:errors():find("started as root", 1, true) ~= nil, id:read("l") == "0", server.proc:errors())
 end)
+
+-- promise: docs/lua-handlers.md: and raises for a directory that cannot be opened, and for a `cache_control` with control bytes.
+test("files are not planned with a Cache-Control that no reply can have", function()
+    for _, value in ipairs{"a\\r\\nB: c", "a\\n", "\\x7f", "\\1"} do
+        local proc <close> = wire.spawn{wire.program("sxe-lua"), "-e",
+            ('print(pcall(require "sxe.http".static, ".", { cache_control = "%s" })) os.exit(0)'):format(value)}
+        check(proc:line(20):find("^false"), value)
+    end
+end)

@@ -39,3 +39,68 @@ test("--dev: a browser gets a page, in which nothing of the request or the scrip
     end
     equal(server:ask("/"):sub(1, 7), "error: ")
 end)
+
+-- promise: docs/lua-handlers.md: Options are checked where a misspelt name would otherwise be a silent default.
+test("each table of options refuses a name that is none", function()
+    for _, call in ipairs{
+        [[require "sxe.tcp".serve("127.0.0.1", 0, { handler = print, timout = 0.1, conections = 1 })]],
+        [[require "sxe.tcp".connect("127.0.0.1", 1, { timout = 1 })]],
+        [[require "sxe.http".serve{ port = 0, handler = print, timout = 1 }]],
+        [[require "sxe.http".static(".", { indx = "a" })]],
+        [[require "sxe.file".read("/", { timout = 1 })]],
+        [[require "sxe.file".write("/", "", { atomc = true })]],
+        [[require "sxe.file".open("/", "r", { timout = 1 })]],
+        [[require "sxe.spawn"{ "true", stdot = "pipe" }]],
+        [[require "sxe.pool".open{ states = { "a" }, elements = 1, nam = "x" }]],
+        [[require "sxe.dict".open{ name = "x", cells = 10, shard = 2 }]],
+        [[require "sxe.stats"{ "a", nam = "x" }]],
+        [[require "sxe.task".queue():get{ timout = 1 }]],
+        [[require "sxe.task".start(print):join{ timout = 1 }]],
+    } do
+        local ran = cli.run("sxe-lua", "-e", "print(pcall(function() " .. call .. " end)) os.exit(0)")
+        check(ran.output:find("^false") and ran.output:find("no option", 1, true), call .. ": " .. ran.output .. ran.errors)
+    end
+end)
+
+-- promise: docs/lua-handlers.md: Names are UTF-8; those of groups are different ones, `"script"` where none is given, and so are
+--   those of the counters in a group.
+test("counters whose names would not be keys of JSON are refused", function()
+    local ran = cli.run("sxe-lua", "-e", [[
+        local stats = require "sxe.stats"
+        assert(not pcall(stats, { "a\xff" }) and not pcall(stats, { "a", name = "\xff" }))
+        assert(not pcall(stats, { "a", "b", "a" }))
+        assert(stats{ "a", "\u{e9}", name = "\u{e9}" } and stats{ "a" })
+        assert(not pcall(stats, { "b" }) and not pcall(stats, { "b", name = "\u{e9}" }))
+        os.exit(0)]])
+    equal(ran.status, 0, ran.errors)
+end)
+
+-- promise: docs/lua-handlers.md: In `sxe.file` a path with one returns `nil, "path: Invalid argument", 22`, because no file has it.
+test("a path with a zero byte is no file's", function()
+    local ran = cli.run("sxe-lua", "-e", [[
+        local file = require "sxe.file"
+        for _, call in ipairs{ file.read, file.list, file.stat, file.open, file.remove } do
+          local value, why, code = call "/etc/passwd\0.png"
+          assert(value == nil and why == "path: Invalid argument" and code == 22)
+        end
+        os.exit(0)]])
+    equal(ran.status, 0, ran.errors)
+end)
+
+-- promise: docs/lua-handlers.md: A sum that does not fit 64 bits is `nil, message, 75`, and the counter stays as it is.
+test("no counter of a dict wraps, in memory or in a file", function()
+    local name = os.tmpname()
+    os.remove(name)
+    local ran = cli.run("sxe-lua", "-e", ([[
+        for _, path in ipairs{ false, "%s" } do
+          local d = assert(require "sxe.dict".open{ name = "x", cells = 100, file = path or nil })
+          assert(d:add("a", math.maxinteger) == math.maxinteger and d:add("b", math.mininteger) == math.mininteger)
+          local sum, why, code = d:add "a"
+          assert(sum == nil and why and code == 75 and d:counter "a" == math.maxinteger)
+          assert(select(3, d:add("b", -1)) == 75 and d:counter "b" == math.mininteger)
+          assert(d:add("a", math.mininteger) == -1 and d:check())
+        end
+        os.exit(0)]]):format(name))
+    os.remove(name)
+    equal(ran.status, 0, ran.errors)
+end)

@@ -217,17 +217,29 @@ START_TEST(compare_and_put_wants_what_is_there)
 }
 END_TEST
 
-START_TEST(counter_adds_and_wraps)
+START_TEST(counter_adds_and_never_wraps)
 {
+    SXE_DICT_SNAPSHOT *snapshot;
     int64_t sum;
 
     ck_assert_int_eq(sxe_dict_add(dict, "n", 1, 5, 0, &sum), 0);
     ck_assert_int_eq(sum, 5);
     ck_assert_int_eq(sxe_dict_add(dict, "n", 1, -7, 0, &sum), 0);
     ck_assert_int_eq(sum, -2);
-    ck_assert_int_eq(sxe_dict_add(dict, "n", 1, INT64_MIN, 0, NULL), 0);
+    ck_assert_int_eq(sxe_dict_add(dict, "n", 1, INT64_MIN, 0, NULL), -EOVERFLOW);
     ck_assert_int_eq(sxe_dict_get(dict, "n", 1, &sum, sizeof(sum)), sizeof(sum));
-    ck_assert_int_eq(sum, INT64_MAX - 1);
+    ck_assert_int_eq(sum, -2);
+    ck_assert_int_eq(sxe_dict_add(dict, "n", 1, INT64_MIN + 2, 0, &sum), 0);
+    ck_assert_int_eq(sum, INT64_MIN);
+    ck_assert_int_eq(sxe_dict_add(dict, "n", 1, -1, 0, NULL), -EOVERFLOW);
+    snapshot = sxe_dict_snapshot_take(dict);
+    ck_assert_ptr_nonnull(snapshot);
+    ck_assert_int_eq(sxe_dict_add(dict, "n", 1, -1, 0, NULL), -EOVERFLOW);
+    ck_assert_int_eq(sxe_dict_add(dict, "n", 1, INT64_MAX, 0, &sum), 0);
+    ck_assert_int_eq(sum, -1);
+    sxe_dict_snapshot_release(snapshot);
+    ck_assert_int_eq(sxe_dict_add(dict, "most", 4, INT64_MAX, 0, NULL), 0);
+    ck_assert_int_eq(sxe_dict_add(dict, "most", 4, 1, 0, &sum), -EOVERFLOW);
     ck_assert_int_eq(put("text", "seven b"), 0);
     ck_assert_int_eq(sxe_dict_add(dict, "text", 4, 1, 0, &sum), -EDOM);
 }
@@ -537,7 +549,7 @@ main(void)
     tcase_add_test(tcase, value_of_several_cells_is_replaced_if_there_are_as_many_more);
     tcase_add_test(tcase, value_that_no_shard_has_room_for_is_efbig);
     tcase_add_test(tcase, compare_and_put_wants_what_is_there);
-    tcase_add_test(tcase, counter_adds_and_wraps);
+    tcase_add_test(tcase, counter_adds_and_never_wraps);
     tcase_add_test(tcase, counter_behind_the_longest_key_is_in_the_next_cell);
     tcase_add_test(tcase, states_stay_when_values_change);
     tcase_add_test(tcase, entry_lives_as_long_as_it_was_given);

@@ -348,6 +348,8 @@ static const struct {
     {{.root = "/", .types = "html"}, EINVAL},
     {{.root = "/", .types = "text/html html\ntext/\x01 a"}, EINVAL},
     {{.root = "/", .type_default = "none"}, EINVAL},
+    {{.root = "/", .cache_control = "a\r\nB: c"}, EINVAL},
+    {{.root = "/", .cache_control = "no-\x7f"}, EINVAL},
     {{.root = "/", .types_file = "/none"}, ENOENT},
     {{.root = "/", .types_file = "/"}, EISDIR},
 };

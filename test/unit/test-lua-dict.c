@@ -169,7 +169,10 @@ START_TEST(counters_count)
                      "assert(d:counter 'a' == -1 and d:add('b', 1, 10) == 1 and d:ttl 'b' <= 10)\n"
                      "d:put('text', 'x')\n"
                      "refuses('the value is no counter', 33, d:counter 'text')\n"
-                     "refuses('the value is no counter', 33, d:add 'text')");
+                     "refuses('the value is no counter', 33, d:add 'text')\n"
+                     "assert(d:add('c', math.maxinteger) == math.maxinteger)\n"
+                     "refuses('the sum does not fit 64 bits', 75, d:add 'c')\n"
+                     "assert(d:counter 'c' == math.maxinteger)");
 }
 END_TEST
 

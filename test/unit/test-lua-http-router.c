@@ -367,6 +367,7 @@ static const struct wrong {
     {"http.router():use('//', http.router():use('/b//', http.router())):use('a', http.router())",
      "cannot route * a: no / to begin with"},
     {"http.static('/none')", "http.static: /none: No such file or directory"},
+    {"http.static('.', {cache_control = 'a\\r\\nB: c'})", "http.static: .: Invalid argument"},
     {"http.static('.', {color = 1})", "http.static has no option 'color'"},
     {"http.static('.', {1})", "http.static has no option '1'"},
     {"http.static('.', {etag = false})", "http.static has no option 'etag'"},
@@ -825,6 +826,22 @@ START_TEST(a_server_may_listen_at_a_unix_socket)
 }
 END_TEST
 
+START_TEST(on_error_can_say_which_path_was_refused)
+{
+    serve_router(
+        "r:get('/n/{x}', function(req) return req.params.x end)"
+        ":get('/p/{x...}', function(req) return req.path end)"
+        ":get('/e/{x}', function() error{status = 409, message = 'bad'} end)"
+        ":on_error(function(req, res, err) "
+        "return err.status, req.path .. ' ' .. req.params.x .. ' ' .. req.params().x end)");
+    EXPECT_ANSWER(ASK("GET /n/a%2Fb", "", ""), "400 Bad Request", "/n/a%2Fb a%2Fb a%2Fb");
+    EXPECT_ANSWER(ASK("GET /n/%20%00", "", ""), "400 Bad Request", "/n/%20%00 %20%00 %20%00");
+    EXPECT_ANSWER(ASK("GET /p/a%5Cb", "", ""), "400 Bad Request", "/p/a%5Cb a%5Cb a%5Cb");
+    EXPECT_ANSWER(ASK("GET /e/a%20b", "", ""), "409 Conflict", "/e/a b a b a b");
+    end_script();
+}
+END_TEST
+
 START_TEST(what_comes_too_late_is_refused)
 {
     static const char *const late[][2] = {
@@ -918,6 +935,7 @@ suite(void)
     tcase_add_test(t, a_module_that_is_opened_late_has_no_files);
     tcase_add_test(t, a_server_that_cannot_listen_fails_the_start);
     tcase_add_test(t, a_server_may_listen_at_a_unix_socket);
+    tcase_add_test(t, on_error_can_say_which_path_was_refused);
     tcase_add_test(t, what_comes_too_late_is_refused);
     tcase_add_test(t, a_finalizer_cannot_be_called_by_scripts);
     tcase_add_test(t, a_router_refuses_at_the_end_of_the_state);

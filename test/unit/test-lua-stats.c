@@ -25,15 +25,24 @@ END_TEST
 START_TEST(what_is_no_counter_is_refused)
 {
     state_start();
-    fails_with("local s = require 'sxe.stats' {'a'} return s.b", "sxe.stats has no field 'b'");
-    fails_with("local s = require 'sxe.stats' {'a'} s.b = 1",
+    fails_with("local s = require 'sxe.stats' {'a', name = '1'} return s.b",
+               "sxe.stats has no field 'b'");
+    fails_with("local s = require 'sxe.stats' {'a', name = '2'} s.b = 1",
                "sxe.stats has no field 'b' to assign");
-    fails_with("local s = require 'sxe.stats' {'a'} s.a = 'x'", "number expected, got string");
-    fails_with("local s = require 'sxe.stats' {'a'} s:inc('b')", "no such counter");
+    fails_with("local s = require 'sxe.stats' {'a', name = '3'} s.a = 'x'",
+               "number expected, got string");
+    fails_with("local s = require 'sxe.stats' {'a', name = '4'} s:inc('b')", "no such counter");
+    fails_with("require 'sxe.stats' {'a', nam = 'x'}", "stats has no option 'nam'");
+    fails_with("require 'sxe.stats' {'a', 'b', 'a', name = 'c'}", "the counter 'a' is there twice");
+    fails_with("require 'sxe.stats' {'a\\xff', name = 'c'}", "the name of a counter is not UTF-8");
+    fails_with("require 'sxe.stats' {'a', name = '\\xc3'}", "the name of a group is not UTF-8");
+    fails_with("require 'sxe.stats' {'a', name = 'task'} require 'sxe.stats' {'b', name = 'task'}",
+               "there is a group 'task' already");
+    fails_with("require 'sxe.stats' {'a', name = ('x'):rep(32)}", "has 31 bytes at most");
     fails_with("require 'sxe.stats' {}", "a list of 1 to 1000 names expected");
     fails_with("require 'sxe.stats' {1}", "names expected");
     fails_with("require 'sxe.stats' (1)", "table expected, got number");
-    fails_with("for i = 1, 65 do require 'sxe.stats' {'a'} end",
+    fails_with("for i = 5, 65 do require 'sxe.stats' {'a', name = 'g' .. i} end",
                "there are 64 groups of counters already");
     state_stop();
 }
@@ -43,7 +52,7 @@ START_TEST(a_group_that_is_refused_is_not_kept)
 {
     state_start();
     run_script("stats, names = require 'sxe.stats', {} for i = 1, 1000 do names[i] = 'n' .. i end\n"
-               "for i = 1, 64 do stats {'a'} end\n"
+               "for i = 1, 64 do stats {'a', name = 'g' .. i} end\n"
                "collectgarbage() local before = collectgarbage('count')\n"
                "for i = 1, 20 do assert(not pcall(stats, names)) end\n"
                "collectgarbage() assert(collectgarbage('count') < before + 50)");
@@ -65,7 +74,7 @@ START_TEST(c_sees_them_all)
     state_start();
     sxe_lua_each_stat(lua, add_text, text);
     ck_assert_str_eq(text, "");
-    run_script("local s = require 'sxe.stats' {'a', 'b', name = ('x'):rep(40)} s.b = 2 "
+    run_script("local s = require 'sxe.stats' {'a', 'b', name = ('x'):rep(31)} s.b = 2 "
                "require 'sxe.stats' {'c'}");
     sxe_lua_each_stat(lua, add_text, text);
     ck_assert_str_eq(text,

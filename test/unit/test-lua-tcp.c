@@ -572,6 +572,10 @@ START_TEST(serve_checks_its_arguments)
     fails_with("tcp.serve('', 0, {})", "a function is expected, or a table with handler");
     fails_with("tcp.serve('', 0, {handler = print, connections = 0})",
                "a number of sockets is expected");
+    fails_with("tcp.serve('', 0, {handler = print, conections = 1})",
+               "tcp.serve has no option 'conections'");
+    fails_with("tcp.serve('', 0, {handler = print, 1})", "tcp.serve has no option '1'");
+    fails_with("require 'sxe.task'.queue():get {timout = 1}", "this call has no option 'timout'");
     fails_with("tcp.serve('', 0, {handler = print, timeout = 0})",
                "a number of seconds is expected");
     fails_with("tcp.serve('::1%' .. ('x'):rep(100), 0, print)", "too long");
