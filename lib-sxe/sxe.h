@@ -32,7 +32,7 @@
  * event ends. 4 ids are 0, 1, 2 ... in order of creation, then the longest free one. 5 a handle
  * outlives its socket.
  *
- * Limits: a read of a stream is at most one chunk (16 KiB as configured); one that stays full is not read
+ * Limits: a stream is read by chunks (16 KiB as configured); one that stays full is not read
  * further. Output above output_pause stops reading; above output_max sxe_write refuses. Without a
  * free socket listeners stop accepting until one is free; without a file descriptor, until one is
  * free again.

@@ -202,18 +202,20 @@ END_TEST
 
 START_TEST(a_datagram_is_taken_once)
 {
-    net_start(OFTEN "udp, task = require 'sxe.udp', require 'sxe.task'\n"
-                    "got, why, s = {}, false, false\n"
-                    "task.start(function()\n"
-                    "    s = udp.open('127.0.0.1', 0)\n"
-                    "    for i = 1, 3 do s:sendto('datagram', '127.0.0.1', s.local_port) end\n"
-                    "    task.sleep(0.01)\n"
-                    "    local stop = often(function()\n"
-                    "        local done, data = pcall(s.recvfrom, s)\n"
-                    "        if done then got[#got + 1] = data end end)\n"
-                    "    local data, text = s:recvfrom(0.01) stop()\n"
-                    "    while data do got[#got + 1] = data data, text = s:recvfrom(0.01) end\n"
-                    "    why = text end)\n");
+    net_start(
+        OFTEN
+        "udp, task = require 'sxe.udp', require 'sxe.task'\n"
+        "got, why, s = {}, false, false\n"
+        "task.start(function()\n"
+        "    s = udp.open('127.0.0.1', 0)\n"
+        "    for i = 1, 3 do s:sendto(('datagram'):rep(2000), '127.0.0.1', s.local_port) end\n"
+        "    task.sleep(0.01)\n"
+        "    local stop = often(function()\n"
+        "        local done, data = pcall(s.recvfrom, s)\n"
+        "        if done then got[#got + 1] = data end end)\n"
+        "    local data, text = s:recvfrom(0.01) stop()\n"
+        "    while data do got[#got + 1] = data data, text = s:recvfrom(0.01) end\n"
+        "    why = text end)\n");
     until("why");
     ck_assert_int_eq(number("#got"), 3);
     net_stop();
@@ -226,7 +228,7 @@ START_TEST(a_datagram_of_a_socket_that_a_finalizer_closes_is_lost)
                     "why, s = false, false\n"
                     "task.start(function()\n"
                     "    s = udp.open('127.0.0.1', 0)\n"
-                    "    s:sendto('datagram', '127.0.0.1', s.local_port)\n"
+                    "    s:sendto(('datagram'):rep(2000), '127.0.0.1', s.local_port)\n"
                     "    task.sleep(0.01)\n"
                     "    local stop = often(function() s:close() end)\n"
                     "    local data, text = s:recvfrom() stop()\n"
