@@ -343,7 +343,7 @@ escaped_value(const struct sxe_http_request *request, const struct sxe_http_text
     return (struct sxe_span){request->path.base + value->offset, value->length};
 }
 
-/* Push it decoded. Only escapes and dots in front can be refused; on_error gets them as they are. */
+/* Push it decoded. Only escapes and dots in front can be refused; on_error gets them raw. */
 static void
 push_decoded_value(lua_State *L, struct sxe__lua_exchange *exchange, struct sxe_span text)
 {
