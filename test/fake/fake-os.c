@@ -166,7 +166,29 @@ fake__limited(enum fake_call call, size_t length)
     return limit != 0 && length > limit ? limit : length;
 }
 
-/* ---- libcheck allocates before and after a case and in every ck_assert: its calls pass ---- */
+/* ---- libcheck allocates before and after a case, and when one fails: its calls pass ---- */
+
+/* Each ck_assert that passes would write its place to a file, half the time of all tests. Only the
+ * last place counts, of a case that dies. */
+static _Thread_local struct {
+    const char *file;
+    int line;
+} passed;
+
+void __wrap__mark_point(const char *file, int line);
+void
+__wrap__mark_point(const char *file, int line)
+{
+    passed.file = file;
+    passed.line = line;
+}
+
+void
+fake_os_say_passed(void)
+{
+    if (passed.file != NULL)
+        dprintf(2, "%s:%d: the last ck_assert that passed\n", passed.file, passed.line);
+}
 
 #define PASSING(name, parameters, arguments) \
     void __real_##name parameters;           \
@@ -181,7 +203,6 @@ fake__limited(enum fake_call call, size_t length)
         errno = error;                       \
     }
 
-PASSING(_mark_point, (const char *file, int line), (file, line))
 PASSING(send_ctx_info, (int context), (context))
 PASSING(tcase_fn_start, (const char *name, const char *file, int line), (name, file, line))
 

@@ -146,6 +146,9 @@ enum fake_call {
 /* All faults, limits and prohibitions off, all counters zero. */
 void fake_os_reset(void);
 
+/* Print where this thread's last ck_assert passed: for a case that dies by a signal. */
+void fake_os_say_passed(void);
+
 /* Let nth - 1 calls pass (nth 1: the very next fails; 0: none does), then fail `times` calls with
  * errno = error; times 0: all that follow. */
 void fake_os_fail(enum fake_call call, unsigned nth, unsigned times, int error);

@@ -72,9 +72,12 @@ byte_at(size_t i)
 static void
 check_bytes(SXE *this, int length)
 {
+    unsigned wrong = 0;
+
     SXE_UNUSED_PARAMETER(length);
     for (int i = 0; i < SXE_BUF_USED(this); i++)
-        ck_assert_int_eq(SXE_BUF(this)[i], byte_at(got++));
+        wrong += SXE_BUF(this)[i] != byte_at(got++);
+    ck_assert_uint_eq(wrong, 0); /* once: each ck_assert writes to a file */
     SXE_BUF_CLEAR(this);
 }
 
