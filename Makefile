@@ -129,7 +129,7 @@ $B/obj/apps/$1/%.o: apps/$1/%.c $B/flags | $B/include/sxe-log-2010.h
 endef
 $(foreach a,common $(apps),$(eval $(call app_rules,$a)))
 # The page is inside the program: .incbin, of which the compiler's list of dependencies knows nothing.
-$B/obj/apps/http/output-html.o $B/obj/test/apps/http/output-html.o: apps/http/page.html apps/http/plot.js
+$B/obj/apps/http/output-html.o: apps/http/page.html apps/http/plot.js
 $B/obj/lib-sxe-lua/sxe-lua-repl.o: lib-sxe-lua/sxe-lua-repl.lua
 # An archive, so that a program has only what it uses of them.
 $B/apps-common.a: $(common.app.obj)
@@ -152,6 +152,14 @@ build: $(programs) $(foreach m,$(modules),$(call archive,$m)) $B/libsxe.a $B/$(S
 # ---- Tests: test/unit/test-<stem>.c is one check program, linked with fakes of the system ----
 
 CHECK_LIBS   = $(shell pkg-config --libs check 2>/dev/null || echo -lcheck -lm -lrt -lpthread -lsubunit)
+# Half the time of a build is test/unit: it is not optimised, and of the sanitizers it has ASan alone, which sees what a
+# library does to a test's arrays. Every library, program and test from outside is as MODE says.
+# The heavy ones ask whether they are optimised, and so are built as MODE says, too.
+unit_cflags  = $(unit.$(MODE))
+unit.heavy  := $(shell grep -l __OPTIMIZE__ test/unit/*.c 2>/dev/null)
+$(unit.heavy:%.c=$B/obj/%.o): unit_cflags =
+unit.release := -O0 -U_FORTIFY_SOURCE
+unit.debug   := -O0 -g -fno-sanitize=undefined
 test_cflags  = $(ALL_CFLAGS) -fPIE -Wno-null-dereference -Wno-conversion -Wno-sign-conversion \
                $(call includes,$(core) sxe-lua) $(LUA_CFLAGS) -Itest/fake -Itest/oracle -Itest/peer -Iapps/common $(apps:%=-Iapps/%)
 comma       := ,
@@ -160,13 +168,15 @@ wraps       := $(addprefix -Wl$(comma)--wrap=,$(shell sed 's/\#.*//' test/fake/w
 app.archives := $(patsubst %,$B/test/libapp-%.a,$(apps) common)
 unit.bin := $(patsubst test/unit/%.c,$B/test/%,$(wildcard test/unit/test-*.c))
 fake.obj := $(patsubst %.c,$B/obj/%.o,$(wildcard test/fake/*.c))
-# An application's sources linked into a test: its main() becomes sxe_<name>_main().
+# An application's sources linked into a test: its main() becomes sxe_<name>_main(), so that file is compiled again.
+app.main := $(shell grep -l '^main\>' apps/*/*.c)
 define app_test_rules
 $B/obj/test/apps/$1/%.o: apps/$1/%.c $B/flags | $B/include/sxe-log-2010.h
 	@mkdir -p $$(@D)
 	@$$(call say,CC,$$<)
 	$$Q$$(CC) $$(app_cflags) -DSXE_LOG_NO_2010 -Dmain=sxe_$1_main -Wno-missing-prototypes -Wno-missing-declarations -MMD -MP -c -o $$@ $$<
-$B/test/libapp-$1.a: $$(patsubst %.c,$B/obj/test/%.o,$$(wildcard apps/$1/*.c))
+$B/test/libapp-$1.a: $$(patsubst %.c,$B/obj/%.o,$$(filter-out $(app.main),$$(wildcard apps/$1/*.c))) \
+                     $$(patsubst %.c,$B/obj/test/%.o,$$(filter $(app.main),$$(wildcard apps/$1/*.c)))
 	@mkdir -p $$(@D)
 	@rm -f $$@
 	$$Q$$(AR) rcsD $$@ $$^
@@ -176,6 +186,10 @@ $B/obj/test/%.o: test/%.c $B/flags | $B/include/sxe-log-2010.h
 	@mkdir -p $(@D)
 	@$(call say,CC,$<)
 	$Q$(CC) $(test_cflags) -MMD -MP -c -o $@ $<
+$B/obj/test/unit/%.o: test/unit/%.c $B/flags | $B/include/sxe-log-2010.h
+	@mkdir -p $(@D)
+	@$(call say,CC,$<)
+	$Q$(CC) $(test_cflags) $(unit_cflags) -MMD -MP -c -o $@ $<
 $B/test/test-%: $B/obj/test/unit/test-%.o $(fake.obj) $(app.archives) $B/libsxe.a test/fake/wrapped
 	@mkdir -p $(@D)
 	@$(call say,LD,$@)
@@ -286,7 +300,7 @@ test: ## install what is missing, then test three flavours: release, debug, cove
 	@tools/deps.sh install $(test.deps)
 	@tools/test.sh
 
-check: ## test the release flavour alone, in two minutes; nothing large is installed or run
+check: ## test the release flavour alone, in three minutes; nothing large is installed or run
 	@tools/deps.sh install build check
 	@tools/test.sh check
 

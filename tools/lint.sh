@@ -15,15 +15,18 @@ empty() { # empty command...: succeeds if it prints nothing
 lua_flags=$(pkg-config --cflags lua5.4 2>/dev/null || echo -I/usr/include/lua5.4)
 includes="-Ibuild/release/include $(for m in lib-*/; do printf -- '-I%s ' "${m%/}"; done) $lua_flags"
 
+# Read the names of files, and run a command with some of them at a time, on all CPUs.
+in_parallel() { xargs -r -P "$(nproc)" -n 8 "$@" 2>&1; }
+
 without_spdx() {
-    sources '*.c' '*.h' '*.sh' '*.lua' '*.mk' Makefile '.ci/*' '.clang-format' | while read -r f; do
-        head -n 3 "$f" | grep -q 'SPDX-License-Identifier: MIT' || echo "$f"
-    done
+    sources '*.c' '*.h' '*.sh' '*.lua' '*.mk' Makefile '.ci/*' '.clang-format' |
+        xargs grep -Lm 1 'SPDX-License-Identifier: MIT'
+    sources '*.c' '*.h' '*.sh' '*.lua' '*.mk' Makefile '.ci/*' '.clang-format' |
+        xargs grep -nm 1 'SPDX-License-Identifier: MIT' /dev/null | awk -F: '$2 > 3 { print $1 }'
 }
 misformatted() { # the programs of 2010 keep the style of 2010
-    sources '*.c' '*.h' ':!test/2010' | while read -r f; do
-        clang-format-14 "$f" | cmp -s - "$f" || echo "$f: make format"
-    done
+    sources '*.c' '*.h' ':!test/2010' | in_parallel clang-format-14 --dry-run >"$work/misformatted"
+    sed -n 's/^\([^: ]*\):[0-9]*:[0-9]*: .*-Wclang-format-violations.*/\1: make format/p; /error:/p' "$work/misformatted" | sort -u
 }
 banned() {
     sources '*.c' '*.h' | xargs grep -nE '(^|[^_a-z.>])(strcpy|strcat|sprintf|vsprintf|strncpy|strtok|gets|alloca)\(|LCOV_EXCL|GCOVR_EXCL'
@@ -87,11 +90,13 @@ stale_man_pages() {
         tools/man.sh "$name" | cmp - "docs/$name.1" || echo "docs/$name.1 is not what make man would write"
     done
 }
-warnings() { # warnings COMPILER: as errors, over everything
+# warnings COMPILER FLAG: as errors, over everything. Of gcc's, some come from the optimiser; clang's come before it.
+warnings() {
     flags=$(${MAKE:-make} --no-print-directory -s MODE=release CC="$1" WERROR=-Werror print-flags)
-    sources 'lib-*.c' 'apps/*.c' 'bench/*.c' 'examples/*.c' | while read -r f; do
-        $1 $flags $includes -I"$(dirname "$f")" -Iapps/common -c -o /dev/null "$f" || echo "$1: $f"
-    done
+    sources 'lib-*.c' 'apps/*.c' 'bench/*.c' 'examples/*.c' | compiler=$1 flags="$flags -g0 $2 $includes" in_parallel sh -c '
+        for f; do
+            $compiler $flags -I"$(dirname "$f")" -Iapps/common -o /dev/null "$f" || echo "$compiler: $f"
+        done' warnings
 }
 header_alone() { # header_alone COMPILER FLAGS... HEADER
     compiler=$1
@@ -101,6 +106,9 @@ header_alone() { # header_alone COMPILER FLAGS... HEADER
         ${2:+$1} "${2:+$2}" "${2:+$3}" -
 }
 
+# Programs are counted on one CPU while the other checks run on the others.
+tools/instructions.sh check >"$work/instructions" 2>&1 &
+counting=$!
 check "every file says its licence" empty without_spdx
 if command -v clang-format-14 >/dev/null; then
     check "the sources are in the house style" empty misformatted
@@ -119,9 +127,9 @@ for header in $(sources 'lib-*.h' | grep -v private) build/release/include/sxe-l
     check "$header compiles alone in C11" header_alone "${CC:-gcc}" -std=c11 -x c "$header"
     check "$header compiles alone in C++17" header_alone "${CXX:-g++}" -std=c++17 -x c++ "$header"
 done
-check "no warning from ${CC:-gcc}" empty warnings "${CC:-gcc}"
+check "no warning from ${CC:-gcc}" empty warnings "${CC:-gcc}" -S
 if command -v clang-14 >/dev/null; then
-    check "no warning from clang" empty warnings clang-14
+    check "no warning from clang" empty warnings clang-14 -fsyntax-only
 else
     skip "clang's warnings, because clang-14 is not installed"
 fi
@@ -132,7 +140,7 @@ check "the man pages name every option" empty undocumented_options
 check "the man pages are as the programs say" empty stale_man_pages
 check "what the load generator claims has a test" empty untested_claims
 shown() { cat "$2"; return "$1"; } # shown STATUS FILE: what a check that is done came to
-tools/instructions.sh check >"$work/instructions" 2>&1
+wait "$counting"
 check "nothing takes 3 % more instructions than bench/instructions.tsv says" shown $? "$work/instructions"
 said=$(sed -n 's/^skipped: //p' "$work/instructions")
 [ -z "$said" ] || skip "$said"

@@ -1,10 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# tools/run-tests.sh MODE: runs the check programs that build/MODE/test holds and the wire scripts, as
-# many at a time as there are CPUs, those of test/longest first. A program that is good costs one line,
-# one that is not shows all it said. At the end comes what was skipped, what failed, each with its first
-# failing line, and the sum. T=<stem> in the environment picks programs whose name contains it.
+# tools/run-tests.sh MODE: runs the check programs that build/MODE/test holds and the wire scripts, two
+# more at a time than there are CPUs, because some wait for timers, those of test/longest first. A
+# program that is good costs one line, one that is not shows all it said. At the end comes what was
+# skipped, what failed, each with its first failing line, and the sum. T=<stem> in the environment picks
+# programs whose name contains it. build/MODE/times says what each took: seconds of CPU, seconds, name;
+# the longest first.
 #
 # A program fails that prints no result, or dies, or hangs: SXE_TEST_SECONDS (3600) are not a measure of
 # speed, they end what would never end. SXE_SWEEP=whole runs every case of the long sweeps, thin only
@@ -34,6 +36,7 @@ one() {
     name=$(basename "$2" .lua)
     told=$1/$(echo "$2" | tr / _) # where it leaves what, also of two that have the same name
     said=$told.said
+    read -r began _ </proc/uptime
     case $2 in
     *.lua)
         SXE_BUILD=$build timeout "$seconds" "$build/test/wire" "$2" >"$said" 2>&1
@@ -52,6 +55,11 @@ one() {
         good=$((${3:-0} - bad))
         ;;
     esac
+    read -r ended _ </proc/uptime
+    times >"$told.cpu" # of this shell, then of its children: 0m0.01s 0m0.02s
+    tail -n 1 "$told.cpu" | awk -F '[ms ]+' -v wall="$began $ended" -v name="$name" '{
+        split(wall, at, " ")
+        printf "%.2f %.2f %s\n", 60 * $1 + $2 + 60 * $3 + $4, at[2] - at[1], name }' >"$told.times"
     if [ -z "$numbers" ] || { [ "$status" -ne 0 ] && [ "$bad" -eq 0 ]; }; then
         bad=1
     fi
@@ -105,7 +113,8 @@ longest_first() {
            printf "%d %s\n", name in at ? at[name] : 1000000, $0 }' test/longest - | sort -n -s -k 1,1 | cut -d ' ' -f 2-
 }
 
-paths | longest_first | xargs -r -P "$(nproc)" -n 1 "$0" "$mode" "$work"
+paths | longest_first | xargs -r -P $(($(nproc) + 2)) -n 1 "$0" "$mode" "$work"
+[ -n "${T:-}" ] || cat "$work"/*.times 2>/dev/null | sort -rn -k 2 >"$build/times"
 
 cat "$work"/*.skipped "$work"/*.failed 2>/dev/null
 cat "$work"/*.result 2>/dev/null | awk -v mode="$mode" '

@@ -4,9 +4,10 @@
 # usage: test.sh          all three flavours, the coverage gate and the tests of the build itself
 #        test.sh check    the release flavour alone, without the large peers
 #
-# While the tests of one flavour run, the next is built, as the machine has time for it. What was
-# skipped and what failed stands together at the end. The last line is "N passed, N failed", followed
-# by ", N skipped" if something was.
+# No CPU shall be idle: while the tests of one flavour run, the next is built. The tests of the build,
+# which want the release build alone, run beside the second and third flavour, the coverage gate beside
+# the third; what they say comes after it. What was skipped and what failed stands together at the end.
+# The last line is "N passed, N failed", followed by ", N skipped" if something was.
 set -u
 passed=0
 failed=0
@@ -16,6 +17,12 @@ if [ "${1:-}" = build ]; then # how it calls itself
     work=$3
     $make MODE="$2" build test-bin >"$work/$2.build" 2>&1
     echo $? >"$work/$2.built"
+    exit 0
+fi
+if [ "${1:-}" = scripts ]; then # the same
+    for test in build install bench; do
+        test/$test.sh >"$2/$test" 2>&1
+    done
     exit 0
 fi
 work=$(mktemp -d) || exit 1
@@ -46,11 +53,19 @@ built() { # built MODE: whether it is, after it was waited for
     failed=$((failed + 1))
     return 1
 }
-script() { # script PATH: one of the tests of the build
+aside() { # aside COMMAND...: run it beside this one; its process is $!
+    setsid "$@" &
+    beside="$beside $!"
+}
+ended() { # ended PID: wait for what runs beside this one
+    wait "$1"
+    beside=$(printf '%s' "$beside" | tr ' ' '\n' | grep -vx "$1" | tr '\n' ' ')
+}
+told() { # told PATH: what that script said beside this one
     name=$(basename "$1" .sh)
-    $1 >"$work/$name" 2>&1
     echo "== $1"
     cat "$work/$name"
+    add "$work/$name"
 }
 flavour() { # flavour MODE
     echo "== $1"
@@ -61,37 +76,37 @@ flavour() { # flavour MODE
 
 : >"$work/skipped"
 : >"$work/failed"
-modes="release debug coverage"
-took="12 minutes on two idle cores, 20 with the builds of a fresh clone"
+modes="release coverage debug"
+took="12 minutes on two idle cores, with the builds of a fresh clone"
 if [ "${1:-}" = check ]; then
     modes=release
-    took="two minutes on two idle cores; make test runs all three flavours"
+    took="three minutes on two idle cores, with the build of a fresh clone; make test runs all three flavours"
     export SXE_LARGE_PEERS=0 SXE_SWEEP="${SXE_SWEEP:-thin}"
 fi
+whole=
+[ -n "${T:-}" ] || [ "$modes" = release ] || whole=yes
 [ -n "${T:-}" ] || echo "this takes some $took"
 "$0" build release "$work" # what it says and its status are in $work/release.build and .built
 for mode in $modes; do
     next=$(echo "$modes" | sed -n "s/.*$mode \([a-z]*\).*/\1/p")
-    if [ -n "$next" ]; then
-        setsid "$0" build "$next" "$work" &
-        beside=$!
-    fi
+    [ -z "$next" ] || aside "$0" build "$next" "$work"
+    build=$!
     flavour "$mode"
-    [ -z "$next" ] || wait "$beside"
-    beside=
+    [ -z "$next" ] || ended "$build"
+    case $whole$mode in
+    yesrelease) aside "$0" scripts "$work" ;;
+    yescoverage) aside tools/coverage.sh >"$work/coverage.gate" 2>&1 ;;
+    esac
 done
-if [ -z "${T:-}" ] && [ "$modes" != release ]; then
-    setsid tools/coverage.sh >"$work/coverage" 2>&1 &
-    beside=$!
-    for test in test/build.sh test/install.sh test/bench.sh; do
-        script $test
-        add "$work/$(basename $test .sh)"
+if [ -n "$whole" ]; then
+    for pid in $beside; do
+        ended "$pid"
     done
-    wait "$beside"
-    beside=
-    echo "== tools/coverage.sh"
-    cat "$work/coverage"
-    add "$work/coverage"
+    for script in test/build.sh test/install.sh test/bench.sh; do
+        told $script
+    done
+    mv "$work/coverage.gate" "$work/coverage" # its name is that of the flavour's
+    told tools/coverage.sh
 fi
 if [ -s "$work/skipped" ]; then
     echo "== skipped"
