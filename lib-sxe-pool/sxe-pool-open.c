@@ -444,8 +444,8 @@ sxe_pool_open_fd(int fd, const SXE_POOL_SPEC *spec, char *why)
     /* A description of its own, because its locks are the description's. */
     sxe__pool_fork_hold();
     opening.fd = sxe__pool_open_anew(fd);
-    result =
-        opening.fd == -1 ? sxe__pool_refuse_errno(&opening, "open it again by /proc") : open_there(&opening);
+    result = opening.fd == -1 ? sxe__pool_refuse_errno(&opening, "open it again by /proc")
+                              : open_there(&opening);
     sxe__pool_fork_allow();
     return opened(&opening, result);
 }
