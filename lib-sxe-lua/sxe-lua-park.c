@@ -13,8 +13,8 @@
 
 /* ---- Lines ---- */
 
-static void
-line_add(struct sxe__lua_line *line, uint32_t index)
+void
+sxe__lua_line_add(struct sxe__lua_line *line, uint32_t index)
 {
     struct sxe__lua_task *task = sxe__lua_task_at(index);
 
@@ -170,7 +170,7 @@ park(lua_State *L, uint64_t deadline_ns, struct sxe__lua_line *line, lua_KFuncti
     }
     sxe__lua_task_move(index, SXE__LUA_RUNNING, SXE__LUA_PARKED);
     if (line != NULL)
-        line_add(line, index);
+        sxe__lua_line_add(line, index);
     if (deadline_ns != 0) {
         task->deadline_ns = deadline_ns;
         sxe__lua_heap_add(index);
@@ -220,7 +220,7 @@ sxe__lua_end_computing(lua_State *L)
 int
 sxe__lua_make_way(lua_State *L)
 {
-    sxe__lua_task_move(SCHEDULER->running, SXE__LUA_RUNNING, SXE__LUA_READY);
+    sxe__lua_stand_back(SCHEDULER->running, SXE__LUA_RUNNING);
     return lua_yield(L, 0);
 }
 

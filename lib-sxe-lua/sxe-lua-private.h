@@ -193,8 +193,8 @@ void sxe__lua_bar(lua_State *coroutine);
 void sxe__lua_unbar(lua_State *coroutine);
 bool sxe__lua_is_barred(lua_State *coroutine);
 
-/* For the watchdog's hook, where lua_isyieldable(L): the running task goes to the end of the ready
- * list; return what this returns. */
+/* For the watchdog's hook, where lua_isyieldable(L): the running task used up its time slice, and
+ * goes on after those that are ready; return what this returns. */
 int sxe__lua_make_way(lua_State *L);
 
 /* In a hook, of a task that has used up its time slice: if it is cancelled, raises, or true: the

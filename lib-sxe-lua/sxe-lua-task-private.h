@@ -5,15 +5,19 @@
  *     sxe-lua-task.c   a task's life: started, resumed, cancelled, ended
  *     sxe-lua-park.c   waiting: parked, woken
  *     sxe-lua-turn.c   when: deadlines, and the loop's turns
+ *     sxe-lua-group.c  fairness: groups of tasks, and those that stand back
  *     sxe-lua-tasks.c  require "sxe.task": what scripts see of it
  *     sxe-lua-sync.c   its locks, semaphores, events and queues
  *
  * Shape: a task is an element of a pool, and its state is what it does:
  *
  *     FREE --start--> READY --turn--> RUNNING --park--> PARKED    one RUNNING inside another: start
- *       ^               ^                |                |       with is_now, from a running task
- *       |               '---makes way----|                |
- *       '----------------ends------------'                |
+ *       ^               |                |                |       with is_now, from a running task
+ *       |             its group        makes              |
+ *       |            has computed       way               |
+ *       |            a slice ---> LATER <'|               |
+ *       |                           '-turn^               |
+ *       '----------------ends-------------'               |
  *                       ^--------------wake---------------'
  *
  * PARKED tasks stand in the heap if they have a deadline, and in a line if they wait for others.
@@ -42,6 +46,7 @@ enum sxe__lua_task_state {
     SXE__LUA_READY,
     SXE__LUA_RUNNING,
     SXE__LUA_PARKED,
+    SXE__LUA_LATER, /* ready, too, but after those that are READY */
     SXE__LUA_TASK_STATES
 };
 
@@ -63,6 +68,18 @@ enum sxe__lua_task_counter {
 
 struct sxe__lua_object;
 
+/* A task and those that it started, and they: what they compute is counted together. One that is
+ * alone, and never computed for a slice, needs none. */
+struct sxe__lua_group {
+    struct sxe__lua_line later; /* its tasks that are LATER */
+    uint64_t owed_ns;           /* what it computed, less a quarter of the time since */
+    uint64_t settled_ns;        /* until when that is subtracted */
+    uint32_t tasks;             /* that belong to it; 0: it is free */
+    uint32_t next;              /* + 1: in the ring, or of the free ones */
+    uint32_t prev;
+    bool is_in_ring;
+};
+
 struct sxe__lua_task {
     lua_State *coroutine; /* kept from task to task; NULL: none was needed yet */
     sxe__lua_on_end on_end;
@@ -76,6 +93,7 @@ struct sxe__lua_task {
     uint32_t line_next; /* index + 1 */
     uint32_t line_prev;
     uint32_t heap_place; /* + 1; 0: in none */
+    uint32_t group;      /* + 1; 0: it has none */
     int arguments;       /* of its coroutine's function; 0: it has begun */
     uint8_t status;      /* of one that has ended, as in sxe__lua_on_end */
     uint8_t cancel;      /* enum sxe__lua_cancel */
@@ -83,7 +101,7 @@ struct sxe__lua_task {
     uint8_t raised;      /* errors about its cancelling */
     uint8_t slices;      /* time slices that it computed since it was told of its cancelling */
 };
-_Static_assert(sizeof(struct sxe__lua_task) <= 96, "one for each task that may ever exist");
+_Static_assert(sizeof(struct sxe__lua_task) <= 104, "one for each task that may ever exist");
 
 struct sxe__lua_scheduler {
     struct sxe__lua_task *tasks; /* the pool's array; NULL: closed */
@@ -94,6 +112,12 @@ struct sxe__lua_scheduler {
     uint64_t slice_ns;
     bool is_closing;
     int64_t counters[SXE__LUA_TASK_COUNTERS];
+
+    struct sxe__lua_group *groups; /* as many as tasks */
+    uint32_t groups_made;          /* those behind were never used */
+    uint32_t groups_free;          /* + 1 */
+    uint32_t ring_first;           /* + 1: groups with tasks that are LATER, in turn */
+    uint32_t ring_last;
 
     uint32_t *heap; /* indexes, soonest deadline first */
     uint32_t heap_used;
@@ -136,8 +160,29 @@ void sxe__lua_resume(uint32_t index, lua_State *from);
 
 void sxe__lua_wake_index(uint32_t index, enum sxe__lua_reason reason); /* it is PARKED */
 
+/* Let it stand at the end of a line. */
+void sxe__lua_line_add(struct sxe__lua_line *line, uint32_t index);
+
 /* It waits no more: forget it where it waited. */
 void sxe__lua_unhook(uint32_t index, enum sxe__lua_reason reason);
+
+/* ---- sxe-lua-group.c ---- */
+
+/* A new task is of its starter's group: of the running one. */
+void sxe__lua_group_enter(uint32_t index);
+void sxe__lua_group_leave(uint32_t index);
+
+/* A task's group has computed for so long; the group, + 1, may be 0, and be gone. */
+void sxe__lua_group_charge(uint32_t group, uint64_t used_ns, uint64_t now_ns);
+
+/* Whether a task's group has computed for more than its share, so that others come first. */
+bool sxe__lua_group_owes(uint32_t index, uint64_t now_ns);
+
+/* It becomes LATER. */
+void sxe__lua_stand_back(uint32_t index, enum sxe__lua_task_state from);
+
+/* Make RUNNING the task that is LATER and whose group's turn it is; SXE_NONE: there is none. */
+uint32_t sxe__lua_take_later(void);
 
 /* ---- sxe-lua-turn.c ---- */
 

@@ -40,14 +40,14 @@ void
 sxe__lua_task_move(uint32_t index, enum sxe__lua_task_state from, enum sxe__lua_task_state to)
 {
     sxe_pool_set_indexed_element_state(SCHEDULER->tasks, index, from, to);
-    if (to == SXE__LUA_READY)
+    if (to == SXE__LUA_READY || to == SXE__LUA_LATER)
         sxe__lua_turn_soon();
 }
 
 static const char *
 state_to_string(unsigned state)
 {
-    static const char *const names[] = {"FREE", "READY", "RUNNING", "PARKED"};
+    static const char *const names[] = {"FREE", "READY", "RUNNING", "PARKED", "LATER"};
 
     return names[state];
 }
@@ -180,6 +180,7 @@ end(uint32_t index, int status, int results)
     lua_settop(L, 0);
     if (task->object != NULL)
         sxe__lua_object_release(index, L);
+    sxe__lua_group_leave(index);
     sxe__lua_task_move(index, SXE__LUA_RUNNING, SXE__LUA_FREE);
 }
 
@@ -337,6 +338,7 @@ sxe__lua_start(lua_State *from, int arguments, bool is_now, sxe__lua_on_end on_e
                                    .on_end = on_end != NULL ? on_end : log_failure,
                                    .user = user,
                                    .arguments = arguments + 1};
+    sxe__lua_group_enter(index);
     sxe__lua_task_move(index, SXE__LUA_FREE, is_now ? SXE__LUA_RUNNING : SXE__LUA_READY);
     handle = sxe__lua_task_handle(index);
     SCHEDULER->counters[SXE__LUA_TASKS_STARTED]++;
@@ -362,7 +364,8 @@ sxe__lua_cancel(uint64_t handle)
         task->cancel = SXE__LUA_CANCEL_TOLD;
         sxe__lua_wake_index(index, SXE__LUA_CANCELLED);
     } else if (task->arguments > 0) {
-        sxe__lua_task_move(index, SXE__LUA_READY, SXE__LUA_RUNNING);
+        sxe__lua_task_move(index, sxe__lua_task_state(index), SXE__LUA_RUNNING);
+        sxe__lua_unhook(index, SXE__LUA_EVENT);
         end(index, LUA_YIELD, 0);
     }
 }
@@ -386,6 +389,7 @@ sxe__lua_tasks_open(lua_State *main, const struct sxe_lua_config *config)
                                              .ready_max = config->ready_max,
                                              .slice_ns = config->slice_ms * SXE_NS_PER_MS};
     SCHEDULER->heap = calloc(config->tasks, sizeof(*SCHEDULER->heap));
+    SCHEDULER->groups = calloc(config->tasks, sizeof(*SCHEDULER->groups));
     SCHEDULER->tasks = sxe_pool_new("lua-tasks", config->tasks, sizeof(*SCHEDULER->tasks),
                                     SXE__LUA_TASK_STATES, SXE_POOL_OPTION_UNLOCKED);
     lua_pushcfunction(main, open_tasks);
@@ -393,7 +397,7 @@ sxe__lua_tasks_open(lua_State *main, const struct sxe_lua_config *config)
         lua_pop(main, 1);
         goto fail;
     }
-    if (SCHEDULER->heap == NULL || SCHEDULER->tasks == NULL ||
+    if (SCHEDULER->heap == NULL || SCHEDULER->groups == NULL || SCHEDULER->tasks == NULL ||
         sxe_pool_set_state_to_string(SCHEDULER->tasks, state_to_string) < 0)
         goto fail;
     return 0;
@@ -411,8 +415,7 @@ end_all(enum sxe__lua_task_state state)
 
     while ((index = sxe_pool_get_oldest_element_index(SCHEDULER->tasks, state)) != SXE_NONE) {
         sxe__lua_task_at(index)->cancel = SXE__LUA_CANCEL_TOLD;
-        if (state == SXE__LUA_PARKED)
-            sxe__lua_unhook(index, SXE__LUA_CANCELLED);
+        sxe__lua_unhook(index, SXE__LUA_CANCELLED);
         sxe__lua_task_move(index, state, SXE__LUA_RUNNING);
         abandon(index, LUA_YIELD);
     }
@@ -427,8 +430,10 @@ sxe__lua_tasks_close(void)
     if (SCHEDULER->tasks != NULL) {
         end_all(SXE__LUA_PARKED);
         end_all(SXE__LUA_READY);
+        end_all(SXE__LUA_LATER);
     }
     sxe_pool_delete(SCHEDULER->tasks);
     free(SCHEDULER->heap);
+    free(SCHEDULER->groups);
     *SCHEDULER = (struct sxe__lua_scheduler){.running = SXE_NONE, .is_closing = true};
 }

@@ -322,7 +322,7 @@ l_all(lua_State *L)
 static const char *
 status_of(const struct sxe__lua_object *object)
 {
-    static const char *const states[] = {"", "ready", "running", "waiting"};
+    static const char *const states[] = {"", "ready", "running", "waiting", "ready"};
     static const char *const outcomes[] = {"", "done", "failed", "cancelled"};
 
     return object->outcome == ALIVE ? states[sxe__lua_task_state(sxe__lua_task_index(object->task))]

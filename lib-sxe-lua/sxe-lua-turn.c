@@ -2,7 +2,7 @@
  *
  * What: when tasks run. Before the loop waits, those whose deadline has come are woken, and each
  * that is ready runs once: so many at most, and for one time slice, since sockets wait meanwhile.
- * What they write is sent in the same turn, as lib-sxe's own watcher comes later.
+ * Then those that stood back run for another slice, at least one of them, so that they go on. What they write is sent in the same turn, as lib-sxe's own watcher comes later.
  *
  * Shape: a binary heap of the deadlines; those that are equal come in the order of parking.
  *
@@ -90,40 +90,88 @@ number_ready(void)
     return sxe_pool_get_number_in_state(SCHEDULER->tasks, SXE__LUA_READY);
 }
 
+static unsigned
+number_later(void)
+{
+    return sxe_pool_get_number_in_state(SCHEDULER->tasks, SXE__LUA_LATER);
+}
+
 static bool
 is_due(uint64_t now_ns)
 {
     return SCHEDULER->heap_used > 0 && SCHEDULER->tasks[SCHEDULER->heap[0]].deadline_ns <= now_ns;
 }
 
-/* As many as can run in a turn. */
+/* As many as can run in a turn, and those that will stand back. */
 static void
 wake_due(uint64_t now_ns)
 {
-    for (uint32_t i = 0; i < SCHEDULER->ready_max && is_due(now_ns); i++)
-        sxe__lua_wake_index(SCHEDULER->heap[0], SXE__LUA_TIMEOUT);
+    for (uint32_t woken = 0; woken < SCHEDULER->ready_max && is_due(now_ns);) {
+        const uint32_t index = SCHEDULER->heap[0];
+
+        woken += !sxe__lua_group_owes(index, now_ns);
+        sxe__lua_wake_index(index, SXE__LUA_TIMEOUT);
+    }
 }
 
-static void
-run_ready(void)
+/* Its group answers for the time since then; the time after it. */
+static uint64_t
+run_task(uint32_t index, uint64_t since_ns)
 {
-    unsigned count = number_ready();
-    uint64_t end_ns;
+    const uint32_t group = sxe__lua_task_at(index)->group;
+    uint64_t now_ns;
 
-    if (count == 0)
-        return;
-    if (count > SCHEDULER->ready_max)
-        count = SCHEDULER->ready_max;
-    end_ns = sxe_time_ns() + SCHEDULER->slice_ns;
-    do {
+    sxe__lua_resume(index, NULL);
+    now_ns = sxe_time_ns();
+    sxe__lua_group_charge(group, now_ns - since_ns, now_ns);
+    return now_ns;
+}
+
+/* One after the other, until so many have run, or a time slice is over. now_ns becomes later. */
+static uint64_t
+run_ready(uint64_t now_ns)
+{
+    const uint64_t end_ns = now_ns + SCHEDULER->slice_ns;
+    unsigned runs = 0;
+
+    for (unsigned count = number_ready(); count > 0; count--) {
         uint32_t index =
             sxe_pool_set_oldest_element_state(SCHEDULER->tasks, SXE__LUA_READY, SXE__LUA_RUNNING);
 
         /* Fewer than they were: one ended another that had not begun. */
         if (index == SXE_NONE)
+            break;
+        if (sxe__lua_group_owes(index, now_ns)) {
+            sxe__lua_stand_back(index, SXE__LUA_RUNNING);
+            continue;
+        }
+        now_ns = run_task(index, now_ns);
+        if (++runs >= SCHEDULER->ready_max || now_ns >= end_ns)
+            break;
+    }
+    return now_ns;
+}
+
+/* The same for those that stood back, as long as the slice lasts. */
+static void
+run_later(uint64_t now_ns)
+{
+    const uint64_t end_ns = now_ns + SCHEDULER->slice_ns;
+
+    for (unsigned count = number_later(); count > 0 && now_ns < end_ns; count--) {
+        uint32_t index = sxe__lua_take_later();
+
+        if (index == SXE_NONE)
             return;
-        sxe__lua_resume(index, NULL);
-    } while (--count > 0 && sxe_time_ns() < end_ns);
+        now_ns = run_task(index, now_ns);
+    }
+}
+
+static void
+run_all(void)
+{
+    if (number_ready() + number_later() > 0)
+        run_later(run_ready(sxe_time_ns()));
 }
 
 /* A timer of libev's, to end the loop's wait in time. It is moved only when something is due
@@ -149,9 +197,9 @@ before_wait(struct ev_loop *loop, ev_prepare *watcher, int events)
     SXE_UNUSED_PARAMETER(watcher);
     SXE_UNUSED_PARAMETER(events);
     wake_due(now_ns);
-    run_ready();
+    run_all();
     sxe__lua_relieve();
-    if (number_ready() > 0 || is_due(now_ns)) {
+    if (number_ready() + number_later() > 0 || is_due(now_ns)) {
         sxe__lua_turn_soon();
         return;
     }

@@ -538,12 +538,95 @@ START_TEST(a_task_that_sleeps_costs_at_most_1_5_kib)
 }
 END_TEST
 
+/* ---- Fairness: two scripts are two groups of tasks ---- */
+
+static void
+expect_of_both(const char *first, const char *second, const char *says)
+{
+    begin();
+    SCHEDULER->slice_ns = 10 * SXE_NS_PER_MS;
+    load_text(first);
+    load_text(second);
+    sxe_run();
+    ck_assert_str_eq(said, says);
+    ck_assert_uint_eq(tasks_left(), 0);
+    end_world();
+}
+
+START_TEST(tasks_that_compute_stand_back_for_those_of_others)
+{
+    expect_of_both(PRELUDE "for i = 1, 5 do task.start(function() say(i) advance(0.02) end) end",
+                   PRELUDE "for _, name in ipairs{'a', 'b'} do task.sleep(0.001) say(name) end",
+                   "1;a;2;b;3;4;5;");
+    expect_of_both(PRELUDE "for i = 1, 3 do task.start(function() for k = 1, 2 do "
+                           "say(i, k) advance(0.2) task.sleep(0) end end) end",
+                   PRELUDE
+                   "for _, name in ipairs{'a', 'b', 'c', 'd'} do task.sleep(0.001) say(name) end",
+                   "1 1;a;2 1;b;3 1;c;1 2;d;2 2;3 2;");
+}
+END_TEST
+
+START_TEST(what_a_group_computed_is_forgiven_after_a_while)
+{
+    expect_of_both(PRELUDE "for i = 1, 2 do task.start(function() advance(0.02) task.sleep(1) "
+                           "say(i) advance(0.001) end) end",
+                   PRELUDE "task.sleep(1) say 'a'", "a;1;2;");
+}
+END_TEST
+
+START_TEST(groups_of_tasks_that_stand_back_take_turns)
+{
+    expect_of_both(C PRELUDE "for i = 1, 3 do task.start(function() for k = 1, 2 do say(i, k) "
+                             "c.make_way() end end) end",
+                   C PRELUDE "c.make_way() say 'a' c.make_way() say 'b'",
+                   "1 1;2 1;3 1;a;1 2;b;2 2;3 2;");
+}
+END_TEST
+
+/* One that stands back is ready, and is cancelled as such: alone in its group, or not. */
+START_TEST(a_task_that_stands_back_can_be_cancelled)
+{
+    static const char canceller[] =
+        C PRELUDE "c.make_way() task.sleep(0.001) say(world.t.status) world.t:cancel() "
+                  "say(world.t.status, #task.all()) c.make_way() say 'end'";
+
+    expect_of_both(PRELUDE "task.start(advance, 0.02) world.t = task.start(say, 'never')",
+                   canceller, "ready;cancelled 1;end;");
+    expect_of_both(PRELUDE "task.start(advance, 0.02) world.t = task.start(say, 'never') "
+                           "task.sleep(1)",
+                   canceller, "ready;cancelled 2;end;");
+    /* By one that stood back, too, and is the last to run then. */
+    expect_of_both(PRELUDE "task.start(advance, 0.02) world.t = task.start(say, 'never')",
+                   C PRELUDE "c.make_way() c.make_way() world.t:cancel() say(world.t.status)",
+                   "cancelled;");
+}
+END_TEST
+
+START_TEST(a_group_that_ends_leaves_the_others_that_stand_back)
+{
+    begin();
+    SCHEDULER->slice_ns = 10 * SXE_NS_PER_MS;
+    load_text(C PRELUDE "for i = 1, 4 do c.make_way() say(i) end");
+    load_text(PRELUDE "task.start(advance, 0.02) world.t = task.start(say, 'never')");
+    load_text(PRELUDE "task.sleep(0.001) world.t:cancel() say(world.t.status)");
+    sxe_run();
+    ck_assert_str_eq(said, "1;cancelled;2;3;4;");
+    load_text(C "c.make_way() error 'it is deleted before'");
+    end_world();
+}
+END_TEST
+
 static Suite *
 suite(void)
 {
     Suite *s = suite_create("lua-task");
     TCase *tc = tcase_create("scheduler");
 
+    tcase_add_test(tc, tasks_that_compute_stand_back_for_those_of_others);
+    tcase_add_test(tc, what_a_group_computed_is_forgiven_after_a_while);
+    tcase_add_test(tc, groups_of_tasks_that_stand_back_take_turns);
+    tcase_add_test(tc, a_task_that_stands_back_can_be_cancelled);
+    tcase_add_test(tc, a_group_that_ends_leaves_the_others_that_stand_back);
     suite_add_tcase(s, tc);
     tcase_add_test(tc, an_event_wakes_and_does_not_leave);
     tcase_add_test(tc, a_timeout_leaves_first);

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: fairness between requests, however many tasks each of them starts. A task that used up its
+ * slice stands back: it is LATER. So is a task that is to run, and whose group has computed for a
+ * slice, a quarter of the time since not counted. Groups with tasks that are LATER take turns.
+ *
+ * Shape:
+ *
+ *     ring_first -> group -> group -> ... <- ring_last
+ *                     |        '- later: task, task
+ *                     '- later: task, task, task         none: it leaves when its turn comes
+ */
+#include "sxe-lua-task-private.h"
+
+enum {
+    OWED_SLICES_MAX = 10, /* more is forgiven, so that a group is not slow for long */
+    SHARE = 4             /* one in so many ns is a group's own */
+};
+
+static struct sxe__lua_group *
+group_at(uint32_t group)
+{
+    return &SCHEDULER->groups[group - 1];
+}
+
+/* One with one task, which it is not told about. There is always one, as each has a task. */
+static uint32_t
+make_group(void)
+{
+    uint32_t group = SCHEDULER->groups_free;
+
+    if (group != 0)
+        SCHEDULER->groups_free = group_at(group)->next;
+    else
+        group = ++SCHEDULER->groups_made;
+    *group_at(group) = (struct sxe__lua_group){.tasks = 1};
+    return group;
+}
+
+/* ---- The ring ---- */
+
+static void
+add_to_ring(uint32_t group)
+{
+    group_at(group)->is_in_ring = true;
+    group_at(group)->next = 0;
+    group_at(group)->prev = SCHEDULER->ring_last;
+    if (SCHEDULER->ring_last == 0)
+        SCHEDULER->ring_first = group;
+    else
+        group_at(SCHEDULER->ring_last)->next = group;
+    SCHEDULER->ring_last = group;
+}
+
+static void
+remove_from_ring(uint32_t group)
+{
+    const uint32_t next = group_at(group)->next;
+    const uint32_t prev = group_at(group)->prev;
+
+    if (!group_at(group)->is_in_ring)
+        return;
+    group_at(group)->is_in_ring = false;
+    if (prev == 0)
+        SCHEDULER->ring_first = next;
+    else
+        group_at(prev)->next = next;
+    if (next == 0)
+        SCHEDULER->ring_last = prev;
+    else
+        group_at(next)->prev = prev;
+}
+
+/* ---- Members ---- */
+
+void
+sxe__lua_group_enter(uint32_t index)
+{
+    struct sxe__lua_task *starter;
+
+    if (SCHEDULER->running == SXE_NONE)
+        return;
+    starter = sxe__lua_task_at(SCHEDULER->running);
+    if (starter->group == 0)
+        starter->group = make_group();
+    sxe__lua_task_at(index)->group = starter->group;
+    group_at(starter->group)->tasks++;
+}
+
+void
+sxe__lua_group_leave(uint32_t index)
+{
+    const uint32_t group = sxe__lua_task_at(index)->group;
+
+    if (group == 0)
+        return;
+    sxe__lua_task_at(index)->group = 0;
+    if (--group_at(group)->tasks > 0)
+        return;
+    remove_from_ring(group);
+    group_at(group)->next = SCHEDULER->groups_free;
+    SCHEDULER->groups_free = group;
+}
+
+/* ---- What a group owes ---- */
+
+static void
+settle(struct sxe__lua_group *group, uint64_t now_ns)
+{
+    const uint64_t own_ns = (now_ns - group->settled_ns) / SHARE;
+
+    group->owed_ns -= own_ns < group->owed_ns ? own_ns : group->owed_ns;
+    group->settled_ns = now_ns;
+}
+
+void
+sxe__lua_group_charge(uint32_t group, uint64_t used_ns, uint64_t now_ns)
+{
+    const uint64_t most_ns = OWED_SLICES_MAX * SCHEDULER->slice_ns;
+
+    if (group == 0 || group_at(group)->tasks == 0)
+        return;
+    settle(group_at(group), now_ns);
+    group_at(group)->owed_ns += used_ns;
+    if (group_at(group)->owed_ns > most_ns)
+        group_at(group)->owed_ns = most_ns;
+}
+
+bool
+sxe__lua_group_owes(uint32_t index, uint64_t now_ns)
+{
+    const uint32_t group = sxe__lua_task_at(index)->group;
+
+    if (group == 0)
+        return false;
+    settle(group_at(group), now_ns);
+    return group_at(group)->owed_ns >= SCHEDULER->slice_ns;
+}
+
+/* ---- Those that stand back ---- */
+
+void
+sxe__lua_stand_back(uint32_t index, enum sxe__lua_task_state from)
+{
+    struct sxe__lua_task *task = sxe__lua_task_at(index);
+
+    if (task->group == 0)
+        task->group = make_group();
+    sxe__lua_task_move(index, from, SXE__LUA_LATER);
+    sxe__lua_line_add(&group_at(task->group)->later, index);
+    if (!group_at(task->group)->is_in_ring)
+        add_to_ring(task->group);
+}
+
+/* A group in the ring may have none that is LATER any more: they were cancelled. */
+uint32_t
+sxe__lua_take_later(void)
+{
+    uint32_t group;
+
+    while ((group = SCHEDULER->ring_first) != 0) {
+        const uint32_t first = group_at(group)->later.first;
+
+        remove_from_ring(group);
+        if (first == 0)
+            continue;
+        sxe__lua_unhook(first - 1, SXE__LUA_EVENT);
+        sxe__lua_task_move(first - 1, SXE__LUA_LATER, SXE__LUA_RUNNING);
+        if (group_at(group)->later.first != 0)
+            add_to_ring(group);
+        return first - 1;
+    }
+    return SXE_NONE;
+}
