@@ -2,7 +2,8 @@
  *
  * What: when tasks run. Before the loop waits, those whose deadline has come are woken, and each
  * that is ready runs once: so many at most, and for one time slice, since sockets wait meanwhile.
- * Then those that stood back run for another slice, at least one of them, so that they go on. What they write is sent in the same turn, as lib-sxe's own watcher comes later.
+ * Then those that stood back run for another slice, at least one of them, so that they go on.
+ * What they write is sent in the same turn, as lib-sxe's own watcher comes later.
  *
  * Shape: a binary heap of the deadlines; those that are equal come in the order of parking.
  *

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
 --
--- What docs/lua.md and docs/lua-handlers.md say of tasks that compute: they wait for the others, however
--- many tasks a request starts.
+-- What docs/lua.md and docs/lua-handlers.md say of tasks that compute: they wait for the others,
+-- however many tasks a request starts.
 
 local script = require "script"
 
@@ -44,7 +44,9 @@ local function ended_before(path)
 end
 
 for _, path in ipairs { "/spin", "/wait" } do
-    -- promise: docs/lua-handlers.md: A request that starts hundreds of tasks that compute delays another one's waits by
-    --   little more than a request that starts one.
-    test("tasks that compute wait for others: " .. path, function() check(ended_before(path) < 25) end)
+    -- promise: docs/lua-handlers.md: A request that starts hundreds of tasks that compute delays
+    --   another one's waits by little more than a request that starts one.
+    test("tasks that compute wait for others: " .. path, function()
+        check(ended_before(path) < 25)
+    end)
 end
