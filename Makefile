@@ -178,7 +178,7 @@ $B/obj/test/apps/$1/%.o: apps/$1/%.c $B/flags | $B/include/sxe-log-2010.h
 $B/test/libapp-$1.a: $$(patsubst %.c,$B/obj/%.o,$$(filter-out $(app.main),$$(wildcard apps/$1/*.c))) \
                      $$(patsubst %.c,$B/obj/test/%.o,$$(filter $(app.main),$$(wildcard apps/$1/*.c)))
 	@mkdir -p $$(@D)
-	@rm -f $$@
+	@rm -f $$@ $$(filter-out $$(patsubst %.c,$B/obj/test/%.gcno,$(app.main)),$$(wildcard $B/obj/test/apps/$1/*.gcno))
 	$$Q$$(AR) rcsD $$@ $$^
 endef
 $(foreach a,$(apps) common,$(eval $(call app_test_rules,$a)))
