@@ -15,14 +15,15 @@ test("without arguments there is help, and a status that a script notices", func
     equal(none.errors, "")
 end)
 
--- promise: docs/load-generator.md: The `mimeType` of a HAR's body is sent as its Content-Type, unless
---   the entry's fields have one.
+-- promise: docs/load-generator.md: The `mimeType` of a HAR's body is sent as its Content-Type,
+--   unless the entry's fields have one.
 test("a body of a HAR has its type", function()
     local listener <close> = wire.listen("127.0.0.1", 0)
     local path = os.tmpname()
     local file <close> = io.open(path, "w")
     local entry = [[{"startedDateTime": "2026-01-02T03:04:05.678Z", "request": {"method": "POST",
-        "url": "http://h/%s", "headers": [%s], "postData": {"mimeType": "text/x-one", "text": "1"}}}]]
+        "url": "http://h/%s", "headers": [%s],
+        "postData": {"mimeType": "text/x-one", "text": "1"}}}]]
     file:write('{"log": {"entries": [', entry:format("a", ""), ",",
                entry:format("b", '{"name": "content-type", "value": "text/x-two"}'), "]}}")
     file:close()
@@ -40,8 +41,8 @@ test("a body of a HAR has its type", function()
 end)
 
 -- promise: docs/load-generator.md: `sxe-http html a.json b.json > page.html` lays several runs over
---   one another; their lines are numbered in the order of the command line, and what `compare` says of
---   the first and each other is in the page.
+--   one another; their lines are numbered in the order of the command line, and what `compare`
+--   says of the first and each other is in the page.
 test("the page of two runs has their comparison", function()
     local server <close> = httpd.start()
     local a, b = os.tmpname(), os.tmpname()
