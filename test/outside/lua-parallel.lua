@@ -39,3 +39,19 @@ test("more items than there may be tasks are all done, and cancelled in little t
         task.sleep(0)
         print(done.n, os.clock() - before < 3)]])
 end)
+
+-- promise: docs/lua-handlers.md: It may wrap anything, `task.parallel` too.
+test("a deadline in a task that was told of its cancelling begins nothing", function()
+    runs("nil\tcancelled\nfalse\tcancelled\n1\n", [[
+        local task = require "sxe.task"
+        local t = task.start(function()
+            print(task.sleep(1000))
+            local ok, why = pcall(task.deadline, 1000, function() print "begun" task.sleep(9) end)
+            print(ok, why:match "cancelled$")
+        end)
+        task.sleep(0.01)
+        t:cancel()
+        t:join()
+        for _ = 1, 20 do task.sleep(0) end
+        print(#task.all())]])
+end)

@@ -50,6 +50,20 @@ START_TEST(tasks_start_and_are_joined)
 }
 END_TEST
 
+/* What is begun for a caller that was told of its cancelling does not run. */
+START_TEST(a_deadline_of_a_cancelled_task_begins_nothing)
+{
+    static const struct story story =
+        S("local t = task.start(function() say(task.sleep(9)) "
+          "local ok, why = pcall(task.deadline, 1, say, 'never') "
+          "say(ok, why:match 'cancelled$') end) "
+          "task.sleep(1) t:cancel() t:join() task.sleep(1) say(#task.all())",
+          "nil cancelled;false cancelled;1;");
+
+    check_story(&story);
+}
+END_TEST
+
 static const struct story sleeping[] = {
     S("for i = 3, 1, -1 do task.start(function() task.sleep(i) say(i) end) end", "1;2;3;"),
     S("for i = 1, 3 do task.start(function() task.sleep(1) say(i) end) end", "1;2;3;"),
@@ -551,6 +565,7 @@ suite(void)
 #define STORIES(test, stories) \
     tcase_add_loop_test(tc, test, 0, (int)(sizeof(stories) / sizeof(*(stories))))
     STORIES(tasks_start_and_are_joined, starting);
+    tcase_add_test(tc, a_deadline_of_a_cancelled_task_begins_nothing);
     STORIES(waiting_lets_others_run, sleeping);
     STORIES(cancelled_tasks_are_told_once_and_then_ended, cancelling);
     STORIES(locks_go_to_who_waits_longest, locks);
