@@ -279,7 +279,7 @@ replay.bin := $(patsubst test/fuzz/fuzz-%.c,$B/test/replay-%,$(wildcard test/fuz
 
 # ---- What to type ----
 
-.PHONY: all build release debug coverage run test check test-mode bench bench-smoke bench-profile bench-deps bench-build instructions examples lint man format fuzz model soak promises install uninstall print-flags clean help
+.PHONY: all build release debug coverage run test check test-mode bench bench-smoke bench-profile bench-deps bench-build instructions examples lint man format fuzz model soak truth promises install uninstall print-flags clean help
 
 all: ## build the libraries and programs in MODE (the default)
 	@tools/deps.sh check build
@@ -371,6 +371,11 @@ model: ## run every schedule of larger cases of shared pools, with every death: 
 	@tools/deps.sh check build
 	@$(MAKE) --no-print-directory $(parallel) MODE=release build/release/test/model
 	@build/release/test/model
+
+truth: ## hold sxe-http's figures against servers of known behaviour: a minute
+	@tools/deps.sh check build
+	@$(MAKE) --no-print-directory $(parallel) MODE=release build build/release/test/wire build/release/test/known-server
+	@SXE_BUILD=build/release build/release/test/wire test/peer/truth.lua
 
 SOAK_SECONDS ?= 3600
 soak: ## kill processes that use a shared pool, at random, for SOAK_SECONDS (3600)

@@ -450,6 +450,8 @@ set_how_much(struct http_command *command)
             stderr,
             "sxe-http: -n is for each socket: %llu queries in all; use --requests for a total\n",
             (unsigned long long)(plan->queries * plan->sockets));
+    if (plan->drain_ns == HTTP_DRAIN_TIMEOUT)
+        plan->drain_ns = plan->timeout_ns;
     set_trials(plan);
     return typed->rate == NULL ? COMMAND_LINE_GO_ON : set_rate(command);
 }

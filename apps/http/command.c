@@ -88,7 +88,7 @@ static const struct command_option table[] = {
     {{"warmup", required_argument, NULL, WARMUP}, "TIME", "at first do not measure (0), or auto"},
     {{"drain", required_argument, NULL, DRAIN},
      "TIME",
-     "at the end wait for replies still to come (1)"},
+     "at the end wait for replies still to come (as --timeout)"},
     COMMAND_LINE_GROUP("When"),
     {{"rate", required_argument, NULL, 'R'},
      "R[:R2]",
@@ -133,7 +133,7 @@ static const struct command_option table[] = {
      "with this in its body; @FILE: equal to it"},
     {{"threshold", required_argument, NULL, THRESHOLD},
      "COND",
-     "else exit with 3: 'p99<20ms', 'errors<0.1%'"},
+     "else exit with 3: 'p99<20ms', 'errors<0.1%', ... below"},
     COMMAND_LINE_GROUP("Trials"),
     {{"trials", required_argument, NULL, TRIALS}, "N", "all of it N times; 6 give intervals (1)"},
     {{"until-ci", required_argument, NULL, UNTIL_CI},
@@ -182,6 +182,9 @@ static const struct command_line line = {
             {"-i 127.0.0.1 -p 8000 -c 10000 -n 50", "all sockets first, then 50 queries on each"},
         },
     .closing =
+        "COND: of response, or as in service.p99, first_byte.p99, connect.p99: p50, p95, p99.9 "
+        "...,\nmean, min, max; rate, errors, skipped, achieved (the part of what was due that was "
+        "sent).\n"
         "Exit status: 0 all is well, 1 errors, 2 bad arguments, 3 a threshold was missed or a "
         "regression\nshown, 4 the result is suspect, 5 --find could not tell, 130 interrupted.",
     .options = table,
@@ -557,7 +560,7 @@ http_command_parse(struct http_command *command, int argc, char **argv)
         .sockets = 1000,
         .workers = 1,
         .queries = 1,
-        .drain_ns = SXE_NS_PER_SECOND,
+        .drain_ns = HTTP_DRAIN_TIMEOUT,
         .depth = 1,
         .ramp = 16,
         .timeout_ns = 10 * SXE_NS_PER_SECOND,

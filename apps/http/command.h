@@ -24,6 +24,7 @@ enum http_command_what {
 };
 
 #define HTTP_REQUEST_FILES_MAX 16
+#define HTTP_DRAIN_TIMEOUT     UINT64_MAX /* of the plan's drain_ns, until --timeout is known */
 
 /* What was typed, where it is not in the plan at once; texts are argv's. */
 struct http_typed {

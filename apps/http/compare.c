@@ -30,6 +30,18 @@ struct side {
 
 /* ---- Reading ---- */
 
+static bool
+has_word(const json_t *words, const char *word)
+{
+    for (size_t i = 0; i < json_array_size(words); i++) {
+        const char *text = json_string_value(json_array_get(words, i));
+
+        if (text != NULL && strcmp(text, word) == 0)
+            return true;
+    }
+    return false;
+}
+
 /* false if there is something else than a number from 0 on, or none, where one may be. */
 static bool
 take_figure(struct side *side, const json_t *trial, enum http_figure figure)
@@ -44,6 +56,8 @@ take_figure(struct side *side, const json_t *trial, enum http_figure figure)
         return true;
     if (!json_is_number(value) || json_number_value(value) < 0)
         return false;
+    if (has_word(json_object_get(owner, "at_least"), http_figure_names[figure].name))
+        side->figures.is_bound[figure] = true;
     side->figures.values[figure][side->figures.numbers[figure]++] = json_number_value(value);
     return true;
 }
@@ -273,34 +287,26 @@ value_text(enum http_figure figure, const struct side *side)
 
     if (figures->numbers[figure] == 0)
         return "n/a";
-    return figure == HTTP_FIGURE_RATE ? http_number_text(median)
-                                      : http_time_text((uint64_t)(fmin(median, 1e15) * 1e3));
+    return figure == HTTP_FIGURE_RATE
+               ? http_number_text(median)
+               : http_bound_text((uint64_t)(fmin(median, 1e15) * 1e3), figures->is_bound[figure]);
 }
 
+/* Of one that was judged. */
 static void
 print_word(FILE *out, enum http_contrast_word word, double min_effect)
 {
-    switch (word) {
-    case HTTP_CONTRAST_REPEATED:
-    case HTTP_CONTRAST_GIVEN:
-    case HTTP_CONTRAST_UNKNOWN:
-        break;
-    case HTTP_CONTRAST_NONE:
-        fputs("no difference shown", out);
-        break;
-    case HTTP_CONTRAST_SMALL:
-        fprintf(out, "no difference shown beyond %.3g %%", min_effect * 100);
-        break;
-    case HTTP_CONTRAST_NOISE:
-        fputs("no difference shown: inside the noise", out);
-        break;
-    case HTTP_CONTRAST_SLOWER:
-        fputs("slower", out);
-        break;
-    case HTTP_CONTRAST_FASTER:
-        fputs("faster", out);
-        break;
-    }
+    static const char *const texts[] = {
+        [HTTP_CONTRAST_NONE] = "no difference shown",
+        [HTTP_CONTRAST_SMALL] = "no difference shown beyond ",
+        [HTTP_CONTRAST_NOISE] = "no difference shown: inside the noise",
+        [HTTP_CONTRAST_SLOWER] = "slower",
+        [HTTP_CONTRAST_FASTER] = "faster",
+    };
+
+    fputs(texts[word], out);
+    if (word == HTTP_CONTRAST_SMALL)
+        fprintf(out, "%.3g %%", min_effect * 100);
 }
 
 static void
@@ -329,6 +335,8 @@ print_figure(FILE *out, enum http_figure figure, const struct http_contrast *con
         fprintf(out, "given (-R, --replay), so no result\n");
     else if (word == HTTP_CONTRAST_UNKNOWN)
         fprintf(out, "cannot tell: fewer than %d trials that have it\n", HTTP_TRIALS_MIN);
+    else if (word == HTTP_CONTRAST_BOUND)
+        fprintf(out, "cannot tell: failed queries leave only a lower bound\n");
     else
         print_ratio(out, contrast, figure, min_effect);
 }

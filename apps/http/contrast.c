@@ -8,11 +8,9 @@
 static bool
 is_repeated(enum http_figure figure, const struct http_contrast_side *side)
 {
-    unsigned other = figure == HTTP_FIGURE_RESPONSE_P50   ? HTTP_FIGURE_SERVICE_P50
-                     : figure == HTTP_FIGURE_RESPONSE_P99 ? HTTP_FIGURE_SERVICE_P99
-                                                          : HTTP_FIGURES;
+    unsigned other = figure - HTTP_FIGURE_RESPONSE_P50 + HTTP_FIGURE_SERVICE_P50;
 
-    return other < HTTP_FIGURES && side->numbers[figure] == side->numbers[other] &&
+    return figure >= HTTP_FIGURE_RESPONSE_P50 && side->numbers[figure] == side->numbers[other] &&
            memcmp(side->values[figure], side->values[other], sizeof(side->values[other])) == 0;
 }
 
@@ -25,6 +23,8 @@ word_before(const struct http_contrast *contrast, enum http_figure figure,
         return HTTP_CONTRAST_REPEATED;
     if (figure == HTTP_FIGURE_RATE && (a->is_rate_given || b->is_rate_given))
         return HTTP_CONTRAST_GIVEN;
+    if (a->is_bound[figure] && b->is_bound[figure])
+        return HTTP_CONTRAST_BOUND;
     return contrast->ratios[figure].is_known ? HTTP_CONTRAST_NONE : HTTP_CONTRAST_UNKNOWN;
 }
 
@@ -40,6 +40,18 @@ word_of(enum http_figure figure, const struct http_interval *ratio, double noise
     if (ratio->low <= 1 + min_effect && ratio->high >= 1 - min_effect)
         return HTTP_CONTRAST_SMALL;
     return is_more == (figure == HTTP_FIGURE_RATE) ? HTTP_CONTRAST_FASTER : HTTP_CONTRAST_SLOWER;
+}
+
+/* A side's times that are lower bounds may be longer, and then the ratio is still further away: only
+ * what is said of the longer side stands. */
+static enum http_contrast_word
+word_with_bounds(enum http_contrast_word word, enum http_figure figure,
+                 const struct http_contrast_side *a, const struct http_contrast_side *b)
+{
+    if ((a->is_bound[figure] && word != HTTP_CONTRAST_FASTER) ||
+        (b->is_bound[figure] && word != HTTP_CONTRAST_SLOWER))
+        return HTTP_CONTRAST_BOUND;
+    return word;
 }
 
 static void
@@ -69,8 +81,9 @@ http_contrast(struct http_contrast *contrast, const struct http_contrast_side *a
         if (contrast->words[i] != HTTP_CONTRAST_NONE)
             continue;
         take_ratio(contrast, i, a, b);
-        contrast->words[i] =
-            word_of((enum http_figure)i, &contrast->ratios[i], contrast->noise[i], min_effect);
+        contrast->words[i] = word_with_bounds(
+            word_of((enum http_figure)i, &contrast->ratios[i], contrast->noise[i], min_effect),
+            (enum http_figure)i, a, b);
         contrast->is_slower |= contrast->words[i] == HTTP_CONTRAST_SLOWER;
     }
 }

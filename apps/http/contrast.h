@@ -12,6 +12,9 @@
  *          |         |   [--------]           no difference shown beyond the minimum
  *          |    [--------]     |              no difference shown
  *
+ * Where queries failed, a side's times may be lower bounds. That side can be shown to be the slower
+ * one, and nothing else.
+ *
  * A difference whose middle is inside the noise of --aa is none, however narrow its interval is.
  */
 #ifndef HTTP_CONTRAST_H
@@ -24,6 +27,7 @@ struct http_contrast_side {
     bool is_rate_given;         /* and so no result */
     double noise[HTTP_FIGURES]; /* logarithms of the ratios that are no difference; 0: not known */
     unsigned numbers[HTTP_FIGURES];
+    bool is_bound[HTTP_FIGURES]; /* one of its values at least is only a lower bound */
     double values[HTTP_FIGURES][HTTP_TRIALS_MAX];
 };
 
@@ -31,6 +35,7 @@ enum http_contrast_word {
     HTTP_CONTRAST_REPEATED, /* response time is service time: it is judged there */
     HTTP_CONTRAST_GIVEN,
     HTTP_CONTRAST_UNKNOWN, /* too few trials */
+    HTTP_CONTRAST_BOUND,   /* queries failed: a time is only a lower bound, and may be any longer */
     HTTP_CONTRAST_NONE,
     HTTP_CONTRAST_SMALL, /* a difference, but not shown to be beyond the minimum */
     HTTP_CONTRAST_NOISE,

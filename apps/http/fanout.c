@@ -23,5 +23,6 @@ http_fanout_tell(struct http_fanout *fanout, const struct http_run *run)
         level->of_one = pow(http_percentiles[i].fraction, 1 / queries);
         level->is_told = http_histogram_can_tell(times, level->of_one);
         level->ns = level->is_told ? http_histogram_quantile(times, level->of_one) : 0;
+        level->is_at_least = http_histogram_is_at_least(times, level->ns);
     }
 }

@@ -17,13 +17,14 @@
 #include "run.h"
 
 #define HTTP_FANOUT_MAX    1000000
-#define HTTP_FANOUT_LEVELS 4 /* the first of http_percentiles */
+#define HTTP_FANOUT_LEVELS 5 /* the first of http_percentiles */
 
 struct http_fanout_level {
     const char *name; /* of the page: "p50" */
     double of_one;    /* the fraction of single queries that it is */
     uint64_t ns;
-    bool is_told; /* there are enough samples; otherwise ns is 0 */
+    bool is_told;     /* there are enough samples; otherwise ns is 0 */
+    bool is_at_least; /* ns is only a lower bound: queries failed */
 };
 
 struct http_fanout {

@@ -30,6 +30,24 @@ last_ns(unsigned bucket)
                                                                   : UINT64_MAX;
 }
 
+/* That many more are lower bounds, from_ns being the smallest of them. */
+static void
+add_censored(struct http_histogram *histogram, uint64_t number, uint64_t from_ns)
+{
+    if (number == 0)
+        return;
+    if (histogram->censored == 0 || from_ns < histogram->censored_from_ns)
+        histogram->censored_from_ns = from_ns;
+    histogram->censored += number;
+}
+
+void
+http_histogram_record_at_least(struct http_histogram *histogram, uint64_t ns)
+{
+    add_censored(histogram, 1, ns);
+    http_histogram_record(histogram, ns);
+}
+
 /* The first bucket from there on that is not empty; HTTP_HISTOGRAM_BUCKETS: there is none. */
 static unsigned
 used_from(const struct http_histogram *histogram, unsigned bucket)
@@ -55,6 +73,8 @@ http_histogram_update(struct http_histogram *copy, const struct http_histogram *
     copy->sum_ns = histogram->sum_ns;
     copy->min_ns = histogram->min_ns;
     copy->max_ns = histogram->max_ns;
+    copy->censored = histogram->censored;
+    copy->censored_from_ns = histogram->censored_from_ns;
 }
 
 void
@@ -66,6 +86,7 @@ http_histogram_add(struct http_histogram *to, const struct http_histogram *histo
         to->min_ns = histogram->min_ns;
     if (histogram->max_ns > to->max_ns)
         to->max_ns = histogram->max_ns;
+    add_censored(to, histogram->censored, histogram->censored_from_ns);
     to->count += histogram->count;
     to->sum_ns = saturated_sum(to->sum_ns, histogram->sum_ns);
     for (unsigned i = used_from(histogram, 0); i < HTTP_HISTOGRAM_BUCKETS;
@@ -99,6 +120,9 @@ http_histogram_subtract(struct http_histogram *histogram, const struct http_hist
     if (earlier->count == 0)
         return;
     histogram->count -= earlier->count;
+    histogram->censored -= earlier->censored;
+    if (histogram->censored == 0)
+        histogram->censored_from_ns = 0;
     if (histogram->sum_ns != UINT64_MAX)
         histogram->sum_ns -= earlier->sum_ns;
     for (unsigned i = used_from(earlier, 0); i < HTTP_HISTOGRAM_BUCKETS;
@@ -117,7 +141,10 @@ http_histogram_quantile(const struct http_histogram *histogram, double fraction)
 
     while (seen < rank && http_histogram_next(histogram, &bucket, &found))
         seen += found.count;
-    return found.to_ns;
+    if (!http_histogram_is_at_least(histogram, found.to_ns))
+        return found.to_ns;
+    return found.from_ns > histogram->censored_from_ns ? found.from_ns
+                                                       : histogram->censored_from_ns;
 }
 
 bool

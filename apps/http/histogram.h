@@ -12,6 +12,10 @@
  *     us      0 1 2 .. 2047 | 2048-2049 .. 4094-4095 | 4096-4099 .. 8188-8191 | ...
  *     bucket  0 1 2 .. 2047 | 2048      .. 3071      | 3072      .. 4095      | ...
  *
+ * Censored durations are known by a lower bound only: a request that failed would have taken longer.
+ * They are counted at that bound, so a percentile that is no less than the smallest of the bounds is
+ * a lower bound itself; all percentiles below that are exact.
+ *
  * Limits: 189 KB. What took longer than 1 h is counted as 1 h; max_ns, min_ns and sum_ns are exact,
  * the sum up to 584 years, where it stays.
  */
@@ -31,6 +35,8 @@ struct http_histogram {
     uint64_t sum_ns;                          /* ro */
     uint64_t min_ns;                          /* ro: 0 when there is none */
     uint64_t max_ns;                          /* ro */
+    uint64_t censored;                        /* ro: how many of count are lower bounds */
+    uint64_t censored_from_ns;                /* ro: the smallest of these; 0 when there is none */
     uint64_t buckets[HTTP_HISTOGRAM_BUCKETS]; /* private */
 };
 
@@ -66,6 +72,9 @@ http_histogram_record(struct http_histogram *histogram, uint64_t ns)
     histogram->count++;
 }
 
+/* The duration is at least ns; how long it is nobody knows. */
+void http_histogram_record_at_least(struct http_histogram *histogram, uint64_t ns);
+
 /* How many of a count are not beyond that fraction of it, one at least: 7 of 100 for 0.07, though
  * in binary 0.07 * 100 is more than 7. */
 static inline uint64_t
@@ -90,14 +99,25 @@ void http_histogram_subtract(struct http_histogram *histogram,
                              const struct http_histogram *earlier);
 
 /* The duration that a fraction (0 to 1) of all did not exceed: the longest that its bucket holds,
- * but no longer than max_ns; 0 when there is none. */
+ * but no longer than max_ns; 0 when there is none. If it is a lower bound: the shortest that its
+ * bucket holds, but no shorter than censored_from_ns. */
 uint64_t http_histogram_quantile(const struct http_histogram *histogram, double fraction);
 
 /* Whether ten or more of a count lie beyond that fraction: what fewer say is chance. */
 bool http_can_tell(uint64_t count, double fraction);
+
+/* Whether a figure of the histogram, a percentile, min_ns or max_ns, is only a lower bound. */
+static inline bool
+http_histogram_is_at_least(const struct http_histogram *histogram, uint64_t ns)
+{
+    return histogram->censored > 0 && ns >= histogram->censored_from_ns;
+}
+
+/* Whether ten or more durations lie beyond that fraction: what fewer say is chance. */
 bool http_histogram_can_tell(const struct http_histogram *histogram, double fraction);
 
-double http_histogram_mean_ns(const struct http_histogram *histogram); /* 0 when there is none */
+/* 0 when there is none. Where some are censored, the mean is a lower bound. */
+double http_histogram_mean_ns(const struct http_histogram *histogram);
 double http_histogram_deviation_ns(const struct http_histogram *histogram);
 
 /* Walk the buckets that are not empty, in order: begin with *bucket 0, which is then the number of

@@ -188,8 +188,9 @@ static void
 add_percentiles(char *line, const struct http_live *live)
 {
     if (live->last.count > 0)
-        add(line, "p50 %s  p99 %s  max %s", http_percentile_text(&live->last, 0.5),
-            http_percentile_text(&live->last, 0.99), http_time_text(live->last.max_ns));
+        add(line, "p50 %s  p95 %s  p99 %s  max %s", http_percentile_text(&live->last, 0.5),
+            http_percentile_text(&live->last, 0.95), http_percentile_text(&live->last, 0.99),
+            http_max_text(&live->last));
     else
         add(line, "no reply");
 }

@@ -304,6 +304,7 @@ add_trial(struct http_merge *merge, struct http_run *run, struct sum *sum, FILE 
     judge_span(&sum->trial->verdict, &sum->span);
     http_merge_suspect(merge, &sum->trial->verdict);
     http_result_figures(sum->trial->result, sum->trial->figures);
+    sum->trial->at_least = http_figures_at_least(sum->trial->result, sum->trial->figures);
     return true;
 }
 

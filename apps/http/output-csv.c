@@ -14,14 +14,16 @@ write_names(FILE *out)
 {
     static const char *const times[] = {"connect", "first_byte", "service", "response"};
 
-    fputs("trial,seconds,rate,offered,sent,carried,skipped,waiting,in_flight,late,errors", out);
+    fputs("trial,seconds,rate,offered,sent,carried,skipped,waiting,in_flight,drained,late,errors",
+          out);
 #define NAME(enumerator, text, name) "," name
     fputs(HTTP_EACH_END(NAME), out);
 #undef NAME
     fputs(",sockets_wanted,sockets_opened,connect_seconds,syn_retries,bytes_sent,bytes_received",
           out);
     for (unsigned i = 0; i < SXE_COUNT(times); i++) {
-        fprintf(out, ",%s_count,%s_mean_us", times[i], times[i]);
+        fprintf(out, ",%s_count,%s_censored,%s_censored_from_us,%s_mean_us", times[i], times[i],
+                times[i], times[i]);
         for (unsigned k = 0; k < HTTP_PERCENTILES; k++)
             fprintf(out, ",%s_%s_us", times[i], http_percentiles[k].name);
         fprintf(out, ",%s_max_us", times[i]);
@@ -40,6 +42,11 @@ static void
 write_times(FILE *out, const struct http_histogram *histogram)
 {
     write_count(out, histogram->count);
+    write_count(out, histogram->censored);
+    if (histogram->censored > 0)
+        fprintf(out, ",%.3f", (double)histogram->censored_from_ns / US);
+    else
+        putc(',', out);
     if (histogram->count > 0)
         fprintf(out, ",%.3f", http_histogram_mean_ns(histogram) / US);
     else
@@ -58,15 +65,14 @@ write_times(FILE *out, const struct http_histogram *histogram)
 static void
 write_line(FILE *out, const struct http_result *result, const struct http_verdict *verdict)
 {
-    double query_s = (double)result->elapsed_ns / NS;
-
-    fprintf(out, ",%.6f,%.3f", query_s, http_per_second(result->ends[HTTP_END_OK], query_s));
+    fprintf(out, ",%.6f,%.3f", (double)result->elapsed_ns / NS, http_result_rate(result));
     write_count(out, result->offered);
     write_count(out, result->sent);
     write_count(out, result->carried);
     write_count(out, http_result_skipped(result));
     write_count(out, result->waiting);
     write_count(out, result->in_flight);
+    write_count(out, result->drained);
     write_count(out, result->late);
     write_count(out, http_result_errors(result));
     for (unsigned i = 0; i < HTTP_ENDS; i++)

@@ -215,6 +215,9 @@ http_output_hdr(FILE *out, const struct http_run *run)
     fprintf(out, "#[Histogram log format version 1.3]\n");
     fprintf(out, "#[StartTime: %.3f (seconds since epoch), %s]\n", (double)run->started_s,
             run->started_at);
+    if (run->total->response.censored > 0)
+        fprintf(out, "#[Failed: %llu queries, counted as what they waited at least]\n",
+                (unsigned long long)run->total->response.censored);
     fprintf(out, "\"StartTimestamp\",\"Interval_Length\",\"Interval_Max\","
                  "\"Interval_Compressed_Histogram\"\n");
     for (unsigned i = 0; i < run->trials_number && error == 0; i++)

@@ -64,6 +64,9 @@ http_output_hgrm(FILE *out, const struct http_run *run)
             http_histogram_mean_ns(histogram) / MS, http_histogram_deviation_ns(histogram) / MS);
     fprintf(out, "#[Max     = %12.3f, Total count    = %12llu]\n", (double)histogram->max_ns / MS,
             (unsigned long long)histogram->count);
+    if (histogram->censored > 0)
+        fprintf(out, "#[Failed  = %12llu, counted as   >= %12.3f]\n",
+                (unsigned long long)histogram->censored, (double)histogram->censored_from_ns / MS);
     fprintf(out, "#[Buckets = %12d, SubBuckets     = %12d]\n", HISTOGRAM_HALVES, SUB_BUCKETS);
     return http_output_finish(out);
 }

@@ -34,6 +34,39 @@ write_percentiles(struct http_json *json, const struct http_histogram *histogram
 }
 
 static void
+name_bound(struct http_json *json, const char *name, bool is_at_least)
+{
+    if (is_at_least)
+        http_json_text(json, NULL, name);
+}
+
+/* What of the figures is only a lower bound, since some queries failed. */
+static void
+write_censored(struct http_json *json, const struct http_histogram *histogram)
+{
+    bool has_some = histogram->censored > 0;
+
+    http_json_count(json, "censored", histogram->censored);
+    if (has_some)
+        http_json_number(json, "censored_from", (double)histogram->censored_from_ns / US);
+    else
+        http_json_null(json, "censored_from");
+    http_json_open(json, "at_least", '[');
+    name_bound(json, "mean", has_some);
+    name_bound(json, "min", http_histogram_is_at_least(histogram, histogram->min_ns));
+    name_bound(json, "max", has_some);
+    for (unsigned i = 0; i < HTTP_PERCENTILES; i++) {
+        double fraction = http_percentiles[i].fraction;
+        uint64_t ns = http_histogram_quantile(histogram, fraction);
+
+        name_bound(json, http_percentiles[i].name,
+                   http_histogram_can_tell(histogram, fraction) &&
+                       http_histogram_is_at_least(histogram, ns));
+    }
+    http_json_close(json, ']');
+}
+
+static void
 write_buckets(struct http_json *json, const struct http_histogram *histogram)
 {
     struct http_bucket bucket;
@@ -56,6 +89,7 @@ write_histogram(struct http_json *json, const char *name, const struct http_hist
     http_json_open(json, name, '{');
     http_json_count(json, "count", histogram->count);
     if (histogram->count > 0) {
+        write_censored(json, histogram);
         http_json_number(json, "mean", http_histogram_mean_ns(histogram) / US);
         http_json_number(json, "stdev", http_histogram_deviation_ns(histogram) / US);
         http_json_number(json, "min", (double)histogram->min_ns / US);
@@ -146,6 +180,7 @@ write_accounts(struct http_json *json, const struct http_result *result)
     http_json_count(json, "waiting", result->waiting);
     write_counts(json, "ends", end_names, result->ends, HTTP_ENDS);
     http_json_count(json, "in_flight", result->in_flight);
+    http_json_count(json, "drained", result->drained);
     http_json_count(json, "late", result->late);
     http_json_count(json, "resent", result->resent);
     http_json_count(json, "bytes_sent", result->bytes_sent);
@@ -295,10 +330,9 @@ static void
 write_part(struct http_json *json, const struct http_run *run, const struct http_result *result,
            const struct http_verdict *verdict)
 {
-    double seconds = (double)result->elapsed_ns / NS;
-
-    http_json_number(json, "rate", http_per_second(result->ends[HTTP_END_OK], seconds));
-    http_json_number(json, "seconds", seconds);
+    http_json_number(json, "rate", http_result_rate(result));
+    http_json_number(json, "seconds", (double)result->elapsed_ns / NS);
+    http_json_number(json, "drain_seconds", (double)result->drain_ns / NS);
     write_began(json, run, result);
     write_accounts(json, result);
     write_sockets(json, result);
@@ -377,23 +411,29 @@ write_interval_members(struct http_json *json, const struct http_interval *inter
     http_json_bool(json, "is_known", interval->is_known);
 }
 
+/* From 0 means that none of its values is only a lower bound. */
 static void
-write_interval(struct http_json *json, const char *name, const struct http_interval *interval,
-               double unit)
+write_figure(struct http_json *json, const char *name, const struct http_interval *interval,
+             double from, double unit)
 {
     http_json_open(json, name, '{');
     write_interval_members(json, interval, unit);
+    if (from > 0)
+        http_json_number(json, "censored_from", from / unit);
+    else
+        http_json_null(json, "censored_from");
     http_json_close(json, '}');
 }
 
-/* Times are divided by their unit, ratios of them (unit 1) are not. */
+/* Times are divided by their unit, ratios of them (unit 1) are not; from is NULL for ratios. */
 static void
-write_figures(struct http_json *json, const struct http_interval *intervals, double unit)
+write_figures(struct http_json *json, const struct http_interval *intervals, const double *from,
+              double unit)
 {
     http_json_open(json, "figures", '{');
     for (unsigned i = 0; i < HTTP_FIGURES; i++)
-        write_interval(json, http_figure_names[i].whole, &intervals[i],
-                       http_figure_names[i].group != NULL ? unit : 1);
+        write_figure(json, http_figure_names[i].whole, &intervals[i], from != NULL ? from[i] : 0,
+                     http_figure_names[i].group != NULL ? unit : 1);
     http_json_close(json, '}');
 }
 
@@ -409,7 +449,7 @@ write_noise(struct http_json *json, const struct http_run *run)
     }
     http_json_open(json, "noise", '{');
     write_interval_members(json, rate, 1);
-    write_figures(json, run->noise, 1);
+    write_figures(json, run->noise, NULL, 1);
     http_json_close(json, '}');
 }
 
@@ -425,6 +465,7 @@ write_thresholds(struct http_json *json, const struct http_run *run)
         http_json_number(json, "figure", judged->figure);
         http_json_bool(json, "holds", judged->holds);
         http_json_bool(json, "is_told", judged->is_told);
+        http_json_bool(json, "is_at_least", judged->is_at_least);
         http_json_close(json, '}');
     }
     http_json_close(json, ']');
@@ -491,6 +532,7 @@ write_fanout(struct http_json *json, const struct http_run *run)
             http_json_number(json, "time", (double)level->ns / US);
         else
             http_json_null(json, "time");
+        http_json_bool(json, "is_at_least", level->is_at_least);
         http_json_close(json, '}');
     }
     http_json_close(json, '}');
@@ -551,7 +593,7 @@ http_output_json(FILE *out, const struct http_run *run)
     write_origin(&json, run);
     http_output_json_plan(&json, run->plan);
     write_trials(&json, run);
-    write_figures(&json, run->figures, US);
+    write_figures(&json, run->figures, run->figures_from, US);
     write_noise(&json, run);
     write_thresholds(&json, run);
     write_find(&json, run);

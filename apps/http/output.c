@@ -9,14 +9,16 @@
 #include "requests.h"
 
 const struct http_percentile http_percentiles[HTTP_PERCENTILES] = {
-    {"p50", 0.5}, {"p90", 0.9}, {"p99", 0.99}, {"p99.9", 0.999}, {"p99.99", 0.9999},
+    {"p50", 0.5}, {"p90", 0.9}, {"p95", 0.95}, {"p99", 0.99}, {"p99.9", 0.999}, {"p99.99", 0.9999},
 };
 
 const struct http_figure_name http_figure_names[HTTP_FIGURES] = {
     [HTTP_FIGURE_RATE] = {"rate a second", NULL, "rate", "rate"},
     [HTTP_FIGURE_SERVICE_P50] = {"service p50", "service", "p50", "service.p50"},
+    [HTTP_FIGURE_SERVICE_P95] = {"service p95", "service", "p95", "service.p95"},
     [HTTP_FIGURE_SERVICE_P99] = {"service p99", "service", "p99", "service.p99"},
     [HTTP_FIGURE_RESPONSE_P50] = {"response p50", "response", "p50", "response.p50"},
+    [HTTP_FIGURE_RESPONSE_P95] = {"response p95", "response", "p95", "response.p95"},
     [HTTP_FIGURE_RESPONSE_P99] = {"response p99", "response", "p99", "response.p99"},
 };
 

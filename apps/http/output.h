@@ -51,7 +51,7 @@ int http_output_overlay(int number, char **paths, FILE *out, FILE *err);
 int http_output_finish(FILE *out);
 
 /* The percentiles that every output tells. */
-#define HTTP_PERCENTILES 5
+#define HTTP_PERCENTILES 6
 struct http_percentile {
     const char *name;
     double fraction;

@@ -48,6 +48,9 @@ read_histogram(struct http_reader *reader, const json_t *owner, const char *name
     histogram->max_ns = http_reader_count(reader, times, "max", US);
     sum_ns = http_reader_number(reader, times, "mean") * US * (double)histogram->count;
     histogram->sum_ns = sum_ns < 0x1p63 ? (uint64_t)llround(sum_ns) : UINT64_MAX;
+    histogram->censored = http_reader_count(reader, times, "censored", 1);
+    if (histogram->censored > 0)
+        histogram->censored_from_ns = http_reader_count(reader, times, "censored_from", US);
     read_buckets(reader, http_reader_array(reader, times, "histogram"), histogram);
 }
 
@@ -131,6 +134,7 @@ read_accounts(struct http_reader *reader, const json_t *owner, struct http_resul
     TAKE(carried)
     TAKE(waiting)
     TAKE(in_flight)
+    TAKE(drained)
     TAKE(late)
     TAKE(resent)
     TAKE(bytes_sent)
@@ -228,6 +232,7 @@ http_result_read(struct http_reader *reader, const json_t *json, struct http_res
     const char *open;
 
     result->elapsed_ns = http_reader_count(reader, json, "seconds", NS);
+    result->drain_ns = http_reader_count(reader, json, "drain_seconds", NS);
     result->started_ns = http_reader_count(reader, json, "began_s", NS);
     read_accounts(reader, json, result);
     read_sockets(reader, json, result);

@@ -13,6 +13,7 @@
     X(offered)        \
     X(sent)           \
     X(carried)        \
+    X(drained)        \
     X(late)           \
     X(bytes_sent)     \
     X(bytes_received) \
@@ -119,6 +120,7 @@ http_result_add(struct http_result *to, const struct http_result *result)
     if (to->started_ns == 0 || (result->started_ns > 0 && result->started_ns < to->started_ns))
         to->started_ns = result->started_ns;
     keep_longest(&to->elapsed_ns, result->elapsed_ns);
+    keep_longest(&to->drain_ns, result->drain_ns);
     if (to->first_bad_status == 0)
         to->first_bad_status = result->first_bad_status;
     if (to->first_bad_reply.why == 0)
@@ -187,6 +189,29 @@ uint64_t
 http_result_cpu_ns(const struct http_result *result)
 {
     return http_later_part(result->cpu_user_ns + result->cpu_system_ns, result->spun_ns);
+}
+
+uint64_t
+http_result_replies(const struct http_result *result)
+{
+    const uint64_t *ends = result->ends;
+
+    return ends[HTTP_END_OK] + ends[HTTP_END_BAD_STATUS] + ends[HTTP_END_BAD_FIELD] +
+           ends[HTTP_END_BAD_BODY] + ends[HTTP_END_FAILED_CHECK];
+}
+
+uint64_t
+http_result_in_time(const struct http_result *result)
+{
+    return http_later_part(result->ends[HTTP_END_OK], result->drained);
+}
+
+double
+http_result_rate(const struct http_result *result)
+{
+    return result->elapsed_ns > 0
+               ? (double)http_result_in_time(result) * 1e9 / (double)result->elapsed_ns
+               : 0;
 }
 
 const char *

@@ -21,6 +21,15 @@
  *     response     its intended start        -> the last byte of its reply was read
  *
  * In a closed loop a query is intended when it is written, and response is service.
+ *
+ * Every query that ended is in first byte, service and response. One that failed, by whatever
+ * error, has no time: no wait would have got it a good reply. It is counted as at least the timeout
+ * (histogram.h: censored), so that neither a timeout nor a quick refusal makes a percentile better.
+ * One that is unanswered, in flight when the drain was over, has waited so long at least.
+ *
+ * A run with a duration, or one that was told to stop, ends when it offers nothing more. Good
+ * replies that come after that, in the drain, are good; they are counted as drained, and the rate
+ * does not have them.
  */
 #ifndef HTTP_RESULT_H
 #define HTTP_RESULT_H
@@ -46,6 +55,7 @@
     X(CLOSED_EARLY, "closed early", "closed_early") \
     X(RESET, "reset", "reset")                      \
     X(TIMED_OUT, "timed out", "timed_out")          \
+    X(UNANSWERED, "unanswered", "unanswered")       \
     X(OTHER, "other", "other")
 
 #define HTTP_EACH_UNOPENED(X)                          \
@@ -140,9 +150,12 @@ struct http_result {
     uint64_t ends[HTTP_ENDS];
     uint64_t in_flight;  /* now */
     uint64_t waiting;    /* now: offered, and no socket was free for it yet */
+    uint64_t drained;    /* of the ends that are ok: came after elapsed_ns, in the drain */
     uint64_t late;       /* sent more than 1 ms after their intended start */
     uint64_t started_ns; /* CLOCK_MONOTONIC: when the queries, or the measuring, began */
-    uint64_t elapsed_ns; /* from then to the last reply, or to now */
+    uint64_t elapsed_ns; /* from then until nothing more was offered because the time was over; to
+                            the last reply, if there is no such time; or to now */
+    uint64_t drain_ns;   /* from there to the last reply; 0: none came later */
     uint64_t bytes_sent;
     uint64_t bytes_received;
     uint32_t first_bad_status;
@@ -176,7 +189,7 @@ struct http_result {
 };
 
 /* Add the second to the first: counts and histograms are summed; started_ns is the earliest,
- * connect_ns and elapsed_ns the longest, first_... that of the first result that has one. Clients
+ * connect_ns, elapsed_ns and drain_ns the longest, first_... that of the first result that has one. Clients
  * follow one another. */
 void http_result_add(struct http_result *to, const struct http_result *result);
 
@@ -195,6 +208,11 @@ http_later_part(uint64_t ns, uint64_t before_ns)
 uint64_t http_result_skipped(const struct http_result *result); /* all kinds together */
 uint64_t http_result_cpu_ns(const struct http_result *result);  /* user and system, not spun */
 uint64_t http_result_errors(const struct http_result *result);  /* all ends but OK */
+uint64_t http_result_replies(const struct http_result *result); /* whole ones, good or not */
+
+/* Good replies within the time that was measured, and of those a second; 0 for no time. */
+uint64_t http_result_in_time(const struct http_result *result);
+double http_result_rate(const struct http_result *result);
 
 /* NULL, or which account does not close, in a text of this thread. */
 const char *http_result_check(const struct http_result *result);

@@ -84,11 +84,28 @@ http_result_force(struct http_result *result)
 void
 http_result_figures(const struct http_result *result, double figures[HTTP_FIGURES])
 {
-    double seconds = (double)result->elapsed_ns / 1e9;
+    static const double fractions[] = {0.5, 0.95, 0.99};
 
-    figures[HTTP_FIGURE_RATE] = seconds > 0 ? (double)result->ends[HTTP_END_OK] / seconds : 0;
-    figures[HTTP_FIGURE_SERVICE_P50] = (double)http_histogram_quantile(&result->service, 0.5);
-    figures[HTTP_FIGURE_SERVICE_P99] = (double)http_histogram_quantile(&result->service, 0.99);
-    figures[HTTP_FIGURE_RESPONSE_P50] = (double)http_histogram_quantile(&result->response, 0.5);
-    figures[HTTP_FIGURE_RESPONSE_P99] = (double)http_histogram_quantile(&result->response, 0.99);
+    figures[HTTP_FIGURE_RATE] = http_result_rate(result);
+    for (unsigned i = 0; i < SXE_COUNT(fractions); i++) {
+        figures[HTTP_FIGURE_SERVICE_P50 + i] =
+            (double)http_histogram_quantile(&result->service, fractions[i]);
+        figures[HTTP_FIGURE_RESPONSE_P50 + i] =
+            (double)http_histogram_quantile(&result->response, fractions[i]);
+    }
+}
+
+unsigned
+http_figures_at_least(const struct http_result *result, const double figures[HTTP_FIGURES])
+{
+    unsigned bits = 0;
+
+    for (unsigned i = HTTP_FIGURE_SERVICE_P50; i < HTTP_FIGURES; i++) {
+        const struct http_histogram *histogram =
+            i < HTTP_FIGURE_RESPONSE_P50 ? &result->service : &result->response;
+
+        if (http_histogram_is_at_least(histogram, (uint64_t)figures[i]))
+            bits |= 1u << i;
+    }
+    return bits;
 }

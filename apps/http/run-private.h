@@ -231,6 +231,10 @@ void http_result_force(struct http_result *result);
 
 void http_result_figures(const struct http_result *result, double figures[HTTP_FIGURES]);
 
+/* A bit each of these figures that is only a lower bound, since some queries failed. */
+unsigned http_figures_at_least(const struct http_result *result,
+                               const double figures[HTTP_FIGURES]);
+
 /* ---- run.c ---- */
 
 /* What the trials say together: the total, its intervals, thresholds and the exit status. */

@@ -6,12 +6,15 @@ judge_threshold(struct http_run *run, struct http_judged *judged, const char *co
 {
     http_threshold_parse(&judged->threshold, condition);
     judged->figure = http_threshold_figure(&judged->threshold, run->total);
+    judged->is_at_least = http_threshold_is_at_least(&judged->threshold, run->total);
     judged->holds = http_threshold_holds(&judged->threshold, run->total, &judged->is_told);
     if (judged->holds)
         return;
     run->thresholds_missed++;
     fprintf(err, "sxe-http: threshold %s is missed%s\n", condition,
-            judged->is_told ? "" : ": there are too few samples to tell");
+            judged->is_told                        ? ""
+            : http_result_replies(run->total) == 0 ? ": there was no reply"
+                                                   : ": there are too few samples to tell");
 }
 
 /* Of queries. A threshold on errors says how many are good enough; without one, none is. */
@@ -24,6 +27,21 @@ has_bad_queries(const struct http_run *run)
     /* A probe may have had nothing to ask: its rate is low, and the load short. */
     return http_result_errors(run->total) > 0 || run->total->ends[HTTP_END_OK] == 0 ||
            (run->probe != NULL && http_result_errors(run->probe) > 0);
+}
+
+/* More than this part of a load was not sent, for lack of a free socket. */
+#define UNDELIVERED 0.01
+
+/* A threshold on what was skipped or achieved says how much must be sent. A search looks for rates
+ * that cannot be. */
+static bool
+is_undelivered(const struct http_run *run)
+{
+    for (unsigned i = 0; run->plan->thresholds[i] != NULL; i++)
+        if (http_threshold_is_of_delivery(&run->judged[i].threshold))
+            return false;
+    return run->plan->find == NULL &&
+           (double)http_result_skipped(run->total) > UNDELIVERED * (double)run->total->offered;
 }
 
 static bool
@@ -55,6 +73,8 @@ http_run_judge(struct http_run *run, bool has_failed, FILE *err)
         run->status = HTTP_EXIT_SUSPECT;
     else if (!is_found && run->is_untold)
         run->status = HTTP_EXIT_UNTOLD;
+    else if (is_undelivered(run))
+        run->status = HTTP_EXIT_ERRORS;
     else if (run->thresholds_missed > 0 || !is_found)
         run->status = HTTP_EXIT_THRESHOLD;
     else

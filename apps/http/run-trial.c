@@ -228,6 +228,7 @@ http_trial_sum(struct http_parent *parent, struct http_trial *trial,
     sum_part(parent, &(struct part){"", parent->plan, workers, parent->load, trial->result,
                                     &trial->verdict});
     http_result_figures(trial->result, trial->figures);
+    trial->at_least = http_figures_at_least(trial->result, trial->figures);
 }
 
 static void

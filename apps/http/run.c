@@ -40,12 +40,29 @@ figure_interval(const struct http_run *run, enum http_figure figure, struct http
     http_stats_median_interval(interval, values, number);
 }
 
+/* The smallest of the trials' lower bounds; 0: all of them know the figure. */
+static double
+bound_of(const struct http_run *run, enum http_figure figure)
+{
+    double from = 0;
+
+    for (unsigned i = 0; i < run->trials_number; i++) {
+        const struct http_trial *trial = &run->trials[i];
+
+        if (trial->at_least & 1u << figure && (from <= 0 || trial->figures[figure] < from))
+            from = trial->figures[figure];
+    }
+    return from;
+}
+
 static bool
 is_narrow(const struct http_run *run)
 {
     struct http_interval interval;
 
     if (!(run->plan->until_ci > 0) || run->trials_number < HTTP_TRIALS_MIN)
+        return false;
+    if (bound_of(run, (enum http_figure)run->plan->until_ci_figure) > 0)
         return false;
     figure_interval(run, (enum http_figure)run->plan->until_ci_figure, &interval);
     return http_stats_width(&interval) < run->plan->until_ci;
@@ -62,9 +79,10 @@ say_trial(const struct http_run *run, const struct http_trial *trial, unsigned n
         return;
     if (http_has_sides(run->plan))
         snprintf(name, sizeof(name), " %c", http_trial_is_b(run->plan, nth) ? 'B' : 'A');
-    fprintf(err, "trial     %u/%u%s  %.0f/s  response p50 %s p99 %s  errors %llu%s%s\n", nth + 1,
-            run->plan->trials, name, trial->figures[HTTP_FIGURE_RATE],
+    fprintf(err, "trial     %u/%u%s  %.0f/s  response p50 %s p95 %s p99 %s  errors %llu%s%s\n",
+            nth + 1, run->plan->trials, name, trial->figures[HTTP_FIGURE_RATE],
             http_percentile_text(&trial->result->response, 0.5),
+            http_percentile_text(&trial->result->response, 0.95),
             http_percentile_text(&trial->result->response, 0.99),
             (unsigned long long)http_result_errors(trial->result),
             verdict->number > 0 ? "  SUSPECT: " : "",
@@ -178,7 +196,9 @@ http_run_conclude(struct http_run *run, bool is_interrupted, bool has_failed, FI
     add_trials(run);
     for (unsigned i = 0; i < HTTP_FIGURES; i++) {
         figure_interval(run, (enum http_figure)i, &run->figures[i]);
-        if (run->plan->aa)
+        run->figures_from[i] = bound_of(run, (enum http_figure)i);
+        /* What two lower bounds differ by says nothing. */
+        if (run->plan->aa && run->figures_from[i] <= 0)
             measure_noise(run, (enum http_figure)i);
     }
     http_run_judge(run, has_failed, err);

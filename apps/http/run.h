@@ -69,8 +69,10 @@ struct http_step {
 enum http_figure {
     HTTP_FIGURE_RATE,
     HTTP_FIGURE_SERVICE_P50,
+    HTTP_FIGURE_SERVICE_P95,
     HTTP_FIGURE_SERVICE_P99,
     HTTP_FIGURE_RESPONSE_P50,
+    HTTP_FIGURE_RESPONSE_P95,
     HTTP_FIGURE_RESPONSE_P99,
     HTTP_FIGURES
 };
@@ -78,8 +80,9 @@ enum http_figure {
 /* What the total says of a threshold. */
 struct http_judged {
     struct http_threshold threshold;
-    double figure; /* ns, a second, or a part of 1 */
-    bool is_told;  /* there were enough samples */
+    double figure;    /* ns, a second, or a part of 1 */
+    bool is_told;     /* there were replies, and enough samples */
+    bool is_at_least; /* the figure is only a lower bound: queries failed */
     bool holds;
 };
 
@@ -97,6 +100,7 @@ struct http_trial {
     struct http_result *probe; /* NULL: there is none */
     struct http_verdict probe_verdict;
     double figures[HTTP_FIGURES]; /* a second, or ns */
+    unsigned at_least;            /* a bit each figure that is only a lower bound */
 };
 
 /* One of several processes that made the load together, and that merge or a transport added up. */
@@ -133,7 +137,8 @@ struct http_run {
     struct http_verdict probe_verdict;
     struct http_interval figures[HTTP_FIGURES]; /* over the trials */
     struct http_interval noise[HTTP_FIGURES];   /* --aa: B/A; is_known false otherwise */
-    unsigned steps_number;                      /* --find */
+    double figures_from[HTTP_FIGURES]; /* what is no less is only a lower bound; 0: nothing is */
+    unsigned steps_number;             /* --find */
     struct http_step
         steps[HTTP_STEPS_MAX]; /* by rate; the only trial is the last one tried: the one
                                                that was found, once more */

@@ -13,31 +13,39 @@
 
 /* ---- Trials ---- */
 
-static const char *
-rate_text(double rate)
+#define TIME_FIGURES (HTTP_FIGURE_RESPONSE_P50 - HTTP_FIGURE_SERVICE_P50)
+
+/* Response times, or service times where they are the same. */
+static enum http_figure
+first_time(const struct http_plan *plan)
 {
-    return http_number_text(rate);
+    return plan->model == HTTP_CLOSED ? HTTP_FIGURE_SERVICE_P50 : HTTP_FIGURE_RESPONSE_P50;
 }
 
 static const char *
-ns_text(double ns)
+figure_text(const struct http_run *run, enum http_figure figure, double value)
 {
-    return http_time_text((uint64_t)ns);
+    double from = run->figures_from[figure];
+
+    return figure == HTTP_FIGURE_RATE ? http_number_text(value)
+                                      : http_bound_text((uint64_t)value, from > 0 && value >= from);
 }
 
 static void
-add_interval(struct http_page *page, const char *name, const struct http_interval *interval,
-             const char *(*text)(double))
+add_figure(struct http_page *page, const struct http_run *run, const char *name,
+           enum http_figure figure)
 {
-    http_page_item(page, "%s %s [%s, %s]", name, text(interval->middle), text(interval->low),
-                   text(interval->high));
+    const struct http_interval *interval = &run->figures[figure];
+
+    http_page_item(page, "%s %s [%s, %s]", name, figure_text(run, figure, interval->middle),
+                   figure_text(run, figure, interval->low),
+                   figure_text(run, figure, interval->high));
 }
 
 static void
 add_trials(struct http_page *page, const struct http_run *run)
 {
     const struct http_interval *figures = run->figures;
-    bool is_closed = run->plan->model == HTTP_CLOSED;
 
     if (run->trials_number < 2)
         return;
@@ -46,11 +54,12 @@ add_trials(struct http_page *page, const struct http_run *run)
                   figures[HTTP_FIGURE_RATE].is_known ? "95 % interval"
                                                      : "extremes; 6 trials make an interval");
     if (http_figure_is_result(run->plan, HTTP_FIGURE_RATE))
-        add_interval(page, "rate/s", &figures[HTTP_FIGURE_RATE], rate_text);
-    add_interval(page, is_closed ? "service p50" : "response p50",
-                 &figures[is_closed ? HTTP_FIGURE_SERVICE_P50 : HTTP_FIGURE_RESPONSE_P50], ns_text);
-    add_interval(page, is_closed ? "service p99" : "response p99",
-                 &figures[is_closed ? HTTP_FIGURE_SERVICE_P99 : HTTP_FIGURE_RESPONSE_P99], ns_text);
+        add_figure(page, run, "rate/s", HTTP_FIGURE_RATE);
+    for (unsigned i = 0; i < TIME_FIGURES; i++) {
+        enum http_figure figure = first_time(run->plan) + i;
+
+        add_figure(page, run, http_figure_names[figure].text, figure);
+    }
 }
 
 /* What was asked for, and did not come about. */
@@ -60,10 +69,17 @@ add_until_ci(struct http_page *page, const struct http_run *run)
     const struct http_interval *interval = &run->figures[run->plan->until_ci_figure];
     double wanted = run->plan->until_ci;
 
-    if (!(wanted > 0) || (interval->is_known && http_stats_width(interval) < wanted))
+    bool is_bound = run->figures_from[run->plan->until_ci_figure] > 0;
+
+    if (!(wanted > 0) || (interval->is_known && !is_bound && http_stats_width(interval) < wanted))
         return;
     http_page_begin(page, HTTP_WEIGHT_JUDGED, HTTP_PAINT_BAD);
-    if (interval->is_known)
+    if (is_bound)
+        http_page_add(page,
+                      "until-ci  not reached: so many queries failed that %s is known by a lower "
+                      "bound only",
+                      http_figure_names[run->plan->until_ci_figure].whole);
+    else if (interval->is_known)
         http_page_add(page,
                       "until-ci  not reached: after %u trials the interval of %s is %.1f %% wide, "
                       "not under %.3g %%",
@@ -87,15 +103,13 @@ add_noise_of(struct http_page *page, const struct http_run *run, enum http_figur
 static void
 add_noise(struct http_page *page, const struct http_run *run)
 {
-    bool is_closed = run->plan->model == HTTP_CLOSED;
-
     if (!run->plan->aa)
         return;
     http_page_begin(page, HTTP_WEIGHT_JUDGED, HTTP_PAINT_NONE);
     http_page_add(page, "noise     the same against itself:");
     add_noise_of(page, run, HTTP_FIGURE_RATE);
-    add_noise_of(page, run, is_closed ? HTTP_FIGURE_SERVICE_P50 : HTTP_FIGURE_RESPONSE_P50);
-    add_noise_of(page, run, is_closed ? HTTP_FIGURE_SERVICE_P99 : HTTP_FIGURE_RESPONSE_P99);
+    for (unsigned i = 0; i < TIME_FIGURES; i++)
+        add_noise_of(page, run, first_time(run->plan) + i);
     if (run->trials_number < 2 * HTTP_TRIALS_MIN)
         http_page_item(page, "(extremes of too few trials)");
 }
@@ -115,9 +129,15 @@ add_thresholds(struct http_page *page, const struct http_run *run)
     for (unsigned i = 0; conditions[i] != NULL; i++) {
         const struct http_judged *judged = &run->judged[i];
 
-        http_page_item(page, "%s %s (%s)", conditions[i], judged->holds ? "held" : "MISSED",
-                       judged->is_told ? http_threshold_text(&judged->threshold, judged->figure)
-                                       : "n/a: too few samples");
+        const char *why =
+            http_result_replies(run->total) > 0 ? "n/a: too few samples" : "n/a: no reply";
+
+        if (judged->is_told)
+            http_page_item(page, "%s %s (%s%s)", conditions[i], judged->holds ? "held" : "MISSED",
+                           judged->is_at_least ? "> " : "",
+                           http_threshold_text(&judged->threshold, judged->figure));
+        else
+            http_page_item(page, "%s MISSED (%s)", conditions[i], why);
     }
 }
 
@@ -130,7 +150,7 @@ add_level(struct http_page *page, const struct http_fanout_level *level)
     double beyond = 100 * (1 - level->of_one);
 
     http_page_item(page, "%s %s (one's p%.*f)", level->name,
-                   level->is_told ? http_time_text(level->ns) : "n/a",
+                   level->is_told ? http_bound_text(level->ns, level->is_at_least) : "n/a",
                    (int)fmax(1 - floor(log10(beyond)), 0), 100 * level->of_one);
 }
 

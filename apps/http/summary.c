@@ -11,14 +11,15 @@
 #include "summary-page.h"
 #include "sxe-util.h"
 
-#define NS           1e9
-#define HEAD_LINES   3u /* at most, of the plan and of the sockets each */
-#define WHAT_COLUMNS 64 /* so that the workers have room behind it */
-#define COLUMNS_MAX  60u
-#define BESIDE_RATES 40u /* columns of the words in front of the rates over time and behind */
-#define REASONS_MAX  3u
-#define NAME_COLUMNS 9
-#define NAME_SIZE    64 /* bytes; more characters than columns, whatever they are */
+#define NS            1e9
+#define HEAD_LINES    3u /* at most, of the plan and of the sockets each */
+#define WHAT_COLUMNS  64 /* so that the workers have room behind it */
+#define COLUMNS_MAX   60u
+#define BESIDE_RATES  40u /* columns of the words in front of the rates over time and behind */
+#define REASONS_MAX   3u
+#define NAME_COLUMNS  9
+#define TABLE_COLUMNS (10 * (HTTP_PERCENTILES + 2)) /* the name, percentiles and max */
+#define NAME_SIZE     64 /* bytes; more characters than columns, whatever they are */
 
 static unsigned long long
 ull(uint64_t count)
@@ -145,9 +146,11 @@ lay_out_sockets(struct http_page *page, const struct http_result *result)
                   ull(result->sockets_wanted), seconds, http_per_second(result->opened, seconds));
     add_unopened(page, result);
     if (result->connect.count > 0)
-        http_page_item(
-            page, "connect p50 %s p99 %s max %s", http_percentile_text(&result->connect, 0.5),
-            http_percentile_text(&result->connect, 0.99), http_time_text(result->connect.max_ns));
+        http_page_item(page, "connect p50 %s p95 %s p99 %s max %s",
+                       http_percentile_text(&result->connect, 0.5),
+                       http_percentile_text(&result->connect, 0.95),
+                       http_percentile_text(&result->connect, 0.99),
+                       http_max_text(&result->connect));
     if (result->syn_retries > 0)
         http_page_item(page, "SYN retries %llu", ull(result->syn_retries));
 }
@@ -259,6 +262,9 @@ add_errors(struct http_page *page, const struct http_result *result)
         if (i == HTTP_END_BAD_REPLY)
             add_bad_reply(page, &result->first_bad_reply);
     }
+    if (result->response.censored > 0)
+        http_page_item(page, "in the times as %s",
+                       http_bound_text(result->response.censored_from_ns, true));
 }
 
 static void
@@ -276,7 +282,10 @@ add_queries(struct http_page *page, const struct http_run *run)
     if (total->waiting > 0)
         http_page_item(page, "waiting %llu", ull(total->waiting));
     http_page_item(page, "in %.3f s", seconds);
-    http_page_item(page, "%.0f/s", http_per_second(total->ends[HTTP_END_OK], seconds));
+    http_page_item(page, "%.0f/s", http_result_rate(total));
+    if (total->drained > 0)
+        http_page_item(page, "%llu more in the drain of %s", ull(total->drained),
+                       http_time_text(total->drain_ns));
     if (total->reopened > 0)
         http_page_item(page, "sockets reopened %llu", ull(total->reopened));
     if (total->resent > 0)
@@ -326,6 +335,13 @@ add_skipped(struct http_page *page, const struct http_run *run)
 
 /* ---- Times ---- */
 
+/* A narrow page has no room for the last one. */
+static unsigned
+percentiles_on(const struct http_page *page)
+{
+    return page->columns < TABLE_COLUMNS ? HTTP_PERCENTILES - 1 : HTTP_PERCENTILES;
+}
+
 static void
 add_times(struct http_page *page, enum http_weight weight, const char *name,
           const struct http_histogram *histogram)
@@ -334,9 +350,9 @@ add_times(struct http_page *page, enum http_weight weight, const char *name,
         return;
     http_page_begin(page, weight, HTTP_PAINT_NONE);
     http_page_add(page, "%-10s", name);
-    for (unsigned i = 0; i < HTTP_PERCENTILES; i++)
+    for (unsigned i = 0; i < percentiles_on(page); i++)
         http_page_add(page, "%10s", http_percentile_text(histogram, http_percentiles[i].fraction));
-    http_page_add(page, "%10s", http_time_text(histogram->max_ns));
+    http_page_add(page, "%10s", http_max_text(histogram));
 }
 
 /* What the columns have no room for: the name that was cut, and what failed. */
@@ -377,7 +393,7 @@ add_kinds(struct http_page *page, const struct http_run *run)
 static void
 add_table(struct http_page *page, const struct http_run *run)
 {
-    static const char remark[] = "closed: response = service";
+    static const char remark[] = "response = service";
     const struct http_result *total = run->total;
     bool is_closed = run->plan->model == HTTP_CLOSED;
 
@@ -385,7 +401,7 @@ add_table(struct http_page *page, const struct http_run *run)
         return;
     http_page_begin(page, HTTP_WEIGHT_TIMES, HTTP_PAINT_FAINT);
     http_page_add(page, "%10s", "");
-    for (unsigned i = 0; i < HTTP_PERCENTILES; i++)
+    for (unsigned i = 0; i < percentiles_on(page); i++)
         http_page_add(page, "%10s", http_percentiles[i].name);
     http_page_add(page, "%10s", "max");
     if (is_closed && http_page_room(page) >= strlen(remark))
@@ -547,8 +563,8 @@ add_2010(struct http_page *page, const struct http_run *run)
         uint64_t count;
     } lines[] = {
         {"connections:", connect_s, run->total->opened},
-        {"queries    :", query_s, run->total->ends[HTTP_END_OK]},
-        {"           :", connect_s + query_s, run->total->ends[HTTP_END_OK]},
+        {"queries    :", query_s, http_result_in_time(run->total)},
+        {"           :", connect_s + query_s, http_result_in_time(run->total)},
     };
 
     for (unsigned i = 0; i < SXE_COUNT(lines); i++) {

@@ -40,11 +40,32 @@ http_time_text(uint64_t ns)
 }
 
 const char *
+http_bound_text(uint64_t ns, bool is_at_least)
+{
+    const char *time = http_time_text(ns);
+    char *text;
+
+    if (!is_at_least)
+        return time;
+    text = next_text();
+    snprintf(text, TEXT_SIZE, "> %.*s", TEXT_SIZE - 3, time);
+    return text;
+}
+
+const char *
 http_percentile_text(const struct http_histogram *histogram, double fraction)
 {
+    uint64_t ns = http_histogram_quantile(histogram, fraction);
+
     return http_histogram_can_tell(histogram, fraction)
-               ? http_time_text(http_histogram_quantile(histogram, fraction))
+               ? http_bound_text(ns, http_histogram_is_at_least(histogram, ns))
                : "n/a";
+}
+
+const char *
+http_max_text(const struct http_histogram *histogram)
+{
+    return http_bound_text(histogram->max_ns, histogram->censored > 0);
 }
 
 const char *

@@ -19,8 +19,13 @@
 /* A time with three digits and its unit: "41.0 us", "3.10 ms", "1.50 s". */
 const char *http_time_text(uint64_t ns);
 
-/* The same of a percentile: "n/a" if fewer than ten samples are beyond it. */
+/* The same with "> " before it if the time is a lower bound only. */
+const char *http_bound_text(uint64_t ns, bool is_at_least);
+
+/* A percentile, and the longest time, of a histogram: "n/a" if fewer than ten samples are beyond the
+ * percentile; with "> " if it is a lower bound. */
 const char *http_percentile_text(const struct http_histogram *histogram, double fraction);
+const char *http_max_text(const struct http_histogram *histogram);
 
 /* A count or a rate with three digits, from a thousand on with k, M or G: "7", "59.2k". */
 const char *http_number_text(double number);

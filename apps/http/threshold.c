@@ -202,6 +202,12 @@ http_threshold_is_of_errors(const struct http_threshold *threshold)
     return threshold->figure == ERRORS;
 }
 
+bool
+http_threshold_is_of_delivery(const struct http_threshold *threshold)
+{
+    return threshold->figure == SKIPPED || threshold->figure == ACHIEVED;
+}
+
 double
 http_threshold_figure(const struct http_threshold *threshold, const struct http_result *result)
 {
@@ -212,7 +218,7 @@ http_threshold_figure(const struct http_threshold *threshold, const struct http_
         return 0;
     switch ((enum figure)threshold->figure) {
     case RATE:
-        return (double)result->ends[HTTP_END_OK] / base;
+        return http_result_rate(result);
     case ERRORS:
         return (double)http_result_errors(result) / base;
     case SKIPPED:
@@ -232,21 +238,35 @@ http_threshold_figure(const struct http_threshold *threshold, const struct http_
 }
 
 bool
+http_threshold_is_at_least(const struct http_threshold *threshold, const struct http_result *result)
+{
+    const struct http_histogram *histogram = histogram_of(threshold, result);
+
+    if (threshold->figure >= RATE)
+        return false;
+    if (threshold->figure == MEAN || threshold->figure == MAX)
+        return histogram->censored > 0;
+    return http_histogram_is_at_least(histogram,
+                                      (uint64_t)http_threshold_figure(threshold, result));
+}
+
+bool
 http_threshold_holds(const struct http_threshold *threshold, const struct http_result *result,
                      bool *is_told)
 {
     double figure = http_threshold_figure(threshold, result);
+    bool is_at_least = http_threshold_is_at_least(threshold, result);
 
-    *is_told = base_of(threshold, result) > 0;
+    *is_told = base_of(threshold, result) > 0 && http_result_replies(result) > 0;
     if (threshold->figure == PERCENTILE)
-        *is_told = http_histogram_can_tell(histogram_of(threshold, result), threshold->fraction);
+        *is_told &= http_histogram_can_tell(histogram_of(threshold, result), threshold->fraction);
     if (!*is_told)
         return false;
     switch ((enum operator_)threshold->operator_) {
     case LESS:
-        return figure < threshold->value;
+        return !is_at_least && figure < threshold->value;
     case LESS_EQUAL:
-        return figure <= threshold->value;
+        return !is_at_least && figure <= threshold->value;
     case MORE:
         return figure > threshold->value;
     case MORE_EQUAL:

@@ -102,23 +102,23 @@ struct http__socket {
     SXE *sxe;                  /* NULL: it has none, and is UNOPENED, LOST or DONE */
     uint64_t connect_ns;       /* when the connect began */
     uint64_t left;             /* queries that it may still offer */
+    uint64_t first_byte_ns;    /* when the first byte of the reply came that is read; 0: none did */
     struct http_expect_body body;
     uint16_t in_flight;
-    uint16_t oldest;      /* in its ring */
-    uint16_t again;       /* in its ring behind those: not seen by the server, still to be asked */
-    uint16_t ready;       /* closed loop: queries that are due when it is open */
-    uint16_t thinking;    /* entries QUERY in the heap */
-    uint8_t state;        /* ro: enum http_socket_state, as the pool has it */
-    uint8_t end;          /* enum http_end, of the reply that is read, as far as it is */
-    uint8_t failure;      /* enum http_end: why we closed it; HTTP_ENDS: we did not */
-    uint8_t syn_retries;  /* of this connection */
-    bool was_opened;      /* once */
-    bool is_connected;    /* now */
-    bool has_replied;     /* this connection, at least once */
-    bool is_timed;        /* has an entry TIMEOUT in the heap */
-    bool is_held;         /* has an entry HELD in the heap, or is_held_due */
-    bool is_held_due;     /* that one waits only for the socket */
-    bool has_begun_reply; /* the first byte of the reply that is read was timed */
+    uint16_t oldest;     /* in its ring */
+    uint16_t again;      /* in its ring behind those: not seen by the server, still to be asked */
+    uint16_t ready;      /* closed loop: queries that are due when it is open */
+    uint16_t thinking;   /* entries QUERY in the heap */
+    uint8_t state;       /* ro: enum http_socket_state, as the pool has it */
+    uint8_t end;         /* enum http_end, of the reply that is read, as far as it is */
+    uint8_t failure;     /* enum http_end: why we closed it; HTTP_ENDS: we did not */
+    uint8_t syn_retries; /* of this connection */
+    bool was_opened;     /* once */
+    bool is_connected;   /* now */
+    bool has_replied;    /* this connection, at least once */
+    bool is_timed;       /* has an entry TIMEOUT in the heap */
+    bool is_held;        /* has an entry HELD in the heap, or is_held_due */
+    bool is_held_due;    /* that one waits only for the socket */
     struct http_reply reply;
 };
 
@@ -273,6 +273,9 @@ void http__send_again(struct http__socket *socket, uint64_t now_ns);
 
 /* The oldest in flight has no whole reply. */
 void http__end_without_reply(struct http__socket *socket, enum http_end end, uint64_t now_ns);
+
+/* The drain is over: all that is in flight failed. */
+void http__end_unanswered(struct http__worker *worker, uint64_t now_ns);
 
 /* It has one, or the close of the connection was the end of its body. */
 void http__end_with_reply(struct http__socket *socket, uint64_t now_ns);

@@ -234,7 +234,7 @@ next_reply(struct http__socket *socket)
     socket->reply.part = HTTP_REPLY_HEAD;
     socket->end = HTTP_END_OK;
     socket->body.matched = 0;
-    socket->has_begun_reply = false;
+    socket->first_byte_ns = 0;
     if (socket->worker->exchanges != NULL)
         socket->worker->exchanges[http__id(socket)].bytes.used = 0;
 }
@@ -275,15 +275,7 @@ take_oldest(struct http__socket *socket, enum http_end end)
     return flight;
 }
 
-void
-http__end_without_reply(struct http__socket *socket, enum http_end end, uint64_t now_ns)
-{
-    struct http__worker *worker = socket->worker;
-    const struct http__flight *flight = take_oldest(socket, end);
-
-    http_slice_ended(http__slice(worker, now_ns), false, now_ns - flight->intended_ns);
-    go_on_with(socket, false);
-}
+/* ---- What its end is counted as ---- */
 
 static void
 record_client(struct http__socket *socket, unsigned kind, uint64_t ns)
@@ -302,23 +294,78 @@ record_client(struct http__socket *socket, unsigned kind, uint64_t ns)
     client->sum_ns += ns;
 }
 
+/* In a closed loop service is response: see http__bring_up_to_date. */
 static void
-record_times(struct http__socket *socket, const struct http__flight *flight, bool is_ok,
-             uint64_t now_ns)
+record_good(struct http__socket *socket, const struct http__flight *flight, uint64_t now_ns)
 {
     struct http__worker *worker = socket->worker;
     struct http_result *result = worker->result;
     uint64_t response_ns = now_ns - flight->intended_ns;
 
     http_histogram_record(&result->response, response_ns);
-    /* Otherwise they are the same: see http__bring_up_to_date. */
     if (worker->is_paced)
         http_histogram_record(&result->service, now_ns - flight->sent_ns);
     if (result->kinds > 1)
         http_histogram_record(&result->by_kind[flight->kind].response, response_ns);
-    http_slice_ended(http__slice(worker, now_ns), is_ok, response_ns);
+    http_slice_ended(http__slice(worker, now_ns), true, response_ns);
     record_client(socket, flight->kind, response_ns);
+    if (SXE_UNLIKELY(now_ns > worker->end_ns))
+        result->drained++;
 }
+
+/* It waited so long and got no good reply: that is a lower bound of a time that nobody knows. */
+static void
+record_failed(struct http__worker *worker, const struct http__flight *flight, uint64_t waited_ns,
+              uint64_t now_ns)
+{
+    struct http_result *result = worker->result;
+    uint64_t response_ns = flight->sent_ns - flight->intended_ns + waited_ns;
+
+    http_histogram_record_at_least(&result->first_byte, waited_ns);
+    http_histogram_record_at_least(&result->response, response_ns);
+    if (worker->is_paced)
+        http_histogram_record_at_least(&result->service, waited_ns);
+    if (result->kinds > 1)
+        http_histogram_record_at_least(&result->by_kind[flight->kind].response, response_ns);
+    http_slice_ended(http__slice(worker, now_ns), false, response_ns);
+}
+
+/* One that failed early would not have been answered well until the timeout, either. */
+static uint64_t
+failed_wait_ns(const struct http__worker *worker, const struct http__flight *flight,
+               enum http_end end, uint64_t now_ns)
+{
+    uint64_t waited_ns = now_ns - flight->sent_ns;
+    uint64_t timeout_ns = worker->plan->timeout_ns;
+
+    return end == HTTP_END_UNANSWERED || waited_ns > timeout_ns ? waited_ns : timeout_ns;
+}
+
+void
+http__end_without_reply(struct http__socket *socket, enum http_end end, uint64_t now_ns)
+{
+    struct http__worker *worker = socket->worker;
+    const struct http__flight *flight = take_oldest(socket, end);
+
+    record_failed(worker, flight, failed_wait_ns(worker, flight, end, now_ns), now_ns);
+    go_on_with(socket, false);
+}
+
+/* A connection that we end has its reason already. */
+void
+http__end_unanswered(struct http__worker *worker, uint64_t now_ns)
+{
+    for (uint32_t id = 0; id < worker->number; id++) {
+        struct http__socket *socket = &worker->sockets[id];
+        bool is_failed = socket->failure != HTTP_ENDS;
+
+        while (socket->in_flight > 0)
+            http__end_without_reply(
+                socket, is_failed ? (enum http_end)socket->failure : HTTP_END_UNANSWERED, now_ns);
+    }
+}
+
+/* ---- A whole reply ---- */
 
 static bool
 is_liked(struct http__socket *socket, const struct http__flight *flight, uint64_t now_ns)
@@ -368,11 +415,17 @@ http__end_with_reply(struct http__socket *socket, uint64_t now_ns)
 {
     struct http__worker *worker = socket->worker;
     enum http_end end = judge(socket, http__flight(socket, 0), now_ns);
+    uint64_t first_byte_ns = socket->first_byte_ns;
     const struct http__flight *flight = take_oldest(socket, end);
 
     socket->has_replied = true;
     worker->reply_ns = now_ns;
-    record_times(socket, flight, end == HTTP_END_OK, now_ns);
+    if (SXE_LIKELY(end == HTTP_END_OK)) {
+        http_histogram_record(&worker->result->first_byte, first_byte_ns - flight->sent_ns);
+        record_good(socket, flight, now_ns);
+    } else {
+        record_failed(worker, flight, failed_wait_ns(worker, flight, end, now_ns), now_ns);
+    }
     go_on_with(socket, true);
 }
 
@@ -497,10 +550,8 @@ take_reply(struct http__socket *socket, uint64_t now_ns)
         http__fail(socket, HTTP_END_BAD_REPLY, 0);
         return false;
     }
-    if (!socket->has_begun_reply) {
-        socket->has_begun_reply = true;
-        http_histogram_record(&socket->worker->result->first_byte, now_ns - flight->sent_ns);
-    }
+    if (socket->first_byte_ns == 0)
+        socket->first_byte_ns = now_ns;
     if (socket->reply.part != HTTP_REPLY_WHOLE)
         return false;
     keep_alive = socket->reply.keep_alive;

@@ -85,7 +85,8 @@ look(struct http__worker *worker, uint64_t now_ns)
         return;
     look_at_times(worker->result, worker->is_paced);
     http__count_waiting(worker, now_ns);
-    worker->result->elapsed_ns = http__since_start(worker, now_ns);
+    worker->result->elapsed_ns =
+        http__since_start(worker, now_ns < worker->end_ns ? now_ns : worker->end_ns);
 }
 
 void

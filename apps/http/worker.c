@@ -265,6 +265,23 @@ release(struct http__worker *worker)
 
 /* ---- Its life ---- */
 
+/* The time ends when nothing more is offered, or with the last reply. That nothing was answered took
+ * its time, too. */
+static void
+close_times(struct http__worker *worker, uint64_t now_ns)
+{
+    struct http_result *result = worker->result;
+    uint64_t last_ns = worker->reply_ns;
+
+    if (worker->is_running && worker->end_ns != HTTP_NEVER) {
+        result->drain_ns = http_later_part(last_ns, worker->end_ns);
+        last_ns = worker->end_ns;
+    } else if (last_ns == 0 && result->sent > 0) {
+        last_ns = now_ns;
+    }
+    result->elapsed_ns = http__since_start(worker, last_ns);
+}
+
 /* What was never tried, and what was never sent. */
 static void
 close_accounts(struct http__worker *worker)
@@ -272,7 +289,6 @@ close_accounts(struct http__worker *worker)
     struct http_result *result = worker->result;
     uint64_t unopened = worker->number - result->opened;
     uint64_t now_ns = sxe_time_ns();
-    uint64_t last_ns = worker->reply_ns;
 
     http__bring_up_to_date(worker, now_ns);
     for (unsigned i = 0; i < HTTP_UNOPENEDS; i++)
@@ -287,12 +303,7 @@ close_accounts(struct http__worker *worker)
         result->offered += worker->left;
         result->skipped[HTTP_SKIP_UNSENT] += worker->left;
     }
-    if (worker->is_running && worker->plan->stop == HTTP_STOP_TIME && worker->end_ns > last_ns)
-        last_ns = worker->end_ns;
-    /* That nothing was answered took its time, too. */
-    if (last_ns == 0 && result->sent > 0)
-        last_ns = now_ns;
-    result->elapsed_ns = http__since_start(worker, last_ns);
+    close_times(worker, now_ns);
 }
 
 static void
@@ -304,6 +315,7 @@ run(struct http__worker *worker)
     http__ramp(worker);
     sxe_run();
     ev_io_stop(worker->loop, &worker->control);
+    http__end_unanswered(worker, sxe_time_ns());
     http__close_all(worker);
     close_accounts(worker);
 }

@@ -153,7 +153,7 @@ make_run(struct made *made, unsigned trials)
     run->verdict.cpu = 0.5;
     run->verdict.run_queue = 0.01;
     for (unsigned i = 0; i < HTTP_FIGURES; i++) {
-        double middle = i == HTTP_FIGURE_RATE ? 5000 : 250000 * (i % 2 == 0 ? 3 : 1);
+        double middle = i == HTTP_FIGURE_RATE ? 5000 : 250000 * ((i - 1) % 3 + 1);
 
         run->figures[i] =
             (struct http_interval){middle * 0.95, middle, middle * 1.04, trials >= HTTP_TRIALS_MIN};

@@ -371,8 +371,8 @@ START_TEST(ctrl_c_prints_what_was_done_so_far)
 {
     start_server(interrupt_at_third);
     RUN_HTTP("-p", port, "-c", "1", "-n", "10", "--drain", "0");
-    CHECK(130, "1/1 open", "\ninterrupted: this is what was done so far\n", "ok 2  errors 0",
-          "in flight 1", "\ntime for all            : ");
+    CHECK(130, "1/1 open", "\ninterrupted: this is what was done so far\n", "ok 2  errors 1",
+          "unanswered 1", "\ntime for all            : ");
 }
 END_TEST
 

@@ -113,7 +113,7 @@ START_TEST(with_an_address_alone_it_is_what_it_was_in_2010)
     ck_assert_uint_eq(plan->depth, 1);
     ck_assert_uint_eq(plan->ramp, 16);
     ck_assert_uint_eq(plan->timeout_ns, 10 * SXE_NS_PER_SECOND);
-    ck_assert_uint_eq(plan->drain_ns, SXE_NS_PER_SECOND);
+    ck_assert_uint_eq(plan->drain_ns, plan->timeout_ns);
     ck_assert_uint_eq(plan->trials, 1);
     ck_assert_str_eq(plan->what, "GET http://127.0.0.1:8000/");
     ck_assert(http_expect_status(plan->expect, 204));

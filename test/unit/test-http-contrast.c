@@ -40,10 +40,9 @@ static void
 measure(struct http_contrast_side *side, double level)
 {
     double seconds = 0;
-    const double figures[] = {[HTTP_FIGURE_SERVICE_P50] = 0.5,
-                              [HTTP_FIGURE_SERVICE_P99] = 0.99,
-                              [HTTP_FIGURE_RESPONSE_P50] = 0.5,
-                              [HTTP_FIGURE_RESPONSE_P99] = 0.99};
+    const double figures[] = {[HTTP_FIGURE_SERVICE_P50] = 0.5,   [HTTP_FIGURE_SERVICE_P95] = 0.95,
+                              [HTTP_FIGURE_SERVICE_P99] = 0.99,  [HTTP_FIGURE_RESPONSE_P50] = 0.5,
+                              [HTTP_FIGURE_RESPONSE_P95] = 0.95, [HTTP_FIGURE_RESPONSE_P99] = 0.99};
 
     memset(&histogram, 0, sizeof(histogram));
     for (unsigned i = 0; i < QUERIES; i++) {
@@ -79,7 +78,7 @@ compare_sides(const struct scene *scene, unsigned seed)
         drift += trend + 0.002 * normal();
     }
     http_contrast(&contrast, &sides[0], &sides[1], 0.02);
-    ck_assert_uint_eq(contrast.judged, 3); /* rate, p50, p99: response is service */
+    ck_assert_uint_eq(contrast.judged, 4); /* rate, p50, p95, p99: response is service */
 }
 
 static unsigned
@@ -129,7 +128,7 @@ END_TEST
 static void
 make_sides(double rate, double p50, double p99)
 {
-    const double ratios[] = {rate, p50, p99, p50, p99};
+    const double ratios[] = {rate, p50, p50, p99, p50, p50, p99};
 
     memset(sides, 0, sizeof(sides));
     for (unsigned figure = 0; figure < HTTP_FIGURES; figure++)
@@ -137,7 +136,7 @@ make_sides(double rate, double p50, double p99)
             double around = 1 + 0.0004 * (i * 7 % 10);
 
             sides[0].values[figure][i] = 100 * around;
-            sides[1].values[figure][i] = 100 * around * ratios[figure % 5];
+            sides[1].values[figure][i] = 100 * around * ratios[figure];
             sides[0].numbers[figure] = sides[1].numbers[figure] = 10;
         }
 }
@@ -174,7 +173,7 @@ START_TEST(a_word_is_said_of_what_lies_beyond_the_minimum_effect)
     ck_assert_int_eq(contrast.words[HTTP_FIGURE_SERVICE_P99], words[_i].words[2]);
     ck_assert_int_eq(contrast.words[HTTP_FIGURE_RESPONSE_P99], HTTP_CONTRAST_REPEATED);
     ck_assert_int_eq(contrast.is_slower, words[_i].is_slower);
-    ck_assert_uint_eq(contrast.judged, 3);
+    ck_assert_uint_eq(contrast.judged, 4);
 }
 END_TEST
 
@@ -182,6 +181,7 @@ START_TEST(what_is_not_judged_is_not_of_the_family)
 {
     make_sides(0.5, 1, 1);
     sides[1].is_rate_given = true;
+    sides[0].numbers[HTTP_FIGURE_SERVICE_P95] = sides[0].numbers[HTTP_FIGURE_RESPONSE_P95] = 5;
     sides[0].numbers[HTTP_FIGURE_SERVICE_P99] = sides[0].numbers[HTTP_FIGURE_RESPONSE_P99] = 5;
     sides[0].noise[HTTP_FIGURE_SERVICE_P50] = 0.3;
     http_contrast(&contrast, &sides[0], &sides[1], 0.02);
@@ -202,6 +202,28 @@ START_TEST(a_difference_inside_the_noise_is_none)
     http_contrast(&contrast, &sides[0], &sides[1], 0.02);
     ck_assert_int_eq(contrast.words[HTTP_FIGURE_RATE], HTTP_CONTRAST_NOISE);
     ck_assert_int_eq(contrast.words[HTTP_FIGURE_SERVICE_P50], HTTP_CONTRAST_SLOWER);
+}
+END_TEST
+
+/* A side whose times are lower bounds can only be shown to be the slower one. */
+START_TEST(a_lower_bound_may_be_any_longer)
+{
+    static const struct {
+        double p99;
+        bool is_bound[2];
+        enum http_contrast_word word;
+    } rows[] = {
+        {1.5, {false, true}, HTTP_CONTRAST_SLOWER}, {1.5, {true, false}, HTTP_CONTRAST_BOUND},
+        {0.5, {true, false}, HTTP_CONTRAST_FASTER}, {0.5, {false, true}, HTTP_CONTRAST_BOUND},
+        {1, {false, true}, HTTP_CONTRAST_BOUND},    {1.5, {true, true}, HTTP_CONTRAST_BOUND},
+    };
+
+    make_sides(1, 1, rows[_i].p99);
+    sides[0].is_bound[HTTP_FIGURE_SERVICE_P99] = rows[_i].is_bound[0];
+    sides[1].is_bound[HTTP_FIGURE_SERVICE_P99] = rows[_i].is_bound[1];
+    http_contrast(&contrast, &sides[0], &sides[1], 0.02);
+    ck_assert_int_eq(contrast.words[HTTP_FIGURE_SERVICE_P99], rows[_i].word);
+    ck_assert_int_eq(contrast.is_slower, rows[_i].word == HTTP_CONTRAST_SLOWER);
 }
 END_TEST
 
@@ -227,6 +249,7 @@ main(void)
     tcase_add_loop_test(all, what_is_faster_is_no_regression, 0, 2);
     tcase_add_loop_test(all, a_word_is_said_of_what_lies_beyond_the_minimum_effect, 0, 6);
     tcase_add_test(all, what_is_not_judged_is_not_of_the_family);
+    tcase_add_loop_test(all, a_lower_bound_may_be_any_longer, 0, 6);
     tcase_add_test(all, a_difference_inside_the_noise_is_none);
     tcase_add_test(all, where_nothing_can_be_judged_nothing_is);
     suite_add_tcase(suite, all);

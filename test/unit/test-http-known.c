@@ -92,6 +92,106 @@ START_TEST(a_stall_is_in_the_response_times)
 }
 END_TEST
 
+/* ---- Those that fail have no time, and make no percentile better ---- */
+
+static void
+expect_at_least(uint64_t ns, uint64_t expected_ns)
+{
+    ck_assert(http_histogram_is_at_least(&world.result->response, ns));
+    ck_assert_uint_eq(ns, expected_ns);
+}
+
+/* 2 % of the replies take 3 s, and the client waits for one. */
+START_TEST(what_timed_out_is_at_least_its_timeout)
+{
+    make_world();
+    load_world(HTTP_PARTLY_OPEN, 500, SECONDS(4), 64);
+    world.plan.timeout_ns = SECONDS(1);
+    serve_law("bimodal:0.02,1,3000");
+    run_world();
+    ck_assert_uint_eq(world.result->response.count, 2000);
+    ck_assert_uint_eq(world.result->response.censored, world.result->ends[HTTP_END_TIMED_OUT]);
+    ck_assert_uint_ge(world.result->ends[HTTP_END_TIMED_OUT], 39);
+    ck_assert_uint_le(world.result->ends[HTTP_END_TIMED_OUT], 41);
+    expect_ns(QUANTILE(response, 0.97), MS(1));
+    ck_assert(!http_histogram_is_at_least(&world.result->response, QUANTILE(response, 0.97)));
+    expect_at_least(QUANTILE(response, 0.99), SECONDS(1));
+    expect_at_least(QUANTILE(service, 0.99), SECONDS(1));
+    expect_at_least(QUANTILE(first_byte, 0.99), SECONDS(1));
+    expect_at_least(world.result->response.max_ns, SECONDS(1));
+}
+END_TEST
+
+/* Good replies take 50 ms: 60 % of quick refusals do not make half of the replies quick. */
+START_TEST(a_storm_of_refusals_improves_no_percentile)
+{
+    static const struct {
+        const char *law;
+        enum http_end end;
+    } storms[] = {{"storm:0.6,50", HTTP_END_BAD_STATUS},
+                  {"resets:0.6,50", HTTP_END_CLOSED_EARLY}, /* over a unix socket */
+                  {"lying:0.6,50", HTTP_END_SHORT_BODY}};
+
+    make_world();
+    load_world(HTTP_PARTLY_OPEN, 20, SECONDS(5), 16);
+    world.plan.timeout_ns = SECONDS(2);
+    serve_law(storms[_i].law);
+    run_world();
+    ck_assert_uint_eq(world.result->ends[HTTP_END_OK] + world.result->ends[storms[_i].end], 100);
+    ck_assert_uint_ge(world.result->ends[storms[_i].end], 59);
+    ck_assert_uint_le(world.result->ends[storms[_i].end], 61);
+    expect_ns(QUANTILE(service, 0.01), MS(50));
+    expect_ns(QUANTILE(service, 0.38), MS(50));
+    expect_at_least(QUANTILE(service, 0.5), SECONDS(2));
+    expect_at_least(QUANTILE(first_byte, 0.5), SECONDS(2));
+    ck_assert_uint_eq(world.result->response.count, 100);
+}
+END_TEST
+
+START_TEST(nothing_that_is_in_flight_after_the_drain_was_good)
+{
+    make_world();
+    load_world(HTTP_CLOSED, 0, SECONDS(2), 8);
+    world.plan.timeout_ns = SECONDS(20);
+    world.plan.drain_ns = MS(500);
+    serve_law("hung");
+    run_world();
+    expect_ends(0, HTTP_END_UNANSWERED, 8);
+    ck_assert_uint_eq(world.result->in_flight, 0);
+    ck_assert_uint_eq(http_result_replies(world.result), 0);
+    expect_at_least(QUANTILE(service, 0.5), MS(2499));
+}
+END_TEST
+
+/* The timeout and the end of the drain come at the same moment: sent at 1 ms, 100 ms, 50 + 51. */
+START_TEST(a_timeout_at_the_end_of_the_drain_is_a_timeout)
+{
+    make_world();
+    load_world(HTTP_CLOSED, 0, MS(50), 1);
+    world.plan.timeout_ns = MS(100);
+    world.plan.drain_ns = MS(51);
+    serve_law("hung");
+    run_world();
+    expect_ends(0, HTTP_END_TIMED_OUT, 1);
+}
+END_TEST
+
+/* Five rounds of 300 ms, of which the last comes 100 ms after the end. */
+START_TEST(the_rate_is_of_what_came_within_the_time)
+{
+    make_world();
+    load_world(HTTP_CLOSED, 0, MS(1400), 10);
+    serve_law("fixed:300");
+    run_world();
+    expect_all_ok(50);
+    ck_assert_uint_eq(world.result->elapsed_ns, MS(1400));
+    ck_assert_uint_eq(world.result->drained, 10);
+    ck_assert_uint_eq(world.result->drain_ns, MS(101));
+    ck_assert_uint_eq(http_result_in_time(world.result), 40);
+    ck_assert_double_eq_tol(http_result_rate(world.result), 40 / 1.4, 1e-9);
+}
+END_TEST
+
 START_TEST(a_text_that_is_no_law_is_refused)
 {
     static const char *const texts[] = {"",       "fix",     "fixed", "fixed:1,2",
@@ -114,6 +214,11 @@ suite(void)
     tcase_add_test(t, a_queue_has_the_mean_of_pollaczek_and_khinchine);
     tcase_add_test(t, what_a_capped_server_does_not_do_waits);
     tcase_add_test(t, a_stall_is_in_the_response_times);
+    tcase_add_test(t, what_timed_out_is_at_least_its_timeout);
+    tcase_add_loop_test(t, a_storm_of_refusals_improves_no_percentile, 0, 3);
+    tcase_add_test(t, nothing_that_is_in_flight_after_the_drain_was_good);
+    tcase_add_test(t, a_timeout_at_the_end_of_the_drain_is_a_timeout);
+    tcase_add_test(t, the_rate_is_of_what_came_within_the_time);
     tcase_add_test(t, a_text_that_is_no_law_is_refused);
     suite_add_tcase(s, t);
     return s;

@@ -142,7 +142,8 @@ START_TEST(errors_behind_a_mark_are_a_part_of_what_was_carried_too)
 
     result.carried = 10;
     result.sent = 10;
-    result.ends[HTTP_END_RESET] = 20;
+    result.ends[HTTP_END_RESET] = 19;
+    result.ends[HTTP_END_BAD_STATUS] = 1;
     ck_assert_ptr_null(http_threshold_parse(&threshold, "errors<=100%"));
     ck_assert(http_threshold_figure(&threshold, &result) == 1);
     ck_assert(http_threshold_holds(&threshold, &result, &is_told));

@@ -91,11 +91,14 @@ START_TEST(figures_are_kept_a_kind_and_a_client)
     ck_assert_uint_eq(world.result->by_kind[1].ok, 1);
     ck_assert_uint_eq(world.result->by_kind[1].errors, 1);
     ck_assert_uint_eq(world.result->by_kind[0].response.sum_ns, MS(10 + 12));
+    /* A failed one is known by a bound only, and a client has only times. */
+    ck_assert_uint_eq(world.result->by_kind[1].response.count, 2);
+    ck_assert_uint_eq(world.result->by_kind[1].response.censored, 1);
     client = &world.result->by_client[1];
-    ck_assert_uint_eq(client->count, 2);
+    ck_assert_uint_eq(client->count, 1);
     ck_assert_uint_eq(client->min_ns, MS(11));
-    ck_assert_uint_eq(client->max_ns, MS(13));
-    ck_assert_uint_eq(client->sum_ns, MS(24));
+    ck_assert_uint_eq(client->max_ns, MS(11));
+    ck_assert_uint_eq(client->sum_ns, MS(11));
     ck_assert_uint_eq(world.result->first_bad_status, 404);
     expect_ends(3, HTTP_END_BAD_STATUS, 1);
 }
@@ -252,7 +255,9 @@ START_TEST(time_is_over_to_the_moment)
 
     /* The first is sent at 1 ms, the last at 201, and its reply is waited for. */
     expect_all_ok(11);
-    ck_assert_uint_eq(world.result->elapsed_ns, MS(221));
+    ck_assert_uint_eq(world.result->elapsed_ns, MS(205));
+    ck_assert_uint_eq(world.result->drain_ns, MS(16));
+    ck_assert_uint_eq(world.result->drained, 1);
     ck_assert_uint_eq(world.result->in_flight, 0);
 }
 END_TEST
@@ -279,11 +284,12 @@ START_TEST(a_mark_may_say_when_time_is_over)
 
     expect_all_ok(11);
     ck_assert_uint_eq(world.marked, 1);
-    ck_assert_uint_eq(world.result->elapsed_ns, MS(221));
+    ck_assert_uint_eq(world.result->elapsed_ns, MS(205));
+    ck_assert_uint_eq(http_result_in_time(world.result), 10);
 }
 END_TEST
 
-START_TEST(what_is_not_answered_within_the_drain_is_in_flight)
+START_TEST(what_is_not_answered_within_the_drain_has_failed)
 {
     make_world();
     world.plan.sockets = 2;
@@ -294,8 +300,12 @@ START_TEST(what_is_not_answered_within_the_drain_is_in_flight)
     run_world();
 
     ck_assert_uint_eq(world.result->sent, 2);
-    ck_assert_uint_eq(world.result->in_flight, 2);
+    expect_ends(0, HTTP_END_UNANSWERED, 2);
+    ck_assert_uint_eq(world.result->in_flight, 0);
+    ck_assert_uint_eq(world.result->service.censored, 2);
+    ck_assert_uint_eq(world.result->service.censored_from_ns, MS(149));
     ck_assert_uint_eq(world.result->elapsed_ns, MS(100));
+    ck_assert_uint_eq(world.result->drain_ns, 0);
 }
 END_TEST
 
@@ -478,7 +488,7 @@ suite(void)
     tcase_add_test(t, a_share_of_nothing_is_done_at_once);
     tcase_add_test(t, time_is_over_to_the_moment);
     tcase_add_test(t, a_mark_may_say_when_time_is_over);
-    tcase_add_test(t, what_is_not_answered_within_the_drain_is_in_flight);
+    tcase_add_test(t, what_is_not_answered_within_the_drain_has_failed);
     tcase_add_test(t, the_source_may_end_the_run);
     suite_add_tcase(s, t);
     t = tcase_create("delays");

@@ -75,7 +75,9 @@ START_TEST(a_close_with_a_query_in_flight_ends_it_early)
     ck_assert_uint_eq(world.result->by_kind[0].errors, 3);
     ck_assert_uint_eq(world.accepted, 3);
     ck_assert_uint_eq(world.result->reopened, 2);
-    ck_assert_uint_eq(world.result->service.count, 3);
+    ck_assert_uint_eq(world.result->service.count, 6);
+    ck_assert_uint_eq(world.result->service.censored, 3);
+    ck_assert_uint_eq(world.result->service.censored_from_ns, world.plan.timeout_ns);
     /* It had a reply before: there is no reason to wait. */
     ck_assert_uint_le(world.arrived_ns[5], MS(1));
 }
@@ -158,8 +160,9 @@ START_TEST(a_body_that_the_close_cuts_is_short)
 
     ck_assert_uint_eq(world.result->ends[HTTP_END_SHORT_BODY], 1);
     ck_assert_uint_eq(world.result->ends[HTTP_END_CLOSED_EARLY], 1);
-    ck_assert_uint_eq(world.result->service.count, 0);
-    ck_assert_uint_eq(world.result->first_byte.count, 1);
+    ck_assert_uint_eq(world.result->service.censored, 2);
+    ck_assert_uint_eq(world.result->first_byte.censored, 2);
+    ck_assert_uint_eq(world.result->first_byte.count, 2);
 }
 END_TEST
 
@@ -421,8 +424,9 @@ START_TEST(a_run_of_some_time_takes_that_time)
     world.plan.duration_ns = SECONDS(31);
     world.serve = never;
     run_world();
-    expect_ends(0, HTTP_END_TIMED_OUT, 6);
-    ck_assert_uint_eq(world.result->in_flight, 1);
+    ck_assert_uint_eq(world.result->ends[HTTP_END_TIMED_OUT], 6);
+    ck_assert_uint_eq(world.result->ends[HTTP_END_UNANSWERED], 1);
+    ck_assert_uint_eq(world.result->in_flight, 0);
     ck_assert_uint_eq(world.result->elapsed_ns, SECONDS(31));
 }
 END_TEST

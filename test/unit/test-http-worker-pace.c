@@ -74,7 +74,7 @@ START_TEST(with_pipelining_too)
     world.plan.duration_ns = MS(115);
     world.serve = never;
     run_world();
-    ck_assert_uint_eq(world.result->in_flight, 12);
+    expect_ends(0, HTTP_END_UNANSWERED, 12);
     ck_assert_uint_eq(world.queries, 12);
     ck_assert_uint_eq(world.result->in_state[HTTP_SOCKET_BUSY], 4);
 }
@@ -193,7 +193,7 @@ START_TEST(those_that_wait_at_the_end_were_not_sent)
 
     ck_assert_uint_eq(world.result->offered, 10);
     ck_assert_uint_eq(world.result->sent, 2);
-    ck_assert_uint_eq(world.result->in_flight, 1);
+    ck_assert_uint_eq(world.result->ends[HTTP_END_UNANSWERED], 1);
     ck_assert_uint_eq(world.result->skipped[HTTP_SKIP_UNSENT], 8);
 }
 END_TEST

@@ -2,6 +2,7 @@
 -- Whole runs of sxe-http: workers, trials with a server of their own, a search, what ends them.
 
 local cli = require "cli"
+local httpd = require "httpd"
 local load = require "load"
 
 local reply = load.reply("hello")
@@ -152,6 +153,13 @@ end)
 test("a threshold that cannot be told is missed", function()
     local ran = cli.run("sxe-http", "-p", tostring(wire.free_port()), "-c", "1", "--threshold", "p99<1s")
     equal(ran.status, 1, "an error is more")
+    check(ran.errors:find("threshold p99<1s is missed: there was no reply\n", 1, true), ran.errors)
+end)
+
+test("so is one with too few samples", function()
+    local server <close> = httpd.start()
+    local ran = cli.run("sxe-http", "-c", "1", "-n", "3", "--threshold", "p99<1s", server.url)
+    equal(ran.status, 3, ran.output .. ran.errors)
     check(ran.errors:find("threshold p99<1s is missed: there are too few samples to tell\n", 1,
                           true), ran.errors)
 end)
