@@ -42,8 +42,8 @@ word_of(enum http_figure figure, const struct http_interval *ratio, double noise
     return is_more == (figure == HTTP_FIGURE_RATE) ? HTTP_CONTRAST_FASTER : HTTP_CONTRAST_SLOWER;
 }
 
-/* A side's times that are lower bounds may be longer, and then the ratio is still further away: only
- * what is said of the longer side stands. */
+/* A side's times that are lower bounds may be longer, and then the ratio is still further away:
+ * only what is said of the longer side stands. */
 static enum http_contrast_word
 word_with_bounds(enum http_contrast_word word, enum http_figure figure,
                  const struct http_contrast_side *a, const struct http_contrast_side *b)

@@ -12,9 +12,9 @@
  *     us      0 1 2 .. 2047 | 2048-2049 .. 4094-4095 | 4096-4099 .. 8188-8191 | ...
  *     bucket  0 1 2 .. 2047 | 2048      .. 3071      | 3072      .. 4095      | ...
  *
- * Censored durations are known by a lower bound only: a request that failed would have taken longer.
- * They are counted at that bound, so a percentile that is no less than the smallest of the bounds is
- * a lower bound itself; all percentiles below that are exact.
+ * Censored durations are known by a lower bound only: a request that failed would have taken
+ * longer. They are counted at that bound, so a percentile that is no less than the smallest of the
+ * bounds is a lower bound itself; all percentiles below that are exact.
  *
  * Limits: 189 KB. What took longer than 1 h is counted as 1 h; max_ns, min_ns and sum_ns are exact,
  * the sum up to 584 years, where it stays.

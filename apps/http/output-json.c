@@ -33,17 +33,11 @@ write_percentiles(struct http_json *json, const struct http_histogram *histogram
     }
 }
 
-static void
-name_bound(struct http_json *json, const char *name, bool is_at_least)
-{
-    if (is_at_least)
-        http_json_text(json, NULL, name);
-}
-
 /* What of the figures is only a lower bound, since some queries failed. */
 static void
 write_censored(struct http_json *json, const struct http_histogram *histogram)
 {
+    static const char *const extremes[] = {"mean", "max"};
     bool has_some = histogram->censored > 0;
 
     http_json_count(json, "censored", histogram->censored);
@@ -52,16 +46,15 @@ write_censored(struct http_json *json, const struct http_histogram *histogram)
     else
         http_json_null(json, "censored_from");
     http_json_open(json, "at_least", '[');
-    name_bound(json, "mean", has_some);
-    name_bound(json, "min", http_histogram_is_at_least(histogram, histogram->min_ns));
-    name_bound(json, "max", has_some);
+    for (unsigned i = 0; i < SXE_COUNT(extremes) && has_some; i++)
+        http_json_text(json, NULL, extremes[i]);
     for (unsigned i = 0; i < HTTP_PERCENTILES; i++) {
         double fraction = http_percentiles[i].fraction;
         uint64_t ns = http_histogram_quantile(histogram, fraction);
 
-        name_bound(json, http_percentiles[i].name,
-                   http_histogram_can_tell(histogram, fraction) &&
-                       http_histogram_is_at_least(histogram, ns));
+        if (http_histogram_can_tell(histogram, fraction) &&
+            http_histogram_is_at_least(histogram, ns))
+            http_json_text(json, NULL, http_percentiles[i].name);
     }
     http_json_close(json, ']');
 }

@@ -189,8 +189,8 @@ struct http_result {
 };
 
 /* Add the second to the first: counts and histograms are summed; started_ns is the earliest,
- * connect_ns, elapsed_ns and drain_ns the longest, first_... that of the first result that has one. Clients
- * follow one another. */
+ * connect_ns, elapsed_ns and drain_ns the longest, first_... that of the first result that has one.
+ * Clients follow one another. */
 void http_result_add(struct http_result *to, const struct http_result *result);
 
 /* Leave what came since earlier, a copy of *result. What was in flight then is carried, and what

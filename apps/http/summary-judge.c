@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
+#include <sched.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "fanout.h"
 #include "output.h"
@@ -10,6 +12,25 @@
 #define PLOT_ROWS    5
 #define PLOT_COLUMNS 60
 #define LABEL_WIDTH  9
+
+/* ---- What would make it better ---- */
+
+/* The server may run where the client does, unless somebody kept them apart. */
+static void
+add_hint(struct http_page *page, const struct http_plan *plan)
+{
+    cpu_set_t allowed;
+    long online = sysconf(_SC_NPROCESSORS_ONLN);
+
+    CPU_ZERO(&allowed);
+    sched_getaffinity(0, sizeof(allowed), &allowed);
+    if (!http_is_local(plan) || CPU_COUNT(&allowed) < online)
+        return;
+    http_page_begin(page, HTTP_WEIGHT_HINT, HTTP_PAINT_FAINT);
+    http_page_add(page, "hint     ");
+    http_page_words(page, "server and client may share CPUs; keep them apart: taskset -c 0 SERVER, "
+                          "taskset -c 1 ...");
+}
 
 /* ---- Trials ---- */
 
@@ -311,6 +332,7 @@ add_trend(struct http_page *page, const struct http_run *run)
 void
 http_summary_judge(struct http_page *page, const struct http_run *run)
 {
+    add_hint(page, run->plan);
     add_trend(page, run);
     add_parts(page, run);
     add_trials(page, run);

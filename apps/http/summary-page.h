@@ -68,7 +68,7 @@ void http_page_print(struct http_page *page, FILE *out, unsigned lines, bool is_
 
 /* ---- Parts of the summary ---- */
 
-/* Trials, noise, thresholds, pages, the search for a rate; in summary-judge.c. */
+/* A hint, trials, noise, thresholds, pages, the search for a rate; in summary-judge.c. */
 void http_summary_judge(struct http_page *page, const struct http_run *run);
 
 #endif

@@ -2,9 +2,7 @@
 #include "summary.h"
 
 #include <math.h>
-#include <sched.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "output.h"
 #include "requests.h"
@@ -533,23 +531,6 @@ add_client(struct http_page *page, const struct http_run *run)
     add_lags(page, total);
 }
 
-/* The server may run where the client does, unless somebody kept them apart. */
-static void
-add_hint(struct http_page *page, const struct http_plan *plan)
-{
-    cpu_set_t allowed;
-    long online = sysconf(_SC_NPROCESSORS_ONLN);
-
-    CPU_ZERO(&allowed);
-    sched_getaffinity(0, sizeof(allowed), &allowed);
-    if (!http_is_local(plan) || CPU_COUNT(&allowed) < online)
-        return;
-    http_page_begin(page, HTTP_WEIGHT_HINT, HTTP_PAINT_FAINT);
-    http_page_add(page, "hint     ");
-    http_page_words(page, "server and client may share CPUs; keep them apart: taskset -c 0 SERVER, "
-                          "taskset -c 1 ...");
-}
-
 /* ---- All of it ---- */
 
 static void
@@ -606,7 +587,6 @@ http_summary_print(FILE *out, const struct http_run *run, bool is_colored)
     add_probe(&page, run);
     add_over_time(&page, run);
     add_client(&page, run);
-    add_hint(&page, run->plan);
     http_summary_judge(&page, run);
     add_2010(&page, run);
     http_page_print(&page, out, lines_behind_head(run, out), is_colored);

@@ -22,8 +22,8 @@ const char *http_time_text(uint64_t ns);
 /* The same with "> " before it if the time is a lower bound only. */
 const char *http_bound_text(uint64_t ns, bool is_at_least);
 
-/* A percentile, and the longest time, of a histogram: "n/a" if fewer than ten samples are beyond the
- * percentile; with "> " if it is a lower bound. */
+/* A percentile, and the longest time, of a histogram: "n/a" if fewer than ten samples are beyond
+ * the percentile; with "> " if it is a lower bound. */
 const char *http_percentile_text(const struct http_histogram *histogram, double fraction);
 const char *http_max_text(const struct http_histogram *histogram);
 

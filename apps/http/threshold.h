@@ -32,8 +32,7 @@ bool http_threshold_can_be_sought(const struct http_threshold *threshold);
 /* Whether it is about errors: then it says how many of them are good enough. */
 bool http_threshold_is_of_errors(const struct http_threshold *threshold);
 
-/* Whether it is about what was skipped or achieved: then it says how much of the load must be sent.
- */
+/* Whether it is about what was skipped or achieved: then it says how much must be sent. */
 bool http_threshold_is_of_delivery(const struct http_threshold *threshold);
 
 /* The figure that it is about; ns, a second, or a part of 1. */
@@ -44,8 +43,8 @@ double http_threshold_figure(const struct http_threshold *threshold,
 bool http_threshold_is_at_least(const struct http_threshold *threshold,
                                 const struct http_result *result);
 
-/* False also for a percentile with fewer than ten samples beyond it, and for everything if there was
- * no reply at all: what cannot be told does not hold; *is_told says which. An upper limit of a time
+/* False also for a percentile with fewer than ten samples beyond it, and for all if there was no
+ * reply at all: what cannot be told does not hold; *is_told says which. An upper limit of a time
  * does not hold if the time is only a lower bound, however low that is: the queries failed. */
 bool http_threshold_holds(const struct http_threshold *threshold, const struct http_result *result,
                           bool *is_told);

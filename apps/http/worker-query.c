@@ -313,7 +313,7 @@ record_good(struct http__socket *socket, const struct http__flight *flight, uint
         result->drained++;
 }
 
-/* It waited so long and got no good reply: that is a lower bound of a time that nobody knows. */
+/* It waited so long and got no good reply: a lower bound of a time that nobody knows. */
 static void
 record_failed(struct http__worker *worker, const struct http__flight *flight, uint64_t waited_ns,
               uint64_t now_ns)
@@ -335,8 +335,7 @@ static uint64_t
 failed_wait_ns(const struct http__worker *worker, const struct http__flight *flight,
                enum http_end end, uint64_t now_ns)
 {
-    uint64_t waited_ns = now_ns - flight->sent_ns;
-    uint64_t timeout_ns = worker->plan->timeout_ns;
+    uint64_t waited_ns = now_ns - flight->sent_ns, timeout_ns = worker->plan->timeout_ns;
 
     return end == HTTP_END_UNANSWERED || waited_ns > timeout_ns ? waited_ns : timeout_ns;
 }
@@ -364,8 +363,6 @@ http__end_unanswered(struct http__worker *worker, uint64_t now_ns)
                 socket, is_failed ? (enum http_end)socket->failure : HTTP_END_UNANSWERED, now_ns);
     }
 }
-
-/* ---- A whole reply ---- */
 
 static bool
 is_liked(struct http__socket *socket, const struct http__flight *flight, uint64_t now_ns)

@@ -265,8 +265,8 @@ release(struct http__worker *worker)
 
 /* ---- Its life ---- */
 
-/* The time ends when nothing more is offered, or with the last reply. That nothing was answered took
- * its time, too. */
+/* The time ends when nothing more is offered, or with the last reply. That nothing was answered
+ * took its time, too. */
 static void
 close_times(struct http__worker *worker, uint64_t now_ns)
 {

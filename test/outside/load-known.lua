@@ -89,8 +89,8 @@ test("an overload is no success in any model", function()
     end
 end)
 
--- promise: docs/load-generator.md: A condition is about `pN` (`p50`, `p95`, `p99.9`), `mean`, `min` or
---   `max` of the response time, or of `service.`, `first_byte.` or `connect.`; or about `rate`,
+-- promise: docs/load-generator.md: A condition is about `pN` (`p50`, `p95`, `p99.9`), `mean`, `min`
+--   or `max` of the response time, or of `service.`, `first_byte.` or `connect.`; or about `rate`,
 --   `errors`, `skipped` or `achieved`.
 test("every condition of the page is understood, and in the help", function()
     local help = cli.run("sxe-http", "--help").output

@@ -13,7 +13,8 @@ end
 
 -- A percentile or the maximum of --csv.
 local function at(ran, times, name)
-    local us, from = ran.total[times .. "_" .. name .. "_us"], ran.total[times .. "_censored_from_us"]
+    local us = ran.total[times .. "_" .. name .. "_us"]
+    local from = ran.total[times .. "_censored_from_us"]
     return name .. " " .. (us and from and us >= from and "> " or "") .. time(us)
 end
 
@@ -51,7 +52,8 @@ local rows = {
         return {at(ran, "service", "p50"), part(ran, "errors", "sent")}
     end},
     {"lying:0.1,5", "-R 500", "short bodies 10 %, p50 5 ms, p95 > 10 s", function(ran)
-        return {part(ran, "short_body", "sent"), at(ran, "service", "p50"), at(ran, "service", "p95")}
+        return {part(ran, "short_body", "sent"), at(ran, "service", "p50"),
+                at(ran, "service", "p95")}
     end},
     {"hung", "--drain 1 --threshold errors<1%", "errors 100 %, exit status 3", function(ran)
         return {part(ran, "errors", "sent"), status(ran)}

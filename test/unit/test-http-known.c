@@ -64,7 +64,7 @@ START_TEST(a_queue_has_the_mean_of_pollaczek_and_khinchine)
 }
 END_TEST
 
-/* 400/s against 200/s: the last one sent arrived at 5.16 s, as the 2,064th, and is answered at 10.32. */
+/* 400/s against 200/s: the last one sent, the 2,064th, arrived at 5.16 s; its reply is at 10.32. */
 START_TEST(what_a_capped_server_does_not_do_waits)
 {
     make_world();

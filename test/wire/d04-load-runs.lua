@@ -151,7 +151,8 @@ test("where nobody listens there is no run, and a question", function()
 end)
 
 test("a threshold that cannot be told is missed", function()
-    local ran = cli.run("sxe-http", "-p", tostring(wire.free_port()), "-c", "1", "--threshold", "p99<1s")
+    local ran = cli.run("sxe-http", "-p", tostring(wire.free_port()), "-c", "1", "--threshold",
+                        "p99<1s")
     equal(ran.status, 1, "an error is more")
     check(ran.errors:find("threshold p99<1s is missed: there was no reply\n", 1, true), ran.errors)
 end)
