@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: http compare a.json b.json, --baseline a.json and --baseline-cmd: is b faster, slower, or is
- * no difference shown. Place: http.c. Reads what output-json.c writes, with jansson; contrast.h
+ * What: http compare a.json b.json, --baseline a.json and --baseline-cmd: is b faster, slower, or
+ * is no difference shown. Place: http.c. Reads what output-json.c writes, with jansson; contrast.h
  * finds the words.
  *
  * Shape: a line a figure with the interval of the ratio b/a over the trials and the word; a

@@ -134,9 +134,9 @@ drain(struct find *find)
         return true;
     if (!mark(find, (struct http_message){.type = HTTP_MESSAGE_RATE, .u.rate = 0}))
         return false;
-    while (in_flight(find) > 0)
-        if (http_workers_await(find->parent, HTTP_MESSAGE_DONE, sxe_time_ns() + DRAIN_NS))
-            return false;
+    while (in_flight(find) > 0 &&
+           !http_workers_await(find->parent, HTTP_MESSAGE_DONE, sxe_time_ns() + DRAIN_NS))
+        ;
     return true;
 }
 

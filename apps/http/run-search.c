@@ -98,15 +98,6 @@ up(const struct http_step *steps, unsigned number, double highest)
     return last->holds && !has_held_twice(steps, number, last->rate) ? last->rate : 0;
 }
 
-static bool
-was_tried(const struct http_step *steps, unsigned number, double rate)
-{
-    for (unsigned i = 0; i < number; i++)
-        if (fabs(steps[i].rate / rate - 1) < 1e-9)
-            return true;
-    return false;
-}
-
 /* The highest below high that had too few samples, when it was passed; 0: none. */
 static double
 passed_below(const struct http_step *steps, unsigned number, double high)
@@ -128,8 +119,7 @@ down(const struct http_search *search, const struct http_step *steps, unsigned n
 
     if (high <= RATE_MIN)
         return 0;
-    if (rate < search->told_from && search->told_from * CLOSE_ENOUGH < high &&
-        !was_tried(steps, number, search->told_from))
+    if (rate < search->told_from && search->told_from * CLOSE_ENOUGH < high)
         return search->told_from;
     return rate;
 }

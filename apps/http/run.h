@@ -41,9 +41,9 @@
 #include "threshold.h"
 #include "verdict.h"
 
-/* Where several are true: interrupted, errors, suspect, could not tell, threshold. A threshold that a suspect
- * client missed may be the client's fault. With a threshold on errors, that decides about those of
- * queries. */
+/* Where several are true: interrupted, errors, suspect, could not tell, threshold. A threshold that
+ * a suspect client missed may be the client's fault. With a threshold on errors, that decides about
+ * those of queries. */
 enum http_exit {
     HTTP_EXIT_OK = 0,
     HTTP_EXIT_ERRORS = 1, /* of any query or socket; no query was ok; a worker or the server died */

@@ -50,8 +50,8 @@ bool http_threshold_holds(const struct http_threshold *threshold, const struct h
                           bool *is_told);
 
 /* What a result says of it as counts. It takes that many samples to tell it at all; of those that
- * there are, so many lie beyond its value, and so large a part of them may. Where what is told is no
- * part of something, as a mean, allowed is 0. */
+ * there are, so many lie beyond its value, and so large a part of them may. Where what is told is
+ * no part of something, as a mean, allowed is 0. */
 struct http_evidence {
     double needed;
     double samples;

@@ -65,8 +65,8 @@ test("two servers are compared in turn", function()
                         "--trials", "6", "--min-effect", "100%")
     -- A machine that is busy with other tests may make any of them slow, or suspect.
     check(ran.status == 0 or ran.status >= 3, ran.output .. ran.errors)
-    check(ran.output:find("compare   a: --baseline-cmd, 6 trials; b: this run, 6 trials\n", 1, true),
-          ran.output)
+    local sides = "compare   a: --baseline-cmd, 6 trials; b: this run, 6 trials\n"
+    check(ran.output:find(sides, 1, true), ran.output)
     check(ran.output:find("queries   300  ok 300  errors 0", 1, true), ran.output)
     local file <close> = io.open(log)
     local order = file:read("a"):gsub("%s+", " ")

@@ -16,9 +16,9 @@ local function find(port, condition, ...)
     return cli.run("sxe-http", "-p", port, "-c", "16", "--timeout", "120", "--find", condition, ...)
 end
 
--- promise: docs/load-generator.md: Before each step nothing arrives until nothing is in flight: each
---   query of the step before is answered, or has timed out and its connection is opened again. So a
---   step does not measure the backlog of the one before.
+-- promise: docs/load-generator.md: Before each step nothing arrives until nothing is in flight:
+--   each query of the step before is answered, or has timed out and its connection is opened again.
+--   So a step does not measure the backlog of the one before.
 test("a server of 500 a second is found to do so, from 5,000 downwards", function()
     local server <close>, port = serve "capped:500"
     local ran = find(port, "p50<300ms", "-R", "5000", "-d", "2")
@@ -28,13 +28,14 @@ test("a server of 500 a second is found to do so, from 5,000 downwards", functio
     check(server)
 end)
 
--- promise: docs/load-generator.md: Where no rate was found that holds, and lower ones cannot be told
---   in that time, the answer is `could not tell`, with the exit status 5; use a longer `-d`.
+-- promise: docs/load-generator.md: Where no rate was found that holds, and lower ones cannot be
+--   told in that time, the answer is `could not tell`, with the exit status 5; use a longer `-d`.
 test("what cannot be told has an answer of its own", function()
     local server <close>, port = serve "fixed:5"
     local ran = find(port, "p99<1ms", "-R", "50", "-d", "0.3")
     check(ran.status == 5 or ran.status == 4, ran.output .. ran.errors)
-    check(ran.output:find("\nfound     could not tell which rate holds p99<1ms", 1, true), ran.output)
+    local answer = "\nfound     could not tell which rate holds p99<1ms"
+    check(ran.output:find(answer, 1, true), ran.output)
     check(server)
 end)
 

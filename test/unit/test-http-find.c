@@ -210,11 +210,11 @@ END_TEST
 
 START_TEST(too_few_samples_are_said_and_a_higher_rate_is_tried)
 {
-    plan.find = "p99.9<20ms"; /* at 1000/s for 2 s */
+    plan.find = "p99.999<20ms"; /* at 1000/s for 2 s, however busy the machine is */
     plan.quiet = false;
     ck_assert_int_eq(run_plan(), 0);
     check_has(errors, "find      1000/s");
-    check_has(errors, "p99.9<20ms: too few to tell\nfind      2000/s");
+    check_has(errors, "p99.999<20ms: too few to tell\nfind      2000/s");
 }
 END_TEST
 
@@ -236,7 +236,7 @@ START_TEST(when_the_client_was_busy_where_it_ended_the_result_is_suspect)
 }
 END_TEST
 
-/* Three a step: at its rate, after its settling, at its end; one more between two, for the drain. */
+/* Three a step: at its rate, after its settling, at its end; and one between two, to drain. */
 static unsigned interrupted_mark;
 
 static void
@@ -271,6 +271,34 @@ START_TEST(a_step_ends_as_soon_as_it_can_be_told)
     ck_assert_int_eq(run_plan(), 0);
     ck_assert_uint_eq(run.steps_number, 1);
     ck_assert(run.steps[0].holds);
+}
+END_TEST
+
+START_TEST(a_low_rate_is_passed_on_the_way_up)
+{
+    plan.duration_ns = 3600 * SXE_NS_PER_SECOND;
+    plan.rate = 0.5;      /* 100 in a second */
+    interrupted_mark = 4; /* the second step's */
+    fake_worker.bad_shard = 1;
+    fake_worker.do_at_mark = interrupt_at_mark;
+    ck_assert_int_eq(run_plan(), 0);
+    ck_assert_uint_eq(run.steps_number, 1);
+    ck_assert(!run.steps[0].is_told);
+}
+END_TEST
+
+/* After 200 ms far fewer have been answered than are in flight, so 40 ms more are waited. */
+START_TEST(a_server_that_does_not_answer_is_not_waited_for_long)
+{
+    plan.duration_ns = 1200 * SXE_NS_PER_MS;
+    plan.workers = 1;
+    fake_worker.capacity = 1;
+    interrupted_mark = 2;
+    fake_worker.bad_shard = 1;
+    fake_worker.do_at_mark = interrupt_at_mark;
+    ck_assert_int_eq(run_plan(), 0);
+    ck_assert_uint_eq(run.steps_number, 0);
+    ck_assert_int_eq(run.status, HTTP_EXIT_INTERRUPTED);
 }
 END_TEST
 
@@ -342,6 +370,8 @@ main(void)
     tcase_add_test(all, too_few_samples_are_said_and_a_higher_rate_is_tried);
     tcase_add_test(all, when_the_client_was_busy_where_it_ended_the_result_is_suspect);
     tcase_add_test(all, an_interrupted_search_reports_what_it_tried);
+    tcase_add_test(all, a_low_rate_is_passed_on_the_way_up);
+    tcase_add_test(all, a_server_that_does_not_answer_is_not_waited_for_long);
     tcase_add_test(all, a_step_that_cannot_be_told_goes_on_to_its_end);
     tcase_add_loop_test(all, a_search_that_is_interrupted_at_once_reports_what_was_counted, 1, 4);
     tcase_add_test(all, workers_that_cannot_start_end_the_search);

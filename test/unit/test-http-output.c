@@ -253,6 +253,12 @@ START_TEST(json_has_what_was_judged)
                         (double)run->total->by_client[2].sum_ns /
                             (double)run->total->by_client[2].count / 1000);
     json_decref(root);
+    run->missed_rate = HUGE_VAL;
+    run->is_untold = true;
+    root = read_json();
+    ck_assert(json_is_null(at(root, "find.missed_rate")));
+    ck_assert(json_is_false(at(root, "find.is_told")));
+    json_decref(root);
     free_run(&made);
 }
 END_TEST

@@ -205,8 +205,8 @@ find(enum server server, double start, unsigned seed)
     return http_search_found(steps, number);
 }
 
-/* Erlang and Crommelin: how likely it is in an M/D/1 queue that one waits up to t, which is in units
- * of a reply's time. */
+/* Erlang and Crommelin: how likely it is in an M/D/1 queue that one waits up to t, which is in
+ * units of a reply's time. */
 static double
 md1_waits_up_to(double load, double t)
 {
