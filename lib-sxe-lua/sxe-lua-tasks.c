@@ -391,8 +391,8 @@ l_tostring(lua_State *L)
 }
 
 /* ---- The workers of task.parallel ----
- * A function of C cancels them: one of Lua could be interrupted halfway, when the task that calls it
- * is cancelled itself, and leave some of them at work for ever. */
+ * A function of C cancels them: one of Lua could be interrupted halfway, when the task that calls
+ * it is cancelled itself, and leave some of them at work for ever. */
 
 /* At 1: the list of workers. Once: each worker that fails as it is cancelled comes here, too. */
 static int

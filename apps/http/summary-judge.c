@@ -289,7 +289,7 @@ static void
 add_parts(struct http_page *page, const struct http_run *run)
 {
     unsigned kept_up = 0;
-    double lowest = INFINITY, highest = 0;
+    double lowest = HUGE_VAL, highest = 0;
     uint64_t clock_ns = 0;
 
     if (run->parts == NULL)

@@ -186,7 +186,7 @@ START_TEST(json_has_a_trend)
 }
 END_TEST
 
-START_TEST(json_has_what_was_judged)
+START_TEST(json_has_the_search)
 {
     struct http_run *run = &made.run;
     json_t *root;
@@ -194,6 +194,30 @@ START_TEST(json_has_what_was_judged)
     make_run(&made, 1);
     make_find(&made);
     run->missed_rate = 10000;
+    root = read_json();
+    ck_assert_str_eq(text_at(root, "find.condition"), "p99<10ms");
+    ck_assert_double_eq(number_at(root, "find.found_rate"), 8500);
+    ck_assert_double_eq(number_at(root, "find.missed_rate"), 10000);
+    ck_assert(json_is_true(at(root, "find.is_told")));
+    ck_assert_uint_eq(json_array_size(at(root, "find.steps")), 8);
+    ck_assert(json_is_true(at(root, "find.steps.0.holds")));
+    json_decref(root);
+    run->missed_rate = HUGE_VAL;
+    run->is_untold = true;
+    root = read_json();
+    ck_assert(json_is_null(at(root, "find.missed_rate")));
+    ck_assert(json_is_false(at(root, "find.is_told")));
+    json_decref(root);
+    free_run(&made);
+}
+END_TEST
+
+START_TEST(json_has_what_was_judged)
+{
+    struct http_run *run = &made.run;
+    json_t *root;
+
+    make_run(&made, 1);
     made.plan.model = HTTP_OPEN;
     made.plan.arrivals = HTTP_FIXED;
     made.plan.thresholds[0] = "p99<1us";
@@ -225,12 +249,6 @@ START_TEST(json_has_what_was_judged)
     ck_assert(json_is_true(at(root, "thresholds.1.holds")));
     ck_assert(json_is_false(at(root, "thresholds.2.is_told")));
     ck_assert_double_eq(number_at(root, "thresholds.2.figure"), 3);
-    ck_assert_str_eq(text_at(root, "find.condition"), "p99<10ms");
-    ck_assert_double_eq(number_at(root, "find.found_rate"), 8500);
-    ck_assert_double_eq(number_at(root, "find.missed_rate"), 10000);
-    ck_assert(json_is_true(at(root, "find.is_told")));
-    ck_assert_uint_eq(json_array_size(at(root, "find.steps")), 8);
-    ck_assert(json_is_true(at(root, "find.steps.0.holds")));
     ck_assert_double_eq(number_at(root, "noise.high"), 1.02);
     ck_assert_double_eq(number_at(root, "noise.figures.rate.high"), 1.02);
     ck_assert(json_is_false(at(root, "noise.figures.service:p99.is_known")));
@@ -252,12 +270,6 @@ START_TEST(json_has_what_was_judged)
     ck_assert_double_eq(number_at(root, "total.kinds.2.clients.0.2"),
                         (double)run->total->by_client[2].sum_ns /
                             (double)run->total->by_client[2].count / 1000);
-    json_decref(root);
-    run->missed_rate = HUGE_VAL;
-    run->is_untold = true;
-    root = read_json();
-    ck_assert(json_is_null(at(root, "find.missed_rate")));
-    ck_assert(json_is_false(at(root, "find.is_told")));
     json_decref(root);
     free_run(&made);
 }
@@ -824,6 +836,7 @@ main(void)
     tcase_add_test(tcase, json_has_the_run_with_its_trials_and_their_sum);
     tcase_add_test(tcase, json_histograms_have_all_buckets_and_no_percentile_that_cannot_be_told);
     tcase_add_test(tcase, json_has_a_trend);
+    tcase_add_test(tcase, json_has_the_search);
     tcase_add_test(tcase, json_has_what_was_judged);
     tcase_add_test(tcase, json_has_what_a_page_of_several_queries_takes);
     tcase_add_test(tcase, json_has_a_probe_beside_each_result);
