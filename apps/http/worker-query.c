@@ -356,11 +356,11 @@ http__end_unanswered(struct http__worker *worker, uint64_t now_ns)
 {
     for (uint32_t id = 0; id < worker->number; id++) {
         struct http__socket *socket = &worker->sockets[id];
-        bool is_failed = socket->failure != HTTP_ENDS;
+        enum http_end end = (enum http_end)socket->failure;
 
+        end = end == HTTP_ENDS ? HTTP_END_UNANSWERED : end;
         while (socket->in_flight > 0)
-            http__end_without_reply(
-                socket, is_failed ? (enum http_end)socket->failure : HTTP_END_UNANSWERED, now_ns);
+            http__end_without_reply(socket, end, now_ns);
     }
 }
 

@@ -628,6 +628,24 @@ START_TEST(damage_is_repaired_when_that_is_asked_for)
 }
 END_TEST
 
+START_TEST(a_repair_without_memory_may_be_tried_again)
+{
+    SXE_DICT_SPEC spec = spec_of(path);
+    SXE_DICT *dict;
+
+    damage_number = 0;
+    do_and_die(fill_and_damage);
+    spec.options = SXE_POOL_OPTION_REPAIR;
+    fake_os_fail(FAKE_CALLOC, 3, 1, ENOMEM);
+    refused(&spec, ENOMEM, "cannot be made anew");
+    fake_os_reset();
+    dict = sxe_dict_open(&spec, why);
+    ck_assert_msg(dict != NULL, "%s", why);
+    check(dict);
+    sxe_dict_close(dict);
+}
+END_TEST
+
 /* ---- Checking ---- */
 
 static unsigned asked, patience;
@@ -678,6 +696,7 @@ main(void)
     tcase_add_test(tcase, table_whose_maker_died_is_made);
     tcase_add_loop_test(tcase, damage_is_found_and_no_call_crashes_on_it, 0,
                         (int)SXE_COUNT(damages));
+    tcase_add_test(tcase, a_repair_without_memory_may_be_tried_again);
     tcase_add_loop_test(tcase, damage_is_repaired_when_that_is_asked_for, 0,
                         (int)SXE_COUNT(damages));
     tcase_add_test(tcase, a_check_may_be_ended_and_leaves_no_lock);

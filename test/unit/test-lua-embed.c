@@ -85,6 +85,35 @@ START_TEST(a_state_without_memory_is_refused)
 }
 END_TEST
 
+static bool
+can_require(const char *module)
+{
+    bool is_there;
+
+    lua_getglobal(lua->main, "require");
+    lua_pushstring(lua->main, module);
+    is_there = lua_pcall(lua->main, 1, 1, 0) == LUA_OK;
+    lua_settop(lua->main, 0);
+    return is_there;
+}
+
+/* Wherever the limit is met: in the state's making, in a module's, in the text that it has. */
+START_TEST(a_limit_of_memory_may_be_met_anywhere)
+{
+    struct sxe_lua_config config = {.tasks = 4, .memory_max = 512};
+
+    capture_log();
+    for (bool is_enough = false; !is_enough; config.memory_max += 512) {
+        lua = sxe_lua_new(&config);
+        if (lua == NULL)
+            ck_assert_int_eq(errno, ENOMEM);
+        is_enough = lua != NULL && can_require("sxe.task");
+        state_stop();
+    }
+    ck_assert_uint_gt(config.memory_max, 100000);
+}
+END_TEST
+
 START_TEST(a_state_without_a_watchdog_is_refused)
 {
     capture_log();
@@ -499,6 +528,7 @@ main(void)
     tcase_add_test(tcase, a_script_cannot_delete_its_state);
     tcase_add_test(tcase, defaults_are_filled_in);
     tcase_add_test(tcase, a_state_without_memory_is_refused);
+    tcase_add_test(tcase, a_limit_of_memory_may_be_met_anywhere);
     tcase_add_test(tcase, a_state_without_a_watchdog_is_refused);
     tcase_add_test(tcase, memory_is_what_it_holds_and_the_most_it_held);
     tcase_add_test(tcase, a_script_has_the_standard_library_and_its_arguments);
