@@ -414,14 +414,23 @@ l_cancel_all(lua_State *L)
     return 0;
 }
 
-/* At 1: a table with the list of workers; at 2: the error of one of them, or nil. */
+/* At 1: a table with the list of workers and the number of one of them; at 2: its error, or nil.
+ * The first that fails is noted: others may fail because they are cancelled then. */
 static int
 l_cancel_all_if_failed(lua_State *L)
 {
+    enum { WORKERS = 3 };
+
     if (lua_isnil(L, 2))
         return 0;
-    lua_settop(L, 1);
     lua_rawgeti(L, 1, 1);
+    lua_getfield(L, WORKERS, "are_over");
+    if (!lua_toboolean(L, -1)) {
+        lua_rawgeti(L, 1, 2);
+        lua_gettable(L, WORKERS);
+        lua_setfield(L, WORKERS, "failed");
+    }
+    lua_settop(L, WORKERS);
     lua_replace(L, 1);
     return l_cancel_all(L);
 }
@@ -444,10 +453,10 @@ static const char sugar[] =
     "-- A few tasks take one piece of work after the other. One that fails cancels the others.\n"
     "function task.parallel(list, fn, limit)\n"
     "    if type(fn) ~= 'function' then fn, limit = nil, fn end\n"
-    "    local workers <close> = setmetatable({ are_over = false }, closes)\n"
+    "    local workers <close> = setmetatable({ are_over = false, failed = false }, closes)\n"
     "    local results, last, why = { n = #list }, 0, nil\n"
     "    local function work(number)\n"
-    "        local ending <close> = setmetatable({ workers }, closes_if_failed)\n"
+    "        local ending <close> = setmetatable({ workers, number }, closes_if_failed)\n"
     "        workers[number] = task.self() -- it may run before task.start has returned to us\n"
     "        while last < #list and not workers.are_over do\n"
     "            last = last + 1\n"
@@ -462,7 +471,10 @@ static const char sugar[] =
     "        workers[i] = t\n"
     "    end\n"
     "    for _, t in ipairs(workers) do\n"
-    "        t:join() -- raises its error\n"
+    "        if not pcall(t.join, t) then\n"
+    "            if workers.failed then workers.failed:join() end -- raises the first error\n"
+    "            t:join() -- raises its own\n"
+    "        end\n"
     "        if t.status == 'cancelled' then why = 'cancelled'\n"
     "        elseif t.status ~= 'done' then return nil, 'cancelled' end -- we are\n"
     "    end\n"

@@ -55,3 +55,23 @@ test("a deadline in a task that was told of its cancelling begins nothing", func
         for _ = 1, 20 do task.sleep(0) end
         print(#task.all())]])
 end)
+
+-- promise: docs/lua-handlers.md: The first that fails cancels the others, and its error is raised
+test("the error of the first that failed is raised, whatever the others raise when they are cancelled", function()
+    runs("FIRST\nFIRST\nFIRST\nFIRST\nTHIRD\n", [[
+        local task = require "sxe.task"
+        for _, wait in ipairs{
+            function() return task.sleep(1000) end,
+            function() return task.parallel{ function() task.sleep(1000) end } end,
+            function() return task.deadline(1000, task.sleep, 1000) end,
+            function() return (task.queue():get()) end,
+        } do
+            local _, message = pcall(task.parallel, {
+                function() wait() error("SECOND", 0) end,
+                function() task.sleep(0.01) error("FIRST", 0) end,
+            })
+            print(message)
+        end
+        print(select(2, pcall(task.parallel, { type, function() error("THIRD", 0) end }, function(f) f(1) end)))
+        os.exit(0) -- or the errors of tasks would be the status]])
+end)
