@@ -179,6 +179,7 @@ check_script(const char *text)
     jobs = open_peer(spec());
     snprintf(whole, sizeof(whole), JOBS "local peer = require 'peer'\n%s", text);
     run_script(whole);
+    ck_assert_int_eq(sxe_lua_loaded(lua), 0);
     end_file_state();
     close_jobs();
 }
