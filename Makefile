@@ -112,24 +112,26 @@ $B/$(SONAME): $(core.obj) tools/libsxe.map
 	$Q$(CC) -shared -Wl,-soname,$(SONAME) -Wl,-z,nodelete -Wl,--version-script=tools/libsxe.map -Wl,--no-undefined \
 	    $(filter-out -pie,$(ALL_LDFLAGS)) -o $@ $(core.obj) $(LIBEV)
 
-# ---- Programs: apps/<name>/*.c is build/<mode>/sxe-<name> ----
+# ---- Programs: apps/<name>/*.c and the folders in apps/<name> are build/<mode>/sxe-<name> ----
 
-# What they share is in apps/common. The load generator has scripts, reads JSON, and compresses.
+# The programs share apps/common. The load generator has scripts, reads JSON, and compresses.
+app.sources  = $(wildcard apps/$1/*.c apps/$1/*/*.c)
+app.includes = -Iapps/$1 $(patsubst %/,-I%,$(wildcard apps/$1/*/))
 
 http.libs  := $(LUA_LIBS) -ljansson -lz
 httpd.libs := $B/libsxe-lua.a $B/libsxe.a $(LUA_LIBS) -ledit
 lua.libs   := $B/libsxe-lua.a $B/libsxe.a $(LUA_LIBS) -ledit
 app_cflags = $(ALL_CFLAGS) -fPIE -Iapps/common $(call includes,$(core) sxe-lua) $(LUA_CFLAGS)
 define app_rules
-$1.app.obj := $$(patsubst %.c,$B/obj/%.o,$$(wildcard apps/$1/*.c))
+$1.app.obj := $(patsubst %.c,$B/obj/%.o,$(call app.sources,$1))
 $B/obj/apps/$1/%.o: apps/$1/%.c $B/flags | $B/include/sxe-log-2010.h
 	@mkdir -p $$(@D)
 	@$$(call say,CC,$$<)
-	$$Q$$(CC) $$(app_cflags) -DSXE_LOG_NO_2010 -MMD -MP -c -o $$@ $$<
+	$$Q$$(CC) $$(app_cflags) $(call app.includes,$1) -DSXE_LOG_NO_2010 -MMD -MP -c -o $$@ $$<
 endef
 $(foreach a,common $(apps),$(eval $(call app_rules,$a)))
 # The page is inside the program: .incbin, of which the compiler's list of dependencies knows nothing.
-$B/obj/apps/http/output-html.o: apps/http/page.html apps/http/plot.js
+$B/obj/apps/http/report/output-html.o: apps/http/report/page.html apps/http/report/plot.js
 $B/obj/lib-sxe-lua/sxe-lua-repl.o: lib-sxe-lua/sxe-lua-repl.lua
 # An archive, so that a program has only what it uses of them.
 $B/apps-common.a: $(common.app.obj)
@@ -161,7 +163,7 @@ $(unit.heavy:%.c=$B/obj/%.o): unit_cflags =
 unit.release := -O0 -U_FORTIFY_SOURCE
 unit.debug   := -O0 -g -fno-sanitize=undefined
 test_cflags  = $(ALL_CFLAGS) -fPIE -Wno-null-dereference -Wno-conversion -Wno-sign-conversion \
-               $(call includes,$(core) sxe-lua) $(LUA_CFLAGS) -Itest/fake -Itest/oracle -Itest/peer -Iapps/common $(apps:%=-Iapps/%)
+               $(call includes,$(core) sxe-lua) $(LUA_CFLAGS) -Itest/fake -Itest/oracle -Itest/peer -Iapps/common $(foreach a,$(apps),$(call app.includes,$a))
 comma       := ,
 wraps       := $(addprefix -Wl$(comma)--wrap=,$(shell sed 's/\#.*//' test/fake/wrapped 2>/dev/null))
 
@@ -169,16 +171,16 @@ app.archives := $(patsubst %,$B/test/libapp-%.a,$(apps) common)
 unit.bin := $(patsubst test/unit/%.c,$B/test/%,$(wildcard test/unit/test-*.c))
 fake.obj := $(patsubst %.c,$B/obj/%.o,$(wildcard test/fake/*.c))
 # An application's sources linked into a test: its main() becomes sxe_<name>_main(), so that file is compiled again.
-app.main := $(shell grep -l '^main\>' apps/*/*.c)
+app.main := $(shell grep -l '^main\>' apps/*/*.c apps/*/*/*.c)
 define app_test_rules
 $B/obj/test/apps/$1/%.o: apps/$1/%.c $B/flags | $B/include/sxe-log-2010.h
 	@mkdir -p $$(@D)
 	@$$(call say,CC,$$<)
-	$$Q$$(CC) $$(app_cflags) -DSXE_LOG_NO_2010 -Dmain=sxe_$1_main -Wno-missing-prototypes -Wno-missing-declarations -MMD -MP -c -o $$@ $$<
-$B/test/libapp-$1.a: $$(patsubst %.c,$B/obj/%.o,$$(filter-out $(app.main),$$(wildcard apps/$1/*.c))) \
-                     $$(patsubst %.c,$B/obj/test/%.o,$$(filter $(app.main),$$(wildcard apps/$1/*.c)))
+	$$Q$$(CC) $$(app_cflags) $(call app.includes,$1) -DSXE_LOG_NO_2010 -Dmain=sxe_$1_main -Wno-missing-prototypes -Wno-missing-declarations -MMD -MP -c -o $$@ $$<
+$B/test/libapp-$1.a: $$(patsubst %.c,$B/obj/%.o,$(filter-out $(app.main),$(call app.sources,$1))) \
+                     $$(patsubst %.c,$B/obj/test/%.o,$(filter $(app.main),$(call app.sources,$1)))
 	@mkdir -p $$(@D)
-	@rm -f $$@ $$(filter-out $$(patsubst %.c,$B/obj/test/%.gcno,$(app.main)),$$(wildcard $B/obj/test/apps/$1/*.gcno))
+	@rm -f $$@ $$(filter-out $$(patsubst %.c,$B/obj/test/%.gcno,$(app.main)),$$(wildcard $B/obj/test/apps/$1/*.gcno $B/obj/test/apps/$1/*/*.gcno))
 	$$Q$$(AR) rcsD $$@ $$^
 endef
 $(foreach a,$(apps) common,$(eval $(call app_test_rules,$a)))
@@ -265,8 +267,8 @@ build/fuzz/fuzz-%: test/fuzz/fuzz-%.c $(wildcard test/fuzz/*.h test/oracle/*.h) 
 	@$(call say,FUZZ,$@)
 	@mkdir -p $(@D)
 	$Qclang-14 -std=c11 -D_GNU_SOURCE -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
-	    $(call includes,$(core) sxe-lua) -Iapps/common $(apps:%=-Iapps/%) -Itest/fuzz -Itest/oracle -o $@ $< $(peers) $(foreach m,$(core),$(wildcard lib-$m/*.c)) \
-	    $(LUA_CFLAGS) $(filter-out %/http.c apps/httpd/% apps/lua/% apps/pool/%,$(wildcard apps/*/*.c)) $(lua.fuzzed) $(http.libs) -lev -lm
+	    $(call includes,$(core) sxe-lua) -Iapps/common $(foreach a,$(apps),$(call app.includes,$a)) -Itest/fuzz -Itest/oracle -o $@ $< $(peers) $(foreach m,$(core),$(wildcard lib-$m/*.c)) \
+	    $(LUA_CFLAGS) $(filter-out %/http.c,$(call app.sources,common) $(call app.sources,http)) $(lua.fuzzed) $(http.libs) -lev -lm
 build/fuzz/fuzz-lua-pattern: lua.fuzzed = $(wildcard lib-sxe-lua/*.c) -ledit
 # The same, replaying the kept inputs, without clang: part of every flavour's tests.
 $B/test/replay-%: test/fuzz/fuzz-%.c test/fuzz/replay.c $(wildcard test/fuzz/*.h test/oracle/*.h) $(app.archives) $B/libsxe.a $B/flags

@@ -9,7 +9,7 @@ local result = require "result"
 
 local page = {}
 
-local PLOT = "apps/http/plot.js"
+local PLOT = "apps/http/report/plot.js"
 
 local function read(path)
     local file <close> = assert(io.open(path))

@@ -19,14 +19,21 @@ fail(const char *who, const char *why)
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+    static bool told[HTTP_PEERS];
+
     if (size == 0 || size > 16384)
         return 0;
     for (unsigned i = 0; i < HTTP_PEERS; i++) {
         const char *difference;
         const char *section;
 
-        if (http_peer(i) == NULL)
-            fail(http_peer_package(i), "was not installed when this was built");
+        if (http_peer(i) == NULL) {
+            if (!told[i])
+                printf("skipped: the comparison with %s, which was not installed when this was built\n",
+                       http_peer_package(i));
+            told[i] = true;
+            continue;
+        }
         difference = http_oracle_compare(http_peer(i), (data[0] & 1) != 0, (const char *)data + 1,
                                          size - 1, &section);
         if (difference != NULL)

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../../apps/http/script-private.h"
+#include "../../apps/http/input/script-private.h"
 #include "captured.h"
 #include "fake-os.h"
 #include "has.h"

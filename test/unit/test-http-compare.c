@@ -3,7 +3,7 @@
  * Two results that are written here as JSON, and what is said of them. A result has six trials, the
  * rate 1,000 +- 1 %, service p50 2 ms and p99 9 ms +- 1 %, if nothing else is said.
  */
-#include "../../apps/http/compare.h"
+#include "../../apps/http/stats/compare.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../../apps/http/output.h"
+#include "../../apps/http/report/output.h"
 #include "has.h"
 #include "test-main.h"
 

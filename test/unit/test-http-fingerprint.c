@@ -2,7 +2,7 @@
  *
  * The fingerprint, of a machine that is made up: a tree of files below a root.
  */
-#include "../../apps/http/fingerprint.h"
+#include "../../apps/http/run/fingerprint.h"
 
 #include <errno.h>
 #include <ftw.h>

@@ -2,7 +2,7 @@
  *
  * The histogram. Oracle: all that was recorded, in a sorted array.
  */
-#include "../../apps/http/histogram.h"
+#include "../../apps/http/stats/histogram.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
  *
  * Results that are made by hand, written as JSON, read again and added up.
  */
-#include "../../apps/http/merge.h"
+#include "../../apps/http/report/merge.h"
 
 #include <errno.h>
 #include <stdio.h>

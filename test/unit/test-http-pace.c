@@ -2,7 +2,7 @@
  *
  * Arrivals. Seeds are fixed, so what is random is the same each time.
  */
-#include "../../apps/http/pace.h"
+#include "../../apps/http/load/pace.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
  * What a head, a chunk or a trailer may look like is tested with the parser; here, what follows
  * from it.
  */
-#include "../../apps/http/reply.h"
+#include "../../apps/http/load/reply.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -2,7 +2,7 @@
  *
  * Results: their accounts, their sum, and what is left when an earlier copy is taken away.
  */
-#include "../../apps/http/result.h"
+#include "../../apps/http/stats/result.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
  *
  * Scenarios: the table is read strictly, its kinds take turns, each goes through all files.
  */
-#include "../../apps/http/expect.h"
+#include "../../apps/http/input/expect.h"
 
 #include <errno.h>
 

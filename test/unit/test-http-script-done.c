@@ -2,7 +2,7 @@
  *
  * What goes from setup() to the workers and from them to done(): values, and figures.
  */
-#include "../../apps/http/script-values.h"
+#include "../../apps/http/input/script-values.h"
 #include "script-case.h"
 
 /* ---- thread:set and thread:get ---- */

@@ -2,7 +2,7 @@
  *
  * The values of --start-at and --shard, and a run that begins when it was told to.
  */
-#include "../../apps/http/start-at.h"
+#include "../../apps/http/cli/start-at.h"
 
 #include <signal.h>
 #include <stdlib.h>

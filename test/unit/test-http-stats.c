@@ -3,7 +3,7 @@
  * Intervals. Oracles: published tables, all arrangements of small samples, and simulation with
  * fixed seeds.
  */
-#include "../../apps/http/stats.h"
+#include "../../apps/http/stats/stats.h"
 
 #include <float.h>
 #include <math.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "../../apps/http/threshold.h"
+#include "../../apps/http/stats/threshold.h"
 
 #include <string.h>
 

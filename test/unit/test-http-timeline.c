@@ -2,7 +2,7 @@
  *
  * The time line. Oracle: a plain list of all that happened.
  */
-#include "../../apps/http/result.h"
+#include "../../apps/http/stats/result.h"
 
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "../../apps/http/verdict.h"
+#include "../../apps/http/stats/verdict.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -19,10 +19,10 @@
 __asm__(".section .rodata\n"
         ".global http_page, http_page_end, http_plot, http_plot_end\n"
         "http_page:\n"
-        ".incbin \"apps/http/page.html\"\n"
+        ".incbin \"apps/http/report/page.html\"\n"
         "http_page_end:\n"
         "http_plot:\n"
-        ".incbin \"apps/http/plot.js\"\n"
+        ".incbin \"apps/http/report/plot.js\"\n"
         "http_plot_end:\n"
         ".previous\n");
 extern const char http_page[];
