@@ -29,7 +29,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
         if (http_peer(i) == NULL) {
             if (!told[i])
-                printf("skipped: the comparison with %s, which was not installed when this was built\n",
+                printf("skipped: the comparison with %s, which was not installed when this was "
+                       "built\n",
                        http_peer_package(i));
             told[i] = true;
             continue;
