@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "command-line.h"
+#include "command-options.h"
 #include "fanout.h"
 #include "start-at.h"
 #include "stats.h"
@@ -15,51 +15,6 @@
 #define SOCKETS_MAX 10000000ul
 #define QUERIES_MAX 1000000000000ul
 #define DAY_NS      (86400 * SXE_NS_PER_SECOND)
-
-enum {
-    UNIX = COMMAND_LINE_LONG,
-    SOURCE,
-    PROXY,
-    REQUESTS,
-    SHARD,
-    WARMUP,
-    DRAIN,
-    OPEN,
-    ARRIVALS,
-    START_AT,
-    THINK,
-    DEADLINE,
-    PIPELINE,
-    CONNECT_RAMP,
-    TIMEOUT,
-    SEED,
-    PROBE,
-    REQUEST_FILE,
-    REPLAY,
-    SPEED,
-    SCENARIO,
-    HTTP_1_0,
-    EXPECT_STATUS,
-    EXPECT_HEADER,
-    EXPECT_BODY,
-    THRESHOLD,
-    FIND,
-    TRIALS,
-    UNTIL_CI,
-    SERVER_CMD,
-    BASELINE,
-    BASELINE_CMD,
-    MIN_EFFECT,
-    AA,
-    JSON,
-    CSV,
-    CANDLES,
-    HGRM,
-    HDR,
-    HTML,
-    FANOUT,
-    SELFTEST
-};
 
 static int take(void *settings, int val);
 
@@ -329,31 +284,21 @@ keep_word(struct http_typed *typed)
 }
 
 static int
-take_output(struct http_command *command, int val)
+take_saying(struct http_command *command, int val)
 {
     struct http_plan *plan = &command->plan;
 
     switch (val) {
-    case JSON:
-        return keep(&plan->json);
-    case CSV:
-        return keep(&plan->csv);
-    case CANDLES:
-        return keep(&plan->candles);
-    case HGRM:
-        return keep(&plan->hgrm);
-    case HDR:
-        return keep(&plan->hdr);
-    case HTML:
-        return keep(&plan->html);
     case FANOUT:
         return take_small("the fan-out (--fanout)", 2, HTTP_FANOUT_MAX, &plan->fanout);
     case 'q':
         return keep_flag(&plan->quiet);
     case SELFTEST:
         return keep_flag(&command->typed.is_selftest);
-    default: /* AA */
+    case AA:
         return keep_flag(&plan->aa);
+    default:
+        return http_command_output(plan, val);
     }
 }
 
@@ -394,7 +339,7 @@ take_judgement(struct http_command *command, int val)
     case MIN_EFFECT:
         return http_command_min_effect(command);
     default:
-        return take_output(command, val);
+        return take_saying(command, val);
     }
 }
 
@@ -509,25 +454,12 @@ take_ip(struct http_command *command)
     return COMMAND_LINE_GO_ON;
 }
 
-/* Options that a sum of runs has, too. */
-static bool
-is_for_report(int val)
-{
-    static const int vals[] = {
-        COMMAND_LINE_WORD, THRESHOLD, BASELINE, JSON, CSV, CANDLES, HGRM, HDR, HTML, FANOUT, 'q'};
-
-    for (unsigned i = 0; i < SXE_COUNT(vals); i++)
-        if (val == vals[i])
-            return true;
-    return false;
-}
-
 static int
 take(void *settings, int val)
 {
     struct http_command *command = settings;
 
-    command->typed.is_for_run |= !is_for_report(val);
+    command->typed.is_for_run |= !http_command_is_for_report(val);
     switch (val) {
     case COMMAND_LINE_WORD:
         return keep_word(&command->typed);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * What: the command line of sxe-http, as a plan. Place: http.c calls it first. command.c has the
- * table and takes each option, command-value.c some of their values; command-plan.c makes the plan
- * of them: the server's address, the source of requests, and what is left to defaults;
- * command-together.c knows what cannot go together.
+ * table and takes each option, command-value.c some of their values, command-output.c those that
+ * are paths of outputs; command-plan.c makes the plan of them: the server's address, the source of
+ * requests, and what is left to defaults; command-together.c knows what cannot go together.
  */
 #ifndef HTTP_COMMAND_H
 #define HTTP_COMMAND_H
@@ -84,6 +84,12 @@ int http_command_plan(struct http_command *command);
 /* What of it means nothing together, or without another: as http_command_plan. */
 int http_command_check_together(struct http_command *command);
 int http_command_check_outputs(struct http_command *command); /* two into one file */
+
+/* Take optarg as the path of an output, whose option has that val. */
+int http_command_output(struct http_plan *plan, int val);
+
+/* Whether a sum of runs has that option, too. */
+bool http_command_is_for_report(int val);
 
 /* Print "sxe-http: ...; Try --help." on stderr, and return the exit status for it. */
 int http_command_refuse(const char *format, ...) SXE_PRINTF(1, 2);

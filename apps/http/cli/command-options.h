@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: the values that getopt_long returns for the options of sxe-http that have no letter.
+ * Place: the files of the command line alone.
+ */
+#ifndef HTTP_COMMAND_OPTIONS_H
+#define HTTP_COMMAND_OPTIONS_H
+
+#include "command-line.h"
+
+enum {
+    UNIX = COMMAND_LINE_LONG,
+    SOURCE,
+    PROXY,
+    REQUESTS,
+    SHARD,
+    WARMUP,
+    DRAIN,
+    OPEN,
+    ARRIVALS,
+    START_AT,
+    THINK,
+    DEADLINE,
+    PIPELINE,
+    CONNECT_RAMP,
+    TIMEOUT,
+    SEED,
+    PROBE,
+    REQUEST_FILE,
+    REPLAY,
+    SPEED,
+    SCENARIO,
+    HTTP_1_0,
+    EXPECT_STATUS,
+    EXPECT_HEADER,
+    EXPECT_BODY,
+    THRESHOLD,
+    FIND,
+    TRIALS,
+    UNTIL_CI,
+    SERVER_CMD,
+    BASELINE,
+    BASELINE_CMD,
+    MIN_EFFECT,
+    AA,
+    JSON,
+    CSV,
+    CANDLES,
+    HGRM,
+    HDR,
+    HTML,
+    FANOUT,
+    SELFTEST
+};
+
+#endif

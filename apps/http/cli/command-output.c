@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+#include <getopt.h>
+
+#include "command-options.h"
+#include "command.h"
+
+int
+http_command_output(struct http_plan *plan, int val)
+{
+    const struct {
+        int val;
+        const char **path;
+    } outputs[] = {
+        {JSON, &plan->json}, {CSV, &plan->csv}, {CANDLES, &plan->candles},
+        {HGRM, &plan->hgrm}, {HDR, &plan->hdr}, {HTML, &plan->html},
+    };
+    unsigned i = 0;
+
+    while (outputs[i].val != val)
+        i++;
+    *outputs[i].path = optarg;
+    return COMMAND_LINE_GO_ON;
+}
+
+bool
+http_command_is_for_report(int val)
+{
+    static const int vals[] = {
+        COMMAND_LINE_WORD, THRESHOLD, BASELINE, JSON, CSV, CANDLES, HGRM, HDR, HTML, FANOUT, 'q'};
+
+    for (unsigned i = 0; i < SXE_COUNT(vals); i++)
+        if (val == vals[i])
+            return true;
+    return false;
+}
