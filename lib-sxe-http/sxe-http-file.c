@@ -11,6 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "sxe-http-list.h"
+
 #define DEFAULT(field, value) (config->field = config->field == 0 ? (value) : config->field)
 
 /* As it stands in a name, without slashes around it. */
@@ -56,15 +58,6 @@ has_long_index(const struct sxe_http_files_config *config)
     return false;
 }
 
-/* Whether no reply could have it in a field (RFC 9110, 5.5). */
-static bool
-has_control_byte(const char *text)
-{
-    while (*text == '\t' || ((unsigned char)*text >= ' ' && *text != 0x7F))
-        text++;
-    return *text != '\0';
-}
-
 /* NULL, or what is wrong. */
 static const char *
 check(const struct sxe_http_files_config *config)
@@ -83,7 +76,8 @@ check(const struct sxe_http_files_config *config)
         return "waiting_max must be at most 10,000,000";
     if (has_long_index(config))
         return "an index must be the name of a file, of at most 255 bytes";
-    if (config->cache_control != NULL && has_control_byte(config->cache_control))
+    if (config->cache_control != NULL && !sxe_http_is_field_value((struct sxe_span){
+                                             config->cache_control, strlen(config->cache_control)}))
         return "cache_control must be the value of a field, without control bytes";
     return NULL;
 }

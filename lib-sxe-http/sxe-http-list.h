@@ -60,6 +60,9 @@ SXE_PUBLIC struct sxe_span sxe_http_without_blanks(struct sxe_span text);
 /* Whether all of it is a token (RFC 9110, 5.6.2), as names of fields and methods are. */
 SXE_PUBLIC bool sxe_http_is_token(struct sxe_span text);
 
+/* Whether a field may have this value (RFC 9110, 5.5): no control byte but the tab, no line end. */
+SXE_PUBLIC bool sxe_http_is_field_value(struct sxe_span text);
+
 /* The value of a known field that is no list: base NULL when it is not there, and an empty one,
  * which is never valid, when it is there more than once (RFC 9110, 5.3). */
 SXE_PUBLIC struct sxe_span sxe_http_value_of(const struct sxe_http_parser *parser, const char *data,

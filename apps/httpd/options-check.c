@@ -12,16 +12,6 @@
 #define TYPE_LENGTH_MAX 127 /* of a content type; RFC 6838, 4.2 */
 
 bool
-httpd_is_value(const char *text)
-{
-    for (; *text != '\0'; text++) {
-        if (((unsigned char)*text < ' ' && *text != '\t') || *text == 0x7f)
-            return false;
-    }
-    return true;
-}
-
-bool
 httpd_is_field(const char *text)
 {
     static const char *const reserved[] = {"Accept-Ranges",
@@ -46,7 +36,7 @@ httpd_is_field(const char *text)
         if (strlen(reserved[i]) == length && strncasecmp(text, reserved[i], length) == 0)
             return false;
     }
-    return httpd_is_value(text + length);
+    return sxe_http_is_field_value((struct sxe_span){text + length, strlen(text + length)});
 }
 
 bool

@@ -8,9 +8,6 @@
 
 #include "options.h"
 
-/* What a field's value can have: RFC 9110, 5.5. */
-bool httpd_is_value(const char *text);
-
 /* "Name: value", and not one that replies have already. */
 bool httpd_is_field(const char *text);
 

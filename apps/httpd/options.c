@@ -8,6 +8,7 @@
 
 #include "command-line.h"
 #include "options-check.h"
+#include "sxe-http-list.h"
 
 #define CONNECTIONS_MAX 10000000ul
 #define TASKS_MAX       1000000ul
@@ -277,8 +278,9 @@ static bool
 set_cache_control(struct httpd_options *options)
 {
     options->files.cache_control = optarg;
-    return httpd_is_value(optarg) || httpd_wrong("Cache-Control (--cache-control)",
-                                                 "the value of a header, without line ends");
+    return sxe_http_is_field_value((struct sxe_span){optarg, strlen(optarg)}) ||
+           httpd_wrong("Cache-Control (--cache-control)",
+                       "the value of a header, without line ends");
 }
 
 static bool

@@ -55,6 +55,26 @@ START_TEST(each_byte_is_in_a_token_or_not)
 }
 END_TEST
 
+START_TEST(each_byte_is_in_a_value_or_not)
+{
+    char bytes[] = "a c";
+    bool is_value = (_i >= ' ' && _i != 0x7F) || _i == '\t';
+
+    bytes[1] = (char)_i;
+    for (size_t from = 0; from < 3; from++) {
+        struct sxe_span text = {http_case_at_edge(bytes + from, 3 - from), 3 - from};
+
+        ck_assert(sxe_http_is_field_value(text) == (is_value || from == 2));
+    }
+}
+END_TEST
+
+START_TEST(nothing_is_a_value)
+{
+    ck_assert(sxe_http_is_field_value((struct sxe_span){NULL, 0}));
+}
+END_TEST
+
 START_TEST(nothing_is_no_token)
 {
     ck_assert(!sxe_http_is_token((struct sxe_span){NULL, 0}));
@@ -144,6 +164,9 @@ main(void)
     TCase *scan = tcase_create("scan");
 
     tcase_add_loop_test(scan, each_byte_is_in_a_token_or_not, 0, 256);
+    tcase_add_loop_test(scan, each_byte_is_in_a_value_or_not, 0, 256);
+    tcase_add_test(scan, nothing_is_a_value);
+
     tcase_add_test(scan, nothing_is_no_token);
     tcase_add_loop_test(scan, each_way_is_there, 0, HTTP_CASE_WAYS);
     tcase_add_test(scan, without_a_choice_the_processor_decides);
