@@ -77,3 +77,38 @@ test("a rate that is given is no result", function()
     cli.check_refused("name another figure", "sxe-http", "-R", "100", "--until-ci", "2%")
     check(server)
 end)
+
+-- promise: docs/load-generator.md: A percentile that one trial cannot tell has no interval: which
+--   trials have enough requests is no chance, and those of the others alone would say something
+--   else. It is `n/a`, as in that trial.
+test("an interval is told of what each trial tells", function()
+    local server <close>, port = serve()
+    local ran = cli.run("sxe-http", "-p", tostring(port), "-c", "4", "--requests", "300",
+                        "--trials", "6", "--json", "-")
+    local figures = ran.output:match '"figures": ?(%b{})'
+    for name, is_known in pairs{p50 = true, p95 = true, p99 = false} do
+        local interval = figures:match('"service%.' .. name .. '": ?(%b{})')
+        equal(interval:find '"is_known": ?true' ~= nil, is_known, interval)
+        equal(interval:find '"middle": ?null' ~= nil, not is_known, interval)
+    end
+    ran = cli.run("sxe-http", "-p", tostring(port), "-c", "4", "--requests", "300", "--trials", "6")
+    check(ran.output:find("service p99 n/a\n", 1, true), ran.output)
+    check(server)
+end)
+
+-- promise: docs/load-generator.md: `--until-ci` of such a figure ends after the first trial that
+--   cannot tell it, says how many requests a trial takes (p50 20, p95 200, p99 1,000), and makes
+--   the exit status 5, as it does whenever its interval was not reached.
+test("a width that cannot be reached is not waited for", function()
+    local server <close>, port = serve()
+    for name, needs in pairs{p50 = 20, p95 = 200, p99 = 1000} do
+        local ran = cli.run("sxe-http", "-p", tostring(port), "-c", "2", "--requests",
+                            tostring(needs - 1), "--trials", "50", "--until-ci", name .. ":5%")
+        -- A client that waited for a CPU is suspect, and that is said first.
+        check(ran.status == 5 or ran.status == 4, ran.output .. ran.errors)
+        check(ran.errors:find(("response.%s takes %d requests a trial, and trial 1 had %d;")
+                              :format(name, needs, needs - 1), 1, true), ran.errors)
+        check(not ran.errors:find("\ntrial     2/", 1, true), ran.errors)
+    end
+    check(server)
+end)

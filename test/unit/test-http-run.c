@@ -237,6 +237,36 @@ START_TEST(trials_stop_at_their_greatest_number)
     plan.trials = 8;
     ck_assert_int_eq(run_plan(), 0);
     ck_assert_uint_eq(run.trials_number, 8);
+    ck_assert_int_eq(run.status, HTTP_EXIT_UNTOLD);
+}
+END_TEST
+
+/* 200 replies have 10 beyond their p95, and 2 beyond their p99. */
+START_TEST(a_figure_that_a_trial_cannot_tell_has_no_interval)
+{
+    static const enum http_figure untold[] = {HTTP_FIGURE_SERVICE_P99, HTTP_FIGURE_RESPONSE_P99};
+
+    plan.trials = HTTP_TRIALS_MIN;
+    ck_assert_int_eq(run_plan(), 0);
+    for (unsigned i = 0; i < 2; i++) {
+        ck_assert(isnan(run.figures[untold[i]].low) && isnan(run.figures[untold[i]].middle));
+        ck_assert(isnan(run.figures[untold[i]].high) && !run.figures[untold[i]].is_known);
+        ck_assert(run.figures[untold[i] - 1].is_known);
+    }
+    ck_assert_int_eq(run.status, HTTP_EXIT_OK);
+}
+END_TEST
+
+START_TEST(an_interval_that_can_never_be_there_is_not_waited_for)
+{
+    plan.until_ci = 0.5;
+    plan.until_ci_figure = HTTP_FIGURE_RESPONSE_P99;
+    plan.trials = 50;
+    ck_assert_int_eq(run_plan(), 0);
+    ck_assert_uint_eq(run.trials_number, 1);
+    ck_assert_int_eq(run.status, HTTP_EXIT_UNTOLD);
+    check_has(errors, "sxe-http: --until-ci cannot be reached: response.p99 takes 1000 requests a "
+                      "trial, and trial 1 had 200; make the trials longer, as with a larger -d\n");
 }
 END_TEST
 
@@ -245,6 +275,8 @@ START_TEST(a_against_a_measures_the_noise)
     plan.aa = true;
     plan.trials = 2 * HTTP_TRIALS_MIN;
     plan.quiet = false;
+    fake_worker.queries = 500;
+    plan.requests_max = 1000;
     ck_assert_int_eq(run_plan(), 0);
     ck_assert_uint_eq(run.trials_number, 2 * HTTP_TRIALS_MIN);
     for (unsigned i = 0; i < HTTP_FIGURES; i++) {
@@ -678,6 +710,8 @@ main(void)
     tcase_add_test(trials, trials_are_added_up_and_their_times_are_too);
     tcase_add_test(trials, trials_stop_when_their_interval_is_narrow);
     tcase_add_test(trials, trials_stop_at_their_greatest_number);
+    tcase_add_test(trials, a_figure_that_a_trial_cannot_tell_has_no_interval);
+    tcase_add_test(trials, an_interval_that_can_never_be_there_is_not_waited_for);
     tcase_add_test(trials, a_against_a_measures_the_noise);
     tcase_add_test(trials, each_trial_has_a_seed_of_its_own);
     tcase_add_test(trials, both_sides_have_the_same_seeds);

@@ -93,6 +93,23 @@ START_TEST(the_interval_of_no_values_is_nothing)
 }
 END_TEST
 
+START_TEST(a_value_that_cannot_be_told_leaves_no_interval)
+{
+    for (unsigned i = 0; i < 8; i++)
+        a[i] = b[i] = i == 3 ? (double)NAN : 1;
+    http_stats_median_interval(&interval, a, 8);
+    ck_assert(isnan(interval.low) && isnan(interval.middle) && isnan(interval.high));
+    ck_assert(!interval.is_known && http_stats_width(&interval) == 1);
+    for (unsigned i = 0; i < 2; i++) {
+        a[3] = i == 0 ? (double)NAN : 1;
+        b[3] = i == 1 ? (double)NAN : 1;
+        http_stats_ratio_interval(&interval, a, 8, b, 8);
+        ck_assert(isnan(interval.low) && isnan(interval.middle) && isnan(interval.high));
+        ck_assert(!interval.is_known);
+    }
+}
+END_TEST
+
 START_TEST(more_values_than_the_most_are_left_out)
 {
     for (unsigned i = 0; i < MAX + 50; i++)
@@ -384,6 +401,7 @@ main(void)
     tcase_add_loop_test(tcase, a_median_is_the_middle_one_or_between_the_two, 0, COUNT(medians));
     tcase_add_loop_test(tcase, the_interval_of_a_median_is_that_of_the_table, 0, COUNT(orders));
     tcase_add_test(tcase, the_interval_of_no_values_is_nothing);
+    tcase_add_test(tcase, a_value_that_cannot_be_told_leaves_no_interval);
     tcase_add_test(tcase, more_values_than_the_most_are_left_out);
     tcase_add_loop_test(tcase, the_interval_of_a_median_holds_it_as_often_as_it_says, 0, 4);
     tcase_add_loop_test(tcase, the_interval_of_a_ratio_leaves_out_what_the_table_of_u_says, 0,

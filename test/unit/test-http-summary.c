@@ -650,6 +650,24 @@ START_TEST(without_an_interval_it_is_too_wide)
 }
 END_TEST
 
+START_TEST(a_figure_that_a_trial_cannot_tell_is_not_available)
+{
+    static const struct http_interval none = {NAN, NAN, NAN, false};
+    char *text;
+
+    make_run(&made, 6);
+    made.plan.aa = true;
+    made.plan.until_ci = 0.02;
+    made.plan.until_ci_figure = HTTP_FIGURE_SERVICE_P95;
+    made.run.figures[HTTP_FIGURE_SERVICE_P95] = made.run.noise[HTTP_FIGURE_SERVICE_P95] = none;
+    text = summary();
+    check_has(text, "260 us]  service p95 n/a");
+    check_has(text, "  service.p95 n/a");
+    check_has(text, "\nuntil-ci  not reached: service.p95 is n/a; it takes 200 requests a trial\n");
+    free(text);
+}
+END_TEST
+
 START_TEST(few_trials_give_extremes)
 {
     char *text;
@@ -1145,6 +1163,7 @@ main(void)
     tcase_add_test(tcase, a_suspect_probe_is_told_from_a_suspect_load);
     tcase_add_test(tcase, what_a_probe_lacks_is_painted);
     tcase_add_test(tcase, trials_give_medians_with_intervals);
+    tcase_add_test(tcase, a_figure_that_a_trial_cannot_tell_is_not_available);
     tcase_add_test(tcase, few_trials_give_extremes);
     tcase_add_loop_test(tcase, an_interval_that_stayed_too_wide_is_said, 0, 2);
     tcase_add_test(tcase, without_an_interval_it_is_too_wide);

@@ -58,9 +58,12 @@ add_figure(struct http_page *page, const struct http_run *run, const char *name,
 {
     const struct http_interval *interval = &run->figures[figure];
 
-    http_page_item(page, "%s %s [%s, %s]", name, figure_text(run, figure, interval->middle),
-                   figure_text(run, figure, interval->low),
-                   figure_text(run, figure, interval->high));
+    if (isnan(interval->middle))
+        http_page_item(page, "%s n/a", name);
+    else
+        http_page_item(page, "%s %s [%s, %s]", name, figure_text(run, figure, interval->middle),
+                       figure_text(run, figure, interval->low),
+                       figure_text(run, figure, interval->high));
 }
 
 static void
@@ -87,25 +90,27 @@ add_trials(struct http_page *page, const struct http_run *run)
 static void
 add_until_ci(struct http_page *page, const struct http_run *run)
 {
-    const struct http_interval *interval = &run->figures[run->plan->until_ci_figure];
-    double wanted = run->plan->until_ci;
+    enum http_figure figure = (enum http_figure)run->plan->until_ci_figure;
+    const struct http_interval *interval = &run->figures[figure];
+    const char *name = http_figure_names[figure].whole;
 
-    bool is_bound = run->figures_from[run->plan->until_ci_figure] > 0;
-
-    if (!(wanted > 0) || (interval->is_known && !is_bound && http_stats_width(interval) < wanted))
+    if (!(run->plan->until_ci > 0) || http_until_ci_is_reached(run))
         return;
     http_page_begin(page, HTTP_WEIGHT_JUDGED, HTTP_PAINT_BAD);
-    if (is_bound)
+    if (isnan(interval->middle))
+        http_page_add(page, "until-ci  not reached: %s is n/a; it takes %u requests a trial", name,
+                      http_figure_needs(figure));
+    else if (run->figures_from[figure] > 0)
         http_page_add(page,
                       "until-ci  not reached: so many queries failed that %s is known by a lower "
                       "bound only",
-                      http_figure_names[run->plan->until_ci_figure].whole);
+                      name);
     else if (interval->is_known)
         http_page_add(page,
                       "until-ci  not reached: after %u trials the interval of %s is %.1f %% wide, "
                       "not under %.3g %%",
-                      run->trials_number, http_figure_names[run->plan->until_ci_figure].whole,
-                      100 * http_stats_width(interval), 100 * wanted);
+                      run->trials_number, name, 100 * http_stats_width(interval),
+                      100 * run->plan->until_ci);
     else
         http_page_add(page, "until-ci  not reached: %u trials are too few for an interval",
                       run->trials_number);
@@ -116,7 +121,9 @@ add_noise_of(struct http_page *page, const struct http_run *run, enum http_figur
 {
     const struct http_interval *noise = &run->noise[figure];
 
-    if (http_figure_is_result(run->plan, figure))
+    if (isnan(noise->middle))
+        http_page_item(page, "%s n/a", http_figure_names[figure].whole);
+    else if (http_figure_is_result(run->plan, figure))
         http_page_item(page, "%s %+.1f %% to %+.1f %%", http_figure_names[figure].whole,
                        (noise->low - 1) * 100, (noise->high - 1) * 100);
 }

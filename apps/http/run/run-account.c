@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "run-private.h"
 
+#include <math.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -81,6 +82,15 @@ http_result_force(struct http_result *result)
     result->unopened[HTTP_UNOPENED_UNTRIED] += untried;
 }
 
+/* In ns; NAN: it cannot be told. */
+static double
+percentile_of(const struct http_histogram *histogram, double fraction)
+{
+    return http_histogram_can_tell(histogram, fraction)
+               ? (double)http_histogram_quantile(histogram, fraction)
+               : (double)NAN;
+}
+
 void
 http_result_figures(const struct http_result *result, double figures[HTTP_FIGURES])
 {
@@ -88,10 +98,8 @@ http_result_figures(const struct http_result *result, double figures[HTTP_FIGURE
 
     figures[HTTP_FIGURE_RATE] = http_result_rate(result);
     for (unsigned i = 0; i < SXE_COUNT(fractions); i++) {
-        figures[HTTP_FIGURE_SERVICE_P50 + i] =
-            (double)http_histogram_quantile(&result->service, fractions[i]);
-        figures[HTTP_FIGURE_RESPONSE_P50 + i] =
-            (double)http_histogram_quantile(&result->response, fractions[i]);
+        figures[HTTP_FIGURE_SERVICE_P50 + i] = percentile_of(&result->service, fractions[i]);
+        figures[HTTP_FIGURE_RESPONSE_P50 + i] = percentile_of(&result->response, fractions[i]);
     }
 }
 
@@ -104,7 +112,7 @@ http_figures_at_least(const struct http_result *result, const double figures[HTT
         const struct http_histogram *histogram =
             i < HTTP_FIGURE_RESPONSE_P50 ? &result->service : &result->response;
 
-        if (http_histogram_is_at_least(histogram, (uint64_t)figures[i]))
+        if (!isnan(figures[i]) && http_histogram_is_at_least(histogram, (uint64_t)figures[i]))
             bits |= 1u << i;
     }
     return bits;

@@ -229,6 +229,7 @@ void http_results_unmap_run(struct http_result *result, const struct http_result
  * offered unsent. */
 void http_result_force(struct http_result *result);
 
+/* NAN where fewer than ten samples lie beyond a percentile. */
 void http_result_figures(const struct http_result *result, double figures[HTTP_FIGURES]);
 
 /* A bit each of these figures that is only a lower bound, since some queries failed. */

@@ -24,6 +24,18 @@ http_trial_seed(const struct http_plan *plan, unsigned trial)
     return plan->seed + (number << TRIAL_SHIFT);
 }
 
+unsigned
+http_figure_needs(enum http_figure figure)
+{
+    static const unsigned needs[HTTP_FIGURES] = {
+        [HTTP_FIGURE_RATE] = 1,           [HTTP_FIGURE_SERVICE_P50] = 20,
+        [HTTP_FIGURE_SERVICE_P95] = 200,  [HTTP_FIGURE_SERVICE_P99] = 1000,
+        [HTTP_FIGURE_RESPONSE_P50] = 20,  [HTTP_FIGURE_RESPONSE_P95] = 200,
+        [HTTP_FIGURE_RESPONSE_P99] = 1000};
+
+    return needs[figure];
+}
+
 bool
 http_figure_is_result(const struct http_plan *plan, enum http_figure figure)
 {

@@ -1,6 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 #include "run-private.h"
 
+bool
+http_until_ci_is_reached(const struct http_run *run)
+{
+    unsigned figure = run->plan->until_ci_figure;
+
+    return run->figures_from[figure] <= 0 && run->figures[figure].is_known &&
+           http_stats_width(&run->figures[figure]) < run->plan->until_ci;
+}
+
 static void
 judge_threshold(struct http_run *run, struct http_judged *judged, const char *condition, FILE *err)
 {
@@ -71,7 +80,8 @@ http_run_judge(struct http_run *run, bool has_failed, FILE *err)
         run->status = HTTP_EXIT_ERRORS;
     else if (run->verdict.number + run->probe_verdict.number > 0)
         run->status = HTTP_EXIT_SUSPECT;
-    else if (!is_found && run->is_untold)
+    else if ((!is_found && run->is_untold) ||
+             (run->plan->until_ci > 0 && !http_until_ci_is_reached(run)))
         run->status = HTTP_EXIT_UNTOLD;
     else if (is_undelivered(run))
         run->status = HTTP_EXIT_ERRORS;

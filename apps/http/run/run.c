@@ -2,10 +2,12 @@
 #include "run.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "output.h"
 #include "run-private.h"
 #include "summary.h"
 #include "sxe-time.h"
@@ -55,17 +57,34 @@ bound_of(const struct http_run *run, enum http_figure figure)
     return from;
 }
 
+/* No trial that follows gives the figure an interval, if this one cannot tell it. */
 static bool
-is_narrow(const struct http_run *run)
+is_hopeless(const struct http_run *run, FILE *err)
 {
-    struct http_interval interval;
+    const struct http_trial *trial = &run->trials[run->trials_number - 1];
+    enum http_figure figure = (enum http_figure)run->plan->until_ci_figure;
 
-    if (!(run->plan->until_ci > 0) || run->trials_number < HTTP_TRIALS_MIN)
+    if (trial->result->interrupted || !isnan(trial->figures[figure]))
         return false;
-    if (bound_of(run, (enum http_figure)run->plan->until_ci_figure) > 0)
+    fprintf(err,
+            "sxe-http: --until-ci cannot be reached: %s takes %u requests a trial, and trial %u had "
+            "%llu; make the trials longer, as with a larger -d\n",
+            http_figure_names[figure].whole, http_figure_needs(figure), run->trials_number,
+            (unsigned long long)trial->result->response.count);
+    return true;
+}
+
+/* The interval is narrow enough, or will never be there. */
+static bool
+is_settled(struct http_run *run, FILE *err)
+{
+    enum http_figure figure = (enum http_figure)run->plan->until_ci_figure;
+
+    if (!(run->plan->until_ci > 0) || run->trials_number == 0)
         return false;
-    figure_interval(run, (enum http_figure)run->plan->until_ci_figure, &interval);
-    return http_stats_width(&interval) < run->plan->until_ci;
+    figure_interval(run, figure, &run->figures[figure]);
+    run->figures_from[figure] = bound_of(run, figure);
+    return is_hopeless(run, err) || http_until_ci_is_reached(run);
 }
 
 /* The nth, from 0 on. */
@@ -117,7 +136,7 @@ run_trials(struct http_parent *parent, struct http_run *run)
 {
     for (unsigned i = 0; i < run->plan->trials && parent->interrupts == 0 && !parent->has_failed;
          i++)
-        if (run_trial(parent, run, i) < 0 || is_narrow(run))
+        if (run_trial(parent, run, i) < 0 || is_settled(run, parent->err))
             break;
     return run->trials_number > 0 ? 0 : -1;
 }

@@ -50,7 +50,7 @@ enum http_exit {
     HTTP_EXIT_USAGE = 2,
     HTTP_EXIT_THRESHOLD = 3, /* a threshold was missed, or a regression shown */
     HTTP_EXIT_SUSPECT = 4,
-    HTTP_EXIT_UNTOLD = 5, /* --find could not tell */
+    HTTP_EXIT_UNTOLD = 5, /* --find could not tell; --until-ci was not reached */
     HTTP_EXIT_INTERRUPTED = 130
 };
 
@@ -99,7 +99,7 @@ struct http_trial {
     struct http_verdict verdict;
     struct http_result *probe; /* NULL: there is none */
     struct http_verdict probe_verdict;
-    double figures[HTTP_FIGURES]; /* a second, or ns */
+    double figures[HTTP_FIGURES]; /* a second, or ns; NAN: it cannot be told */
     unsigned at_least;            /* a bit each figure that is only a lower bound */
 };
 
@@ -135,7 +135,7 @@ struct http_run {
     struct http_verdict verdict;
     struct http_result *probe; /* as total; NULL: there is none */
     struct http_verdict probe_verdict;
-    struct http_interval figures[HTTP_FIGURES]; /* over the trials */
+    struct http_interval figures[HTTP_FIGURES]; /* over the trials; NAN: one of them has none */
     struct http_interval noise[HTTP_FIGURES];   /* --aa: B/A; is_known false otherwise */
     double figures_from[HTTP_FIGURES]; /* what is no less is only a lower bound; 0: nothing is */
     unsigned steps_number;             /* --find */
@@ -156,6 +156,12 @@ struct http_run {
  * nothing could be run; free it then too, or not. */
 int http_run(struct http_run *run, const struct http_plan *plan, FILE *out, FILE *err);
 void http_run_free(struct http_run *run);
+
+/* Whether the interval that --until-ci asks for is there, and as narrow as it asks. */
+bool http_until_ci_is_reached(const struct http_run *run);
+
+/* How many requests it takes to tell a figure of a trial: ten beyond a percentile. */
+unsigned http_figure_needs(enum http_figure figure);
 
 /* Whether a figure says something of the server: a rate that the plan gives does not. */
 bool http_figure_is_result(const struct http_plan *plan, enum http_figure figure);

@@ -42,6 +42,15 @@ middle_of(const double *sorted, unsigned number)
     return number == 0 ? 0 : (sorted[(number - 1) / 2] + sorted[number / 2]) / 2;
 }
 
+static bool
+are_told(const double *values, unsigned number)
+{
+    for (unsigned i = 0; i < number; i++)
+        if (isnan(values[i]))
+            return false;
+    return true;
+}
+
 double
 http_stats_median(const double *values, unsigned number)
 {
@@ -76,6 +85,10 @@ http_stats_median_interval(struct http_interval *interval, const double *values,
     int outside = outside_median(used);
     unsigned first = outside > 0 ? (unsigned)outside : 0;
 
+    if (!are_told(values, used)) {
+        *interval = (struct http_interval){NAN, NAN, NAN, false};
+        return;
+    }
     *interval = (struct http_interval){.is_known = outside >= 0};
     if (used == 0)
         return;
@@ -176,6 +189,10 @@ http_stats_family_interval(struct http_interval *interval, const double *a, unsi
     *interval = (struct http_interval){.is_known = are_enough(a, a_used) && are_enough(b, b_used)};
     if (pairs == 0)
         return;
+    if (!are_told(a, a_used) || !are_told(b, b_used)) {
+        *interval = (struct http_interval){NAN, NAN, NAN, false};
+        return;
+    }
     sort(ratios, pairs);
     outside = pairs <= EXACT_MAX ? outside_exact(a_used, b_used, TAIL / family)
                                  : outside_normal(a_used, b_used, TAIL / family);

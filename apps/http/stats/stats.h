@@ -27,6 +27,9 @@ struct http_interval {
     bool is_known; /* if not, low and high are the extremes */
 };
 
+/* A value that is NAN is one that a trial cannot tell. Which trials can is no chance, so nothing is
+ * said of the others alone: low, middle and high are NAN, too. */
+
 /* Intervals are known from HTTP_TRIALS_MIN values on; of a ratio, that many on each side, and all
  * of them above 0. */
 double http_stats_median(const double *values, unsigned number);
