@@ -141,7 +141,8 @@ static const struct command_line line = {
         "...,\nmean, min, max; rate, errors, skipped, achieved (the part of what was due that was "
         "sent).\n"
         "Exit status: 0 all is well, 1 errors, 2 bad arguments, 3 a threshold was missed or a "
-        "regression\nshown, 4 the result is suspect, 5 --find could not tell, 130 interrupted.",
+        "regression\nshown, 4 the result is suspect, 5 --find could not tell, or\n--until-ci was "
+        "not reached, 130 interrupted.",
     .options = table,
     .number = sizeof(table) / sizeof(table[0]),
     .common = common,

@@ -67,8 +67,8 @@ is_hopeless(const struct http_run *run, FILE *err)
     if (trial->result->interrupted || !isnan(trial->figures[figure]))
         return false;
     fprintf(err,
-            "sxe-http: --until-ci cannot be reached: %s takes %u requests a trial, and trial %u had "
-            "%llu; make the trials longer, as with a larger -d\n",
+            "sxe-http: --until-ci cannot be reached: %s takes %u requests a trial, and trial %u "
+            "had %llu; make the trials longer, as with a larger -d\n",
             http_figure_names[figure].whole, http_figure_needs(figure), run->trials_number,
             (unsigned long long)trial->result->response.count);
     return true;
