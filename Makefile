@@ -39,6 +39,11 @@ closure  = $(call uniq,$1 $(foreach n,$($1.needs),$(call closure,$n)))
 uniq     = $(if $1,$(call uniq,$(filter-out $(lastword $1),$1)) $(lastword $1))
 includes = $(foreach m,$1,-Ilib-$m) -I$B/include
 
+# $(call sources,lib-sxe): the files in a folder and in its rooms; its public headers stand in the folder itself.
+sources  = $(wildcard $1/*.c $1/*/*.c)
+rooms    = $(patsubst %/,-I%,$(wildcard $1/*/))
+lib.rooms := $(foreach m,$(modules),$(call rooms,lib-$m))
+
 # ---- How ----
 
 CC     ?= gcc
@@ -89,11 +94,11 @@ $B/include/sxe-log-2010.h: lib-sxe-log/sxe-log-2010.sh
 archive = $B/lib$(if $(filter sxe,$1),sxe-core,$1).a
 
 define module_rules
-$1.obj := $$(patsubst %.c,$B/obj/%.o,$$(wildcard lib-$1/*.c))
+$1.obj := $(patsubst %.c,$B/obj/%.o,$(call sources,lib-$1))
 $B/obj/lib-$1/%.o: lib-$1/%.c $B/flags | $B/include/sxe-log-2010.h
 	@mkdir -p $$(@D)
 	@$$(call say,CC,$$<)
-	$$Q$$(CC) $$(ALL_CFLAGS) -DSXE_LOG_NO_2010 $(call includes,$(call closure,$1)) $($1.cflags) -MMD -MP -c -o $$@ $$<
+	$$Q$$(CC) $$(ALL_CFLAGS) -DSXE_LOG_NO_2010 $(call includes,$(call closure,$1)) $(call rooms,lib-$1) $($1.cflags) -MMD -MP -c -o $$@ $$<
 $(call archive,$1): $$($1.obj)
 	@$$(call say,AR,$$@)
 	@rm -f $$@
@@ -115,15 +120,14 @@ $B/$(SONAME): $(core.obj) tools/libsxe.map
 # ---- Programs: apps/<name>/*.c and the folders in apps/<name> are build/<mode>/sxe-<name> ----
 
 # The programs share apps/common. The load generator has scripts, reads JSON, and compresses.
-app.sources  = $(wildcard apps/$1/*.c apps/$1/*/*.c)
-app.includes = -Iapps/$1 $(patsubst %/,-I%,$(wildcard apps/$1/*/))
+app.includes = -Iapps/$1 $(call rooms,apps/$1)
 
 http.libs  := $(LUA_LIBS) -ljansson -lz
 httpd.libs := $B/libsxe-lua.a $B/libsxe.a $(LUA_LIBS) -ledit
 lua.libs   := $B/libsxe-lua.a $B/libsxe.a $(LUA_LIBS) -ledit
 app_cflags = $(ALL_CFLAGS) -fPIE -Iapps/common $(call includes,$(core) sxe-lua) $(LUA_CFLAGS)
 define app_rules
-$1.app.obj := $(patsubst %.c,$B/obj/%.o,$(call app.sources,$1))
+$1.app.obj := $(patsubst %.c,$B/obj/%.o,$(call sources,apps/$1))
 $B/obj/apps/$1/%.o: apps/$1/%.c $B/flags | $B/include/sxe-log-2010.h
 	@mkdir -p $$(@D)
 	@$$(call say,CC,$$<)
@@ -132,7 +136,7 @@ endef
 $(foreach a,common $(apps),$(eval $(call app_rules,$a)))
 # The page is inside the program: .incbin, of which the compiler's list of dependencies knows nothing.
 $B/obj/apps/http/report/output-html.o: apps/http/report/page.html apps/http/report/plot.js
-$B/obj/lib-sxe-lua/sxe-lua-repl.o: lib-sxe-lua/sxe-lua-repl.lua
+$B/obj/lib-sxe-lua/repl/sxe-lua-repl.o: lib-sxe-lua/repl/sxe-lua-repl.lua
 # An archive, so that a program has only what it uses of them.
 $B/apps-common.a: $(common.app.obj)
 	@$(call say,AR,$@)
@@ -163,7 +167,7 @@ $(unit.heavy:%.c=$B/obj/%.o): unit_cflags =
 unit.release := -O0 -U_FORTIFY_SOURCE
 unit.debug   := -O0 -g -fno-sanitize=undefined
 test_cflags  = $(ALL_CFLAGS) -fPIE -Wno-null-dereference -Wno-conversion -Wno-sign-conversion \
-               $(call includes,$(core) sxe-lua) $(LUA_CFLAGS) -Itest/fake -Itest/oracle -Itest/peer -Iapps/common $(foreach a,$(apps),$(call app.includes,$a))
+               $(call includes,$(core) sxe-lua) $(lib.rooms) $(LUA_CFLAGS) -Itest/fake -Itest/oracle -Itest/peer -Iapps/common $(foreach a,$(apps),$(call app.includes,$a))
 comma       := ,
 wraps       := $(addprefix -Wl$(comma)--wrap=,$(shell sed 's/\#.*//' test/fake/wrapped 2>/dev/null))
 
@@ -177,8 +181,8 @@ $B/obj/test/apps/$1/%.o: apps/$1/%.c $B/flags | $B/include/sxe-log-2010.h
 	@mkdir -p $$(@D)
 	@$$(call say,CC,$$<)
 	$$Q$$(CC) $$(app_cflags) $(call app.includes,$1) -DSXE_LOG_NO_2010 -Dmain=sxe_$1_main -Wno-missing-prototypes -Wno-missing-declarations -MMD -MP -c -o $$@ $$<
-$B/test/libapp-$1.a: $$(patsubst %.c,$B/obj/%.o,$(filter-out $(app.main),$(call app.sources,$1))) \
-                     $$(patsubst %.c,$B/obj/test/%.o,$(filter $(app.main),$(call app.sources,$1)))
+$B/test/libapp-$1.a: $$(patsubst %.c,$B/obj/%.o,$(filter-out $(app.main),$(call sources,apps/$1))) \
+                     $$(patsubst %.c,$B/obj/test/%.o,$(filter $(app.main),$(call sources,apps/$1)))
 	@mkdir -p $$(@D)
 	@rm -f $$@ $$(filter-out $$(patsubst %.c,$B/obj/test/%.gcno,$(app.main)),$$(wildcard $B/obj/test/apps/$1/*.gcno $B/obj/test/apps/$1/*/*.gcno))
 	$$Q$$(AR) rcsD $$@ $$^
@@ -263,13 +267,14 @@ $(lua.bench): one.cflags = $(LUA_CFLAGS)
 $(lua.bench): one.libs = $(LUA_LIBS)
 $(lua.bench): $B/libsxe-lua.a
 # Fuzzers see all sources at once, instrumented by clang's libFuzzer.
-build/fuzz/fuzz-%: test/fuzz/fuzz-%.c $(wildcard test/fuzz/*.h test/oracle/*.h) $(foreach m,$(core),$(wildcard lib-$m/*.[ch])) $B/include/sxe-log-2010.h
+build/fuzz/fuzz-%: test/fuzz/fuzz-%.c $(wildcard test/fuzz/*.h test/oracle/*.h) $(foreach m,$(core),$(wildcard lib-$m/*.[ch] lib-$m/*/*.[ch])) $B/include/sxe-log-2010.h
 	@$(call say,FUZZ,$@)
 	@mkdir -p $(@D)
 	$Qclang-14 -std=c11 -D_GNU_SOURCE -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
-	    $(call includes,$(core) sxe-lua) -Iapps/common $(foreach a,$(apps),$(call app.includes,$a)) -Itest/fuzz -Itest/oracle -o $@ $< $(peers) $(foreach m,$(core),$(wildcard lib-$m/*.c)) \
-	    $(LUA_CFLAGS) $(filter-out %/http.c,$(call app.sources,common) $(call app.sources,http)) $(lua.fuzzed) $(http.libs) -lev -lm
-build/fuzz/fuzz-lua-pattern: lua.fuzzed = $(wildcard lib-sxe-lua/*.c) -ledit
+	    $(call includes,$(core) sxe-lua) $(lib.rooms) -Iapps/common \
+	    $(foreach a,$(apps),$(call app.includes,$a)) -Itest/fuzz -Itest/oracle -o $@ $< $(peers) $(foreach m,$(core),$(call sources,lib-$m)) \
+	    $(LUA_CFLAGS) $(filter-out %/http.c,$(call sources,apps/common) $(call sources,apps/http)) $(lua.fuzzed) $(http.libs) -lev -lm
+build/fuzz/fuzz-lua-pattern: lua.fuzzed = $(call sources,lib-sxe-lua) -ledit
 # The same, replaying the kept inputs, without clang: part of every flavour's tests.
 $B/test/replay-%: test/fuzz/fuzz-%.c test/fuzz/replay.c $(wildcard test/fuzz/*.h test/oracle/*.h) $(app.archives) $B/libsxe.a $B/flags
 	@$(call say,CC,$<)

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../lib-sxe-http/sxe-http-private.h"
+#include "../lib-sxe-http/parse/sxe-http-private.h"
 #include "sxe-dict.h"
 #include "sxe-http-router.h"
 #include "sxe-log.h"

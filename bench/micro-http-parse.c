@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../lib-sxe-http/sxe-http-private.h"
+#include "../lib-sxe-http/parse/sxe-http-private.h"
 #include "../test/oracle/http-peers.h"
 #include "sxe-time.h"
 

@@ -25,7 +25,7 @@ hardens() {
 }
 links_late() {
     ${CC:-gcc} $($make -s CFLAGS="-O2 -flto -flto-partition=max" print-flags) \
-        $(for d in lib-*/ apps/common apps/http/*/ "$(dirname "$1")"; do echo "-I$d"; done) $(pkg-config --cflags lua5.4 2>/dev/null) \
+        $(for d in lib-*/ lib-*/*/ apps/common apps/http/*/ "$(dirname "$1")"; do echo "-I$d"; done) $(pkg-config --cflags lua5.4 2>/dev/null) \
         -Ibuild/release/include -shared -o "$work/late.so" "$1"
 }
 lists() { $make help | grep -q "make $1 "; }
@@ -43,7 +43,7 @@ for flag in -fstack-clash-protection -fcf-protection -mbranch-protection=standar
     check "$flag is used where ${CC:-gcc} knows it" hardens $flag
 done
 # Every source on its own and in many partitions: a text of assembly meets only names that are global.
-for f in $(grep -l '^__asm__(' lib-*/*.c apps/*/*.c apps/*/*/*.c); do
+for f in $(grep -l '^__asm__(' lib-*/*.c lib-*/*/*.c apps/*/*.c apps/*/*/*.c); do
     check "link-time optimisation finds what the assembly of $f defines" links_late "$f"
 done
 check "an unknown mode is refused" refuses MODE=fast build

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../lib-sxe-http/sxe-http-private.h"
+#include "../../lib-sxe-http/parse/sxe-http-private.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -19,7 +19,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "../../lib-sxe-http/sxe-http-private.h"
+#include "../../lib-sxe-http/parse/sxe-http-private.h"
 
 enum { HTTP_CASE_TEXT_MAX = 4096, HTTP_CASE_FIELDS = 300, HTTP_CASE_EDGE = 1 << 17 };
 

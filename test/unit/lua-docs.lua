@@ -40,7 +40,7 @@ end
 local function names_in_sources()
   local names = {}
 
-  for path in io.popen("ls lib-sxe-lua/*.c"):lines() do
+  for path in io.popen("ls lib-sxe-lua/*/*.c"):lines() do
     for name in read(path):gmatch('"([%a_][%w_]*)"') do names[name] = true end
   end
   return names

@@ -23,7 +23,7 @@ __asm__(".section .rodata\n"
         ".global sxe__lua_repl, sxe__lua_repl_end\n"
         ".hidden sxe__lua_repl, sxe__lua_repl_end\n"
         "sxe__lua_repl:\n"
-        ".incbin \"lib-sxe-lua/sxe-lua-repl.lua\"\n"
+        ".incbin \"lib-sxe-lua/repl/sxe-lua-repl.lua\"\n"
         "sxe__lua_repl_end:\n"
         ".previous\n");
 extern const char sxe__lua_repl[] __attribute__((visibility("hidden")));
@@ -336,7 +336,7 @@ plan(lua_State *L)
 {
     lua_createtable(L, FUNCTIONS + 1, 0);
     if (luaL_loadbufferx(L, sxe__lua_repl, (size_t)(sxe__lua_repl_end - sxe__lua_repl),
-                         "@lib-sxe-lua/sxe-lua-repl.lua", "t") != LUA_OK)
+                         "@lib-sxe-lua/repl/sxe-lua-repl.lua", "t") != LUA_OK)
         return lua_error(L);
     lua_pushcfunction(L, l_say);
     lua_pushcfunction(L, l_methods_of);
