@@ -325,7 +325,7 @@ test-mode: build test-bin
 	@tools/run-tests.sh $(MODE)
 test-bin: $(programs) $(unit.bin) $(outside.bin) $(replay.bin) $(examples.bin) $(bench.bin) $B/test/wire $B/test/known-server
 
-# What a run wants besides: BENCH="--seconds 2 --json bench/results/2030-01-01.json --markdown README.md".
+# What a run wants besides: BENCH="--seconds 2 --json bench/results/2030-01-01.json --markdown docs/benchmarks.md".
 bench = build/release/test/wire bench/bench.lua $(ROW) $(BENCH)
 bench: bench-build ## measure beside the limit programs and others' (ROW="S1 files": only those)
 	@$(bench)

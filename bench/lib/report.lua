@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 --
--- What: a result as tables: for the terminal, and as one for the README.
+-- What: a result as tables: for the terminal, for docs/benchmarks.md and for the README.
 -- Place: bench.lua prints each row as it comes. Shape: rows of result.lua.
 
 local result = require "result"
@@ -306,14 +306,26 @@ end
 
 -- ---- Markdown ----
 
--- The others by their values, and where there are some by their ratios to the same reference.
+-- "0.93" where that is the quotient of the two printed medians, else "0.97~": a ratio is the median
+-- of the rounds' ratios, and the speed of the machine drifts between rounds.
+local function ratio_text(ratio, median, reference)
+    local drifts = reference == 0 or math.abs(ratio - median / reference) > 0.01
+    return ("%.2f%s"):format(ratio, drifts and "~" or "")
+end
+
+local function reference_of(row)
+    return row.reference and find(row, row.reference)
+end
+
+-- The other peers by their values, with their ratios to the same reference where they have one.
 local function others_of(row)
-    local parts = {}
+    local parts, reference = {}, reference_of(row)
     for _, peer in ipairs(row.peers) do
         if peer.name ~= row.ours and peer.name ~= row.reference and peer.median then
-            parts[#parts + 1] = ("%s %s%s"):format(
-                peer.title, tables.number(peer.median, row.digits),
-                peer.ratio and (" (%.2f)"):format(peer.ratio) or "")
+            local ratio = peer.ratio and reference and reference.median
+                          and (" (%s)"):format(ratio_text(peer.ratio, peer.median, reference.median))
+            parts[#parts + 1] = ("%s %s%s"):format(peer.title, tables.number(peer.median, row.digits),
+                                                   ratio or "")
         end
     end
     return table.concat(parts, "; ")
@@ -322,18 +334,23 @@ end
 local LEFT_OUT = {examples = true, micro = true, S8 = true} -- the page has them
 
 local function line_of(row)
-    local ours = find(row, row.ours) or row.peers[1]
+    local ours = find(row, row.ours)
     if not ours or not ours.median or LEFT_OUT[row.group] then
         return nil
     end
     local name = ours.name ~= "sxe-httpd" and ours.title .. ": " or ""
-    local reference = row.reference and row.reference ~= ours.name and find(row, row.reference)
+    local reference = row.reference ~= ours.name and reference_of(row)
     local cells = {
         row.name, row.title, row.unit, name .. spread_of(row, ours),
-        reference and ours.ratio and ("%.2f of %s's %s"):format(
-            ours.ratio, reference.title, tables.number(reference.median, row.digits)) or "",
+        reference and ours.ratio and ("%s of %s's %s"):format(
+            ratio_text(ours.ratio, ours.median, reference.median), reference.title,
+            tables.number(reference.median, row.digits)) or "",
         others_of(row) .. (row.is_void and " (void)" or "")}
     return "| " .. table.concat(cells, " | ") .. " |"
+end
+
+local function measured_on(got)
+    return ("\nMeasured on %s: %s."):format(dates_of(got), got.machine.text)
 end
 
 function report.markdown(got)
@@ -342,11 +359,48 @@ function report.markdown(got)
     for _, row in ipairs(got.rows) do
         lines[#lines + 1] = line_of(row)
     end
-    lines[#lines + 1] = ("\nMeasured on %s: %s."):format(dates_of(got), got.machine.text)
+    lines[#lines + 1] = "\nA ratio is the median of the rounds' ratios. A ~ marks one that the two "
+                        .. "printed medians do not give,\nbecause the machine's speed drifted "
+                        .. "between the rounds."
+    lines[#lines + 1] = measured_on(got)
     return table.concat(lines, "\n") .. "\n"
 end
 
--- Between the marks "<!-- bench" and "<!-- /bench -->" where the file has them, else as all of it.
+-- A short table has a column for each of these, whichever of its peers the row has.
+local COLUMNS = {{"limit program", "limit"}, {"nginx", "nginx", "nginx-lua"}, {"Go", "go"},
+                 {"Node", "node", "node-cluster"}}
+
+local function short_cell(row, column)
+    for i = 2, #column do
+        local peer = find(row, column[i])
+        if peer and peer.median then
+            return tables.number(peer.median, row.digits)
+        end
+    end
+    return "-"
+end
+
+-- Some rows, by their names, without ratios.
+function report.short(got, names)
+    local head, rule, lines = {"work", "what counts", "libsxe"}, {"---", "---", "--:"}, {}
+    for _, column in ipairs(COLUMNS) do
+        head[#head + 1], rule[#rule + 1] = column[1], "--:"
+    end
+    for _, row in ipairs(got.rows) do
+        if (" " .. names .. " "):find(" " .. row.name .. " ", 1, true) then
+            local cells = {row.title, row.unit, short_cell(row, {"", row.ours})}
+            for i, column in ipairs(COLUMNS) do
+                cells[3 + i] = short_cell(row, column)
+            end
+            lines[#lines + 1] = "| " .. table.concat(cells, " | ") .. " |"
+        end
+    end
+    return ("| %s |\n|%s|\n%s\n%s\n"):format(table.concat(head, " | "), table.concat(rule, "|"),
+                                          table.concat(lines, "\n"), measured_on(got))
+end
+
+-- Write between the marks "<!-- bench ... -->" and "<!-- /bench -->" of a file, or a new file. A mark
+-- 'bench rows="S1 S4"' gets the short table of those rows.
 function report.write_markdown(got, path)
     local old = io.open(path)
     local before, after
@@ -354,7 +408,9 @@ function report.write_markdown(got, path)
         before, after = old:read("a"):match("^(.*<!%-%- bench[^\n]*\n).*(<!%-%- /bench %-%->.*)$")
         old:close()
     end
-    result.write_file(path, (before or "") .. report.markdown(got) .. (after or ""))
+    local names = before and before:match('<!%-%- bench rows="([^"\n]*)"[^\n]*\n$')
+    local text = names and report.short(got, names) or report.markdown(got)
+    result.write_file(path, (before or "") .. text .. (after or ""))
 end
 
 -- A row's candles as CSV, in microseconds.

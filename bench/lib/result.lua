@@ -422,6 +422,37 @@ function result.save(got, path)
 end
 
 -- Of version 1, too, whose rows are of one time, and which repeated whole rounds.
+-- Until 2026-11-22 the memory row had bytes a connection: what the process had grown by since its
+-- start. That left out what a server touches at its start, and was negative where nothing grew.
+local function count_whole_process(row)
+    local reference
+    for _, peer in ipairs(row.peers) do
+        local after = peer.more and peer.more.after
+        peer.median, peer.min, peer.max, peer.values = after, after, after, {after}
+        reference = peer.name == row.reference and after or reference
+    end
+    for _, peer in ipairs(row.peers) do
+        local ratio = peer.median and reference and peer.median / reference
+        peer.ratio, peer.ratio_min, peer.ratio_max = ratio, ratio, ratio
+    end
+    row.unit, row.digits, row.title = "MiB", 1, "Memory of the server with 10,000 idle connections"
+    row.work = "each connection has asked once or more, and is idle; the server's PSS"
+end
+
+-- Until 2026-11-22 the rows of many sockets named the server, not sxe-http, whose bytes they are.
+local function name_generator(row)
+    row.reference, row.ours = "sxe-http", "sxe-http"
+    row.peers[1].name, row.peers[1].title = "sxe-http", "sxe-http"
+end
+
+local function modernize(row)
+    if row.name == "memory" and row.unit == "bytes/connection" then
+        count_whole_process(row)
+    elseif row.ours == "limit" then
+        name_generator(row)
+    end
+end
+
 function result.load(path)
     local file <close> = assert(io.open(path))
     local got = cjson.decode(assert(file:read("a")))
@@ -430,6 +461,7 @@ function result.load(path)
     for _, row in ipairs(got.rows) do
         row.void_samples = row.void_samples or row.void_rounds
         row.date = row.date or got.date
+        modernize(row)
     end
     return got
 end

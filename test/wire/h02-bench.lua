@@ -415,7 +415,7 @@ test("a result of version 1 can be read", function()
     equal(old.rows[1].date, old.date)
 end)
 
-test("the README's table stands between the marks, a line a row", function()
+test("the table stands between the marks, a line a row", function()
     local path = directory .. "/page.md"
     local file = assert(io.open(path, "w"))
     file:write("before\n<!-- bench: by make -->\nold\n<!-- /bench -->\nafter\n")
@@ -436,6 +436,45 @@ test("the README's table stands between the marks, a line a row", function()
     got.rows[1] = setmetatable({date = "2026-01-03T"}, {__index = got.rows[2]})
     check(report.markdown(got):find("Measured on 2026-01-02 to 2026-01-03: a machine", 1, true),
           "the days")
+end)
+
+test("a ratio that the printed medians do not give is marked", function()
+    local got = result.new({text = "a machine"}, {})
+    got.rows[1] = measure(row_of{limit = {100, 200, 400}, us = {90, 190, 300}}, 3, "limit", "us")
+    check(report.markdown(got):find("| 0.90~ of LIMIT's 200 |", 1, true), report.markdown(got))
+end)
+
+test("a mark that names rows gets a short table of them, without ratios", function()
+    local path = directory .. "/short.md"
+    result.write_file(path, 'x\n<!-- bench rows="r": by make -->\nold\n<!-- /bench -->\ny\n')
+    local got = result.new({text = "a machine"}, {})
+    got.rows[1] = measure(row_of{limit = {2000, 2200}, us = {1900, 2000}, go = {10, 11}}, 2,
+                          "limit", "us", "go")
+    got.rows[2] = setmetatable({name = "other"}, {__index = got.rows[1]})
+    report.write_markdown(got, path)
+    local text = assert(io.open(path)):read("a")
+    check(text:find("| A row | replies/s | 1,950 | 2,100 | - | 10.5 | - |\n\nMeasured on", 1, true),
+          text)
+    check(text:find("<!%-%- /bench %-%->\ny\n$"), text)
+end)
+
+test("old rows: memory is that of the whole process, sockets are those of sxe-http", function()
+    local path = directory .. "/old-rows.json"
+    result.write_file(path, [[{"date": "2026-01-02", "rows": [
+        {"name": "memory", "unit": "bytes/connection", "reference": "nginx", "ours": "sxe-httpd",
+         "void_samples": [], "peers": [
+            {"name": "limit", "title": "limit program", "median": -6, "more": {"after": 0.5}},
+            {"name": "sxe-httpd", "title": "sxe-httpd", "median": 185, "more": {"after": 4}},
+            {"name": "nginx", "title": "nginx", "median": 520, "more": {"after": 16}},
+            {"name": "gone", "title": "gone"}]},
+        {"name": "sockets-1", "title": "many", "unit": "bytes", "reference": "limit", "ours": "limit",
+         "void_samples": [], "peers": [
+            {"name": "limit", "title": "limit program", "median": 500, "min": 500, "max": 500}]}],
+        "machine": {"text": "a machine"}}]])
+    local text = report.markdown(result.load(path))
+    check(text:find("| MiB | 4.0 | 0.25 of nginx's 16.0 | limit program 0.5 (0.03) |", 1, true), text)
+    check(text:find("| bytes | sxe-http: 500 |  |  |", 1, true), text)
+    check(not text:find("-6", 1, true), text)
 end)
 
 test("numbers are short", function()
