@@ -460,6 +460,11 @@ START_TEST(outputs_are_taken)
     ck_assert_str_eq(plan->hgrm, "d");
     ck_assert_str_eq(plan->hdr, "e");
     ck_assert_str_eq(plan->html, "-");
+    ck_assert(!plan->annotate);
+    GOOD("--junit", "a", "--markdown", "b", "--annotate");
+    ck_assert_str_eq(plan->junit, "a");
+    ck_assert_str_eq(plan->markdown, "b");
+    ck_assert(plan->annotate);
     ck_assert_uint_eq(plan->fanout, 0);
     GOOD("--fanout", "1k");
     ck_assert_uint_eq(plan->fanout, 1000);
@@ -565,6 +570,7 @@ static const struct {
     {{"--request-file", "a", U1, U1}, "come from a"},
     {{"--request-file", "/none"}, "the request file '/none': No such file or directory."},
     {{"--json", "a", "--html", "a"}, "two outputs go to 'a'"},
+    {{"--junit", "a", "--markdown", "a"}, "two outputs go to 'a'"},
     {{"--csv", "-", "--hgrm", "-"}, "two outputs go to '-'"},
     {{"--hgrm", "a", "--hdr", "a"}, "two outputs go to 'a'"},
     {{"--speed", "2", U1}, "give one with --replay"},

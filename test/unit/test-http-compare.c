@@ -634,10 +634,13 @@ make_run(double rate, uint64_t service_ns)
     }
 }
 
+static struct http_comparison comparison;
+
 START_TEST(a_run_is_compared_with_its_baseline)
 {
     put_result(0, &usual);
     make_run(_i ? 0.5 : 2, 1800000);
+    run.comparison = &comparison;
     ck_assert_int_eq(http_compare_baseline(paths[0], &run, out, err),
                      _i ? HTTP_EXIT_THRESHOLD : HTTP_EXIT_OK);
     fflush(out);
@@ -646,6 +649,10 @@ START_TEST(a_run_is_compared_with_its_baseline)
     line_says("service p50", "faster");
     line_says("service p99", "faster");
     is_not_said("response");
+    ck_assert(comparison.is_made);
+    ck_assert_str_eq(comparison.with, paths[0]);
+    ck_assert_int_eq(comparison.contrast.words[HTTP_FIGURE_RATE],
+                     _i ? HTTP_CONTRAST_SLOWER : HTTP_CONTRAST_FASTER);
 }
 END_TEST
 

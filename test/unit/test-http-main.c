@@ -160,6 +160,49 @@ START_TEST(a_threshold_that_is_missed_has_a_status_of_its_own)
 END_TEST
 
 /* One on errors decides about them. */
+/* On standard output, which GitHub reads, unless that is data. */
+START_TEST(what_is_not_well_is_annotated_if_asked_for)
+{
+    static const char line[] = "::error title=sxe-http%3A Threshold missed::p50<0.001us: the ";
+
+    start_server(hello);
+    RUN_HTTP(SHORT_RUN, "--threshold", "p50<0.001us");
+    ck_assert_ptr_null(strstr(ran.output, line));
+    RUN_HTTP(SHORT_RUN, "--threshold", "p50<0.001us", "--annotate");
+    check_has(ran.output, line);
+    setenv("GITHUB_ACTIONS", "true", 1);
+    RUN_HTTP(SHORT_RUN, "--threshold", "p50<0.001us", "--json", "-");
+    ck_assert_ptr_null(strstr(ran.output, line));
+    check_has(ran.errors, line);
+    setenv("GITHUB_ACTIONS", "false", 1);
+    RUN_HTTP(SHORT_RUN, "--threshold", "p50<0.001us");
+    ck_assert_ptr_null(strstr(ran.output, line));
+    stop_server();
+}
+END_TEST
+
+/* Each with the comparison. */
+START_TEST(what_was_judged_goes_to_files)
+{
+    static char text[1 << 20];
+    FILE *file;
+
+    start_server(hello);
+    RUN_HTTP(SHORT_RUN, "--json", path);
+    RUN_HTTP(SHORT_RUN, "--baseline", path, "--junit", "-");
+    check_has(ran.output, "name=\"comparison: service p50\" time=\"0.000\"><skipped message=");
+    setenv("GITHUB_STEP_SUMMARY", path, 1);
+    RUN_HTTP(SHORT_RUN, "--markdown", path);
+    stop_server();
+    file = fopen(path, "r");
+    ck_assert_ptr_nonnull(file);
+    text[fread(text, 1, sizeof(text) - 1, file)] = '\0';
+    fclose(file);
+    ck_assert_int_eq(text[0], '{');
+    check_has(text, "\n## sxe-http: GET http://");
+}
+END_TEST
+
 START_TEST(errors_may_be_allowed)
 {
     start_server(not_found_once);
@@ -339,6 +382,8 @@ main(void)
     tcase_add_test(all, a_report_that_cannot_be_written_is_an_error);
     tcase_add_test(all, files_are_written_even_if_nobody_reads_the_report);
     tcase_add_test(all, a_threshold_that_is_missed_has_a_status_of_its_own);
+    tcase_add_test(all, what_is_not_well_is_annotated_if_asked_for);
+    tcase_add_test(all, what_was_judged_goes_to_files);
     tcase_add_test(all, errors_may_be_allowed);
     tcase_add_test(all, a_script_has_its_last_word);
     tcase_add_test(all, where_stdout_is_data_a_script_prints_on_stderr);

@@ -678,8 +678,8 @@ END_TEST
 /* ---- Files ---- */
 
 static int (*const writers[])(FILE *, const struct http_run *) = {
-    http_output_json, http_output_csv, http_output_candles,
-    http_output_hgrm, http_output_hdr, http_output_html,
+    http_output_json, http_output_csv,  http_output_candles, http_output_hgrm,
+    http_output_hdr,  http_output_html, http_output_junit,   http_output_markdown,
 };
 
 START_TEST(a_full_disk_is_an_error)
@@ -718,12 +718,12 @@ END_TEST
 
 START_TEST(each_file_that_is_asked_for_is_written)
 {
-    char *paths[6];
+    char *paths[SXE_COUNT(writers)];
     FILE *err = tmpfile();
     size_t length;
 
     make_run(&made, 1);
-    for (unsigned i = 0; i < 6; i++)
+    for (unsigned i = 0; i < SXE_COUNT(writers); i++)
         paths[i] = strdup(path_with("old"));
     made.plan.json = paths[0];
     made.plan.csv = paths[1];
@@ -731,8 +731,10 @@ START_TEST(each_file_that_is_asked_for_is_written)
     made.plan.hgrm = paths[3];
     made.plan.hdr = paths[4];
     made.plan.html = paths[5];
+    made.plan.junit = paths[6];
+    made.plan.markdown = paths[7];
     ck_assert_int_eq(http_output_all(&made.run, err), HTTP_EXIT_OK);
-    for (unsigned i = 0; i < 6; i++) {
+    for (unsigned i = 0; i < SXE_COUNT(writers); i++) {
         char *expected = written_by(writers[i]);
         char *text = text_of(fopen(paths[i], "r"), NULL);
 
@@ -744,6 +746,29 @@ START_TEST(each_file_that_is_asked_for_is_written)
     }
     free(text_of(err, &length));
     ck_assert_uint_eq(length, 0);
+    free_run(&made);
+}
+END_TEST
+
+/* The steps of a job have one summary. */
+START_TEST(the_summary_of_a_job_is_continued)
+{
+    char *path = path_with("the step before\n");
+    char *text;
+
+    make_run(&made, 1);
+    made.plan.markdown = path;
+    setenv("GITHUB_STEP_SUMMARY", path, 1);
+    ck_assert_int_eq(http_output_all(&made.run, stderr), HTTP_EXIT_OK);
+    text = text_of(fopen(path, "r"), NULL);
+    ck_assert_int_eq(strncmp(text, "the step before\n## sxe-http: ", 29), 0);
+    free(text);
+    setenv("GITHUB_STEP_SUMMARY", "/elsewhere", 1);
+    ck_assert_int_eq(http_output_all(&made.run, stderr), HTTP_EXIT_OK);
+    text = text_of(fopen(path, "r"), NULL);
+    ck_assert_int_eq(strncmp(text, "## sxe-http: ", 13), 0);
+    free(text);
+    unlink(path);
     free_run(&made);
 }
 END_TEST
@@ -856,6 +881,7 @@ main(void)
     tcase_add_loop_test(tcase, a_full_disk_is_an_error, 0, sizeof(writers) / sizeof(writers[0]));
     tcase_add_test(tcase, what_was_lost_earlier_is_an_error_at_the_end);
     tcase_add_test(tcase, each_file_that_is_asked_for_is_written);
+    tcase_add_test(tcase, the_summary_of_a_job_is_continued);
     tcase_add_test(tcase, before_a_run_a_pipe_is_not_opened);
     tcase_add_test(tcase, before_a_run_all_files_can_be_written_and_keep_what_is_in_them);
     tcase_add_test(tcase, a_dash_is_standard_output);

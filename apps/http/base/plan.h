@@ -114,7 +114,10 @@ struct http_plan {
     const char *hgrm;
     const char *hdr;
     const char *html;
+    const char *junit;
+    const char *markdown;
     unsigned fanout; /* queries that a page needs at once; 0: nothing is said of pages */
+    bool annotate;   /* lines that GitHub shows beside a run */
     bool quiet;      /* no progress on stderr */
     int argc;        /* for the fingerprint */
     char **argv;

@@ -49,6 +49,9 @@ enum {
     HGRM,
     HDR,
     HTML,
+    JUNIT,
+    MARKDOWN,
+    ANNOTATE,
     FANOUT,
     SELFTEST
 };

@@ -11,8 +11,9 @@ http_command_output(struct http_plan *plan, int val)
         int val;
         const char **path;
     } outputs[] = {
-        {JSON, &plan->json}, {CSV, &plan->csv}, {CANDLES, &plan->candles},
-        {HGRM, &plan->hgrm}, {HDR, &plan->hdr}, {HTML, &plan->html},
+        {JSON, &plan->json},   {CSV, &plan->csv},           {CANDLES, &plan->candles},
+        {HGRM, &plan->hgrm},   {HDR, &plan->hdr},           {HTML, &plan->html},
+        {JUNIT, &plan->junit}, {MARKDOWN, &plan->markdown},
     };
     unsigned i = 0;
 
@@ -25,8 +26,9 @@ http_command_output(struct http_plan *plan, int val)
 bool
 http_command_is_for_report(int val)
 {
-    static const int vals[] = {
-        COMMAND_LINE_WORD, THRESHOLD, BASELINE, JSON, CSV, CANDLES, HGRM, HDR, HTML, FANOUT, 'q'};
+    static const int vals[] = {COMMAND_LINE_WORD, THRESHOLD, BASELINE, JSON, CSV,
+                               CANDLES,           HGRM,      HDR,      HTML, JUNIT,
+                               MARKDOWN,          ANNOTATE,  FANOUT,   'q'};
 
     for (unsigned i = 0; i < SXE_COUNT(vals); i++)
         if (val == vals[i])

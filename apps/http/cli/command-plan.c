@@ -511,7 +511,8 @@ set_merge(struct http_command *command)
 {
     struct http_plan *plan = &command->plan;
     bool has_output = plan->json != NULL || plan->csv != NULL || plan->candles != NULL ||
-                      plan->hgrm != NULL || plan->hdr != NULL || plan->html != NULL;
+                      plan->hgrm != NULL || plan->hdr != NULL || plan->html != NULL ||
+                      plan->junit != NULL || plan->markdown != NULL;
 
     if (command->typed.is_for_run)
         return http_command_refuse("merge runs nothing: of the options it takes those of the "

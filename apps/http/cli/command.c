@@ -115,6 +115,9 @@ static const struct command_option table[] = {
      "FILE",
      "a log of histograms, for HdrHistogram's readers"},
     {{"html", required_argument, NULL, HTML}, "FILE", "a page with plots"},
+    {{"junit", required_argument, NULL, JUNIT}, "FILE", "what was judged, as JUnit's XML"},
+    {{"markdown", required_argument, NULL, MARKDOWN}, "FILE", "a summary with tables"},
+    {{"annotate", no_argument, NULL, ANNOTATE}, "", "print what is not well as GitHub's ::error"},
     {{"fanout", required_argument, NULL, FANOUT}, "K", "say what pages of K queries at once take"},
     {{"quiet", no_argument, NULL, 'q'}, "", "no progress on standard error"},
     COMMAND_LINE_GROUP("About"),
@@ -298,6 +301,8 @@ take_saying(struct http_command *command, int val)
         return keep_flag(&command->typed.is_selftest);
     case AA:
         return keep_flag(&plan->aa);
+    case ANNOTATE:
+        return keep_flag(&plan->annotate);
     default:
         return http_command_output(plan, val);
     }

@@ -36,12 +36,24 @@ add_status(struct http_run *run, int status)
         run->status = (enum http_exit)status;
 }
 
+/* A step of a workflow, whose lines GitHub reads. */
+static bool
+is_in_github(void)
+{
+    const char *actions = getenv("GITHUB_ACTIONS");
+
+    return actions != NULL && strcmp(actions, "true") == 0;
+}
+
 /* The outputs come last: they have the exit status in them. */
 static int
 report(const struct http_command *command, struct http_run *run, FILE *out)
 {
+    static struct http_comparison comparison;
     const char *baseline = command->plan.baseline;
 
+    comparison.is_made = false;
+    run->comparison = &comparison;
     if (out != NULL)
         http_summary_print(out, run, isatty(fileno(out)) == 1 && http_wants_colour());
     if (command->script != NULL)
@@ -49,6 +61,8 @@ report(const struct http_command *command, struct http_run *run, FILE *out)
     if ((baseline != NULL || command->plan.baseline_cmd != NULL) && !run->is_interrupted)
         add_status(run, http_compare_baseline(baseline, run, out != NULL ? out : stderr, stderr));
     add_status(run, http_output_all(run, stderr));
+    if (command->plan.annotate || is_in_github())
+        http_output_annotations(out != NULL ? out : stderr, run);
     return (int)run->status;
 }
 

@@ -2,6 +2,7 @@
 #include "output.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -68,11 +69,20 @@ is_stdout(const char *path)
     return strcmp(path, "-") == 0;
 }
 
+/* The summary of a job is one file of all its steps. */
+static bool
+is_appended(const char *path)
+{
+    const char *summary = getenv("GITHUB_STEP_SUMMARY");
+
+    return summary != NULL && strcmp(path, summary) == 0;
+}
+
 static int
 write_file(const char *path, int (*write)(FILE *, const struct http_run *),
            const struct http_run *run)
 {
-    FILE *file = is_stdout(path) ? stdout : fopen(path, "w");
+    FILE *file = is_stdout(path) ? stdout : fopen(path, is_appended(path) ? "a" : "w");
     int error;
 
     if (file == NULL)
@@ -83,7 +93,7 @@ write_file(const char *path, int (*write)(FILE *, const struct http_run *),
     return fclose(file) != 0 && error == 0 ? -errno : error;
 }
 
-#define FILES 6
+#define FILES 8
 
 struct file {
     const char *option;
@@ -100,6 +110,8 @@ list_files(struct file files[FILES], const struct http_plan *plan)
     files[3] = (struct file){"--hgrm", plan->hgrm, http_output_hgrm};
     files[4] = (struct file){"--hdr", plan->hdr, http_output_hdr};
     files[5] = (struct file){"--html", plan->html, http_output_html};
+    files[6] = (struct file){"--junit", plan->junit, http_output_junit};
+    files[7] = (struct file){"--markdown", plan->markdown, http_output_markdown};
 }
 
 bool

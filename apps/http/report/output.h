@@ -8,6 +8,10 @@
  *        output-hgrm.c      percentiles of response as HdrHistogram's tools read them, in ms
  *        output-hdr.c       the histograms themselves, as HdrHistogram's log has them
  *        output-html.c      page.html with the JSON of one or several runs in it
+ *        output-junit.c     a test case for each thing that was judged, as CI servers read them
+ *        output-markdown.c  figures and what was judged, in tables
+ *        annotations.c      a line for each thing that is not well, as GitHub shows them
+ *        checks.h           what these three tell: each thing that was judged, in a sentence
  *        result-file.h      reads again what output-json.c wrote
  *        output.c           the files that the plan asks for
  *
@@ -31,6 +35,9 @@ int http_output_candles(FILE *out, const struct http_run *run);
 int http_output_hgrm(FILE *out, const struct http_run *run);
 int http_output_hdr(FILE *out, const struct http_run *run); /* or -ENOMEM */
 int http_output_html(FILE *out, const struct http_run *run);
+int http_output_junit(FILE *out, const struct http_run *run);
+int http_output_markdown(FILE *out, const struct http_run *run);
+int http_output_annotations(FILE *out, const struct http_run *run);
 
 /* Before a run: whether each file that the plan asks for can be written; what is in it stays. Says
  * on err which cannot: 0 or HTTP_EXIT_USAGE. */

@@ -114,6 +114,8 @@ struct http_part {
     struct http_verdict verdict; /* of all trials */
 };
 
+struct http_comparison; /* compare.h */
+
 struct http_run {
     const struct http_plan *plan;
     struct http_fingerprint fingerprint;
@@ -149,6 +151,7 @@ struct http_run {
     unsigned thresholds_missed;
     bool is_interrupted;
     enum http_exit status;
+    struct http_comparison *comparison; /* not owned: to leave in what was found; NULL: nowhere */
 };
 
 /* Do all of it, printing progress on err and, for the first trial, the plan and the sockets line on

@@ -14,11 +14,11 @@
 /* Facts that differ between any two runs, or are compared otherwise. */
 static const char *const passing_facts[] = {"steal", "command"};
 
-/* Options that change what is said of a run, not the run; all but the last have a value. */
+/* Options that change what is said of a run, not the run; all but the last two have a value. */
 static const char *const saying_options[] = {
-    "--json",   "--csv",        "--candles", "--hgrm",     "--hdr",
-    "--html",   "--threshold",  "--trials",  "--until-ci", "--baseline",
-    "--fanout", "--min-effect", "--shard",   "--start-at", "--quiet",
+    "--json",      "--csv",      "--candles",  "--hgrm",     "--hdr",      "--html",
+    "--threshold", "--trials",   "--until-ci", "--baseline", "--fanout",   "--min-effect",
+    "--shard",     "--start-at", "--junit",    "--markdown", "--annotate", "--quiet",
 };
 
 struct side {
@@ -211,7 +211,7 @@ saying_words(const char *word)
         return 1;
     for (unsigned i = 0; i < SXE_COUNT(saying_options); i++)
         if (length > 2 && strncmp(word, saying_options[i], length) == 0)
-            return word[length] == '=' || i == SXE_COUNT(saying_options) - 1 ? 1 : 2;
+            return word[length] == '=' || i >= SXE_COUNT(saying_options) - 2 ? 1 : 2;
     return 0;
 }
 
@@ -292,21 +292,22 @@ value_text(enum http_figure figure, const struct side *side)
                : http_bound_text((uint64_t)(fmin(median, 1e15) * 1e3), figures->is_bound[figure]);
 }
 
-/* Of one that was judged. */
-static void
-print_word(FILE *out, enum http_contrast_word word, double min_effect)
+const char *
+http_comparison_text(enum http_contrast_word word, double min_effect)
 {
+    static _Thread_local char text[48];
     static const char *const texts[] = {
         [HTTP_CONTRAST_NONE] = "no difference shown",
-        [HTTP_CONTRAST_SMALL] = "no difference shown beyond ",
+        [HTTP_CONTRAST_SMALL] = "no difference shown beyond",
         [HTTP_CONTRAST_NOISE] = "no difference shown: inside the noise",
         [HTTP_CONTRAST_SLOWER] = "slower",
         [HTTP_CONTRAST_FASTER] = "faster",
     };
 
-    fputs(texts[word], out);
-    if (word == HTTP_CONTRAST_SMALL)
-        fprintf(out, "%.3g %%", min_effect * 100);
+    if (word != HTTP_CONTRAST_SMALL)
+        return texts[word];
+    snprintf(text, sizeof(text), "%s %.3g %%", texts[word], min_effect * 100);
+    return text;
 }
 
 static void
@@ -314,8 +315,8 @@ print_ratio(FILE *out, const struct http_contrast *contrast, unsigned figure, do
 {
     const struct http_interval *ratio = &contrast->ratios[figure];
 
-    fprintf(out, "%.3f  %.3f to %.3f  ", ratio->middle, ratio->low, ratio->high);
-    print_word(out, contrast->words[figure], min_effect);
+    fprintf(out, "%.3f  %.3f to %.3f  %s", ratio->middle, ratio->low, ratio->high,
+            http_comparison_text(contrast->words[figure], min_effect));
     if (contrast->noise[figure] > 0)
         fprintf(out, " (noise of --aa: %.1f %%)", expm1(contrast->noise[figure]) * 100);
     putc('\n', out);
@@ -342,7 +343,8 @@ print_figure(FILE *out, enum http_figure figure, const struct http_contrast *con
 }
 
 static int
-compare(const struct side *a, const struct side *b, double min_effect, FILE *out)
+compare(const struct side *a, const struct side *b, double min_effect, struct http_comparison *kept,
+        FILE *out)
 {
     struct http_contrast contrast;
 
@@ -359,6 +361,8 @@ compare(const struct side *a, const struct side *b, double min_effect, FILE *out
             contrast.judged);
     for (unsigned i = 0; i < HTTP_FIGURES; i++)
         print_figure(out, (enum http_figure)i, &contrast, a, b, min_effect);
+    if (kept != NULL)
+        *kept = (struct http_comparison){true, a->name, min_effect, contrast};
     return contrast.is_slower ? HTTP_EXIT_THRESHOLD : HTTP_EXIT_OK;
 }
 
@@ -369,7 +373,7 @@ http_compare_files(const char *a, const char *b, double min_effect, FILE *out, F
     int status = HTTP_EXIT_USAGE;
 
     if (read_side(&side_a, a, err) == 0 && read_side(&side_b, b, err) == 0)
-        status = compare(&side_a, &side_b, min_effect, out);
+        status = compare(&side_a, &side_b, min_effect, NULL, out);
     json_decref(side_a.root);
     json_decref(side_b.root);
     return status;
@@ -401,7 +405,7 @@ http_compare_baseline(const char *a, const struct http_run *b, FILE *out, FILE *
 
     if (take_run(&side_b, b, err) == 0 &&
         (a != NULL ? read_side(&side_a, a, err) : take_baseline(&side_a, &side_b, err)) == 0)
-        status = compare(&side_a, &side_b, b->plan->min_effect, out);
+        status = compare(&side_a, &side_b, b->plan->min_effect, b->comparison, out);
     json_decref(side_a.root);
     json_decref(side_b.root);
     return status;

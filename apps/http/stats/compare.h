@@ -20,14 +20,28 @@
 
 #include <stdio.h>
 
+#include "contrast.h"
 #include "run.h"
+
+/* What a comparison found, for those who print it again. */
+struct http_comparison {
+    bool is_made;     /* all that follows is there */
+    const char *with; /* what it was compared with: a file, or "--baseline-cmd" */
+    double min_effect;
+    struct http_contrast contrast;
+};
+
+/* "slower", "no difference shown beyond 2 %": of a figure that was judged; of this thread, good
+ * until the next call. */
+const char *http_comparison_text(enum http_contrast_word word, double min_effect);
 
 /* 0; HTTP_EXIT_THRESHOLD on a regression that is shown; HTTP_EXIT_USAGE for a file that cannot be
  * read or is none of ours, after saying which, where and why. */
 int http_compare_files(const char *a, const char *b, double min_effect, FILE *out, FILE *err);
 /* Before a run: 0, or HTTP_EXIT_USAGE after saying why a is none to compare with. */
 int http_compare_check(const char *a, FILE *err);
-/* The run against that file, or, if it is NULL, against its own trials of --baseline-cmd. */
+/* The run against that file, or, if it is NULL, against its own trials of --baseline-cmd. What is
+ * found is left in the run's comparison, if it has one. */
 int http_compare_baseline(const char *a, const struct http_run *b, FILE *out, FILE *err);
 
 #endif

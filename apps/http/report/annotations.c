@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * GitHub shows lines of standard output that begin with "::error" or "::warning" beside the commit.
+ * https://docs.github.com/actions/reference/workflow-commands-for-github-actions
+ */
+#include "checks.h"
+#include "output.h"
+
+/* What would end the line, and what escapes that. */
+static void
+write_escaped(FILE *out, const char *text)
+{
+    for (; *text != '\0'; text++) {
+        if (*text == '%' || *text == '\r' || *text == '\n')
+            fprintf(out, "%%%02X", (unsigned)(unsigned char)*text);
+        else
+            putc(*text, out);
+    }
+}
+
+static void
+annotate(void *user, const struct http_check *check)
+{
+    FILE *out = user;
+
+    if (check->outcome == HTTP_CHECK_PASSED || check->outcome == HTTP_CHECK_SKIPPED)
+        return;
+    /* A title is one of ours, and has nothing that would end it. */
+    fprintf(out, "::%s title=sxe-http%%3A %s::", check->is_doubt ? "warning" : "error",
+            check->title);
+    if (check->is_asked) {
+        write_escaped(out, check->name);
+        fputs(": ", out);
+    }
+    write_escaped(out, check->text);
+    putc('\n', out);
+}
+
+int
+http_output_annotations(FILE *out, const struct http_run *run)
+{
+    http_checks_each(run, annotate, out);
+    return http_output_finish(out);
+}

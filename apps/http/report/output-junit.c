@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A test case for each thing that was judged, as servers of continuous integration read them: the
+ * elements and attributes that Jenkins, GitLab and GitHub's actions have in common. What is missed
+ * is a failure; a run that is no result is an error; what cannot be judged is skipped.
+ */
+#include <string.h>
+
+#include "checks.h"
+#include "output.h"
+#include "sxe-utf8.h"
+
+struct junit {
+    FILE *out;
+    double seconds; /* of the run, which its first case has */
+    unsigned cases[HTTP_CHECK_SKIPPED + 1];
+};
+
+/* XML has no other control characters, nor U+FFFE and U+FFFF, however they are written. */
+static bool
+is_character(uint32_t character)
+{
+    return (character >= ' ' || character == '\n' || character == '\t') && character != 0xfffe &&
+           character != 0xffff;
+}
+
+static void
+write_text(FILE *out, const char *string)
+{
+    const unsigned char *text = (const unsigned char *)string;
+
+    while (*text != '\0') {
+        uint32_t character;
+        size_t length = sxe_utf8_decode(&character, text, 4);
+
+        if (length == 0 || !is_character(character))
+            fputs("&#xfffd;", out);
+        else if (strchr("\"&'<>\n\t", *text) != NULL)
+            fprintf(out, "&#%u;", (unsigned)character);
+        else
+            fwrite(text, 1, length, out);
+        text += length > 0 ? length : 1;
+    }
+}
+
+static void
+write_attribute(FILE *out, const char *name, const char *value)
+{
+    fprintf(out, " %s=\"", name);
+    write_text(out, value);
+    putc('"', out);
+}
+
+static void
+write_element(FILE *out, const char *name, const char *text)
+{
+    fprintf(out, "<%s>", name);
+    write_text(out, text);
+    fprintf(out, "</%s>", name);
+}
+
+/* An element with the sentence as its message, and inside, where more than one line has room. */
+static void
+write_outcome(FILE *out, const char *element, const struct http_check *check)
+{
+    fprintf(out, "<%s", element);
+    write_attribute(out, "message", check->text);
+    if (check->outcome != HTTP_CHECK_SKIPPED)
+        write_attribute(out, "type", check->group);
+    putc('>', out);
+    write_text(out, check->text);
+    fprintf(out, "</%s>", element);
+}
+
+static void
+write_case(void *user, const struct http_check *check)
+{
+    static const char *const elements[] = {
+        [HTTP_CHECK_MISSED] = "failure",
+        [HTTP_CHECK_WRONG] = "error",
+        [HTTP_CHECK_SKIPPED] = "skipped",
+    };
+    struct junit *junit = user;
+
+    fputs("    <testcase", junit->out);
+    write_attribute(junit->out, "classname", "sxe-http");
+    fputs(" name=\"", junit->out);
+    write_text(junit->out, check->group);
+    fputs(": ", junit->out);
+    write_text(junit->out, check->name);
+    fprintf(junit->out, "\" time=\"%.3f\">", junit->seconds);
+    junit->seconds = 0;
+    if (check->outcome == HTTP_CHECK_PASSED)
+        write_element(junit->out, "system-out", check->text);
+    else
+        write_outcome(junit->out, elements[check->outcome], check);
+    fputs("</testcase>\n", junit->out);
+}
+
+static void
+count_case(void *user, const struct http_check *check)
+{
+    struct junit *junit = user;
+
+    junit->cases[check->outcome]++;
+}
+
+static void
+write_counts(const struct junit *junit)
+{
+    const unsigned *cases = junit->cases;
+
+    fprintf(junit->out, " tests=\"%u\" failures=\"%u\" errors=\"%u\" skipped=\"%u\" time=\"%.3f\"",
+            cases[HTTP_CHECK_PASSED] + cases[HTTP_CHECK_MISSED] + cases[HTTP_CHECK_WRONG] +
+                cases[HTTP_CHECK_SKIPPED],
+            cases[HTTP_CHECK_MISSED], cases[HTTP_CHECK_WRONG], cases[HTTP_CHECK_SKIPPED],
+            junit->seconds);
+}
+
+static void
+write_properties(const struct junit *junit, const struct http_run *run)
+{
+    fputs("    <properties>\n", junit->out);
+    for (unsigned i = 0; i < run->fingerprint.number; i++) {
+        fputs("      <property", junit->out);
+        write_attribute(junit->out, "name", run->fingerprint.facts[i].name);
+        write_attribute(junit->out, "value", run->fingerprint.facts[i].value);
+        fputs("/>\n", junit->out);
+    }
+    fputs("    </properties>\n", junit->out);
+}
+
+int
+http_output_junit(FILE *out, const struct http_run *run)
+{
+    struct junit junit = {.out = out, .seconds = (double)run->total->elapsed_ns / 1e9};
+
+    http_checks_each(run, count_case, &junit);
+    fputs("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"sxe-http\"", out);
+    write_counts(&junit);
+    fputs(">\n  <testsuite", out);
+    write_attribute(out, "name", run->plan->what);
+    write_counts(&junit);
+    /* The schemas have a time without a zone: it is UTC. */
+    fprintf(out, " timestamp=\"%.19s\">\n", run->started_at);
+    write_properties(&junit, run);
+    http_checks_each(run, write_case, &junit);
+    fputs("  </testsuite>\n</testsuites>\n", out);
+    return http_output_finish(out);
+}
