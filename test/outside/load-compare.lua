@@ -3,6 +3,7 @@
 -- Comparisons of sxe-http, of results that are written here and of servers that run in turn.
 
 local cli = require "cli"
+local known = require "known"
 
 -- A result with ten trials, times and the rate around 1 by half a percent, times these factors.
 local function write(factors)
@@ -72,4 +73,88 @@ test("two servers are compared in turn", function()
     local order = file:read("a"):gsub("%s+", " ")
     equal(order, ("old new new old "):rep(3))
     os.remove(log)
+end)
+
+local function measure(law, ...)
+    local server <close> = known.start(law)
+    local path = os.tmpname()
+    known.load(server, "-c", "4", "--timeout", "0.3", "--drain", "0.3", "--json", path, ...)
+    return path
+end
+
+-- promise: docs/load-generator.md: A b without one good reply is a regression whatever else is
+--   said, and so is one with such a trial where a has none. For this one trial is enough.
+test("a server that is dead or hung passes no comparison", function()
+    local good = measure("fixed:1", "-d", "0.3")
+    local nobody = os.tmpname()
+    cli.run("sxe-http", "-q", "-p", tostring(wire.free_port()), "-c", "4", "-d", "0.2", "--json",
+            nobody)
+    for name, bad in pairs{dead = nobody, hung = measure("hung", "-d", "0.3")} do
+        for _, a in ipairs{good, bad} do
+            local ran = cli.run("sxe-http", "compare", a, bad)
+            equal(ran.status, 3, name .. ran.output .. ran.errors)
+            check(ran.output:find("no good reply in 1 of 1 trials of b: a regression\n", 1, true),
+                  ran.output)
+        end
+        local ran = cli.run("sxe-http", "compare", bad, good)
+        check(ran.status == 0 or ran.status == 4, name .. ran.output .. ran.errors)
+        os.remove(bad)
+    end
+    os.remove(good)
+end)
+
+-- promise: docs/load-generator.md: It is `more: a regression` if chance would give b that many in
+--   fewer than one of 200 comparisons of the same, and if it exceeds that of a by more than the
+--   minimum effect
+test("a server that fails half of the time passes no comparison and no gate", function()
+    local good = measure("fixed:1", "--requests", "200")
+    for _, law in ipairs{"storm:0.5,1", "resets:0.5,1", "lying:0.5,1"} do
+        local bad = measure(law, "--requests", "200")
+        local ran = cli.run("sxe-http", "compare", good, bad)
+        equal(ran.status, 3, law .. ran.output .. ran.errors)
+        check(ran.output:find "\nfailed        0 %%       [%d.]+ %% +more: a regression\n",
+              ran.output)
+        equal(cli.run("sxe-http", "compare", bad, bad).status % 4, 0, "the same against itself")
+        os.remove(bad)
+
+        -- A threshold says that so many errors are good enough; they are more all the same.
+        local server <close> = known.start(law)
+        ran = known.load(server, "-c", "4", "--requests", "200", "--baseline", good, "--threshold",
+                         "errors<90%")
+        check(ran.status == 3 or ran.status == 4, law .. ran.output .. ran.errors)
+        check(ran.output:find("more: a regression\n", 1, true), ran.output)
+    end
+    os.remove(good)
+end)
+
+-- promise: docs/load-generator.md: `not sent` the part of what was offered
+test("a server that takes half of the load passes no comparison", function()
+    local good = measure("fixed:1", "-R", "400", "--open", "-d", "0.5", "-c", "64")
+    local bad = measure("capped:50", "-R", "400", "--open", "-d", "0.5")
+    local ran = cli.run("sxe-http", "compare", good, bad)
+    equal(ran.status, 3, ran.output .. ran.errors)
+    check(ran.output:find "\nnot sent      [%d.]+ %% +[%d.]+ %% +more: a regression\n", ran.output)
+    os.remove(good)
+    os.remove(bad)
+end)
+
+-- promise: docs/load-generator.md: a or b is suspect: then what is said of times and rates shows
+--   nothing
+test("a comparison with what is suspect is suspect", function()
+    local function write_doubtful(factors)
+        local path = write(factors)
+        local file <close> = io.open(path)
+        local text = file:read("a"):gsub("^{", '{"verdict": {"reasons": ["late"]}, ')
+        local again <close> = io.open(path, "w")
+        again:write(text)
+        return path
+    end
+    local usual, slower = {rate = 1, p50 = 1, p99 = 1}, {rate = 0.9, p50 = 1.2, p99 = 1.2}
+    for _, pair in ipairs{{write(usual), write_doubtful(slower)},
+                          {write_doubtful(usual), write(slower)},
+                          {write_doubtful(usual), write(usual)}} do
+        equal(cli.run("sxe-http", "compare", pair[1], pair[2]).status, 4)
+        os.remove(pair[1])
+        os.remove(pair[2])
+    end
 end)

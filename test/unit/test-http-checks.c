@@ -247,6 +247,33 @@ START_TEST(each_figure_of_a_comparison_is_checked)
 }
 END_TEST
 
+START_TEST(what_failed_more_than_on_the_other_side_is_a_check)
+{
+    make_comparison();
+    ck_assert_ptr_null(strstr(all_checks(), "failed:"));
+    comparison.contrast.counts[HTTP_CONTRAST_UNSENT] = HTTP_CONTRAST_MORE;
+    comparison.contrast.words[HTTP_FIGURE_RATE] = HTTP_CONTRAST_UNTOLD;
+    check_has(all_checks(),
+              "MISSED, comparison: not sent: more than that of a.json\n"
+              "skipped, comparison: rate a second: a trial has too few requests to tell it\n");
+    comparison.contrast.is_dead = true;
+    check_has(all_checks(),
+              "MISSED, comparison: failed: there is no good reply, or a trial without "
+              "one, unlike a.json\nMISSED, comparison: not sent: ");
+}
+END_TEST
+
+START_TEST(a_width_that_was_asked_for_is_checked)
+{
+    made.plan.until_ci = 0.02;
+    made.run.figures[HTTP_FIGURE_RATE] = (struct http_interval){1000, 1000, 1010, true};
+    check_has(all_checks(), "passed, interval: rate: it is under 2 % wide\n");
+    made.run.figures[HTTP_FIGURE_RATE].high = 1030;
+    check_has(all_checks(), "MISSED?, interval: rate: after 1 trials it is not under 2 % wide; a "
+                            "trial takes 1 requests\n");
+}
+END_TEST
+
 /* ---- JUnit ---- */
 
 START_TEST(junit_has_a_case_for_each_check)
@@ -438,6 +465,8 @@ main(void)
     tcase_add_test(tcase, each_threshold_is_checked);
     tcase_add_test(tcase, a_search_is_checked);
     tcase_add_test(tcase, each_figure_of_a_comparison_is_checked);
+    tcase_add_test(tcase, what_failed_more_than_on_the_other_side_is_a_check);
+    tcase_add_test(tcase, a_width_that_was_asked_for_is_checked);
     tcase_add_test(tcase, junit_has_a_case_for_each_check);
     tcase_add_test(tcase, junit_is_xml_whatever_is_in_a_text);
     tcase_add_test(tcase, markdown_has_tables_of_what_was_judged_and_measured);

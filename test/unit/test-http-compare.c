@@ -470,12 +470,138 @@ START_TEST(a_result_in_doubt_is_said_to_be)
                                 "\"status\": 1, \"is_interrupted\": true,"
                                 "\"verdict\": {\"reasons\": [\"client cpu\\u0007 99 %\", 7]}, "});
     put_result(1, &usual);
-    ck_assert_int_eq(compare(), HTTP_EXIT_OK);
+    ck_assert_int_eq(compare(), HTTP_EXIT_SUSPECT);
     is_said(": client cpu? 99 %");
     is_said(": no reason is given\n");
     is_said(" had errors\n");
     is_said(" was interrupted\n");
     ck_assert(strstr(said, "suspect") < strstr(said, "rate"));
+}
+END_TEST
+
+/* ---- What failed ---- */
+
+#define SUSPECT "\"verdict\": {\"reasons\": [\"late\"]}, "
+
+/* Trials of 1,000 requests of which so many fail, 4 sockets, and the usual times. */
+static void
+put_failing(unsigned side, const char *more, unsigned trials, unsigned failed, unsigned unsent,
+            unsigned unopened)
+{
+    FILE *file = fopen(paths[side], "w");
+
+    fprintf(file, "{\"sxe_http\": 1, %s \"trials\": [", more);
+    for (unsigned i = 0; i < trials; i++) {
+        fprintf(file,
+                "%s{\"rate\": %.6f, \"accounts\": {\"offered\": %u, \"sent\": 1000, "
+                "\"skipped\": {\"no_socket\": %u}, \"in_flight\": %u, \"ends\": {\"ok\": %u, "
+                "\"reset\": %u}}, \"sockets\": {\"wanted\": 4, \"unopened\": {\"refused\": %u}}",
+                i > 0 ? ", " : "", 1000 * around(i), 1000 + unsent, unsent, failed / 2,
+                1000 - failed, failed - failed / 2, unopened);
+        put_times(file, "service", &usual, around(i + 3));
+        put_times(file, "response", &usual, around(i + 3));
+        fprintf(file, "}");
+    }
+    fprintf(file, "]}");
+    fclose(file);
+}
+
+static const struct {
+    const char *more;
+    unsigned trials, failed[2], unsent[2], unopened[2];
+    int status;
+    const char *line, *says;
+} failures[] = {
+    {"",
+     6,
+     {0, 0},
+     {0, 0},
+     {0, 0},
+     HTTP_EXIT_OK,
+     "failed",
+     "        0 %       0 %       no difference shown"},
+    {"",
+     6,
+     {0, 500},
+     {0, 0},
+     {0, 0},
+     HTTP_EXIT_THRESHOLD,
+     "failed",
+     "        0 %       50 %      more: a regression"},
+    {"",
+     1,
+     {0, 500},
+     {0, 0},
+     {0, 0},
+     HTTP_EXIT_THRESHOLD,
+     "failed",
+     "        0 %       50 %      more: a regression"},
+    {"", 6, {500, 0}, {0, 0}, {0, 0}, HTTP_EXIT_OK, "failed", "        50 %      0 %       fewer"},
+    {"",
+     1,
+     {0, 1000},
+     {0, 0},
+     {0, 0},
+     HTTP_EXIT_THRESHOLD,
+     "failed",
+     "100 %     no good reply in 1 of 1 trials of b: a regression"},
+    {"",
+     6,
+     {1000, 1000},
+     {0, 0},
+     {0, 0},
+     HTTP_EXIT_THRESHOLD,
+     "failed",
+     "        100 %     100 %     no good reply in 6 of 6 trials of b: a regression"},
+    {SUSPECT, 6, {0, 1000}, {0, 0}, {0, 0}, HTTP_EXIT_THRESHOLD, "failed", "no good reply"},
+    {SUSPECT,
+     6,
+     {1, 0},
+     {0, 0},
+     {0, 0},
+     HTTP_EXIT_SUSPECT,
+     "failed",
+     "0.1 %     0 %       no difference shown"},
+    {"",
+     1,
+     {0, 0},
+     {0, 9000},
+     {0, 0},
+     HTTP_EXIT_THRESHOLD,
+     "not sent",
+     "      0 %       90 %      more: a regression"},
+    {"", 1, {0, 0}, {9000, 9000}, {0, 0}, HTTP_EXIT_OK, "not sent", "no difference shown"},
+    {"",
+     6,
+     {0, 0},
+     {0, 0},
+     {0, 4},
+     HTTP_EXIT_THRESHOLD,
+     "not opened",
+     "    0 %       100 %     more: a regression"},
+};
+
+START_TEST(what_failed_is_judged_too)
+{
+    for (unsigned side = 0; side < 2; side++)
+        put_failing(side, failures[_i].more, failures[_i].trials, failures[_i].failed[side],
+                    failures[_i].unsent[side], failures[_i].unopened[side]);
+    ck_assert_msg(compare() == failures[_i].status, "%s", said);
+    line_says(failures[_i].line, failures[_i].says);
+    ck_assert(strstr(said, "failed ") < strstr(said, "rate"));
+    if (failures[_i].unsent[1] == 0)
+        is_not_said("not sent");
+    if (failures[_i].unopened[1] == 0)
+        is_not_said("not opened");
+}
+END_TEST
+
+START_TEST(of_what_a_file_does_not_say_nothing_is_known)
+{
+    put_result(0, &usual);
+    put_failing(1, "", 6, 500, 0, 0);
+    ck_assert_int_eq(compare(), HTTP_EXIT_OK);
+    line_says("failed", "        n/a       50 %      cannot tell");
 }
 END_TEST
 
@@ -750,6 +876,8 @@ main(void)
     tcase_add_loop_test(tcase, what_differs_is_said_first, 0, COUNT(differences));
     tcase_add_test(tcase, a_command_of_any_length_is_compared_to_its_end);
     tcase_add_test(tcase, a_result_in_doubt_is_said_to_be);
+    tcase_add_loop_test(tcase, what_failed_is_judged_too, 0, COUNT(failures));
+    tcase_add_test(tcase, of_what_a_file_does_not_say_nothing_is_known);
     tcase_add_loop_test(tcase, a_file_that_is_no_result_is_refused_with_its_name, 0,
                         COUNT(refused));
     tcase_add_test(tcase, a_baseline_is_looked_at_before_the_run);

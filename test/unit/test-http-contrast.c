@@ -13,6 +13,8 @@
 #include "run-private.h"
 #include "test-main.h"
 
+#define COUNT(table) ((int)(sizeof(table) / sizeof((table)[0])))
+
 #define PAIRS   100
 #define QUERIES 3000
 
@@ -227,6 +229,63 @@ START_TEST(a_lower_bound_may_be_any_longer)
 }
 END_TEST
 
+static const struct {
+    struct http_share a[HTTP_CONTRAST_COUNTS], b[HTTP_CONTRAST_COUNTS];
+    unsigned dead[2]; /* of ten trials */
+    enum http_contrast_word words[HTTP_CONTRAST_COUNTS];
+    bool is_dead, is_failing;
+} failures[] = {
+    {{{0, 4000}, {0, 4000}, {0, 8}}, {{0, 4000}, {0, 4000}, {0, 8}}, {0, 0}, {0}, false, false},
+    {{{0, 4000}}, {{2000, 4000}}, {0, 0}, {HTTP_CONTRAST_MORE}, false, true},
+    {{{2000, 4000}}, {{0, 4000}}, {0, 0}, {HTTP_CONTRAST_FEWER}, false, false},
+    {{{0, 4000}}, {{4000, 4000}}, {0, 10}, {HTTP_CONTRAST_MORE}, true, true},
+    {{{0, 0}}, {{0, 0}}, {0, 10}, {0}, true, true},      /* no socket opened */
+    {{{40, 40}}, {{40, 40}}, {10, 10}, {0}, true, true}, /* whatever a did */
+    {{{0, 4}}, {{2, 4}}, {0, 2}, {0}, true, true},       /* too few requests to be more */
+    {{{2, 4}}, {{2, 4}}, {2, 2}, {0}, false, false},
+    {{{2, 4}}, {{0, 4}}, {2, 0}, {0}, false, false},
+    {{{0, 9}, {0, 4000}}, {{0, 9}, {400, 4000}}, {0, 0}, {0, HTTP_CONTRAST_MORE}, false, true},
+    {{{0, 9}, {2000, 4000}}, {{0, 9}, {2070, 4000}}, {0, 0}, {0}, false, false}, /* 1.75 points */
+    {{{0, 9}, {0, 4000}, {0, 64}},
+     {{0, 9}, {0, 4000}, {64, 64}},
+     {0, 0},
+     {0, 0, HTTP_CONTRAST_MORE},
+     false,
+     true},
+};
+
+START_TEST(what_failed_is_compared_for_itself)
+{
+    make_sides(1, 1, 1);
+    for (unsigned i = 0; i < 2; i++) {
+        sides[i].trials = 10;
+        sides[i].dead = failures[_i].dead[i];
+        memcpy(sides[i].counts, i == 0 ? failures[_i].a : failures[_i].b, sizeof(sides[i].counts));
+    }
+    http_contrast(&contrast, &sides[0], &sides[1], 0.02);
+    for (unsigned i = 0; i < HTTP_CONTRAST_COUNTS; i++)
+        ck_assert_int_eq(contrast.counts[i],
+                         failures[_i].words[i] == 0 ? HTTP_CONTRAST_NONE : failures[_i].words[i]);
+    ck_assert_int_eq(contrast.is_dead, failures[_i].is_dead);
+    ck_assert_int_eq(contrast.is_failing, failures[_i].is_failing);
+    ck_assert(!contrast.is_slower);
+}
+END_TEST
+
+START_TEST(what_a_trial_cannot_tell_is_not_told_by_the_others)
+{
+    for (unsigned i = 0; i < 2; i++) {
+        make_sides(1, 1, 2);
+        sides[0].trials = sides[0].numbers[HTTP_FIGURE_SERVICE_P99] + (i == 0);
+        sides[1].trials = sides[1].numbers[HTTP_FIGURE_SERVICE_P99] + (i == 1);
+        http_contrast(&contrast, &sides[0], &sides[1], 0.02);
+        ck_assert_int_eq(contrast.words[HTTP_FIGURE_SERVICE_P99], HTTP_CONTRAST_UNTOLD);
+        ck_assert_uint_eq(contrast.judged, 0);
+        ck_assert(!contrast.is_slower);
+    }
+}
+END_TEST
+
 START_TEST(where_nothing_can_be_judged_nothing_is)
 {
     memset(sides, 0, sizeof(sides));
@@ -251,6 +310,8 @@ main(void)
     tcase_add_test(all, what_is_not_judged_is_not_of_the_family);
     tcase_add_loop_test(all, a_lower_bound_may_be_any_longer, 0, 6);
     tcase_add_test(all, a_difference_inside_the_noise_is_none);
+    tcase_add_loop_test(all, what_failed_is_compared_for_itself, 0, COUNT(failures));
+    tcase_add_test(all, what_a_trial_cannot_tell_is_not_told_by_the_others);
     tcase_add_test(all, where_nothing_can_be_judged_nothing_is);
     suite_add_tcase(suite, all);
     return sxe_test_main(suite);

@@ -157,11 +157,12 @@ check_figure(struct http_check *check, const struct http_comparison *comparison,
                                  .is_asked = true,
                                  .name = http_figure_names[figure].text,
                                  .title = "Regression"};
-    if (word == HTTP_CONTRAST_GIVEN || word == HTTP_CONTRAST_UNKNOWN ||
-        word == HTTP_CONTRAST_BOUND) {
+    if (word == HTTP_CONTRAST_GIVEN || word == HTTP_CONTRAST_UNTOLD ||
+        word == HTTP_CONTRAST_UNKNOWN || word == HTTP_CONTRAST_BOUND) {
         check->outcome = HTTP_CHECK_SKIPPED;
         add(check, "%s",
             word == HTTP_CONTRAST_GIVEN     ? "it is given (-R, --replay), so it is no result"
+            : word == HTTP_CONTRAST_UNTOLD  ? "a trial has too few requests to tell it"
             : word == HTTP_CONTRAST_UNKNOWN ? "there are too few trials that have it"
                                             : "requests failed, so it is only a lower bound");
         return;
@@ -171,6 +172,63 @@ check_figure(struct http_check *check, const struct http_comparison *comparison,
     add(check, "%s: %.3f times that of %s (%.3f to %.3f, 95 %% for all %u figures together)",
         http_comparison_text(word, comparison->min_effect), ratio->middle, comparison->with,
         ratio->low, ratio->high, contrast->judged);
+}
+
+/* Of what failed there is a case if there is more of it: that it did is of the run already. */
+static bool
+check_count(struct http_check *check, const struct http_comparison *comparison, unsigned count)
+{
+    static const char *const names[] = {
+        [HTTP_CONTRAST_FAILED] = "failed",
+        [HTTP_CONTRAST_UNSENT] = "not sent",
+        [HTTP_CONTRAST_UNOPENED] = "not opened",
+    };
+    bool is_dead = count == HTTP_CONTRAST_FAILED && comparison->contrast.is_dead;
+
+    *check = (struct http_check){.group = "comparison",
+                                 .outcome = HTTP_CHECK_MISSED,
+                                 .is_asked = true,
+                                 .name = names[count],
+                                 .title = "Regression"};
+    if (is_dead)
+        add(check, "there is no good reply, or a trial without one, unlike %s", comparison->with);
+    else
+        add(check, "more than that of %s", comparison->with);
+    return is_dead || comparison->contrast.counts[count] == HTTP_CONTRAST_MORE;
+}
+
+static void
+check_comparison(const struct http_comparison *comparison,
+                 void (*each)(void *user, const struct http_check *check), void *user)
+{
+    struct http_check check;
+
+    for (unsigned i = 0; i < HTTP_CONTRAST_COUNTS; i++)
+        if (check_count(&check, comparison, i))
+            each(user, &check);
+    for (unsigned i = 0; i < HTTP_FIGURES; i++)
+        if (comparison->contrast.words[i] != HTTP_CONTRAST_REPEATED) {
+            check_figure(&check, comparison, i);
+            each(user, &check);
+        }
+}
+
+static void
+check_width(struct http_check *check, const struct http_run *run)
+{
+    const char *name = http_figure_names[run->plan->until_ci_figure].whole;
+
+    *check = (struct http_check){
+        .group = "interval", .is_asked = true, .name = name, .title = "Interval too wide"};
+    if (http_until_ci_is_reached(run)) {
+        add(check, "it is under %.3g %% wide", 100 * run->plan->until_ci);
+        return;
+    }
+    check->outcome = HTTP_CHECK_MISSED;
+    check->is_doubt = true;
+    add(check, "after %u trials it is not under %.3g %% wide; a trial takes %u requests",
+        run->trials_number, 100 * run->plan->until_ci,
+        http_figure_needs((enum http_figure)run->plan->until_ci_figure));
 }
 
 void
@@ -200,9 +258,10 @@ http_checks_each(const struct http_run *run,
         check_search(&check, run);
         each(user, &check);
     }
-    for (unsigned i = 0; comparison != NULL && comparison->is_made && i < HTTP_FIGURES; i++)
-        if (comparison->contrast.words[i] != HTTP_CONTRAST_REPEATED) {
-            check_figure(&check, comparison, i);
-            each(user, &check);
-        }
+    if (run->plan->until_ci > 0) {
+        check_width(&check, run);
+        each(user, &check);
+    }
+    if (comparison != NULL && comparison->is_made)
+        check_comparison(comparison, each, user);
 }

@@ -24,7 +24,6 @@ static const char *const saying_options[] = {
 struct side {
     const char *name;
     json_t *root; /* owns */
-    unsigned trials;
     struct http_contrast_side figures;
 };
 
@@ -62,6 +61,49 @@ take_figure(struct side *side, const json_t *trial, enum http_figure figure)
     return true;
 }
 
+/* Of a sum, and of what is beside it: 0 if there is none. */
+static double
+count_of(const json_t *owner, const char *name)
+{
+    return fmax(json_number_value(json_object_get(owner, name)), 0);
+}
+
+static double
+sum_of(const json_t *owner, const char *name)
+{
+    json_t *counts = json_object_get(owner, name);
+    const char *each;
+    json_t *count;
+    double sum = 0;
+
+    json_object_foreach(counts, each, count) sum += count_of(counts, each);
+    return sum;
+}
+
+static void
+add_count(struct side *side, enum http_contrast_count count, double part, double whole)
+{
+    side->figures.counts[count].part += part;
+    side->figures.counts[count].whole += whole;
+}
+
+static void
+take_counts(struct side *side, const json_t *trial)
+{
+    const json_t *accounts = json_object_get(trial, "accounts");
+    const json_t *sockets = json_object_get(trial, "sockets");
+    double ok = count_of(json_object_get(accounts, "ends"), "ok");
+    double begun = sum_of(accounts, "ends") + count_of(accounts, "in_flight");
+
+    add_count(side, HTTP_CONTRAST_FAILED, begun - ok, begun);
+    add_count(side, HTTP_CONTRAST_UNSENT, sum_of(accounts, "skipped"),
+              count_of(accounts, "offered"));
+    add_count(side, HTTP_CONTRAST_UNOPENED, sum_of(sockets, "unopened"),
+              count_of(sockets, "wanted"));
+    if (json_is_object(accounts) && ok <= 0)
+        side->figures.dead++;
+}
+
 /* False: the problem says why; what it says already is that there are none, or too many. */
 static bool
 take_trials(struct side *side, const json_t *owner, char *problem, size_t size)
@@ -70,14 +112,16 @@ take_trials(struct side *side, const json_t *owner, char *problem, size_t size)
 
     if (json_array_size(trials) == 0 || json_array_size(trials) > HTTP_TRIALS_MAX)
         return false;
-    side->trials = (unsigned)json_array_size(trials);
-    for (unsigned i = 0; i < side->trials; i++)
+    side->figures.trials = (unsigned)json_array_size(trials);
+    for (unsigned i = 0; i < side->figures.trials; i++) {
+        take_counts(side, json_array_get(trials, i));
         for (unsigned figure = 0; figure < HTTP_FIGURES; figure++)
             if (!take_figure(side, json_array_get(trials, i), (enum http_figure)figure)) {
                 snprintf(problem, size, "trial %u has no %s that is a number", i + 1,
                          http_figure_names[figure].text);
                 return false;
             }
+    }
     return true;
 }
 
@@ -285,7 +329,7 @@ value_text(enum http_figure figure, const struct side *side)
     const struct http_contrast_side *figures = &side->figures;
     double median = http_stats_median(figures->values[figure], figures->numbers[figure]);
 
-    if (figures->numbers[figure] == 0)
+    if (figures->numbers[figure] < figures->trials)
         return "n/a";
     return figure == HTTP_FIGURE_RATE
                ? http_number_text(median)
@@ -322,6 +366,13 @@ print_ratio(FILE *out, const struct http_contrast *contrast, unsigned figure, do
     putc('\n', out);
 }
 
+/* Trials that cannot tell it. */
+static unsigned
+untold(const struct side *side, enum http_figure figure)
+{
+    return side->figures.trials - side->figures.numbers[figure];
+}
+
 static void
 print_figure(FILE *out, enum http_figure figure, const struct http_contrast *contrast,
              const struct side *a, const struct side *b, double min_effect)
@@ -334,6 +385,9 @@ print_figure(FILE *out, enum http_figure figure, const struct http_contrast *con
             value_text(figure, b));
     if (word == HTTP_CONTRAST_GIVEN)
         fprintf(out, "given (-R, --replay), so no result\n");
+    else if (word == HTTP_CONTRAST_UNTOLD)
+        fprintf(out, "cannot tell: n/a in %u of %u trials\n", untold(a, figure) + untold(b, figure),
+                a->figures.trials + b->figures.trials);
     else if (word == HTTP_CONTRAST_UNKNOWN)
         fprintf(out, "cannot tell: fewer than %d trials that have it\n", HTTP_TRIALS_MIN);
     else if (word == HTTP_CONTRAST_BOUND)
@@ -342,28 +396,95 @@ print_figure(FILE *out, enum http_figure figure, const struct http_contrast *con
         print_ratio(out, contrast, figure, min_effect);
 }
 
-static int
-compare(const struct side *a, const struct side *b, double min_effect, struct http_comparison *kept,
-        FILE *out)
+static void
+print_share(FILE *out, const struct http_share *share)
 {
-    struct http_contrast contrast;
+    char text[16] = "n/a";
 
-    fprintf(out, "compare   a: %s, %u trial%s; b: %s, %u trial%s\n", a->name, a->trials,
-            a->trials == 1 ? "" : "s", b->name, b->trials, b->trials == 1 ? "" : "s");
+    if (share->whole > 0)
+        snprintf(text, sizeof(text), "%.3g %%", 100 * http_share_of(share));
+    fprintf(out, "%-9s ", text);
+}
+
+/* What failed is always told, the rest if there is any. */
+static void
+print_count(FILE *out, enum http_contrast_count count, const struct http_contrast *contrast,
+            const struct side *a, const struct side *b)
+{
+    static const char *const names[] = {
+        [HTTP_CONTRAST_FAILED] = "failed",
+        [HTTP_CONTRAST_UNSENT] = "not sent",
+        [HTTP_CONTRAST_UNOPENED] = "not opened",
+    };
+    const struct http_share *share_a = &a->figures.counts[count];
+    const struct http_share *share_b = &b->figures.counts[count];
+    enum http_contrast_word word = contrast->counts[count];
+
+    if (count != HTTP_CONTRAST_FAILED && !(share_a->part + share_b->part > 0))
+        return;
+    fprintf(out, "%-13s ", names[count]);
+    print_share(out, share_a);
+    print_share(out, share_b);
+    if (count == HTTP_CONTRAST_FAILED && contrast->is_dead)
+        fprintf(out, "no good reply in %u of %u trials of b: a regression\n", b->figures.dead,
+                b->figures.trials);
+    else
+        fprintf(out, "%s\n",
+                word == HTTP_CONTRAST_MORE                 ? "more: a regression"
+                : word == HTTP_CONTRAST_FEWER              ? "fewer"
+                : share_a->whole > 0 && share_b->whole > 0 ? "no difference shown"
+                                                           : "cannot tell");
+}
+
+static bool
+is_suspect(const struct side *side)
+{
+    return json_array_size(json_object_get(json_object_get(side->root, "verdict"), "reasons")) > 0;
+}
+
+/* A client that did not keep up puts times and rates in doubt; that requests failed it has seen. */
+static int
+status_of(const struct http_contrast *contrast, const struct side *a, const struct side *b)
+{
+    if (contrast->is_failing)
+        return HTTP_EXIT_THRESHOLD;
+    if (is_suspect(a) || is_suspect(b))
+        return HTTP_EXIT_SUSPECT;
+    return contrast->is_slower ? HTTP_EXIT_THRESHOLD : HTTP_EXIT_OK;
+}
+
+static void
+print_head(FILE *out, const struct side *a, const struct side *b)
+{
+    unsigned trials_a = a->figures.trials, trials_b = b->figures.trials;
+
+    fprintf(out, "compare   a: %s, %u trial%s; b: %s, %u trial%s\n", a->name, trials_a,
+            trials_a == 1 ? "" : "s", b->name, trials_b, trials_b == 1 ? "" : "s");
     if (a->root != b->root) {
         warn_facts(out, a, b);
         warn_commands(out, a, b);
         warn_doubts(out, a);
     }
     warn_doubts(out, b);
+}
+
+static int
+compare(const struct side *a, const struct side *b, double min_effect, struct http_comparison *kept,
+        FILE *out)
+{
+    struct http_contrast contrast;
+
+    print_head(out, a, b);
     http_contrast(&contrast, &a->figures, &b->figures, min_effect);
     fprintf(out, "              a         b         b/a    interval: 95 %% for all %u together\n",
             contrast.judged);
+    for (unsigned i = 0; i < HTTP_CONTRAST_COUNTS; i++)
+        print_count(out, (enum http_contrast_count)i, &contrast, a, b);
     for (unsigned i = 0; i < HTTP_FIGURES; i++)
         print_figure(out, (enum http_figure)i, &contrast, a, b, min_effect);
     if (kept != NULL)
         *kept = (struct http_comparison){true, a->name, min_effect, contrast};
-    return contrast.is_slower ? HTTP_EXIT_THRESHOLD : HTTP_EXIT_OK;
+    return status_of(&contrast, a, b);
 }
 
 int

@@ -12,6 +12,7 @@
  *     compare   a: a.json, 8 trials; b: b.json, 8 trials
  *     differs   governor: powersave | performance
  *                   a         b         b/a    interval: 95 % for all 3 together
+ *     failed        0 %       0 %       no difference shown
  *     rate a second 48.2k     50.7k     1.052  1.031 to 1.077  faster
  *     service p50   1.32 ms   1.31 ms   0.993  0.981 to 1.008  no difference shown
  */
@@ -35,7 +36,8 @@ struct http_comparison {
  * until the next call. */
 const char *http_comparison_text(enum http_contrast_word word, double min_effect);
 
-/* 0; HTTP_EXIT_THRESHOLD on a regression that is shown; HTTP_EXIT_USAGE for a file that cannot be
+/* 0; HTTP_EXIT_THRESHOLD on a regression that is shown; HTTP_EXIT_SUSPECT if a side is, but if b has
+ * more failures: these are shown all the same; HTTP_EXIT_USAGE for a file that cannot be
  * read or is none of ours, after saying which, where and why. */
 int http_compare_files(const char *a, const char *b, double min_effect, FILE *out, FILE *err);
 /* Before a run: 0, or HTTP_EXIT_USAGE after saying why a is none to compare with. */

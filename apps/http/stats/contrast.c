@@ -23,6 +23,8 @@ word_before(const struct http_contrast *contrast, enum http_figure figure,
         return HTTP_CONTRAST_REPEATED;
     if (figure == HTTP_FIGURE_RATE && (a->is_rate_given || b->is_rate_given))
         return HTTP_CONTRAST_GIVEN;
+    if (a->numbers[figure] < a->trials || b->numbers[figure] < b->trials)
+        return HTTP_CONTRAST_UNTOLD;
     if (a->is_bound[figure] && b->is_bound[figure])
         return HTTP_CONTRAST_BOUND;
     return contrast->ratios[figure].is_known ? HTTP_CONTRAST_NONE : HTTP_CONTRAST_UNKNOWN;
@@ -63,6 +65,36 @@ take_ratio(struct http_contrast *contrast, unsigned figure, const struct http_co
                                contrast->judged > 0 ? contrast->judged : 1);
 }
 
+/* What was not sent varies with the server's capacity by much more than chance says, so its minimum
+ * effect is of all that was offered. */
+static bool
+is_more(enum http_contrast_count count, const struct http_contrast_side *than,
+        const struct http_contrast_side *side, double min_effect)
+{
+    const struct http_share *a = &than->counts[count], *b = &side->counts[count];
+
+    if (count != HTTP_CONTRAST_UNSENT)
+        return http_share_is_more(a, b, min_effect);
+    return http_share_of(b) - http_share_of(a) > min_effect && http_share_is_more(a, b, 0);
+}
+
+static void
+contrast_counts(struct http_contrast *contrast, const struct http_contrast_side *a,
+                const struct http_contrast_side *b, double min_effect)
+{
+    contrast->is_dead = b->dead > 0 && (b->dead == b->trials || a->dead == 0);
+    contrast->is_failing = contrast->is_dead;
+    for (unsigned i = 0; i < HTTP_CONTRAST_COUNTS; i++) {
+        contrast->counts[i] = HTTP_CONTRAST_NONE;
+        if (is_more((enum http_contrast_count)i, a, b, min_effect)) {
+            contrast->counts[i] = HTTP_CONTRAST_MORE;
+            contrast->is_failing = true;
+        } else if (is_more((enum http_contrast_count)i, b, a, min_effect)) {
+            contrast->counts[i] = HTTP_CONTRAST_FEWER;
+        }
+    }
+}
+
 void
 http_contrast(struct http_contrast *contrast, const struct http_contrast_side *a,
               const struct http_contrast_side *b, double min_effect)
@@ -70,6 +102,7 @@ http_contrast(struct http_contrast *contrast, const struct http_contrast_side *a
     unsigned judged = 0;
 
     *contrast = (struct http_contrast){0};
+    contrast_counts(contrast, a, b, min_effect);
     for (unsigned i = 0; i < HTTP_FIGURES; i++) {
         contrast->noise[i] = fmax(a->noise[i], b->noise[i]);
         take_ratio(contrast, i, a, b);

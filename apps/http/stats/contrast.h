@@ -16,15 +16,30 @@
  * one, and nothing else.
  *
  * A difference whose middle is inside the noise of --aa is none, however narrow its interval is.
+ *
+ * Times and rates are those of good replies, so they say nothing of a server that gives none. What
+ * failed is compared for itself, with each request counted (share.h), and a b without a good reply
+ * has failed whatever else is said.
  */
 #ifndef HTTP_CONTRAST_H
 #define HTTP_CONTRAST_H
 
 #include "run.h"
+#include "share.h"
+
+enum http_contrast_count {
+    HTTP_CONTRAST_FAILED,   /* of the requests that were sent */
+    HTTP_CONTRAST_UNSENT,   /* of those that were offered */
+    HTTP_CONTRAST_UNOPENED, /* of the sockets */
+    HTTP_CONTRAST_COUNTS
+};
 
 /* One side: a figure's values, one of each trial that tells it. */
 struct http_contrast_side {
-    bool is_rate_given;         /* and so no result */
+    unsigned trials;
+    unsigned dead;                                  /* of these: without a good reply */
+    struct http_share counts[HTTP_CONTRAST_COUNTS]; /* of all trials together */
+    bool is_rate_given;                             /* and so no result */
     double noise[HTTP_FIGURES]; /* logarithms of the ratios that are no difference; 0: not known */
     unsigned numbers[HTTP_FIGURES];
     bool is_bound[HTTP_FIGURES]; /* one of its values at least is only a lower bound */
@@ -34,18 +49,24 @@ struct http_contrast_side {
 enum http_contrast_word {
     HTTP_CONTRAST_REPEATED, /* response time is service time: it is judged there */
     HTTP_CONTRAST_GIVEN,
+    HTTP_CONTRAST_UNTOLD,  /* n/a in a trial, so which trials tell it is no chance */
     HTTP_CONTRAST_UNKNOWN, /* too few trials */
     HTTP_CONTRAST_BOUND,   /* queries failed: a time is only a lower bound, and may be any longer */
     HTTP_CONTRAST_NONE,
     HTTP_CONTRAST_SMALL, /* a difference, but not shown to be beyond the minimum */
     HTTP_CONTRAST_NOISE,
     HTTP_CONTRAST_SLOWER,
-    HTTP_CONTRAST_FASTER
+    HTTP_CONTRAST_FASTER,
+    HTTP_CONTRAST_MORE, /* of counts */
+    HTTP_CONTRAST_FEWER
 };
 
 struct http_contrast {
     unsigned judged; /* figures of the family */
     bool is_slower;  /* at least one is */
+    bool is_dead;    /* b has no good reply, or has trials without one, and a has not */
+    bool is_failing; /* that, or more of b's requests failed, were not sent, or had no socket */
+    enum http_contrast_word counts[HTTP_CONTRAST_COUNTS];
     enum http_contrast_word words[HTTP_FIGURES];
     double noise[HTTP_FIGURES]; /* the larger one of both sides */
     struct http_interval ratios[HTTP_FIGURES];

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+#include "share.h"
+
+#include <math.h>
+
+#define CHANCE 0.005 /* that so much more is shown of two that are alike */
+
+/* The probability that of n, each of which is one with the probability q, at least k are: all terms
+ * from k on, which is beyond the middle, so that they become smaller. */
+static double
+tail_of(double n, double k, double q)
+{
+    double term =
+        exp(lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1) + k * log(q) + (n - k) * log1p(-q));
+    double sum = 0;
+
+    while (term > sum * 1e-9) {
+        sum += term;
+        term *= (n - k) / (k + 1) * q / (1 - q);
+        k++;
+    }
+    return sum;
+}
+
+double
+http_share_of(const struct http_share *share)
+{
+    return share->whole > 0 ? share->part / share->whole : 0;
+}
+
+bool
+http_share_is_more(const struct http_share *than, const struct http_share *share, double effect)
+{
+    double whole = share->whole * (1 + effect);
+    double all = than->part + share->part;
+    double expected = whole / (than->whole + whole);
+
+    if (!(than->whole > 0) || !(share->whole > 0) || share->part <= all * expected)
+        return false;
+    return tail_of(all, share->part, expected) < CHANCE;
+}
