@@ -104,3 +104,24 @@ test("the sum is on standard output", function()
     check(server)
     remove(paths)
 end)
+
+-- promise: docs/load-generator.md: Each run may be there once, also under another name or inside of
+--   a sum: a file that has a run of another file in it is refused.
+test("a run is not counted twice", function()
+    local server <close>, port = serve()
+    local paths = run_beside(port, {{"--think", "10ms"}, {"--think", "10ms"}})
+    local copy, sum = os.tmpname(), os.tmpname()
+    do
+        local file <close> = io.open(copy, "w")
+        file:write(read(paths[1]))
+    end
+    local ran = cli.run("sxe-http", "merge", paths[1], paths[2], "--json", sum)
+    check(ran.status == 0 or ran.status == 4, ran.errors)
+    for _, pair in ipairs{{paths[1], paths[1]}, {paths[1], copy}, {sum, paths[2]}, {paths[1], sum},
+                          {sum, sum}} do
+        cli.check_refused("the same run is in both", "sxe-http", "merge", pair[1], pair[2])
+    end
+    check(server)
+    remove(paths)
+    remove{copy, sum}
+end)

@@ -32,6 +32,7 @@ static char *said;
 static size_t said_length;
 static FILE *err;
 static int status;
+static unsigned runs; /* so many have a name */
 
 static void
 prepare(void)
@@ -67,6 +68,7 @@ static void
 make_part(unsigned part, unsigned trials, uint64_t after_ns)
 {
     make_run(&made, trials);
+    snprintf(made.run.id, sizeof(made.run.id), "run %u", ++runs);
     made.run.started_ns = 1000000000;
     made.run.wall_ns = WALL_NS + after_ns;
     made.plan.has_shard[part] = true;
@@ -462,6 +464,46 @@ START_TEST(runs_that_differ_in_what_was_measured_are_refused)
 }
 END_TEST
 
+/* The same file; a sum that has it; and files that were written before runs had names. */
+START_TEST(a_run_is_not_counted_twice)
+{
+    FILE *out;
+
+    put_part(0, 0, 1);
+    put_part(1, 0, 1);
+    memcpy(names[2], names[0], sizeof(names[2]));
+    if (_i == 1) {
+        merge_files(2);
+        check_status(0);
+        ck_assert_uint_eq(run.ids_number, 2);
+        out = fopen(names[1], "w");
+        http_output_json(out, &run);
+        fclose(out);
+    }
+    if (_i == 2) {
+        make_part(0, 1, 0);
+        made.run.id[0] = '\0';
+        write_part(0);
+    }
+    merge_files(3);
+    check_status(2);
+    check_has(said, names[_i == 1 ? 1 : 2]);
+    check_has(said, ": the same run is in both, and would count twice; give each run once\n");
+    ck_assert_uint_eq(run.trials_number, 0);
+}
+END_TEST
+
+START_TEST(a_name_of_a_run_that_is_none_does_no_harm)
+{
+    put_text(0, "{\"sxe_http\": 1, \"plan\": {\"model\": \"closed\", \"stop\": \"time\"}, "
+                "\"runs\": [7, \"a name that is far longer than it may be\"], \"trials\": [{}]}");
+    merge_files(1);
+    check_status(0);
+    ck_assert_str_eq(run.ids[0], "unknown");
+    ck_assert_str_eq(run.ids[1], "a name that is far long");
+}
+END_TEST
+
 START_TEST(a_search_and_a_comparison_are_refused)
 {
     make_part(0, 1, 0);
@@ -630,6 +672,8 @@ suite(void)
     tcase_add_loop_test(tcase, how_a_part_ended_is_how_the_sum_ended, 0, 2);
     tcase_add_test(tcase, thresholds_are_those_of_the_files_or_of_the_command);
     tcase_add_loop_test(tcase, runs_that_differ_in_what_was_measured_are_refused, 0, DIFFERENCES);
+    tcase_add_loop_test(tcase, a_run_is_not_counted_twice, 0, 3);
+    tcase_add_test(tcase, a_name_of_a_run_that_is_none_does_no_harm);
     tcase_add_loop_test(tcase, a_search_and_a_comparison_are_refused, 0, 2);
     tcase_add_loop_test(tcase, what_is_wrong_with_a_file_is_said, 0, COUNT(bad_files));
     tcase_add_test(tcase, a_file_that_lacks_what_it_may_lack_is_read);

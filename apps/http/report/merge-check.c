@@ -140,6 +140,42 @@ have_other_shards(const struct http_merge_file *a, const struct http_merge_file 
     return true;
 }
 
+static bool
+has_id(const json_t *ids, const json_t *id)
+{
+    for (size_t i = 0; i < json_array_size(ids); i++)
+        if (json_equal(json_array_get(ids, i), id))
+            return true;
+    return false;
+}
+
+/* Files of before there were names of runs: no two runs have counted and timed the same. Shards are
+ * told apart by their numbers. */
+static bool
+are_copies(const struct http_merge_file *a, const struct http_merge_file *b)
+{
+    return a->plan.shards == 0 &&
+           json_equal(json_object_get(a->root, "trials"), json_object_get(b->root, "trials"));
+}
+
+static bool
+have_other_runs(const struct http_merge_file *a, const struct http_merge_file *b, FILE *err)
+{
+    const json_t *ids_a = json_object_get(a->root, "runs");
+    const json_t *ids_b = json_object_get(b->root, "runs");
+    bool is_shared = false;
+
+    for (size_t i = 0; i < json_array_size(ids_a) && !is_shared; i++)
+        is_shared = has_id(ids_b, json_array_get(ids_a, i));
+    if (json_array_size(ids_a) == 0 || json_array_size(ids_b) == 0)
+        is_shared = are_copies(a, b);
+    if (!is_shared)
+        return true;
+    refuse_pair(a, b, err);
+    fputs("the same run is in both, and would count twice; give each run once\n", err);
+    return false;
+}
+
 /* What looks at its own replies alone cannot be added to others. */
 static bool
 is_no_part(const struct http_merge_file *file, FILE *err)
@@ -164,7 +200,8 @@ http_merge_check(const struct http_merge *merge, FILE *err)
         if (is_no_part(&files[i], err))
             return false;
         for (unsigned k = 0; k < i; k++)
-            if (!have_other_shards(&files[k], &files[i], err))
+            if (!have_other_shards(&files[k], &files[i], err) ||
+                !have_other_runs(&files[k], &files[i], err))
                 return false;
         if (i > 0 && !(have_same_plan(&files[0], &files[i], err) &&
                        have_same_kinds(&files[0], &files[i], err) &&

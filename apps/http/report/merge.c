@@ -404,12 +404,36 @@ add_trials(struct http_merge *merge, struct http_run *run, FILE *err)
     return is_good;
 }
 
+/* The number of all runs that are in the files, and one more. */
+static size_t
+count_ids(const struct http_merge *merge)
+{
+    size_t number = 1;
+
+    for (unsigned i = 0; i < merge->number; i++)
+        number += json_array_size(json_object_get(merge->files[i].root, "runs"));
+    return number;
+}
+
 static bool
 get_memory(struct http_merge *merge, struct http_run *run)
 {
     run->total = http_results_map_run(&merge->plan, &run->probe);
     run->parts = calloc(merge->number, sizeof(*run->parts));
-    return run->total != NULL && run->parts != NULL;
+    run->ids = calloc(count_ids(merge), sizeof(*run->ids));
+    return run->total != NULL && run->parts != NULL && run->ids != NULL;
+}
+
+static void
+take_ids(const struct http_merge_file *file, struct http_run *run)
+{
+    const json_t *ids = json_object_get(file->root, "runs");
+
+    for (size_t i = 0; i < json_array_size(ids); i++) {
+        const char *id = json_string_value(json_array_get(ids, i));
+
+        snprintf(run->ids[run->ids_number++], HTTP_RUN_ID, "%s", id != NULL ? id : "unknown");
+    }
 }
 
 static void
@@ -418,8 +442,10 @@ conclude(struct http_merge *merge, struct http_run *run, FILE *err)
     bool is_interrupted = false, has_failed = false;
 
     run->parts_number = merge->number;
-    for (unsigned i = 0; i < merge->number; i++)
+    for (unsigned i = 0; i < merge->number; i++) {
         take_part(&run->parts[i], &merge->files[i]);
+        take_ids(&merge->files[i], run);
+    }
     take_fingerprint(merge, run);
     take_beginning(run);
     take_statuses(merge, &is_interrupted, &has_failed);

@@ -556,6 +556,18 @@ write_parts(struct http_json *json, const struct http_run *run)
     http_json_close(json, ']');
 }
 
+/* Which runs are in it: itself, or those that were merged. */
+static void
+write_ids(struct http_json *json, const struct http_run *run)
+{
+    http_json_open(json, "runs", '[');
+    for (unsigned i = 0; i < run->ids_number; i++)
+        http_json_text(json, NULL, run->ids[i]);
+    if (run->ids_number == 0 && run->id[0] != '\0')
+        http_json_text(json, NULL, run->id);
+    http_json_close(json, ']');
+}
+
 static void
 write_origin(struct http_json *json, const struct http_run *run)
 {
@@ -568,6 +580,7 @@ write_origin(struct http_json *json, const struct http_run *run)
         http_json_text(json, NULL, plan->argv[i]);
     http_json_close(json, ']');
     http_json_text(json, "started_at", run->started_at);
+    write_ids(json, run);
     http_json_count(json, "status", (uint64_t)run->status);
     http_json_bool(json, "is_interrupted", run->is_interrupted);
     http_json_open(json, "fingerprint", '{');

@@ -6,11 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "output.h"
 #include "run-private.h"
 #include "summary.h"
 #include "sxe-time.h"
+#include "text.h"
 
 /* ---- One trial after the other ---- */
 
@@ -238,6 +240,26 @@ begin(struct http_run *run, struct http_parent *parent, FILE *out, FILE *err)
     return error;
 }
 
+static uint64_t
+hash_with(uint64_t hash, const char *text)
+{
+    return hash * 31 + http_text_hash(text, strlen(text));
+}
+
+/* From what two runs never have in common: when they began, to the ns, as which process, of which
+ * machine, asked for what. */
+static void
+name_run(struct http_run *run)
+{
+    uint64_t hash = run->wall_ns * 31 + (uint64_t)getpid();
+
+    for (int i = 0; i < run->plan->argc; i++)
+        hash = hash_with(hash, run->plan->argv[i]);
+    for (unsigned i = 0; i < run->fingerprint.number; i++)
+        hash = hash_with(hash, run->fingerprint.facts[i].value);
+    snprintf(run->id, sizeof(run->id), "%016llx", (unsigned long long)hash);
+}
+
 static void
 describe(struct http_run *run, FILE *out)
 {
@@ -249,6 +271,7 @@ describe(struct http_run *run, FILE *out)
     run->started_s = (uint64_t)now.tv_sec;
     run->wall_ns = (uint64_t)now.tv_sec * SXE_NS_PER_SECOND + (uint64_t)now.tv_nsec;
     http_fingerprint_take(&run->fingerprint, "", run->plan);
+    name_run(run);
     strftime(run->started_at, sizeof(run->started_at), "%Y-%m-%dT%H:%M:%SZ",
              gmtime_r(&now.tv_sec, &utc));
     if (out != NULL) {
@@ -292,6 +315,9 @@ http_run_free(struct http_run *run)
     for (unsigned i = 0; i < run->baseline_number; i++)
         http_results_unmap_run(run->baseline[i].result, run->baseline[i].probe);
     run->trials_number = run->baseline_number = 0;
+    free(run->ids);
+    run->ids = NULL;
+    run->ids_number = 0;
     free(run->parts);
     run->parts = NULL;
     run->parts_number = 0;

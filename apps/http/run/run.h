@@ -116,8 +116,13 @@ struct http_part {
 
 struct http_comparison; /* compare.h */
 
+#define HTTP_RUN_ID 24 /* room for one */
+
 struct http_run {
     const struct http_plan *plan;
+    char id[HTTP_RUN_ID];     /* tells it from all other runs; "": it has none */
+    unsigned ids_number;      /* of a sum: of all runs that are in it */
+    char (*ids)[HTTP_RUN_ID]; /* [ids_number] */
     struct http_fingerprint fingerprint;
     char started_at[32]; /* UTC, RFC 3339 */
     uint64_t started_s;  /* the same, since the epoch */
