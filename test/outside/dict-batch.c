@@ -40,7 +40,7 @@ expect(SXE_DICT *dict, unsigned key, unsigned value)
 /* The heap gives freed bytes to the next one who asks: a batch that still had them would write
  * there, or free them a second time. */
 /* promise: docs/dict.md: A batch can be used again after its commit, which empties it; a commit
- * that is refused keeps what was noted, and the next one does it. */
+ * that is refused keeps its changes, and the next commit does them. */
 START_TEST(a_batch_is_committed_fifty_times)
 {
     SXE_DICT *dict = open_of(100);

@@ -128,7 +128,7 @@ work(SXE_DICT *dict, unsigned number)
     _exit(0);
 }
 
-/* promise: docs/dict.md: Conditions are looked at first, under the locks of all shards that the
+/* promise: docs/dict.md: Conditions are checked first, under the locks of all shards that the
  * batch names, which are held until it is committed; nothing is written if one does not hold. */
 START_TEST(no_money_is_lost_among_processes)
 {

@@ -177,8 +177,8 @@ step_through(const struct call *call)
     return looks;
 }
 
-/* promise: docs/dict.md: All room comes back: a cell is FREE, an entry's, or of a past that a
- * snapshot sees, or the next put that finds no room frees it. */
+/* promise: docs/dict.md: All room comes back: a cell is FREE, belongs to an entry or to a version
+ * that a snapshot sees, or the next put that finds no room frees it. */
 START_TEST(all_room_comes_back_after_a_death_at_any_instruction)
 {
     for (unsigned i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {

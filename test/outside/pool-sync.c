@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 
 /* promise: docs/pool.md: The call holds no lock, and others go on; it takes as long as the disk
- * takes for what changed. */
+ * takes to write the changes. */
 START_TEST(a_dict_is_synced_while_another_writes)
 {
     const SXE_DICT_SPEC spec = {.name = "outside", .cells = 500, .file = outside_path("d.dict")};
