@@ -294,6 +294,10 @@ __wrap_epoll_wait(int epoll, struct epoll_event *events, int events_max, int tim
         if (number == 0)
             asked_ns = fake_time_idle == NULL ? FAKE_TIME_NEVER : fake_time_idle();
     }
+    if (number == 0 && asked_ns == FAKE_TIME_SIGNAL) {
+        errno = EINTR;
+        return -1;
+    }
     if (number == 0 && idle <= idle_max_ns && jump(timeout_ms, asked_ns)) {
         expire_timers();
         return __real_epoll_wait(epoll, events, events_max, 0);

@@ -41,6 +41,7 @@ extern uint64_t fake_time_poll_ns;
  * may be ready now; otherwise when, at the latest, to ask again, in ns of the monotonic clock. */
 #define FAKE_TIME_LOOK_AGAIN UINT64_C(0)
 #define FAKE_TIME_NEVER      UINT64_MAX
+#define FAKE_TIME_SIGNAL     UINT64_C(1) /* epoll_wait is interrupted: EINTR */
 extern uint64_t (*fake_time_idle)(void);
 
 #endif

@@ -119,6 +119,7 @@ static struct world {
     struct client clients[CLIENTS_MAX];
     struct act acts[ACTS_MAX];
     unsigned acts_number;
+    bool is_continued;    /* the worker was stopped in its wait, and SIGCONT ends that */
     bool has_waited;      /* tcp: for what may be on its way */
     unsigned patience_ms; /* real ones, for what the kernel does in its own time */
     bool does_not_accept;
@@ -435,6 +436,10 @@ turn_world(void)
 {
     uint64_t next_ns = FAKE_TIME_NEVER;
 
+    if (world.is_continued) {
+        world.is_continued = false;
+        return FAKE_TIME_SIGNAL;
+    }
     if (hear() || be_server() || perform_due(&next_ns)) {
         world.has_waited = false;
         return FAKE_TIME_LOOK_AGAIN;

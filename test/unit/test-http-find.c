@@ -265,6 +265,27 @@ START_TEST(an_interrupted_search_reports_what_it_tried)
 }
 END_TEST
 
+static void
+die_at_mark(const struct http_worker *worker)
+{
+    static unsigned marks;
+
+    (void)worker;
+    if (++marks == interrupted_mark)
+        raise(SIGKILL);
+}
+
+START_TEST(a_search_in_which_a_worker_died_is_suspect)
+{
+    interrupted_mark = 7;
+    fake_worker.bad_shard = 2;
+    fake_worker.do_at_mark = die_at_mark;
+    ck_assert_int_eq(run_plan(), 0);
+    ck_assert_int_eq(run.status, HTTP_EXIT_ERRORS);
+    check_has(run.verdict.reasons[run.verdict.number - 1], "worker 2 of 2 died after ");
+}
+END_TEST
+
 START_TEST(a_step_ends_as_soon_as_it_can_be_told)
 {
     plan.duration_ns = 3600 * SXE_NS_PER_SECOND;
@@ -373,6 +394,7 @@ main(void)
     tcase_add_test(all, too_few_samples_are_said_and_a_higher_rate_is_tried);
     tcase_add_test(all, when_the_client_was_busy_where_it_ended_the_result_is_suspect);
     tcase_add_test(all, an_interrupted_search_reports_what_it_tried);
+    tcase_add_test(all, a_search_in_which_a_worker_died_is_suspect);
     tcase_add_test(all, a_low_rate_is_passed_on_the_way_up);
     tcase_add_test(all, a_server_that_does_not_answer_is_not_waited_for_long);
     tcase_add_test(all, a_step_that_cannot_be_told_goes_on_to_its_end);

@@ -81,6 +81,20 @@ START_TEST(a_query_without_a_socket_that_opened_is_an_error)
 }
 END_TEST
 
+START_TEST(a_server_that_is_gone_is_an_error_and_said)
+{
+    plan.thresholds[0] = "errors<1%";
+    plan.thresholds[1] = "skipped<50%";
+    run.total->offered += 10;
+    run.total->skipped[HTTP_SKIP_GONE] += 10;
+    ck_assert_int_eq(judge(false), HTTP_EXIT_ERRORS);
+    ck_assert_str_eq(errors,
+                     "sxe-http: the server is gone: no connection opened and no byte came for two "
+                     "timeouts (--timeout), so 10 of 2010 queries were not sent; see whether it "
+                     "still runs\n");
+}
+END_TEST
+
 START_TEST(what_is_skipped_because_the_server_is_slow_is_none)
 {
     run.total->offered += 2;
@@ -221,13 +235,28 @@ START_TEST(a_socket_of_the_probe_that_did_not_open_is_an_error)
 }
 END_TEST
 
-START_TEST(a_bad_reply_to_the_probe_is_an_error_unless_a_threshold_is_about_errors)
+START_TEST(a_bad_reply_to_the_probe_is_an_error_since_thresholds_are_about_the_load)
 {
     add_probe();
     probe.offered = probe.sent = probe.ends[HTTP_END_RESET] = 1;
     ck_assert_int_eq(judge(false), HTTP_EXIT_ERRORS);
     plan.thresholds[0] = "errors<1%";
+    ck_assert_int_eq(judge(false), HTTP_EXIT_ERRORS);
+}
+END_TEST
+
+START_TEST(a_probe_that_could_not_send_is_an_error_whatever_the_load_may_skip)
+{
+    add_probe();
+    probe.offered = 100;
+    probe.sent = probe.ends[HTTP_END_OK] = 99;
+    probe.skipped[HTTP_SKIP_UNSENT] = 1;
     ck_assert_int_eq(judge(false), HTTP_EXIT_OK);
+    probe.offered++;
+    probe.skipped[HTTP_SKIP_UNSENT]++;
+    ck_assert_int_eq(judge(false), HTTP_EXIT_ERRORS);
+    plan.thresholds[0] = "skipped<50%";
+    ck_assert_int_eq(judge(false), HTTP_EXIT_ERRORS);
 }
 END_TEST
 
@@ -353,6 +382,7 @@ main(void)
     tcase_add_loop_test(status, any_end_but_ok_is_an_error, HTTP_END_OK + 1, HTTP_ENDS);
     tcase_add_loop_test(status, a_socket_that_did_not_open_is_an_error, 0, HTTP_UNOPENEDS);
     tcase_add_test(status, a_query_without_a_socket_that_opened_is_an_error);
+    tcase_add_test(status, a_server_that_is_gone_is_an_error_and_said);
     tcase_add_test(status, what_is_skipped_because_the_server_is_slow_is_none);
     tcase_add_test(status, a_run_without_any_good_reply_is_an_error);
     tcase_add_test(status, a_worker_or_server_that_died_is_an_error);
@@ -365,7 +395,8 @@ main(void)
     tcase_add_test(status, interrupted_is_more_than_errors_than_suspect_than_threshold);
     tcase_add_test(status, a_probe_without_any_query_is_no_error);
     tcase_add_test(status, a_socket_of_the_probe_that_did_not_open_is_an_error);
-    tcase_add_test(status, a_bad_reply_to_the_probe_is_an_error_unless_a_threshold_is_about_errors);
+    tcase_add_test(status, a_bad_reply_to_the_probe_is_an_error_since_thresholds_are_about_the_load);
+    tcase_add_test(status, a_probe_that_could_not_send_is_an_error_whatever_the_load_may_skip);
     tcase_add_test(status, a_suspect_probe_makes_the_result_suspect);
     tcase_add_test(accounts, accounts_that_close_stay_as_they_are);
     tcase_add_test(accounts, what_was_sent_and_did_not_end_is_in_flight);

@@ -374,6 +374,7 @@ START_TEST(a_worker_that_is_killed_is_said_and_what_was_counted_is_reported)
     ck_assert_int_eq(run.status, HTTP_EXIT_ERRORS);
     check_has(errors, "sxe-http: worker 2 of 2 (process ");
     check_has(errors, "was ended by signal 9 (Killed)");
+    check_has(run.verdict.reasons[0], "worker 2 of 2 died after ");
     ck_assert_ptr_eq(http_result_check(run.total), NULL);
     ck_assert_uint_eq(run.total->in_flight, 3);
     ck_assert_uint_eq(run.total->skipped[HTTP_SKIP_UNSENT], 4);
@@ -532,9 +533,65 @@ interrupt_again_and_hang(const struct http_worker *worker)
         pause();
 }
 
-START_TEST(a_second_interrupt_kills)
+/* As a worker does that is told to stop in its drain. */
+static void
+interrupt_again_and_close_accounts(const struct http_worker *worker)
+{
+    struct pollfd stop = {.fd = worker->control, .events = POLLIN};
+
+    kill(getppid(), SIGINT);
+    poll(&stop, 1, -1);
+    worker->result->offered += 5;
+    worker->result->sent += 5;
+    worker->result->ends[HTTP_END_UNANSWERED] += 5;
+}
+
+START_TEST(a_second_interrupt_ends_without_a_wait_and_counts_what_was_in_flight)
 {
     plan.workers = 1;
+    fake_worker.bad_shard = 1;
+    fake_worker.do_at_mark = interrupt_parent;
+    fake_worker.do_at_stop = interrupt_again_and_close_accounts;
+    fake_worker.queries = 0;
+    plan.warmup_ns = SXE_NS_PER_MS;
+    http_parent_grace_ns = 3600 * SXE_NS_PER_SECOND;
+    ck_assert_int_eq(run_plan(), 0);
+    ck_assert_int_eq(run.status, HTTP_EXIT_INTERRUPTED);
+    ck_assert_uint_eq(run.total->in_flight, 0);
+    ck_assert_uint_eq(run.total->ends[HTTP_END_UNANSWERED], 5);
+    ck_assert_uint_eq(run.verdict.number, 0);
+}
+END_TEST
+
+static void
+interrupt_twice_more_and_hang(const struct http_worker *worker)
+{
+    struct pollfd stop = {.fd = worker->control, .events = POLLIN};
+
+    kill(getppid(), SIGINT);
+    poll(&stop, 1, -1);
+    interrupt_again_and_hang(worker);
+}
+
+START_TEST(a_third_interrupt_kills)
+{
+    plan.workers = 1;
+    fake_worker.bad_shard = 1;
+    fake_worker.do_at_mark = interrupt_parent;
+    fake_worker.do_at_stop = interrupt_twice_more_and_hang;
+    fake_worker.queries = 0;
+    plan.warmup_ns = SXE_NS_PER_MS;
+    http_parent_grace_ns = 3600 * SXE_NS_PER_SECOND;
+    ck_assert_int_eq(run_plan(), 0);
+    ck_assert_int_eq(run.status, HTTP_EXIT_INTERRUPTED);
+    ck_assert_uint_eq(run.total->in_flight, 5);
+}
+END_TEST
+
+START_TEST(a_second_interrupt_kills_one_that_does_not_end)
+{
+    plan.workers = 1;
+    http_parent_grace_ns = SXE_NS_PER_MS;
     fake_worker.bad_shard = 1;
     fake_worker.do_at_mark = interrupt_parent;
     fake_worker.do_at_stop = interrupt_again_and_hang;
@@ -563,6 +620,7 @@ START_TEST(a_run_that_is_interrupted_in_its_warm_up_says_so)
     plan.workers = 1;
     fake_worker.bad_shard = 1;
     fake_worker.do_at_mark = interrupt_twice_and_hang;
+    http_parent_grace_ns = SXE_NS_PER_MS;
     fake_worker.queries = 0;
     plan.warmup_ns = SXE_NS_PER_MS;
     ck_assert_int_eq(run_plan(), 0);
@@ -728,7 +786,10 @@ main(void)
                         0, 3);
     tcase_add_test(interrupted, under_nohup_a_hangup_is_none);
     tcase_add_test(interrupted, an_interrupt_in_the_ramp_lets_no_query_begin);
-    tcase_add_test(interrupted, a_second_interrupt_kills);
+    tcase_add_test(interrupted,
+                   a_second_interrupt_ends_without_a_wait_and_counts_what_was_in_flight);
+    tcase_add_test(interrupted, a_second_interrupt_kills_one_that_does_not_end);
+    tcase_add_test(interrupted, a_third_interrupt_kills);
     tcase_add_test(interrupted, a_run_that_is_interrupted_in_its_warm_up_says_so);
     tcase_add_loop_test(interrupted, the_first_interrupt_says_what_a_second_does, 0,
                         sizeof(interrupts) / sizeof(*interrupts));

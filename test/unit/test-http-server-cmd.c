@@ -218,6 +218,25 @@ START_TEST(a_baseline_with_errors_is_an_error)
 }
 END_TEST
 
+static void
+interrupt_parent(const struct http_worker *worker)
+{
+    (void)worker;
+    kill(getppid(), SIGINT);
+}
+
+START_TEST(a_baseline_that_is_interrupted_in_its_first_trial_is_reported)
+{
+    set_baseline();
+    fake_worker.do_before_done = interrupt_parent;
+    ck_assert_int_eq(run_plan(), 0);
+    ck_assert_int_eq(run.status, HTTP_EXIT_INTERRUPTED);
+    ck_assert_uint_eq(run.trials_number, 0);
+    ck_assert_uint_eq(run.baseline_number, 1);
+    ck_assert_uint_eq(run.total->offered, 0);
+}
+END_TEST
+
 START_TEST(a_server_at_a_path_is_waited_for_too)
 {
     char abstract[1 + sizeof(path)];
@@ -439,6 +458,7 @@ run_cases(void)
     tcase_add_test(all, each_trial_has_a_server_of_its_own);
     tcase_add_test(all, a_baseline_is_measured_in_turn_and_reported_apart);
     tcase_add_test(all, a_baseline_with_errors_is_an_error);
+    tcase_add_test(all, a_baseline_that_is_interrupted_in_its_first_trial_is_reported);
     tcase_add_loop_test(all, a_server_at_a_path_is_waited_for_too, 0, 2);
     tcase_add_test(all, a_server_with_a_shell_around_it_is_ended_with_it);
     tcase_add_test(all, a_server_that_does_not_want_to_end_is_killed);

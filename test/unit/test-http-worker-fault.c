@@ -396,27 +396,6 @@ START_TEST(all_that_are_in_flight_behind_it_time_out_too)
 }
 END_TEST
 
-START_TEST(when_nothing_moves_the_run_ends)
-{
-    make_world();
-    world.plan.sockets = 3;
-    if (_i == 0) {
-        world.plan.queries = 100;
-    } else {
-        world.plan.stop = HTTP_STOP_TOTAL;
-        world.plan.requests_max = 300;
-    }
-    world.serve = never;
-    run_world();
-
-    /* Each timed out once, and when the second try did, it was enough. */
-    expect_ends(0, HTTP_END_TIMED_OUT, 6);
-    ck_assert_uint_eq(world.result->offered, 300);
-    ck_assert_uint_eq(world.result->skipped[HTTP_SKIP_UNSENT], 294);
-    ck_assert_uint_eq(world.done, 1);
-}
-END_TEST
-
 START_TEST(a_run_of_some_time_takes_that_time)
 {
     make_world();
@@ -495,20 +474,6 @@ START_TEST(a_reopening_may_fail_when_the_loop_hears_of_it)
     expect_ends(2, HTTP_END_CLOSED_EARLY, 1);
     ck_assert_uint_eq(world.result->skipped[HTTP_SKIP_NOT_OPENED], 1);
     ck_assert_uint_eq(world.arrived_ns[2] - world.arrived_ns[1], MS(100));
-}
-END_TEST
-
-START_TEST(a_total_without_a_server_ends_with_patience)
-{
-    make_world();
-    world.plan.stop = HTTP_STOP_TOTAL;
-    world.plan.requests_max = 10;
-    world.serve = answer_once_and_go;
-    run_world();
-
-    expect_ends(1, HTTP_END_CLOSED_EARLY, 1);
-    ck_assert_uint_eq(world.result->skipped[HTTP_SKIP_UNSENT], 8);
-    ck_assert_uint_eq(world.result->in_state[HTTP_SOCKET_LOST], 1);
 }
 END_TEST
 
@@ -640,7 +605,6 @@ add_bad_servers(Suite *s)
     tcase_add_test(t, a_trickle_does_not_put_it_off);
     tcase_add_test(t, of_several_in_flight_the_oldest_counts);
     tcase_add_test(t, all_that_are_in_flight_behind_it_time_out_too);
-    tcase_add_loop_test(t, when_nothing_moves_the_run_ends, 0, 2);
     tcase_add_test(t, a_run_of_some_time_takes_that_time);
     tcase_add_loop_test(t, long_thinking_is_no_reason_to_end, 0, 2);
     tcase_add_test(t, nor_is_a_long_delay);
@@ -648,7 +612,6 @@ add_bad_servers(Suite *s)
     t = tcase_create("gone");
     tcase_add_test(t, each_failed_reopening_costs_the_socket_a_query);
     tcase_add_test(t, a_reopening_may_fail_when_the_loop_hears_of_it);
-    tcase_add_test(t, a_total_without_a_server_ends_with_patience);
     tcase_add_test(t, what_it_thought_of_meanwhile_is_sent_when_it_is_open_again);
     tcase_add_test(t, so_is_a_query_that_was_held);
     suite_add_tcase(s, t);

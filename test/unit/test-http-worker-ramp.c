@@ -126,7 +126,7 @@ START_TEST(but_not_for_ever)
     ck_assert_uint_gt(world.result->unopened[HTTP_UNOPENED_OTHER], 0);
     ck_assert_int_eq(world.result->first_error, EAGAIN);
     expect_ends(0, HTTP_END_TIMED_OUT, 1);
-    ck_assert_uint_eq(world.result->skipped[HTTP_SKIP_UNSENT], 2);
+    ck_assert_uint_eq(world.result->skipped[HTTP_SKIP_GONE], 2);
 }
 END_TEST
 

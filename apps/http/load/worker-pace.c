@@ -219,7 +219,7 @@ http__drop_waiting(struct http__worker *worker, uint64_t now_ns)
     count_rest(worker, now_ns);
     if (worker->waiting == 0)
         return;
-    worker->result->skipped[HTTP_SKIP_UNSENT] += worker->waiting;
+    worker->result->skipped[http__why_unsent(worker)] += worker->waiting;
     worker->result->waiting -= worker->waiting;
     worker->waiting = 0;
     worker->arrivals = worker->ahead;
@@ -265,6 +265,14 @@ on_go_on(struct sxe_timer *timer)
     http__end_when_done(worker);
 }
 
+/* Without a byte and a connection for so long, the server is gone. One that accepts, but does not
+ * answer, is there: each query times out, and then its socket connects again a little later. */
+static uint64_t
+patience_ns(const struct http__worker *worker)
+{
+    return 2 * (worker->plan->timeout_ns + HTTP__REOPEN_NS);
+}
+
 /* The queries of sockets that are not there. */
 static void
 skip_unopened(struct http__worker *worker)
@@ -299,7 +307,7 @@ begin(struct http__worker *worker, uint64_t now_ns)
     if (plan->stop == HTTP_STOP_TIME)
         http__end_at(worker, worker->end_ns);
     else
-        http__push(worker, now_ns + 2 * plan->timeout_ns, HTTP__PATIENCE, 0);
+        http__push(worker, now_ns + patience_ns(worker), HTTP__PATIENCE, 0);
     if (worker->is_paced) {
         http_pace_init(&worker->arrivals.pace, plan, worker->shard, worker->shards);
         next_arrival(worker, &worker->arrivals);
@@ -366,12 +374,10 @@ http__stop(struct http__worker *worker, uint64_t now_ns)
         http__push(worker, now_ns + worker->plan->drain_ns, HTTP__DRAINED, 0);
 }
 
-/* A reply may time out, and the next query be answered: nothing at all for twice as long is the
- * end. What waits for its own time, and not for the server, is no reason. */
+/* A query that waits for its own time, and not for the server, is no reason to give up. */
 static void
 lose_patience(struct http__worker *worker, uint64_t now_ns)
 {
-    uint64_t timeout_ns = worker->plan->timeout_ns;
     bool is_planned;
 
     http__arrive(worker, now_ns);
@@ -379,12 +385,13 @@ lose_patience(struct http__worker *worker, uint64_t now_ns)
     for (uint32_t id = 0; id < worker->number && !is_planned; id++)
         is_planned = worker->sockets[id].thinking > 0 ||
                      (worker->sockets[id].is_held && !worker->sockets[id].is_held_due);
-    if (is_planned || now_ns - worker->progress_ns < 2 * timeout_ns) {
+    if (is_planned || now_ns - worker->progress_ns < patience_ns(worker)) {
         uint64_t since_ns = is_planned ? now_ns : worker->progress_ns;
 
-        http__push(worker, since_ns + 2 * timeout_ns, HTTP__PATIENCE, 0);
+        http__push(worker, since_ns + patience_ns(worker), HTTP__PATIENCE, 0);
         return;
     }
+    worker->ended_ns = now_ns;
     worker->is_offering = false;
     worker->has_given_up = true;
     for (uint32_t id = 0; id < worker->number; id++) {
@@ -438,19 +445,6 @@ held_is_due(struct http__socket *socket, uint64_t now_ns)
     http__send_ready(socket, sxe_time_ns());
 }
 
-/* A client that was stopped, or got no CPU, sees that here even if it had nothing to do. The time
- * that turns took is recorded at their ends, so only the wait before this turn counts. */
-static void
-look_at_clock(struct http__worker *worker, uint64_t due_ns, uint64_t now_ns)
-{
-    uint64_t from_ns = due_ns > worker->turn_end_ns ? due_ns : worker->turn_end_ns;
-    uint64_t still_ns = http_later_part(worker->turn_ns, from_ns);
-
-    if (still_ns > HTTP__STILL_NS)
-        http_histogram_record(&worker->result->loop_lag, still_ns);
-    http__push(worker, now_ns + HTTP__LOOK_NS, HTTP__LOOK, 0);
-}
-
 /* Of what is the run's, the id is 0, and nobody looks at the socket. */
 static void
 handle(struct http__worker *worker, struct http_due due, uint64_t now_ns)
@@ -477,7 +471,8 @@ handle(struct http__worker *worker, struct http_due due, uint64_t now_ns)
         begin(worker, now_ns);
         break;
     case HTTP__LOOK:
-        look_at_clock(worker, due.ns, now_ns);
+        /* A client that has nothing else to do sees by this that it was stopped. */
+        http__push(worker, now_ns + HTTP__LOOK_NS, HTTP__LOOK, 0);
         break;
     case HTTP__END:
         /* What was due before the end, and could be sent if this tick were not late, is. */

@@ -161,7 +161,7 @@ struct http__worker {
     /* The run */
     bool is_running;   /* after GO */
     bool is_offering;  /* until it is told to stop, or the time is over */
-    bool has_given_up; /* nothing moved for too long */
+    bool has_given_up; /* the server is gone: no connection, no byte */
     bool is_over;
     bool is_paced; /* queries arrive; otherwise they follow replies */
     uint64_t start_ns;
@@ -173,6 +173,7 @@ struct http__worker {
     uint64_t again_number; /* over all sockets */
     uint64_t progress_ns;  /* when a byte came, or something was done as planned */
     uint64_t reply_ns;     /* when the last reply was whole */
+    uint64_t ended_ns;     /* when the last query ended, by whatever, or was given up */
 
     /* Arrivals */
     struct http__arrivals arrivals; /* the next to be sent */
@@ -190,6 +191,7 @@ struct http__worker {
     ev_prepare turn_ends;
     uint64_t turn_ns;
     uint64_t turn_end_ns; /* the last one's */
+    uint64_t turn_due_ns; /* what it asked to be woken for */
     uint64_t turn_sent;   /* by its end */
     uint64_t turn_progress_ns;
     uint64_t states_ns;   /* when in_state[] was written */
@@ -221,6 +223,12 @@ http__flight(const struct http__socket *socket, unsigned nth)
 /* ---- worker-self.c, for the next ---- */
 
 struct http_slice *http__find_slice(struct http__worker *worker, uint64_t ns);
+
+static inline enum http_skip
+http__why_unsent(const struct http__worker *worker)
+{
+    return worker->has_given_up ? HTTP_SKIP_GONE : HTTP_SKIP_UNSENT;
+}
 
 static inline uint64_t
 http__since_start(const struct http__worker *worker, uint64_t ns)

@@ -180,8 +180,7 @@ send_one_again(struct http__socket *socket, uint64_t now_ns)
 {
     struct http__worker *worker = socket->worker;
     const struct http__flight before = *http__flight(socket, socket->in_flight);
-    bool is_replay = worker->plan->stop == HTTP_STOP_REPLAY;
-    uint64_t number = is_replay ? before.entry : worker->given;
+    uint64_t number = worker->plan->stop == HTTP_STOP_REPLAY ? before.entry : worker->given;
     struct http_query query = {0};
 
     if (ask_source(worker, number, &query, &now_ns) < 0) {
@@ -257,7 +256,7 @@ go_on_with(struct http__socket *socket, bool thinks)
 
 /* The oldest in flight is over; it stays in the ring until the next is sent. */
 static const struct http__flight *
-take_oldest(struct http__socket *socket, enum http_end end)
+take_oldest(struct http__socket *socket, enum http_end end, uint64_t now_ns)
 {
     struct http__worker *worker = socket->worker;
     struct http_result *result = worker->result;
@@ -266,6 +265,7 @@ take_oldest(struct http__socket *socket, enum http_end end)
     socket->oldest = (uint16_t)(socket->oldest + 1u < worker->depth ? socket->oldest + 1 : 0);
     socket->in_flight--;
     result->in_flight--;
+    worker->ended_ns = now_ns;
     result->ends[end]++;
     if (end == HTTP_END_OK)
         result->by_kind[flight->kind].ok++;
@@ -344,7 +344,7 @@ void
 http__end_without_reply(struct http__socket *socket, enum http_end end, uint64_t now_ns)
 {
     struct http__worker *worker = socket->worker;
-    const struct http__flight *flight = take_oldest(socket, end);
+    const struct http__flight *flight = take_oldest(socket, end, now_ns);
 
     record_failed(worker, flight, failed_wait_ns(worker, flight, end, now_ns), now_ns);
     go_on_with(socket, false);
@@ -413,7 +413,7 @@ http__end_with_reply(struct http__socket *socket, uint64_t now_ns)
     struct http__worker *worker = socket->worker;
     enum http_end end = judge(socket, http__flight(socket, 0), now_ns);
     uint64_t first_byte_ns = socket->first_byte_ns;
-    const struct http__flight *flight = take_oldest(socket, end);
+    const struct http__flight *flight = take_oldest(socket, end, now_ns);
 
     socket->has_replied = true;
     worker->reply_ns = now_ns;

@@ -134,12 +134,25 @@ was_spun(struct http__worker *worker)
     return is_empty && worker->ticker.is_spinning;
 }
 
+/* A client that was stopped, or got no CPU, begins its turn late, whatever ended its wait: a stop
+ * ends it with SIGCONT, before anything has happened. */
+static void
+count_wait(struct http__worker *worker)
+{
+    uint64_t due_ns = worker->turn_due_ns, end_ns = worker->turn_end_ns;
+    uint64_t still_ns = http_later_part(worker->turn_ns, due_ns > end_ns ? due_ns : end_ns);
+
+    if (still_ns > HTTP__STILL_NS)
+        http_histogram_record(&worker->result->loop_lag, still_ns);
+}
+
 static void
 count_turn(struct http__worker *worker, uint64_t now_ns)
 {
     uint64_t lag_ns = http_later_part(now_ns, worker->turn_ns);
     uint64_t spun_ns = http_later_part(now_ns, worker->turn_end_ns);
 
+    count_wait(worker);
     /* The many spun turns would hide the slow ones. */
     if (!was_spun(worker) || lag_ns > HTTP__STILL_NS)
         http_histogram_record(&worker->result->loop_lag, lag_ns);
@@ -159,6 +172,7 @@ on_turn_ends(struct ev_loop *loop, ev_prepare *watcher, int events)
     if (worker->is_running)
         count_turn(worker, now_ns);
     http_ticker_arm(&worker->ticker, now_ns);
+    worker->turn_due_ns = worker->ticker.asked_ns;
     if (!worker->is_running)
         return;
     if (now_ns - worker->states_ns < STATES_NS)

@@ -205,6 +205,7 @@ on_connected(SXE *sxe)
         return;
     }
     worker->result->reopened++;
+    worker->progress_ns = now_ns;
     if (!worker->is_running)
         return;
     http__send_again(socket, now_ns);
@@ -368,6 +369,7 @@ skip_one(struct http__socket *socket)
 {
     struct http__worker *worker = socket->worker;
 
+    worker->ended_ns = sxe_time_ns();
     if (socket->again > 0) {
         socket->again--;
         worker->again_number--;
@@ -375,7 +377,7 @@ skip_one(struct http__socket *socket)
     } else {
         socket->left--;
         worker->left--;
-        http__count_offered(worker, sxe_time_ns());
+        http__count_offered(worker, worker->ended_ns);
     }
     worker->result->skipped[HTTP_SKIP_NOT_OPENED]++;
 }

@@ -50,10 +50,16 @@ mark(struct http__worker *worker)
 static void
 stop(struct http__worker *worker)
 {
-    if (worker->is_offering)
-        http__stop(worker, sxe_time_ns());
-    else
+    uint64_t now_ns = sxe_time_ns();
+
+    if (!worker->is_offering) {
         http__end(worker);
+        return;
+    }
+    /* A query that was due before the word came is not late by the server's fault. */
+    if (worker->is_running)
+        http__arrive(worker, now_ns);
+    http__stop(worker, now_ns);
 }
 
 static void
@@ -265,19 +271,17 @@ release(struct http__worker *worker)
 
 /* ---- Its life ---- */
 
-/* The time ends when nothing more is offered, or with the last reply. That nothing was answered
- * took its time, too. */
+/* The time ends when nothing more is offered. In a run of so many queries it ends with the last of
+ * them, whether that was answered or not: an outage at the end lowers the rate, too. */
 static void
-close_times(struct http__worker *worker, uint64_t now_ns)
+close_times(struct http__worker *worker)
 {
     struct http_result *result = worker->result;
-    uint64_t last_ns = worker->reply_ns;
+    uint64_t last_ns = worker->ended_ns;
 
     if (worker->is_running && worker->end_ns != HTTP_NEVER) {
-        result->drain_ns = http_later_part(last_ns, worker->end_ns);
         last_ns = worker->end_ns;
-    } else if (last_ns == 0 && result->sent > 0) {
-        last_ns = now_ns;
+        result->drain_ns = http_later_part(worker->reply_ns, last_ns);
     }
     result->elapsed_ns = http__since_start(worker, last_ns);
 }
@@ -297,13 +301,13 @@ close_accounts(struct http__worker *worker)
     if (worker->is_ramping)
         result->connect_ns = now_ns - worker->ramp_ns;
     http__drop_waiting(worker, now_ns);
-    result->skipped[HTTP_SKIP_UNSENT] += result->waiting;
+    result->skipped[http__why_unsent(worker)] += result->waiting;
     result->waiting = 0;
     if (worker->has_given_up && worker->left != HTTP__UNBOUNDED) {
         result->offered += worker->left;
-        result->skipped[HTTP_SKIP_UNSENT] += worker->left;
+        result->skipped[HTTP_SKIP_GONE] += worker->left;
     }
-    close_times(worker, now_ns);
+    close_times(worker);
 }
 
 static void

@@ -281,6 +281,7 @@ search(struct http_parent *parent, uint64_t start_ns, void *user)
     run->is_untold = http_search_is_untold(run->steps, run->steps_number);
     say_if_highest(find);
     blame_client(find, &find->trial->verdict);
+    http_workers_doubt(parent, 0, parent->load, &find->trial->verdict);
     qsort(run->steps, run->steps_number, sizeof(run->steps[0]), by_rate);
     return run->steps_number > 0;
 }

@@ -12,6 +12,8 @@
 
 #include "sxe-time.h"
 
+uint64_t http_parent_grace_ns = SXE_NS_PER_SECOND;
+
 /* A terminal that goes away is an interrupt too, but not under nohup(1). */
 static bool
 is_hangup_ignored(void)
@@ -44,7 +46,7 @@ http_parent_open(struct http_parent *parent, const struct http_plan *plan, FILE 
     parent->plan = plan;
     parent->out = out;
     parent->err = err;
-    parent->look_ns = HTTP_NEVER;
+    parent->look_ns = parent->kill_ns = HTTP_NEVER;
     parent->sum = http_results_map(1, false);
     if (parent->sum == NULL)
         return -errno;
@@ -127,6 +129,10 @@ take_signals(struct http_parent *parent)
         } else if (++parent->interrupts == 1) {
             say_interrupted(parent);
             http_workers_stop(parent);
+        } else if (parent->interrupts == 2) {
+            /* A worker that is told twice does not wait for replies; it closes its accounts. */
+            http_workers_tell(parent, (struct http_message){.type = HTTP_MESSAGE_STOP});
+            parent->kill_ns = sxe_time_ns() + http_parent_grace_ns;
         } else {
             http_workers_kill(parent);
         }
@@ -158,6 +164,8 @@ http_parent_turn(struct http_parent *parent, uint64_t until_ns)
     struct pollfd fds[1 + HTTP_PROCESSES_MAX] = {{parent->signals, POLLIN, 0}};
     uint64_t wake_ns = parent->look_ns < until_ns ? parent->look_ns : until_ns;
 
+    if (parent->kill_ns < wake_ns)
+        wake_ns = parent->kill_ns;
     /* poll(2) passes over descriptors below 0. */
     for (unsigned i = 0; i < parent->number; i++)
         fds[1 + i] = (struct pollfd){parent->processes[i].control, POLLIN, 0};
@@ -167,6 +175,10 @@ http_parent_turn(struct http_parent *parent, uint64_t until_ns)
                 http_workers_hear(parent, i);
         }
         take_signals(parent);
+    }
+    if (sxe_time_ns() >= parent->kill_ns) {
+        parent->kill_ns = HTTP_NEVER;
+        http_workers_kill(parent);
     }
     if (sxe_time_ns() >= parent->look_ns)
         look(parent, sxe_time_ns());

@@ -48,6 +48,7 @@ struct http_process {
     unsigned said; /* a bit each enum http_message_type; MARKED only since it was last asked */
     struct http_result *result; /* shared with it */
     struct http_result *mark;   /* the same */
+    bool has_died;              /* its result is what it had counted so far */
 };
 
 struct http_parent {
@@ -61,6 +62,7 @@ struct http_parent {
     sigset_t mask_before;
     int awake; /* keeps the CPUs from sleeping deeply; -1 */
     unsigned interrupts;
+    uint64_t kill_ns;       /* when workers that did not end are killed; HTTP_NEVER */
     bool has_failed;        /* said why; the exit status is 1 */
     bool is_stopping;       /* the workers of this trial were told to stop */
     uint64_t late_ns;       /* so long after --start-at this trial began; 0 */
@@ -77,6 +79,9 @@ struct http_parent {
 };
 
 /* ---- run-parent.c ---- */
+
+/* How long workers may take to end after a second interrupt, ns; shorter in tests. */
+extern uint64_t http_parent_grace_ns;
 
 /* 0 or -errno. Signals are taken until close, which gives the mask back. */
 int http_parent_open(struct http_parent *parent, const struct http_plan *plan, FILE *out,
@@ -115,6 +120,10 @@ void http_workers_stop(struct http_parent *parent);      /* STOP, once */
 void http_workers_kill(struct http_parent *parent);      /* SIGKILL */
 void http_workers_await_end(struct http_parent *parent); /* of all processes */
 void http_workers_free(struct http_parent *parent);      /* they have ended */
+
+/* Say that a result lacks the load of those that died, of `number` processes from first on. */
+void http_workers_doubt(const struct http_parent *parent, unsigned first, unsigned number,
+                        struct http_verdict *verdict);
 
 void http_workers_hear(struct http_parent *parent, unsigned i); /* its control is readable */
 void http_workers_reap(struct http_parent *parent);             /* SIGCHLD came */

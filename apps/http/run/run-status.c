@@ -33,37 +33,60 @@ has_bad_queries(const struct http_run *run)
     for (unsigned i = 0; run->plan->thresholds[i] != NULL; i++)
         if (http_threshold_is_of_errors(&run->judged[i].threshold))
             return false;
-    /* A probe may have had nothing to ask: its rate is low, and the load short. */
-    return http_result_errors(run->total) > 0 || run->total->ends[HTTP_END_OK] == 0 ||
-           (run->probe != NULL && http_result_errors(run->probe) > 0);
+    return http_result_errors(run->total) > 0 || run->total->ends[HTTP_END_OK] == 0;
 }
 
 /* More than this part of a load was not sent, for lack of a free socket. */
 #define UNDELIVERED 0.01
 
-/* A threshold on what was skipped or achieved says how much must be sent. A search looks for rates
- * that cannot be. */
+static bool
+lacks_queries(const struct http_result *result)
+{
+    return (double)http_result_skipped(result) > UNDELIVERED * (double)result->offered;
+}
+
+/* A threshold on what was skipped or achieved says how much must be sent, and is about the load,
+ * not about the probe. A search looks for rates that cannot be sent. */
 static bool
 is_undelivered(const struct http_run *run)
 {
+    if (run->probe != NULL && lacks_queries(run->probe))
+        return true;
     for (unsigned i = 0; run->plan->thresholds[i] != NULL; i++)
         if (http_threshold_is_of_delivery(&run->judged[i].threshold))
             return false;
-    return run->plan->find == NULL &&
-           (double)http_result_skipped(run->total) > UNDELIVERED * (double)run->total->offered;
+    return run->plan->find == NULL && lacks_queries(run->total);
 }
 
 static bool
 lacks_sockets(const struct http_result *result)
 {
-    return result->opened < result->sockets_wanted || result->skipped[HTTP_SKIP_NOT_OPENED] > 0;
+    return result->opened < result->sockets_wanted || result->skipped[HTTP_SKIP_NOT_OPENED] > 0 ||
+           result->skipped[HTTP_SKIP_GONE] > 0;
 }
 
+/* Thresholds are about the load. A probe may have had nothing to ask: its rate is low, and the load
+ * may be short. */
 static bool
 has_errors(const struct http_run *run)
 {
-    return lacks_sockets(run->total) || (run->probe != NULL && lacks_sockets(run->probe)) ||
-           has_bad_queries(run);
+    const struct http_result *probe = run->probe;
+
+    return lacks_sockets(run->total) || has_bad_queries(run) ||
+           (probe != NULL && (lacks_sockets(probe) || http_result_errors(probe) > 0));
+}
+
+static void
+say_if_gone(const struct http_result *total, FILE *err)
+{
+    unsigned long long unsent = total->skipped[HTTP_SKIP_GONE], offered = total->offered;
+
+    if (unsent > 0)
+        fprintf(err,
+                "sxe-http: the server is gone: no connection opened and no byte came for two "
+                "timeouts (--timeout), so %llu of %llu queries were not sent; see whether it still "
+                "runs\n",
+                unsent, offered);
 }
 
 void
@@ -72,6 +95,7 @@ http_run_judge(struct http_run *run, bool has_failed, FILE *err)
     const char *const *thresholds = run->plan->thresholds;
     bool is_found = run->plan->find == NULL || run->found_rate > 0;
 
+    say_if_gone(run->total, err);
     for (unsigned i = 0; thresholds[i] != NULL; i++)
         judge_threshold(run, &run->judged[i], thresholds[i], err);
     if (run->is_interrupted)

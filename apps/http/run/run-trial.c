@@ -192,6 +192,7 @@ struct part {
     const char *name; /* as it stands behind "the accounts" */
     const struct http_plan *plan;
     const struct http_result *const *workers;
+    unsigned first; /* of its processes */
     unsigned number;
     struct http_result *sum;
     struct http_verdict *verdict;
@@ -201,13 +202,17 @@ static void
 sum_part(struct http_parent *parent, const struct part *part)
 {
     struct http_pressure now = http_pressure_read(HTTP_PRESSURE_FILE);
+    struct http_verdict limits;
     const char *open;
 
     http_results_clear(part->sum, 1);
     for (unsigned i = 0; i < part->number; i++)
         http_result_add(part->sum, part->workers[i]);
     part->sum->interrupted = parent->interrupts > 0;
-    http_verdict_judge(part->verdict, part->plan, part->sum, part->workers, part->number);
+    http_verdict_judge(&limits, part->plan, part->sum, part->workers, part->number);
+    *part->verdict = (struct http_verdict){0};
+    http_workers_doubt(parent, part->first, part->number, part->verdict);
+    http_verdict_add(part->verdict, &limits);
     part->verdict->has_cpu_pressure =
         http_pressure_between(&part->verdict->cpu_pressure, &parent->pressure, &now);
     /* There is nothing to suspect: it is an error. */
@@ -225,7 +230,7 @@ void
 http_trial_sum(struct http_parent *parent, struct http_trial *trial,
                const struct http_result *const *workers)
 {
-    sum_part(parent, &(struct part){"", parent->plan, workers, parent->load, trial->result,
+    sum_part(parent, &(struct part){"", parent->plan, workers, 0, parent->load, trial->result,
                                     &trial->verdict});
     http_result_figures(trial->result, trial->figures);
     trial->at_least = http_figures_at_least(trial->result, trial->figures);
@@ -241,8 +246,9 @@ sum_all(struct http_parent *parent, struct http_trial *trial)
         workers[i] = parent->processes[i].result;
     http_trial_sum(parent, trial, workers);
     if (probe_of(parent) != NULL) {
-        sum_part(parent, &(struct part){" of the probe", &parent->probe, &workers[parent->load], 1,
-                                        trial->probe, &trial->probe_verdict});
+        sum_part(parent,
+                 &(struct part){" of the probe", &parent->probe, &workers[parent->load],
+                                parent->load, 1, trial->probe, &trial->probe_verdict});
         http_verdict_judge_probe(&trial->probe_verdict, trial->probe);
     }
     http_warmup_judge(parent->plan, trial);

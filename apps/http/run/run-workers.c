@@ -198,11 +198,30 @@ bury(struct http_parent *parent, unsigned i, int status)
     if (status == 0 && process->said & bit(HTTP_MESSAGE_DONE))
         return;
     http_result_force(process->result);
-    /* Killed by our own second interrupt, or it said on READY what is wrong. */
-    if (parent->interrupts > 1 || parent->has_failed)
+    /* It did not end by our own second interrupt. */
+    if (parent->interrupts > 1)
+        return;
+    process->has_died = true;
+    /* It said on READY what is wrong. */
+    if (parent->has_failed)
         return;
     http_parent_fail(parent, "%s (process %d) %s; what it had counted so far is reported",
                      name_of(parent, i), (int)pid, http_wait_text(status));
+}
+
+void
+http_workers_doubt(const struct http_parent *parent, unsigned first, unsigned number,
+                   struct http_verdict *verdict)
+{
+    for (unsigned i = first; i < first + number; i++) {
+        const struct http_process *process = &parent->processes[i];
+
+        if (process->has_died)
+            http_verdict_say(verdict,
+                             "%s died after %.3f s, and its part of the load with it; see the "
+                             "error that was said, and measure again",
+                             name_of(parent, i), (double)process->result->elapsed_ns / 1e9);
+    }
 }
 
 void

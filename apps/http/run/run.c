@@ -140,7 +140,8 @@ run_trials(struct http_parent *parent, struct http_run *run)
          i++)
         if (run_trial(parent, run, i) < 0 || is_settled(run, parent->err))
             break;
-    return run->trials_number > 0 ? 0 : -1;
+    /* What was interrupted in its first trial of the baseline has no other. */
+    return run->trials_number > 0 || (run->baseline_number > 0 && parent->interrupts > 0) ? 0 : -1;
 }
 
 /* ---- What they say together ---- */

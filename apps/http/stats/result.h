@@ -42,7 +42,8 @@
     X(SHED, "shed past the deadline", "shed")        \
     X(NO_SOCKET, "no free socket", "no_socket")      \
     X(NOT_OPENED, "socket not opened", "not_opened") \
-    X(UNSENT, "not sent by the end", "unsent")
+    X(UNSENT, "not sent by the end", "unsent")       \
+    X(GONE, "server gone", "server_gone")
 
 #define HTTP_EACH_END(X)                            \
     X(OK, "ok", "ok")                               \
@@ -153,8 +154,9 @@ struct http_result {
     uint64_t drained;    /* of the ends that are ok: came after elapsed_ns, in the drain */
     uint64_t late;       /* sent more than 1 ms after their intended start */
     uint64_t started_ns; /* CLOCK_MONOTONIC: when the queries, or the measuring, began */
-    uint64_t elapsed_ns; /* from then until nothing more was offered because the time was over; to
-                            the last reply, if there is no such time; or to now */
+    uint64_t elapsed_ns; /* from then until nothing more was offered because the time was over; if
+                            there is no such time, until the last query ended, whether well or not,
+                            or was given up; or to now */
     uint64_t drain_ns;   /* from there to the last reply; 0: none came later */
     uint64_t bytes_sent;
     uint64_t bytes_received;
