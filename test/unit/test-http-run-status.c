@@ -395,7 +395,8 @@ main(void)
     tcase_add_test(status, interrupted_is_more_than_errors_than_suspect_than_threshold);
     tcase_add_test(status, a_probe_without_any_query_is_no_error);
     tcase_add_test(status, a_socket_of_the_probe_that_did_not_open_is_an_error);
-    tcase_add_test(status, a_bad_reply_to_the_probe_is_an_error_since_thresholds_are_about_the_load);
+    tcase_add_test(status,
+                   a_bad_reply_to_the_probe_is_an_error_since_thresholds_are_about_the_load);
     tcase_add_test(status, a_probe_that_could_not_send_is_an_error_whatever_the_load_may_skip);
     tcase_add_test(status, a_suspect_probe_makes_the_result_suspect);
     tcase_add_test(accounts, accounts_that_close_stay_as_they_are);

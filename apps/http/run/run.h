@@ -24,8 +24,8 @@
  *       '-- http_probe_plan ---> worker 0 of 1 ---> trial->probe, probe_verdict
  *
  * A worker that dies is an error that says how; what the others counted is reported. SIGINT,
- * SIGTERM and SIGHUP end the run, and what was done is reported as interrupted; a second one ends it
- * without waiting for replies, and kills a worker that is still there a second later.
+ * SIGTERM and SIGHUP end the run, and what was done is reported as interrupted; a second one ends
+ * it without waiting for replies, and kills a worker that is still there a second later.
  *
  * Limits: HTTP_TRIALS_MAX trials, HTTP_STEPS_MAX rates that a search tries.
  */
