@@ -155,24 +155,26 @@ programs := $(apps:%=$B/sxe-%)
 
 build: $(programs) $(foreach m,$(modules),$(call archive,$m)) $B/libsxe.a $B/$(SONAME)
 
-# ---- Tests: test/unit/test-<stem>.c is one check program, linked with fakes of the system ----
+# ---- Tests: test/unit/<library or program>/test-<stem>.c is one check program, linked with fakes of the system ----
 
 CHECK_LIBS   = $(shell pkg-config --libs check 2>/dev/null || echo -lcheck -lm -lrt -lpthread -lsubunit)
 # Half the time of a build is test/unit: it is not optimised, and of the sanitizers it has ASan alone, which sees what a
 # library does to a test's arrays. Every library, program and test from outside is as MODE says.
 # The heavy ones ask whether they are optimised, and so are built as MODE says, too.
 unit_cflags  = $(unit.$(MODE))
-unit.heavy  := $(shell grep -l __OPTIMIZE__ test/unit/*.c 2>/dev/null)
+unit.src    := $(wildcard test/unit/*/test-*.c test/unit/apps/*/test-*.c)
+unit.heavy  := $(shell grep -l __OPTIMIZE__ $(unit.src))
 $(unit.heavy:%.c=$B/obj/%.o): unit_cflags =
 unit.release := -O0 -U_FORTIFY_SOURCE
 unit.debug   := -O0 -g -fno-sanitize=undefined
 test_cflags  = $(ALL_CFLAGS) -fPIE -Wno-null-dereference -Wno-conversion -Wno-sign-conversion \
-               $(call includes,$(core) sxe-lua) $(lib.rooms) $(LUA_CFLAGS) -Itest/fake -Itest/oracle -Itest/peer -Iapps/common $(foreach a,$(apps),$(call app.includes,$a))
+               $(call includes,$(core) sxe-lua) $(lib.rooms) $(LUA_CFLAGS) -Itest/fake -Itest/oracle -Itest/peer -Iapps/common $(foreach a,$(apps),$(call app.includes,$a)) \
+               $(call rooms,test/unit) $(call rooms,test/unit/apps)
 comma       := ,
 wraps       := $(addprefix -Wl$(comma)--wrap=,$(shell sed 's/\#.*//' test/fake/wrapped 2>/dev/null))
 
 app.archives := $(patsubst %,$B/test/libapp-%.a,$(apps) common)
-unit.bin := $(patsubst test/unit/%.c,$B/test/%,$(wildcard test/unit/test-*.c))
+unit.bin := $(patsubst %.c,$B/test/%,$(notdir $(unit.src)))
 fake.obj := $(patsubst %.c,$B/obj/%.o,$(wildcard test/fake/*.c))
 # An application's sources linked into a test: its main() becomes sxe_<name>_main(), so that file is compiled again.
 app.main := $(shell grep -l '^main\>' apps/*/*.c apps/*/*/*.c)
@@ -196,10 +198,11 @@ $B/obj/test/unit/%.o: test/unit/%.c $B/flags | $B/include/sxe-log-2010.h
 	@mkdir -p $(@D)
 	@$(call say,CC,$<)
 	$Q$(CC) $(test_cflags) $(unit_cflags) -MMD -MP -c -o $@ $<
-$B/test/test-%: $B/obj/test/unit/test-%.o $(fake.obj) $(app.archives) $B/libsxe.a test/fake/wrapped
+$(foreach s,$(unit.src),$(eval $B/test/$(basename $(notdir $s)): $B/obj/$(s:.c=.o)))
+$(unit.bin): $(fake.obj) $(app.archives) $B/libsxe.a test/fake/wrapped
 	@mkdir -p $(@D)
 	@$(call say,LD,$@)
-	$Q$(CC) $(ALL_LDFLAGS) $(wraps) -o $@ $< $(peers) $(fake.obj) $(app.archives) $(lua.archive) $B/libsxe.a $(http.libs) $(lua.editor) -l:libev.a $(CHECK_LIBS) -lm
+	$Q$(CC) $(ALL_LDFLAGS) $(wraps) -o $@ $(filter %/$(@F).o,$^) $(peers) $(fake.obj) $(app.archives) $(lua.archive) $B/libsxe.a $(http.libs) $(lua.editor) -l:libev.a $(CHECK_LIBS) -lm
 lua.tests := $(filter $B/test/test-lua-% $B/test/test-httpd-%,$(unit.bin))
 $(lua.tests): lua.archive = $B/libsxe-lua.a
 $(lua.tests): lua.editor = -ledit

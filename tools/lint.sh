@@ -80,7 +80,7 @@ untested_claims() {
         *:) file=${word%:} ;;
         *) test=$word ;;
         esac
-        grep -q "START_TEST($test)" "test/unit/test-http-$file.c" || echo "$page: no $file: $test"
+        grep -q "START_TEST($test)" "test/unit/apps/http/test-http-$file.c" || echo "$page: no $file: $test"
     done
 }
 peeking() { sources 'test/outside/*.[ch]' | xargs grep -nE '#include .*(private|fake|\.\./|\.c[">])'; }

@@ -2,7 +2,7 @@
  *
  * What: runs operations on a few buffers, given as bytes, and does the same to plain arrays;
  * check_buffers() says what differs, or NULL. naive_find() is the oracle of both searches.
- * Place: included by test/fuzz/fuzz-buffer.c and test/unit/test-buffer.c.
+ * Place: included by test/fuzz/fuzz-buffer.c and test/unit/lib-sxe-buffer/test-buffer.c.
  */
 #ifndef CHECK_BUFFER_H
 #define CHECK_BUFFER_H

@@ -3,7 +3,7 @@
  * The first byte says what kind of dict, the others are operations on it and on a plain array of
  * entries; after each, the two must agree, and now and then in everything.
  */
-#include "../unit/dict-model.h"
+#include "../unit/common/dict-model.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

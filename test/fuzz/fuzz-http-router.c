@@ -6,8 +6,8 @@
  */
 #include <stdint.h>
 
-#include "../unit/path-model.h"
-#include "../unit/router-model.h"
+#include "../unit/common/path-model.h"
+#include "../unit/common/router-model.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

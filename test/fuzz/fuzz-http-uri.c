@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../unit/path-model.h"
+#include "../unit/common/path-model.h"
 
 enum { SIZE_MAX_TRIED = 4096 };
 

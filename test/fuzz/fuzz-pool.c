@@ -5,7 +5,7 @@
  */
 #include <stdio.h>
 
-#include "../unit/pool-model.h"
+#include "../unit/common/pool-model.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,0 +1,522 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Arrivals. Seeds are fixed, so what is random is the same each time.
+ */
+#include "../../../../apps/http/load/pace.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "test-main.h"
+
+#define SECOND UINT64_C(1000000000)
+#define HOUR   (3600 * SECOND)
+#define NEVER  UINT64_MAX
+
+static struct http_plan plan;
+static struct http_pace pace;
+
+static void
+begin(enum http_arrivals arrivals, double rate, double rate_end, uint64_t duration_ns)
+{
+    plan = (struct http_plan){.arrivals = arrivals,
+                              .rate = rate,
+                              .rate_end = rate_end,
+                              .duration_ns = duration_ns,
+                              .seed = 7};
+    http_pace_init(&pace, &plan, 0, 1);
+}
+
+static uint64_t
+difference(uint64_t a, uint64_t b)
+{
+    return a > b ? a - b : b - a;
+}
+
+/* ---- Fixed ---- */
+
+START_TEST(fixed_arrivals_begin_at_0_and_are_a_period_apart)
+{
+    begin(HTTP_FIXED, 3, 3, 0);
+    ck_assert_uint_eq(http_pace_next(&pace), 0);
+    ck_assert_uint_eq(http_pace_next(&pace), 333333333);
+    ck_assert_uint_eq(http_pace_next(&pace), 666666667);
+    ck_assert_uint_eq(http_pace_next(&pace), SECOND);
+}
+END_TEST
+
+/* A shard of many looks at few of the arrivals of the whole day. */
+START_TEST(fixed_arrivals_do_not_drift_in_a_day)
+{
+    unsigned shards = 100003;
+
+    begin(HTTP_FIXED, 20000, 20000, 0);
+    http_pace_init(&pace, &plan, 17, shards);
+    for (uint64_t arrival = 17; arrival < UINT64_C(20000) * 86400; arrival += shards)
+        ck_assert_uint_eq(http_pace_next(&pace), arrival * 50000);
+}
+END_TEST
+
+static const struct {
+    double rate, rate_end;
+} ramps[] = {{1000, 1000}, {1000, 3000}, {3000, 1000}, {0, 2000}, {2000, 0}};
+#define RAMPS ((int)(sizeof(ramps) / sizeof(ramps[0])))
+
+START_TEST(fixed_shards_interleave_to_the_arrivals_of_a_single_run)
+{
+    struct http_pace shards[7];
+
+    begin(HTTP_FIXED, ramps[_i].rate, ramps[_i].rate_end, 2 * SECOND);
+    for (unsigned i = 0; i < 7; i++)
+        http_pace_init(&shards[i], &plan, i, 7);
+    for (unsigned i = 0; i < 2500; i++)
+        ck_assert_uint_eq(http_pace_next(&shards[i % 7]), http_pace_next(&pace));
+}
+END_TEST
+
+/* ---- Ramps ---- */
+
+/* Arrivals up to then, from the definition: what the rate adds up to. */
+static long double
+area_until(uint64_t ns)
+{
+    long double t = ns / 1e9L, ramp = plan.duration_ns / 1e9L, over = 0;
+    long double rate = (long double)plan.rate, rate_end = (long double)plan.rate_end;
+
+    if (t > ramp) {
+        over = (t - ramp) * rate_end;
+        t = ramp;
+    }
+    return rate * t + (rate_end - rate) * t * t / (2 * ramp) + over;
+}
+
+/* 1 us of the rate that is then, and what a ns is, rounded. */
+START_TEST(the_nth_arrival_of_a_ramp_is_where_the_area_is_n)
+{
+    uint64_t last_ns = 0;
+
+    begin(HTTP_FIXED, ramps[_i].rate, ramps[_i].rate_end, 10 * SECOND);
+    for (unsigned arrival = 0; arrival < 9900; arrival++) {
+        uint64_t ns = http_pace_next(&pace);
+
+        ck_assert_uint_ge(ns, last_ns);
+        ck_assert(fabsl(area_until(ns) - arrival) < 1e-5L);
+        last_ns = ns;
+    }
+}
+END_TEST
+
+START_TEST(a_ramp_to_zero_ends)
+{
+    begin(HTTP_FIXED, 1000, 0, 10 * SECOND);
+    for (unsigned arrival = 0; arrival < 5000; arrival++)
+        ck_assert_uint_lt(http_pace_next(&pace), 10 * SECOND);
+    ck_assert_uint_eq(http_pace_next(&pace), NEVER);
+    ck_assert_uint_eq(http_pace_next(&pace), NEVER);
+}
+END_TEST
+
+START_TEST(a_ramp_from_zero_begins_at_0)
+{
+    begin(HTTP_FIXED, 0, 1000, 10 * SECOND);
+    ck_assert_uint_eq(http_pace_next(&pace), 0);
+    ck_assert_uint_le(difference(http_pace_next(&pace), (uint64_t)(sqrt(2 / 100.) * 1e9)), 1);
+}
+END_TEST
+
+START_TEST(behind_a_ramp_the_last_rate_holds)
+{
+    begin(HTTP_FIXED, 100, 300, 10 * SECOND);
+    for (unsigned arrival = 0; arrival < 2000; arrival++)
+        ck_assert_uint_lt(http_pace_next(&pace), 10 * SECOND);
+    for (unsigned arrival = 0; arrival < 3000; arrival++)
+        ck_assert_uint_le(difference(http_pace_next(&pace), 10 * SECOND + arrival * SECOND / 300),
+                          1);
+}
+END_TEST
+
+/* A slope of nearly nothing is where the usual solution of the quadratic loses its digits. */
+START_TEST(a_ramp_that_is_nearly_level_is_as_good_as_level)
+{
+    struct http_pace level;
+
+    begin(HTTP_FIXED, 20000, 20000, HOUR);
+    level = pace;
+    begin(HTTP_FIXED, 20000, 20000 * (1 + 1e-12), HOUR);
+    for (unsigned arrival = 0; arrival < 100000; arrival++)
+        ck_assert_uint_le(difference(http_pace_next(&pace), http_pace_next(&level)), 1000);
+}
+END_TEST
+
+/* Hours of a ramp, a few of its arrivals. */
+START_TEST(a_long_ramp_stays_exact)
+{
+    unsigned shards = 100003;
+
+    begin(HTTP_FIXED, _i ? 50000 : 1, _i ? 1 : 50000, 12 * HOUR);
+    http_pace_init(&pace, &plan, 0, shards);
+    for (uint64_t arrival = 0; arrival < UINT64_C(25000) * 12 * 3600; arrival += shards)
+        ck_assert(fabsl(area_until(http_pace_next(&pace)) - arrival) < 1e-3L);
+}
+END_TEST
+
+START_TEST(a_rate_of_zero_has_no_arrivals)
+{
+    begin(_i ? HTTP_FIXED : HTTP_POISSON, 0, 0, SECOND);
+    ck_assert_uint_eq(http_pace_next(&pace), NEVER);
+    ck_assert_uint_eq(http_pace_next(&pace), NEVER);
+}
+END_TEST
+
+/* ---- Poisson ---- */
+
+#define GAPS 20000
+
+static double gaps[GAPS];
+
+static int
+by_value(const void *left, const void *right)
+{
+    double a = *(const double *)left;
+    double b = *(const double *)right;
+
+    return (a > b) - (a < b);
+}
+
+/* Kolmogorov and Smirnov: the largest distance to the exponential distribution, times sqrt(n), is
+ * above 1.95 once in a thousand. */
+static void
+check_exponential(double mean)
+{
+    double sum = 0, squares = 0, distance = 0;
+
+    for (unsigned i = 0; i < GAPS; i++) {
+        gaps[i] /= mean;
+        sum += gaps[i];
+        squares += (gaps[i] - 1) * (gaps[i] - 1);
+    }
+    ck_assert_double_eq_tol(sum / GAPS, 1, 0.02);
+    ck_assert_double_eq_tol(squares / GAPS, 1, 0.07);
+    qsort(gaps, GAPS, sizeof(gaps[0]), by_value);
+    for (unsigned i = 0; i < GAPS; i++) {
+        double probability = -expm1(-gaps[i]);
+
+        distance = fmax(distance, fabs(probability - (double)i / GAPS));
+        distance = fmax(distance, fabs(probability - (double)(i + 1) / GAPS));
+    }
+    ck_assert_double_lt(distance * sqrt(GAPS), 1.95);
+}
+
+START_TEST(poisson_gaps_are_exponential)
+{
+    uint64_t last_ns = 0;
+
+    begin(HTTP_POISSON, 1000, 1000, 0);
+    for (unsigned i = 0; i < GAPS; i++) {
+        uint64_t ns = http_pace_next(&pace);
+
+        ck_assert_uint_ge(ns, last_ns);
+        gaps[i] = (double)(ns - last_ns);
+        last_ns = ns;
+    }
+    check_exponential(1e6);
+}
+END_TEST
+
+START_TEST(poisson_shards_are_together_a_process_of_the_whole_rate)
+{
+    struct http_pace shards[3];
+    uint64_t next_ns[3];
+    uint64_t last_ns = 0;
+
+    begin(HTTP_POISSON, 1000, 1000, 0);
+    for (unsigned i = 0; i < 3; i++) {
+        http_pace_init(&shards[i], &plan, i, 3);
+        next_ns[i] = http_pace_next(&shards[i]);
+    }
+    for (unsigned i = 0; i < GAPS; i++) {
+        unsigned first = 0;
+
+        for (unsigned j = 1; j < 3; j++)
+            if (next_ns[j] < next_ns[first])
+                first = j;
+        gaps[i] = (double)(next_ns[first] - last_ns);
+        last_ns = next_ns[first];
+        next_ns[first] = http_pace_next(&shards[first]);
+    }
+    check_exponential(1e6);
+}
+END_TEST
+
+/* In the area under the rate they are a process of rate 1. */
+START_TEST(poisson_arrivals_follow_a_ramp)
+{
+    long double last = 0;
+
+    begin(HTTP_POISSON, ramps[_i].rate, ramps[_i].rate_end, 30 * SECOND);
+    for (unsigned i = 0; i < GAPS; i++) {
+        long double area = area_until(http_pace_next(&pace));
+
+        gaps[i] = (double)(area - last);
+        last = area;
+    }
+    check_exponential(1);
+}
+END_TEST
+
+START_TEST(the_same_seed_has_the_same_arrivals_and_another_has_others)
+{
+    struct http_pace same, other;
+
+    begin(HTTP_POISSON, 1000, 1000, 0);
+    same = pace;
+    plan.seed++;
+    http_pace_init(&other, &plan, 0, 1);
+    for (unsigned i = 0; i < 100; i++) {
+        uint64_t ns = http_pace_next(&pace);
+
+        ck_assert_uint_eq(http_pace_next(&same), ns);
+        ck_assert_uint_ne(http_pace_next(&other), ns);
+    }
+}
+END_TEST
+
+/* ---- Another rate ---- */
+
+START_TEST(a_new_rate_goes_on_from_where_the_old_one_was)
+{
+    begin(HTTP_FIXED, 10, 10, 0);
+    ck_assert_uint_eq(http_pace_next(&pace), 0);
+    ck_assert_uint_eq(http_pace_next(&pace), SECOND / 10);
+    /* Three quarters of the way to the next, which now takes a quarter of 2 s. */
+    http_pace_set_rate(&pace, SECOND * 175 / 1000, 0.5, 1);
+    ck_assert_uint_le(difference(http_pace_next(&pace), SECOND * 675 / 1000), 1);
+    ck_assert_uint_le(difference(http_pace_next(&pace), SECOND * 2675 / 1000), 1);
+}
+END_TEST
+
+START_TEST(an_arrival_that_was_given_out_stays_and_the_new_rate_begins_with_it)
+{
+    begin(HTTP_FIXED, 1, 1, 0);
+    ck_assert_uint_eq(http_pace_next(&pace), 0);
+    ck_assert_uint_eq(http_pace_next(&pace), SECOND);
+    http_pace_set_rate(&pace, SECOND / 2, 1000, 1);
+    ck_assert_uint_le(difference(http_pace_next(&pace), SECOND + SECOND / 1000), 1);
+    ck_assert_uint_le(difference(http_pace_next(&pace), SECOND + 2 * SECOND / 1000), 1);
+}
+END_TEST
+
+START_TEST(arrivals_that_were_due_before_a_new_rate_still_come)
+{
+    uint64_t last_ns = 0;
+
+    begin(HTTP_FIXED, 1000, 1000, 0);
+    ck_assert_uint_eq(http_pace_next(&pace), 0);
+    http_pace_set_rate(&pace, SECOND, _i * 10, 1);
+    for (unsigned arrival = 1; arrival < 1000; arrival++) {
+        uint64_t ns = http_pace_next(&pace);
+
+        ck_assert(ns >= last_ns && ns < SECOND);
+        last_ns = ns;
+    }
+    ck_assert_uint_eq(http_pace_next(&pace), _i ? SECOND : NEVER);
+    ck_assert_uint_eq(http_pace_next(&pace), _i ? SECOND + SECOND / 10 : NEVER);
+}
+END_TEST
+
+START_TEST(a_new_rate_ends_a_ramp)
+{
+    begin(_i ? HTTP_FIXED : HTTP_POISSON, 1000, 2000, SECOND);
+    for (uint64_t ns = 0; ns < SECOND / 2;)
+        ns = http_pace_next(&pace);
+    http_pace_set_rate(&pace, SECOND / 2, 500, 1);
+    for (unsigned i = 0; i < 10000; i++)
+        http_pace_next(&pace);
+    ck_assert_uint_le(difference(http_pace_next(&pace), SECOND / 2 + 20 * SECOND), SECOND);
+}
+END_TEST
+
+START_TEST(a_new_rate_may_be_zero_and_then_another)
+{
+    begin(HTTP_FIXED, 1000, 1000, 0);
+    http_pace_next(&pace);
+    http_pace_set_rate(&pace, 0, 0, 1);
+    ck_assert_uint_eq(http_pace_next(&pace), NEVER);
+    http_pace_set_rate(&pace, SECOND, 1, 1);
+    ck_assert_uint_eq(http_pace_next(&pace), 2 * SECOND);
+}
+END_TEST
+
+START_TEST(a_pause_withdraws_what_was_still_to_come)
+{
+    begin(HTTP_FIXED, 1, 1, 0);
+    ck_assert_uint_eq(http_pace_next(&pace), 0);
+    ck_assert_uint_eq(http_pace_next(&pace), SECOND);
+    http_pace_pause(&pace, SECOND / 2);
+    ck_assert_uint_eq(http_pace_next(&pace), NEVER);
+    /* It was half a second away at 1/s, and is 50 ms away at 10/s. */
+    http_pace_set_rate(&pace, 5 * SECOND, 10, 1);
+    ck_assert_uint_le(difference(http_pace_next(&pace), 5 * SECOND + SECOND / 20), 1);
+    ck_assert_uint_le(difference(http_pace_next(&pace), 5 * SECOND + 3 * SECOND / 20), 1);
+}
+END_TEST
+
+START_TEST(after_a_pause_arrivals_are_those_of_the_new_rate)
+{
+    unsigned arrivals = 0;
+
+    begin(_i ? HTTP_FIXED : HTTP_POISSON, 1000, 1000, 0);
+    while (http_pace_next(&pace) < SECOND)
+        ;
+    http_pace_pause(&pace, SECOND);
+    ck_assert_uint_eq(http_pace_next(&pace), NEVER);
+    http_pace_set_rate(&pace, 10 * SECOND, 5000, 1);
+    for (uint64_t ns; (ns = http_pace_next(&pace)) < 12 * SECOND; arrivals++)
+        ck_assert_uint_ge(ns, 10 * SECOND);
+    ck_assert_uint_ge(arrivals, 9600);
+    ck_assert_uint_le(arrivals, 10400);
+}
+END_TEST
+
+START_TEST(shards_of_a_new_rate_each_have_their_part_of_it)
+{
+    struct http_pace shards[4];
+    unsigned arrivals = 0;
+
+    begin(_i ? HTTP_FIXED : HTTP_POISSON, 1000, 1000, 0);
+    for (unsigned i = 0; i < 4; i++) {
+        http_pace_init(&shards[i], &plan, i, 4);
+        http_pace_next(&shards[i]);
+        http_pace_set_rate(&shards[i], 0, 4000, 4);
+        while (http_pace_next(&shards[i]) < 10 * SECOND)
+            arrivals++;
+    }
+    ck_assert_uint_ge(arrivals, 39000);
+    ck_assert_uint_le(arrivals, 41000);
+}
+END_TEST
+
+/* ---- Random numbers ---- */
+
+START_TEST(fractions_are_spread_evenly_from_0_to_1)
+{
+    uint64_t state[2];
+
+    http_random_init(state, (uint64_t)_i);
+    for (unsigned i = 0; i < GAPS; i++) {
+        double fraction = http_random_fraction(state);
+
+        ck_assert(fraction >= 0 && fraction < 1);
+        gaps[i] = -log1p(-fraction);
+    }
+    check_exponential(1);
+}
+END_TEST
+
+START_TEST(numbers_below_n_are_all_there_about_as_often)
+{
+    static const uint64_t limits[] = {1, 2, 3, 10, 1000};
+    unsigned times[1000] = {0};
+    uint64_t state[2];
+    unsigned each = 100;
+
+    http_random_init(state, 1);
+    for (unsigned i = 0; i < each * limits[_i]; i++) {
+        uint64_t number = http_random_below(state, limits[_i]);
+
+        ck_assert_uint_lt(number, limits[_i]);
+        times[number]++;
+    }
+    for (unsigned i = 0; i < limits[_i]; i++)
+        ck_assert(times[i] > each / 2 && times[i] < each * 2);
+    ck_assert_uint_eq(http_random_below(state, 0), 0);
+}
+END_TEST
+
+START_TEST(numbers_below_the_largest_n_are_as_large)
+{
+    uint64_t state[2];
+    uint64_t all = 0;
+
+    http_random_init(state, 2);
+    for (unsigned i = 0; i < 100; i++)
+        all |= http_random_below(state, UINT64_MAX);
+    ck_assert_uint_eq(all, UINT64_MAX);
+}
+END_TEST
+
+/* ---- Passing over many ---- */
+
+START_TEST(fixed_arrivals_are_passed_over_exactly)
+{
+    begin(HTTP_FIXED, 1000, 1000, 0);
+    http_pace_init(&pace, &plan, 1, 3);
+    ck_assert_uint_eq(http_pace_next(&pace), 1000000);
+    ck_assert_uint_eq(http_pace_skip(&pace, 4000000), 0);
+    /* At 4, 7 ... 998 ms. */
+    ck_assert_uint_eq(http_pace_skip(&pace, SECOND), 332);
+    ck_assert_uint_eq(http_pace_skip(&pace, SECOND), 0);
+    ck_assert_uint_eq(http_pace_next(&pace), SECOND);
+    ck_assert_uint_eq(http_pace_next(&pace), SECOND + 3000000);
+}
+END_TEST
+
+START_TEST(random_ones_are_passed_over_as_many_as_are_to_be_expected)
+{
+    uint64_t number;
+
+    begin(HTTP_POISSON, 0, 2e9, HOUR);
+    number = http_pace_skip(&pace, HOUR);
+    ck_assert_uint_le(difference(number, 3600 * SECOND), 10);
+    ck_assert_uint_le(difference(http_pace_next(&pace), HOUR), 10);
+}
+END_TEST
+
+START_TEST(where_none_come_none_are_passed_over)
+{
+    begin((enum http_arrivals)_i, 0, 0, 0);
+    ck_assert_uint_eq(http_pace_skip(&pace, HOUR), 0);
+}
+END_TEST
+
+int
+main(void)
+{
+    Suite *suite = suite_create("http-pace");
+    TCase *fixed = tcase_create("fixed");
+    TCase *poisson = tcase_create("poisson");
+    TCase *rates = tcase_create("rates");
+
+    tcase_add_test(fixed, fixed_arrivals_begin_at_0_and_are_a_period_apart);
+    tcase_add_test(fixed, fixed_arrivals_do_not_drift_in_a_day);
+    tcase_add_loop_test(fixed, fixed_shards_interleave_to_the_arrivals_of_a_single_run, 0, RAMPS);
+    tcase_add_loop_test(fixed, the_nth_arrival_of_a_ramp_is_where_the_area_is_n, 0, RAMPS);
+    tcase_add_test(fixed, a_ramp_to_zero_ends);
+    tcase_add_test(fixed, a_ramp_from_zero_begins_at_0);
+    tcase_add_test(fixed, behind_a_ramp_the_last_rate_holds);
+    tcase_add_test(fixed, a_ramp_that_is_nearly_level_is_as_good_as_level);
+    tcase_add_loop_test(fixed, a_long_ramp_stays_exact, 0, 2);
+    tcase_add_loop_test(fixed, a_rate_of_zero_has_no_arrivals, 0, 2);
+    tcase_add_test(poisson, poisson_gaps_are_exponential);
+    tcase_add_test(poisson, poisson_shards_are_together_a_process_of_the_whole_rate);
+    tcase_add_loop_test(poisson, poisson_arrivals_follow_a_ramp, 0, RAMPS);
+    tcase_add_test(poisson, the_same_seed_has_the_same_arrivals_and_another_has_others);
+    tcase_add_test(rates, a_new_rate_goes_on_from_where_the_old_one_was);
+    tcase_add_test(rates, an_arrival_that_was_given_out_stays_and_the_new_rate_begins_with_it);
+    tcase_add_loop_test(rates, arrivals_that_were_due_before_a_new_rate_still_come, 0, 2);
+    tcase_add_loop_test(rates, a_new_rate_ends_a_ramp, 0, 2);
+    tcase_add_test(rates, a_new_rate_may_be_zero_and_then_another);
+    tcase_add_test(rates, a_pause_withdraws_what_was_still_to_come);
+    tcase_add_loop_test(rates, after_a_pause_arrivals_are_those_of_the_new_rate, 0, 2);
+    tcase_add_loop_test(rates, shards_of_a_new_rate_each_have_their_part_of_it, 0, 2);
+    tcase_add_loop_test(rates, fractions_are_spread_evenly_from_0_to_1, 0, 3);
+    tcase_add_loop_test(rates, numbers_below_n_are_all_there_about_as_often, 0, 5);
+    tcase_add_test(rates, numbers_below_the_largest_n_are_as_large);
+    tcase_add_test(fixed, fixed_arrivals_are_passed_over_exactly);
+    tcase_add_test(poisson, random_ones_are_passed_over_as_many_as_are_to_be_expected);
+    tcase_add_loop_test(rates, where_none_come_none_are_passed_over, 0, 2);
+    suite_add_tcase(suite, fixed);
+    suite_add_tcase(suite, poisson);
+    suite_add_tcase(suite, rates);
+    return sxe_test_main(suite);
+}

@@ -1,0 +1,708 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The access log: its lines, made by requests to a real server on the virtual clock, and its file.
+ */
+#include "http-site.h"
+
+#include "../../../../apps/httpd/access-log.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#include "capture-log.h"
+#include "sxe-cidr.h"
+
+#define DATE     "06/Nov/1994:08:49:37 +0000"
+#define PEER     "127.0.0.1 - - [" DATE "] "
+#define BUFFER   (64 * 1024) /* bytes of lines that wait to be written */
+#define TEXT_MAX 1200
+
+static char directory[] = "/tmp/sxe-access-log-XXXXXX";
+static char path[64];
+static char other[64];
+static struct access_log *access_log;
+static unsigned copies = 1; /* of each line */
+static int write_error;     /* of the log's file, while a line is added; 0: none */
+
+/* ---- A log, and a server that fills it ---- */
+
+static void
+make_directory(void)
+{
+    ck_assert_ptr_nonnull(mkdtemp(directory));
+    snprintf(path, sizeof(path), "%s/log", directory);
+    snprintf(other, sizeof(other), "%s/other", directory);
+}
+
+static void
+remove_directory(void)
+{
+    (void)!unlink(path);
+    (void)!unlink(other);
+    (void)!rmdir(directory);
+}
+
+static void
+log_reply(struct sxe_http_request *request, const struct sxe_http_summary *summary)
+{
+    if (write_error != 0)
+        fake_os_fail(FAKE_WRITE, 1, 0, write_error);
+    for (unsigned i = 0; i < copies; i++)
+        access_log_add(access_log, request, summary);
+    fake_os_reset();
+}
+
+static void
+open_log(enum access_log_format format)
+{
+    access_log = access_log_open(path, format);
+    ck_assert_msg(access_log != NULL, "%s: %s", path, strerror(errno));
+}
+
+static void
+serve_logged(struct sxe_http_config config)
+{
+    if (config.handler == NULL)
+        config.handler = echo;
+    config.on_reply = log_reply;
+    serve(config);
+}
+
+static void
+log_with(struct sxe_http_config config, enum access_log_format format)
+{
+    serve_logged(config);
+    open_log(format);
+}
+
+static void
+end_log(void)
+{
+    access_log_close(access_log);
+    end_site();
+}
+
+static const char *
+read_file(const char *name)
+{
+    static char text[2 * BUFFER];
+    int fd = open(name, O_RDONLY | O_CLOEXEC);
+    ssize_t length = read(fd, text, sizeof(text) - 1);
+
+    ck_assert_int_ge(length, 0);
+    text[length] = '\0';
+    close(fd);
+    return text;
+}
+
+/* One connection, which says that; its replies are of no interest. */
+static void
+request(const char *text)
+{
+    static char replies[70000];
+    int peer = client();
+
+    say(peer, text);
+    peer_shutdown(peer);
+    peer_receive(peer, replies, sizeof(replies));
+    close(peer);
+    turn(5);
+}
+
+/* ---- The formats ---- */
+
+static const struct {
+    const char *request;
+    const char *line;
+} lines[] = {
+    {"GET /a?b=c HTTP/1.1\r\nHost: h\r\n\r\n", PEER "\"GET /a?b=c HTTP/1.1\" 200 10 \"-\" \"-\"\n"},
+    {"GET / HTTP/1.1\r\nHost: h\r\nReferer: http://r/\r\nUser-Agent: curl/7.88.1\r\n\r\n",
+     PEER "\"GET / HTTP/1.1\" 200 5 \"http://r/\" \"curl/7.88.1\"\n"},
+    {"GET / HTTP/1.1\r\nHost: h\r\nReferer:\r\nUser-Agent:\r\n\r\n",
+     PEER "\"GET / HTTP/1.1\" 200 5 \"\" \"\"\n"},
+    {"HEAD / HTTP/1.0\r\n\r\n", PEER "\"HEAD / HTTP/1.0\" 200 0 \"-\" \"-\"\n"},
+    {"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\nabc",
+     PEER "\"POST / HTTP/1.1\" 200 10 \"-\" \"-\"\n"},
+    {"BREW /pot HTTP/1.9\r\nHost: h\r\n\r\n", PEER "\"BREW /pot HTTP/1.9\" 200 9 \"-\" \"-\"\n"},
+    {"OPTIONS * HTTP/1.1\r\nHost: h\r\n\r\n", PEER "\"OPTIONS * HTTP/1.1\" 200 9 \"-\" \"-\"\n"},
+    {"GET http://h/x HTTP/1.1\r\nHost: h\r\n\r\n",
+     PEER "\"GET http://h/x HTTP/1.1\" 200 14 \"-\" \"-\"\n"},
+    /* Refused: what is known of the request. */
+    {"\x16\x03\x01\r\n\r\n", PEER "\"-\" 400 16 \"-\" \"-\"\n"},
+    {"GET \r\n\r\n", PEER "\"GET\" 400 16 \"-\" \"-\"\n"},
+    {"GET / HTTP/2.0\r\n\r\n", PEER "\"GET /\" 505 31 \"-\" \"-\"\n"},
+    {"GET / HTTP/1.1\r\nUser-Agent: a\r\n\r\n", PEER "\"GET / HTTP/1.1\" 400 16 \"-\" \"a\"\n"},
+    {"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 9999999\r\n\r\n",
+     PEER "\"POST / HTTP/1.1\" 413 22 \"-\" \"-\"\n"},
+    /* What would end a text, a line, or steer a terminal. */
+    {"GET / HTTP/1.1\r\nHost: h\r\nUser-Agent: a\"b\\c\td\xc3\xa9\x80\xff~ e\r\n\r\n",
+     PEER "\"GET / HTTP/1.1\" 200 5 \"-\" \"a\\x22b\\x5Cc\\x09d\\xC3\\xA9\\x80\\xFF~ e\"\n"},
+    {"GET / HTTP/1.1\r\nHost: h\r\nUser-Agent: \x1b[31m\r\n\r\n",
+     PEER "\"GET / HTTP/1.1\" 400 16 \"-\" \"-\"\n"},
+};
+
+START_TEST(a_request_is_one_line_of_combined)
+{
+    log_with((struct sxe_http_config){0}, ACCESS_LOG_COMBINED);
+    request(lines[_i].request);
+    access_log_flush(access_log);
+    ck_assert_str_eq(read_file(path), lines[_i].line);
+    end_log();
+}
+END_TEST
+
+START_TEST(common_is_the_same_without_referer_and_agent)
+{
+    log_with((struct sxe_http_config){0}, ACCESS_LOG_COMMON);
+    request(lines[0].request);
+    request(lines[1].request);
+    end_log();
+    ck_assert_str_eq(read_file(path),
+                     PEER "\"GET /a?b=c HTTP/1.1\" 200 10\n" PEER "\"GET / HTTP/1.1\" 200 5\n");
+}
+END_TEST
+
+#define JSON(status, bytes)                                                       \
+    "{\"time\":\"1994-11-06T08:49:37Z\",\"status\":" #status ",\"bytes\":" #bytes \
+    ",\"duration_us\":0,\"peer\":\"127.0.0.1\""
+
+static const struct {
+    const char *request;
+    const char *line;
+} objects[] = {
+    {"GET /a HTTP/1.1\r\nHost: h:80\r\n\r\n",
+     JSON(200, 6) ",\"method\":\"GET\",\"target\":\"/a\",\"version\":\"1.1\",\"host\":\"h:80\"}\n"},
+    {"GET / HTTP/1.0\r\nReferer: http://r/\r\nUser-Agent: \"\\\t\xe9~\r\n\r\n",
+     JSON(200, 5) ",\"method\":\"GET\",\"target\":\"/\",\"version\":\"1.0\","
+                  "\"referer\":\"http://r/\","
+                  "\"user_agent\":\"\\u0022\\u005c\\u0009\\u00e9~\"}\n"},
+    {"rubbish\r\n\r\n",
+     JSON(400, 16) ",\"refused\":\"the method is not a token followed by one space\"}\n"},
+    {"GET / HTTP/2.0\r\n\r\n",
+     JSON(505, 31) ",\"method\":\"GET\",\"target\":\"/\",\"refused\":\"the version is not "
+                   "HTTP/1\"}\n"},
+    {"GET / HTTP/1.1\r\n\r\n", JSON(400, 16) ",\"method\":\"GET\",\"target\":\"/\","
+                                             "\"refused\":\"an HTTP/1.1 request has no Host\"}\n"},
+};
+
+START_TEST(a_request_is_one_object_of_json)
+{
+    log_with((struct sxe_http_config){0}, ACCESS_LOG_JSON);
+    request(objects[_i].request);
+    end_log();
+    ck_assert_str_eq(read_file(path), objects[_i].line);
+}
+END_TEST
+
+START_TEST(the_date_is_that_of_the_reply)
+{
+    log_with((struct sxe_http_config){0}, ACCESS_LOG_COMMON);
+    request("GET /1 HTTP/1.0\r\n\r\n");
+    fake_time_step_wall(INT64_C(86400 * 30) * (int64_t)SXE_NS_PER_SECOND);
+    request("GET /2 HTTP/1.0\r\n\r\n");
+    end_log();
+    ck_assert_str_eq(read_file(path),
+                     "127.0.0.1 - - [06/Nov/1994:08:49:37 +0000] \"GET /1 HTTP/1.0\" 200 6\n"
+                     "127.0.0.1 - - [06/Dec/1994:08:49:37 +0000] \"GET /2 HTTP/1.0\" 200 6\n");
+}
+END_TEST
+
+/* ---- What clients may do ---- */
+
+/* `length` letters. */
+static const char *
+letters(char letter, size_t length)
+{
+    static char text[5][3000];
+    static unsigned next;
+    char *to = text[next++ % 5];
+
+    ck_assert_uint_lt(length, sizeof(text[0]));
+    memset(to, letter, length);
+    to[length] = '\0';
+    return to;
+}
+
+START_TEST(a_long_text_is_cut_and_the_line_goes_on)
+{
+    static char text[12000];
+    static char line[12000];
+
+    log_with((struct sxe_http_config){0}, ACCESS_LOG_COMBINED);
+    snprintf(text, sizeof(text), "%s /%s HTTP/1.0\r\nReferer: %s\r\nUser-Agent: %s\r\n\r\n",
+             letters('M', 2000), letters('t', 2000), letters('r', 2000), letters('u', 2000));
+    request(text);
+    end_log();
+    snprintf(line, sizeof(line), PEER "\"%s /%s HTTP/1.0\" 200 4002 \"%s\" \"%s\"\n",
+             letters('M', TEXT_MAX), letters('t', TEXT_MAX - 1), letters('r', TEXT_MAX),
+             letters('u', TEXT_MAX));
+    ck_assert_str_eq(read_file(path), line);
+}
+END_TEST
+
+/* Text of `number` times what is repeated. */
+static const char *
+repeated(const char *what, unsigned number)
+{
+    static char text[8000];
+
+    text[0] = '\0';
+    for (unsigned i = 0; i < number; i++)
+        snprintf(text + strlen(what) * i, sizeof(text) - strlen(what) * i, "%s", what);
+    return text;
+}
+
+START_TEST(the_largest_object_of_json_is_whole)
+{
+    static char text[16000];
+    static char line[12000];
+
+    log_with((struct sxe_http_config){0}, ACCESS_LOG_JSON);
+    snprintf(text, sizeof(text),
+             "%s /%s HTTP/1.1\r\nHost: %s\r\nReferer: %s\r\nUser-Agent: %s\r\n\r\n",
+             letters('M', 2000), letters('t', 2000), letters('h', 2000), letters('\xff', 2000),
+             letters('\xff', 2000));
+    request(text);
+    end_log();
+    snprintf(line, sizeof(line),
+             JSON(200, 4002) ",\"method\":\"%s\",\"target\":\"/%s\",\"version\":\"1.1\","
+                             "\"host\":\"%s\",\"referer\":\"%s\",",
+             letters('M', TEXT_MAX), letters('t', TEXT_MAX - 1), letters('h', TEXT_MAX),
+             repeated("\\u00ff", TEXT_MAX / 6));
+    snprintf(line + strlen(line), sizeof(line) - strlen(line), "\"user_agent\":\"%s\"}\n",
+             repeated("\\u00ff", TEXT_MAX / 6));
+    ck_assert_str_eq(read_file(path), line);
+}
+END_TEST
+
+START_TEST(no_escape_is_cut_in_its_middle)
+{
+    static char text[8000];
+    static char line[8000];
+
+    log_with((struct sxe_http_config){0}, ACCESS_LOG_COMBINED);
+    snprintf(text, sizeof(text), "GET / HTTP/1.0\r\nUser-Agent: %s\"\"\r\n\r\n",
+             letters('a', TEXT_MAX - 1));
+    request(text);
+    end_log();
+    snprintf(line, sizeof(line), PEER "\"GET / HTTP/1.0\" 200 5 \"-\" \"%s\\x22\"\n",
+             letters('a', TEXT_MAX - 1));
+    ck_assert_str_eq(read_file(path), line);
+}
+END_TEST
+
+static const struct {
+    enum access_log_format format;
+    const char *parts[3];
+} gone[] = {
+    {ACCESS_LOG_COMMON, {PEER "\"GET /later HTTP/1.1\" 499 0\n"}},
+    {ACCESS_LOG_JSON,
+     {",\"status\":499,\"bytes\":0,", ",\"peer\":\"127.0.0.1\",",
+      ",\"error\":\"Connection reset by peer\"}\n"}},
+};
+
+START_TEST(who_leaves_before_the_reply_is_a_499)
+{
+    int peer;
+
+    log_with((struct sxe_http_config){.handler = push_later}, gone[_i].format);
+    peer = client();
+    say(peer, GET("/later"));
+    EXPECT_OF("later", "/later", 0);
+    peer_reset(peer);
+    EXPECT_OF("done", "/later", -ECONNRESET);
+    end_log();
+    for (unsigned i = 0; i < 3 && gone[_i].parts[i] != NULL; i++)
+        ck_assert_ptr_nonnull(strstr(read_file(path), gone[_i].parts[i]));
+}
+END_TEST
+
+START_TEST(a_head_that_does_not_come_whole_has_a_line_of_what_came)
+{
+    int peer;
+
+    log_with((struct sxe_http_config){.head_timeout_ms = 100}, ACCESS_LOG_COMMON);
+    peer = client();
+    say(peer, "GET /slow HTT");
+    wait_ms(300);
+    EXPECT_REFUSAL(peer, "408 Request Timeout");
+    close(peer);
+    end_log();
+    ck_assert_ptr_nonnull(strstr(read_file(path), "] \"GET /slow\" 408 20\n"));
+}
+END_TEST
+
+START_TEST(a_proxy_says_whose_request_it_is)
+{
+    struct sxe_cidr_list proxies = {.number = 0};
+
+    ck_assert_int_eq(sxe_cidr_add(&proxies, "127.0.0.1", NULL), 0);
+    log_with((struct sxe_http_config){.proxies = &proxies}, ACCESS_LOG_COMMON);
+    request("PROXY TCP4 192.0.2.7 198.51.100.1 56324 80\r\nGET / HTTP/1.0\r\n\r\n");
+    request("PROXY TCP6 2001:db8::7 2001:db8::1 56324 80\r\nGET / HTTP/1.0\r\n\r\n");
+    request("PROXY TCP6 ::ffff:192.0.2.8 2001:db8::1 1 80\r\nGET / HTTP/1.0\r\n\r\n");
+    end_log();
+    ck_assert_str_eq(read_file(path), "192.0.2.7 - - [" DATE "] \"GET / HTTP/1.0\" 200 5\n"
+                                      "2001:db8::7 - - [" DATE "] \"GET / HTTP/1.0\" 200 5\n"
+                                      "192.0.2.8 - - [" DATE "] \"GET / HTTP/1.0\" 200 5\n");
+}
+END_TEST
+
+START_TEST(a_unix_socket_has_no_address)
+{
+    struct sockaddr_un at = {.sun_family = AF_UNIX, .sun_path = "/tmp/sxe-access-log"};
+    int peer;
+
+    log_with((struct sxe_http_config){0}, ACCESS_LOG_COMMON);
+    peer = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    snprintf(at.sun_path, sizeof(at.sun_path), "%s", other);
+    ck_assert_int_eq(sxe_http_listen_unix(site.http, other), 0);
+    ck_assert_int_eq(connect(peer, (struct sockaddr *)&at, sizeof(at)), 0);
+    turn(2);
+    say(peer, GET("/"));
+    EXPECT_OK(peer, "GET /");
+    close(peer);
+    end_log();
+    ck_assert_str_eq(read_file(path), "unix - - [" DATE "] \"GET / HTTP/1.1\" 200 5\n");
+}
+END_TEST
+
+/* ---- Opening ---- */
+
+START_TEST(lines_are_added_to_a_file_that_is_there)
+{
+    struct stat found;
+
+    for (unsigned i = 0; i < 2; i++) {
+        log_with((struct sxe_http_config){0}, ACCESS_LOG_COMMON);
+        request("GET / HTTP/1.0\r\n\r\n");
+        end_log();
+    }
+    ck_assert_str_eq(read_file(path),
+                     PEER "\"GET / HTTP/1.0\" 200 5\n" PEER "\"GET / HTTP/1.0\" 200 5\n");
+    ck_assert_int_eq(stat(path, &found), 0);
+    ck_assert_uint_eq(found.st_mode & 07777 & ~0640u, 0);
+}
+END_TEST
+
+START_TEST(what_cannot_be_opened_is_null_and_says_why)
+{
+    unsigned open = fake_os_open_fds();
+
+    ck_assert_ptr_null(access_log_open("/nonexistent/log", ACCESS_LOG_COMMON));
+    ck_assert_int_eq(errno, ENOENT);
+    ck_assert_ptr_null(access_log_open(directory, ACCESS_LOG_COMMON));
+    ck_assert_int_eq(errno, EISDIR);
+    fake_os_fail(FAKE_CALLOC, 1, 1, ENOMEM);
+    ck_assert_ptr_null(access_log_open(path, ACCESS_LOG_COMMON));
+    ck_assert_int_eq(errno, ENOMEM);
+    ck_assert_uint_eq(fake_os_open_fds(), open);
+    access_log_close(NULL);
+}
+END_TEST
+
+/* The standard output of what follows. */
+static void
+redirect(int to)
+{
+    fflush(stdout);
+    ck_assert_int_eq(dup2(to, STDOUT_FILENO), STDOUT_FILENO);
+    close(to);
+}
+
+/* One line to "-". */
+static void
+log_to_output(void)
+{
+    serve_logged((struct sxe_http_config){0});
+    access_log = access_log_open("-", ACCESS_LOG_COMMON);
+    ck_assert_ptr_nonnull(access_log);
+    request("GET / HTTP/1.0\r\n\r\n");
+    end_log();
+}
+
+START_TEST(standard_output_may_be_a_file)
+{
+    redirect(open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+    ck_assert_int_eq(write(STDOUT_FILENO, "before\n", 7), 7);
+    log_to_output();
+    ck_assert_str_eq(read_file(path), "before\n" PEER "\"GET / HTTP/1.0\" 200 5\n");
+}
+END_TEST
+
+START_TEST(standard_output_that_is_a_pipe_is_not_changed_for_others)
+{
+    char text[100] = "";
+    int ends[2];
+
+    ck_assert_int_eq(pipe2(ends, O_CLOEXEC), 0);
+    redirect(ends[1]);
+    log_to_output();
+    ck_assert_int_eq(fcntl(STDOUT_FILENO, F_GETFL) & O_NONBLOCK, 0);
+    ck_assert_int_gt(read(ends[0], text, sizeof(text) - 1), 0);
+    ck_assert_str_eq(text, PEER "\"GET / HTTP/1.0\" 200 5\n");
+}
+END_TEST
+
+START_TEST(standard_output_may_be_a_socket)
+{
+    char text[100] = "";
+    int ends[2];
+
+    ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+    redirect(ends[1]);
+    log_to_output();
+    ck_assert_int_gt(read(ends[0], text, sizeof(text) - 1), 0);
+    ck_assert_str_eq(text, PEER "\"GET / HTTP/1.0\" 200 5\n");
+}
+END_TEST
+
+START_TEST(standard_output_may_be_missing)
+{
+    close(STDOUT_FILENO);
+    ck_assert_ptr_null(access_log_open("-", ACCESS_LOG_COMMON));
+    ck_assert_int_eq(errno, EBADF);
+}
+END_TEST
+
+/* ---- When it cannot be written ---- */
+
+#define LINE        (PEER "\"GET / HTTP/1.1\" 200 5\n")
+#define LINE_LENGTH (sizeof(LINE) - 1)
+#define FIT         (BUFFER / LINE_LENGTH) /* lines in the buffer */
+
+/* So many lines more. */
+static void
+add_lines(unsigned number)
+{
+    copies = number;
+    request(GET("/"));
+    copies = 1;
+}
+
+/* The file has that many lines, each of them whole. */
+static void
+check_lines_in(const char *name, unsigned number)
+{
+    const char *text = read_file(name);
+
+    ck_assert_uint_eq(strlen(text), number * LINE_LENGTH);
+    for (unsigned i = 0; i < number; i++)
+        ck_assert_int_eq(memcmp(text + i * LINE_LENGTH, LINE, LINE_LENGTH), 0);
+}
+
+START_TEST(lines_wait_in_the_buffer_until_it_is_full)
+{
+    log_with((struct sxe_http_config){0}, ACCESS_LOG_COMMON);
+    add_lines(FIT);
+    ck_assert_str_eq(read_file(path), "");
+    add_lines(1);
+    check_lines_in(path, FIT);
+    access_log_flush(access_log);
+    check_lines_in(path, FIT + 1);
+    ck_assert_uint_eq(access_log_dropped(access_log), 0);
+    end_log();
+}
+END_TEST
+
+/* F12 */
+START_TEST(f12_on_a_full_disk_lines_are_dropped_and_counted_and_then_it_goes_on)
+{
+    log_with((struct sxe_http_config){0}, ACCESS_LOG_COMMON);
+    capture_log();
+    add_lines(FIT);
+    write_error = ENOSPC;
+    add_lines(3);
+    ck_assert_uint_eq(access_log_dropped(access_log), 3);
+    ck_assert(logged("cannot be written: No space left on device; lines are dropped until it can"));
+    write_error = 0;
+    access_log_flush(access_log);
+    ck_assert(logged("has lost 3 lines, because it could not be written"));
+    add_lines(2);
+    end_log();
+    check_lines_in(path, FIT + 2);
+}
+END_TEST
+
+/* A pipe at the log's path: its end that is read. */
+static int
+make_pipe(void)
+{
+    int reader;
+
+    ck_assert_int_eq(mkfifo(path, 0600), 0);
+    reader = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    ck_assert_int_ge(fcntl(reader, F_SETPIPE_SZ, 4096), 4096);
+    return reader;
+}
+
+/* Read what there is in it, a part of the lines. */
+static void
+read_pipe(int reader, size_t *length)
+{
+    char bytes[4096];
+    ssize_t n;
+
+    while ((n = read(reader, bytes, sizeof(bytes))) > 0) {
+        for (ssize_t i = 0; i < n; i++)
+            ck_assert_int_eq(bytes[i], LINE[(*length)++ % LINE_LENGTH]);
+    }
+}
+
+/* F12 */
+START_TEST(f12_a_pipe_that_nobody_reads_holds_nobody_up)
+{
+    unsigned added = 3 * FIT;
+    size_t length = 0;
+    int reader;
+
+    serve_logged((struct sxe_http_config){0});
+    reader = make_pipe();
+    open_log(ACCESS_LOG_COMMON);
+    capture_log();
+    add_lines(added);
+    ck_assert_uint_gt(access_log_dropped(access_log), 0);
+    ck_assert_uint_lt(access_log_dropped(access_log), added);
+    ck_assert(logged("cannot be written: Resource temporarily unavailable; lines are dropped"));
+    for (unsigned i = 0; i < BUFFER / 4096 + 2; i++) {
+        read_pipe(reader, &length);
+        access_log_flush(access_log);
+    }
+    ck_assert_uint_eq(length, (added - access_log_dropped(access_log)) * LINE_LENGTH);
+    ck_assert(logged("lines, because it could not be written"));
+    close(reader);
+    end_log();
+}
+END_TEST
+
+/* F12 */
+START_TEST(f12_a_pipe_that_is_closed_is_no_end)
+{
+    int reader;
+
+    serve_logged((struct sxe_http_config){0});
+    reader = make_pipe();
+    open_log(ACCESS_LOG_COMMON);
+    capture_log();
+    close(reader);
+    add_lines(FIT + 7);
+    ck_assert_uint_eq(access_log_dropped(access_log), 7);
+    ck_assert(logged("cannot be written: Broken pipe"));
+    end_log();
+    ck_assert(logged("has lost "));
+}
+END_TEST
+
+START_TEST(what_is_left_at_the_end_is_counted)
+{
+    log_with((struct sxe_http_config){0}, ACCESS_LOG_COMMON);
+    capture_log();
+    add_lines(5);
+    fake_os_fail(FAKE_WRITE, 1, 0, EIO);
+    access_log_close(access_log);
+    fake_os_reset();
+    ck_assert(logged("has lost 5 lines, because it could not be written"));
+    end_site();
+}
+END_TEST
+
+/* ---- Opening again ---- */
+
+START_TEST(a_log_that_was_renamed_is_begun_again)
+{
+    log_with((struct sxe_http_config){0}, ACCESS_LOG_COMMON);
+    add_lines(2);
+    ck_assert_int_eq(rename(path, other), 0);
+    add_lines(1);
+    ck_assert_int_eq(access_log_reopen(access_log), 0);
+    add_lines(4);
+    end_log();
+    check_lines_in(other, 3);
+    check_lines_in(path, 4);
+}
+END_TEST
+
+START_TEST(a_log_that_cannot_be_opened_again_goes_on)
+{
+    unsigned open;
+
+    log_with((struct sxe_http_config){0}, ACCESS_LOG_COMMON);
+    open = fake_os_open_fds();
+    add_lines(1);
+    fake_os_fail(FAKE_OPEN, 1, 1, EMFILE);
+    ck_assert_int_eq(access_log_reopen(access_log), -EMFILE);
+    add_lines(1);
+    ck_assert_uint_eq(fake_os_open_fds(), open);
+    end_log();
+    check_lines_in(path, 2);
+}
+END_TEST
+
+START_TEST(no_line_is_in_two_files)
+{
+    log_with((struct sxe_http_config){0}, ACCESS_LOG_COMMON);
+    add_lines(3);
+    fake_os_limit(FAKE_WRITE, LINE_LENGTH + 5);
+    fake_os_fail(FAKE_WRITE, 2, 0, ENOSPC);
+    ck_assert_int_eq(rename(path, other), 0);
+    ck_assert_int_eq(access_log_reopen(access_log), 0);
+    fake_os_reset();
+    ck_assert_uint_eq(access_log_dropped(access_log), 1);
+    end_log();
+    ck_assert_uint_eq(strlen(read_file(other)), LINE_LENGTH + 5);
+    check_lines_in(path, 1);
+}
+END_TEST
+
+static Suite *
+access_log_suite(void)
+{
+    Suite *suite = suite_create("httpd access log");
+    TCase *formats = tcase_create("formats");
+    TCase *clients = tcase_create("clients");
+    TCase *file = tcase_create("file");
+
+    tcase_add_checked_fixture(formats, make_directory, remove_directory);
+    tcase_add_loop_test(formats, a_request_is_one_line_of_combined, 0,
+                        (int)(sizeof(lines) / sizeof(lines[0])));
+    tcase_add_test(formats, common_is_the_same_without_referer_and_agent);
+    tcase_add_loop_test(formats, a_request_is_one_object_of_json, 0,
+                        (int)(sizeof(objects) / sizeof(objects[0])));
+    tcase_add_test(formats, the_date_is_that_of_the_reply);
+    suite_add_tcase(suite, formats);
+    tcase_add_checked_fixture(clients, make_directory, remove_directory);
+    tcase_add_test(clients, a_long_text_is_cut_and_the_line_goes_on);
+    tcase_add_test(clients, the_largest_object_of_json_is_whole);
+    tcase_add_test(clients, no_escape_is_cut_in_its_middle);
+    tcase_add_loop_test(clients, who_leaves_before_the_reply_is_a_499, 0, 2);
+    tcase_add_test(clients, a_head_that_does_not_come_whole_has_a_line_of_what_came);
+    tcase_add_test(clients, a_proxy_says_whose_request_it_is);
+    tcase_add_test(clients, a_unix_socket_has_no_address);
+    suite_add_tcase(suite, clients);
+    tcase_add_checked_fixture(file, make_directory, remove_directory);
+    tcase_add_test(file, lines_are_added_to_a_file_that_is_there);
+    tcase_add_test(file, what_cannot_be_opened_is_null_and_says_why);
+    tcase_add_test(file, standard_output_may_be_a_file);
+    tcase_add_test(file, standard_output_that_is_a_pipe_is_not_changed_for_others);
+    tcase_add_test(file, standard_output_may_be_a_socket);
+    tcase_add_test(file, standard_output_may_be_missing);
+    tcase_add_test(file, lines_wait_in_the_buffer_until_it_is_full);
+    tcase_add_test(file, f12_on_a_full_disk_lines_are_dropped_and_counted_and_then_it_goes_on);
+    tcase_add_test(file, f12_a_pipe_that_nobody_reads_holds_nobody_up);
+    tcase_add_test(file, f12_a_pipe_that_is_closed_is_no_end);
+    tcase_add_test(file, what_is_left_at_the_end_is_counted);
+    tcase_add_test(file, a_log_that_was_renamed_is_begun_again);
+    tcase_add_test(file, a_log_that_cannot_be_opened_again_goes_on);
+    tcase_add_test(file, no_line_is_in_two_files);
+    suite_add_tcase(suite, file);
+    return suite;
+}
+
+int
+main(void)
+{
+    return sxe_test_main(access_log_suite());
+}

@@ -1,0 +1,442 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What passes between the supervisor and those who serve, and files that change.
+ */
+#include "../../../../apps/httpd/handover.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "../../../../apps/httpd/changes.h"
+#include "capture-log.h"
+#include "fake-os.h"
+#include "test-main.h"
+
+static int ends[2];
+static unsigned open_before;
+static struct handover_message got;
+static int got_fd;
+
+static void
+open_link(void)
+{
+    open_before = fake_os_open_fds();
+    ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
+    capture_log();
+}
+
+static void
+close_link(void)
+{
+    close(ends[0]);
+    close(ends[1]);
+    ck_assert_uint_eq(fake_os_open_fds(), open_before);
+}
+
+static int
+receive(void)
+{
+    return handover_receive(ends[0], &got, &got_fd);
+}
+
+/* ---- Messages ---- */
+
+START_TEST(a_message_arrives_whole)
+{
+    struct handover_message message = {.kind = HANDOVER_FILE, .number = 7};
+
+    snprintf(message.u.path, sizeof(message.u.path), "a.lua");
+    ck_assert_int_eq(receive(), 0);
+    ck_assert_int_eq(handover_send(ends[1], &message, -1), 0);
+    ck_assert_int_eq(handover_say(ends[1], HANDOVER_READY), 0);
+    ck_assert_int_eq(receive(), 1);
+    ck_assert_uint_eq(got.kind, HANDOVER_FILE);
+    ck_assert_uint_eq(got.number, 7);
+    ck_assert_str_eq(got.u.path, "a.lua");
+    ck_assert_int_eq(got_fd, -1);
+    ck_assert_int_eq(receive(), 1);
+    ck_assert_uint_eq(got.kind, HANDOVER_READY);
+    ck_assert_int_eq(receive(), 0);
+}
+END_TEST
+
+START_TEST(a_descriptor_goes_with_it)
+{
+    struct handover_message message = {.kind = HANDOVER_KEEP};
+    int through[2];
+    char byte = 0;
+
+    ck_assert_int_eq(pipe2(through, O_CLOEXEC), 0);
+    ck_assert_int_eq(handover_send(ends[1], &message, through[1]), 0);
+    ck_assert_int_eq(close(through[1]), 0);
+    ck_assert_int_eq(receive(), 1);
+    ck_assert_int_ne(fcntl(got_fd, F_GETFD) & FD_CLOEXEC, 0);
+    ck_assert_int_eq(write(got_fd, "x", 1), 1);
+    ck_assert_int_eq(read(through[0], &byte, 1), 1);
+    ck_assert_int_eq(byte, 'x');
+    close(got_fd);
+    close(through[0]);
+}
+END_TEST
+
+START_TEST(a_send_that_is_interrupted_is_made_again)
+{
+    fake_os_fail(FAKE_SENDMSG, 1, 3, EINTR);
+    ck_assert_int_eq(handover_say(ends[1], HANDOVER_READY), 0);
+    ck_assert_int_eq(receive(), 1);
+}
+END_TEST
+
+START_TEST(the_end_of_the_other_is_seen)
+{
+    close(ends[1]);
+    ck_assert_int_eq(receive(), -ECONNRESET);
+    ck_assert_int_eq(handover_say(ends[0], HANDOVER_END), -EPIPE);
+    ends[1] = dup(ends[0]);
+}
+END_TEST
+
+static const struct {
+    int error;
+    int result;
+} failures[] = {{EINTR, 0}, {EAGAIN, 0}, {ENOMEM, -ENOMEM}};
+
+START_TEST(a_receive_that_fails_is_none_or_the_end)
+{
+    fake_os_fail(FAKE_RECVMSG, 1, 1, failures[_i].error);
+    ck_assert_int_eq(receive(), failures[_i].result);
+    ck_assert_int_eq(got_fd, -1);
+}
+END_TEST
+
+/* ---- Sockets ---- */
+
+/* As KEEP brings it. */
+static void
+note(unsigned short port, bool is_next)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(port)};
+    struct handover_message message = {.kind = HANDOVER_KEEP, .length = sizeof(address)};
+
+    memcpy(&message.u.address, &address, sizeof(address));
+    handover_note(&message, socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), is_next);
+}
+
+static void
+use(unsigned number, bool is_next)
+{
+    struct handover_message message = {.kind = HANDOVER_USE, .number = number};
+
+    handover_note(&message, -1, is_next);
+}
+
+static int
+find(unsigned short port)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(port)};
+
+    return handover_listeners.find((struct sockaddr *)&address, sizeof(address));
+}
+
+/* The next message, as what serves would send it, with a descriptor or without. */
+static const struct {
+    struct handover_message message;
+    bool has_fd;
+} senseless[] = {
+    {{.kind = HANDOVER_USE, .number = 1}, false},
+    {{.kind = HANDOVER_USE, .number = HANDOVER_SOCKETS}, false},
+    {{.kind = HANDOVER_USE, .number = UINT32_MAX}, false},
+    {{.kind = HANDOVER_USE, .number = 0}, true},
+    {{.kind = HANDOVER_KEEP, .length = sizeof(struct sockaddr_in)}, false},
+    {{.kind = HANDOVER_KEEP, .length = 0}, true},
+    {{.kind = HANDOVER_KEEP, .length = sizeof(struct sockaddr_storage) + 1}, true},
+    {{.kind = HANDOVER_KEEP, .length = UINT32_MAX}, true},
+};
+
+START_TEST(a_message_that_makes_no_sense_is_ignored)
+{
+    unsigned open;
+    int found;
+
+    handover_begin(ends[1]);
+    note(1, false);
+    open = fake_os_open_fds();
+    handover_note(&senseless[_i].message, senseless[_i].has_fd ? dup(0) : -1, false);
+    ck_assert_ptr_nonnull(strstr(log_line(0), "makes no sense"));
+    ck_assert_uint_eq(fake_os_open_fds(), open);
+    found = find(1);
+    ck_assert_int_ge(found, 0);
+    close(found);
+    handover_close_others();
+}
+END_TEST
+
+/* A unix socket that listens, as the process that serves tells of it. */
+static void
+note_path(const char *path)
+{
+    struct handover_message message = {.kind = HANDOVER_KEEP, .length = sizeof(struct sockaddr_un)};
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
+    ck_assert_int_eq(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+    memcpy(&message.u.address, &address, sizeof(address));
+    handover_note(&message, fd, false);
+}
+
+START_TEST(files_of_unix_sockets_go_when_nobody_uses_them)
+{
+    char paths[3][64];
+
+    handover_begin(ends[1]);
+    for (unsigned i = 0; i < 3; i++) {
+        snprintf(paths[i], sizeof(paths[i]), "/tmp/sxe-handover-%d-%u", getpid(), i);
+        note_path(paths[i]);
+    }
+    use(1, true);
+    use(2, true);
+    handover_settle(true);
+    ck_assert_int_eq(access(paths[0], F_OK), -1);
+    ck_assert_int_eq(access(paths[1], F_OK), 0);
+    ck_assert_int_eq(unlink(paths[2]), 0);
+    note_path(paths[2]); /* another one's now */
+    handover_remove_files();
+    ck_assert_int_eq(access(paths[1], F_OK), -1);
+    ck_assert_int_eq(access(paths[2], F_OK), -1);
+    handover_close_others();
+}
+END_TEST
+
+START_TEST(what_is_kept_is_found_once_by_its_address)
+{
+    int fd;
+
+    handover_begin(ends[1]);
+    note(1, false);
+    note(2, false);
+    note(2, false);
+    ck_assert_int_eq(find(3), -1);
+    fd = find(2);
+    ck_assert_int_ge(fd, 0);
+    close(fd);
+    ck_assert_int_eq(receive(), 1);
+    ck_assert_uint_eq(got.kind, HANDOVER_USE);
+    ck_assert_uint_eq(got.number, 1);
+    fd = find(2);
+    ck_assert_int_ge(fd, 0);
+    close(fd);
+    ck_assert_int_eq(receive(), 1);
+    ck_assert_uint_eq(got.number, 2);
+    ck_assert_int_eq(find(2), -1);
+    handover_close_others();
+    ck_assert_int_eq(find(1), -1);
+    ck_assert_int_eq(receive(), 0);
+}
+END_TEST
+
+START_TEST(an_address_of_another_length_is_another)
+{
+    struct sockaddr_in6 address = {.sin6_family = AF_INET6};
+
+    note(1, false);
+    ck_assert_int_eq(handover_listeners.find((struct sockaddr *)&address, sizeof(address)), -1);
+    handover_close_others();
+}
+END_TEST
+
+START_TEST(a_socket_that_was_opened_is_told)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(80)};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    handover_begin(ends[1]);
+    handover_listeners.keep((struct sockaddr *)&address, sizeof(address), fd);
+    close(fd);
+    ck_assert_int_eq(receive(), 1);
+    ck_assert_uint_eq(got.kind, HANDOVER_KEEP);
+    ck_assert_uint_eq(got.length, sizeof(address));
+    ck_assert_int_eq(memcmp(&got.u.address, &address, sizeof(address)), 0);
+    ck_assert_int_ge(got_fd, 0);
+    close(got_fd);
+}
+END_TEST
+
+START_TEST(what_the_next_one_does_not_use_is_closed)
+{
+    unsigned open;
+
+    note(1, true);
+    note(2, true);
+    handover_settle(true);
+    open = fake_os_open_fds();
+    use(1, true);
+    note(3, true);
+    handover_settle(true);
+    ck_assert_uint_eq(fake_os_open_fds(), open);
+    ck_assert_int_eq(find(1), -1);
+    close(find(2));
+    close(find(3));
+    handover_close_others();
+}
+END_TEST
+
+START_TEST(what_one_that_failed_had_alone_is_closed)
+{
+    unsigned open;
+
+    note(1, true);
+    handover_settle(true);
+    note(2, false);
+    open = fake_os_open_fds();
+    use(0, true);
+    note(3, true);
+    handover_settle(false);
+    ck_assert_uint_eq(fake_os_open_fds(), open);
+    ck_assert_int_eq(find(3), -1);
+    close(find(1));
+    close(find(2));
+    handover_close_others();
+}
+END_TEST
+
+START_TEST(there_is_room_for_so_many)
+{
+    for (unsigned i = 0; i < HANDOVER_SOCKETS; i++)
+        note(1, true);
+    ck_assert_uint_eq(captured.number, 0);
+    note(1, true);
+    ck_assert(logged("a socket that listens is not kept over a reload: there are 128"));
+    handover_settle(false);
+}
+END_TEST
+
+/* ---- Files that change ---- */
+
+static char directory[] = "/tmp/sxe-changes-XXXXXX";
+
+static void
+enter_directory(void)
+{
+    ck_assert_ptr_nonnull(mkdtemp(directory));
+    ck_assert_int_eq(chdir(directory), 0);
+    changes_clear();
+}
+
+static void
+leave_directory(void)
+{
+    char command[64];
+
+    snprintf(command, sizeof(command), "rm -r %s", directory);
+    ck_assert_int_eq(system(command), 0);
+}
+
+static void
+write_file(const char *name, const char *text)
+{
+    FILE *file = fopen(name, "we");
+
+    fputs(text, file);
+    fclose(file);
+}
+
+START_TEST(a_change_is_seen_when_it_is_over)
+{
+    write_file("a", "1");
+    write_file("b", "1");
+    changes_add("a");
+    changes_add("b");
+    changes_add("a");
+    ck_assert(!changes_look());
+    write_file("a", "12");
+    ck_assert(!changes_look());
+    write_file("b", "123");
+    ck_assert(!changes_look());
+    ck_assert(changes_look());
+    ck_assert(!changes_look());
+}
+END_TEST
+
+START_TEST(one_that_is_replaced_or_gone_or_there_again_has_changed)
+{
+    write_file("a", "1");
+    changes_add("a");
+    changes_add("none");
+    write_file("new", "1");
+    ck_assert_int_eq(rename("new", "a"), 0);
+    ck_assert(!changes_look());
+    ck_assert(changes_look());
+    ck_assert_int_eq(unlink("a"), 0);
+    ck_assert(!changes_look());
+    ck_assert(changes_look());
+    write_file("none", "1");
+    ck_assert(!changes_look());
+    ck_assert(changes_look());
+}
+END_TEST
+
+START_TEST(so_many_are_looked_at)
+{
+    char name[16];
+
+    for (unsigned i = 0; i <= CHANGES_FILES; i++) {
+        snprintf(name, sizeof(name), "%u", i);
+        changes_add(name);
+    }
+    write_file(name, "1");
+    ck_assert(!changes_look());
+    ck_assert(!changes_look());
+    write_file("255", "1");
+    ck_assert(!changes_look());
+    changes_clear();
+    ck_assert(!changes_look());
+    write_file("255", "12");
+    ck_assert(!changes_look());
+    ck_assert(!changes_look());
+}
+END_TEST
+
+static Suite *
+handover_suite(void)
+{
+    Suite *suite = suite_create("httpd handover");
+    TCase *link = tcase_create("link");
+    TCase *changes = tcase_create("changes");
+
+    tcase_add_checked_fixture(link, open_link, close_link);
+    tcase_add_test(link, a_message_arrives_whole);
+    tcase_add_test(link, a_descriptor_goes_with_it);
+    tcase_add_test(link, a_send_that_is_interrupted_is_made_again);
+    tcase_add_test(link, the_end_of_the_other_is_seen);
+    tcase_add_loop_test(link, a_receive_that_fails_is_none_or_the_end, 0,
+                        (int)(sizeof(failures) / sizeof(failures[0])));
+    tcase_add_loop_test(link, a_message_that_makes_no_sense_is_ignored, 0,
+                        sizeof(senseless) / sizeof(senseless[0]));
+    tcase_add_test(link, files_of_unix_sockets_go_when_nobody_uses_them);
+    tcase_add_test(link, what_is_kept_is_found_once_by_its_address);
+    tcase_add_test(link, an_address_of_another_length_is_another);
+    tcase_add_test(link, a_socket_that_was_opened_is_told);
+    tcase_add_test(link, what_the_next_one_does_not_use_is_closed);
+    tcase_add_test(link, what_one_that_failed_had_alone_is_closed);
+    tcase_add_test(link, there_is_room_for_so_many);
+    suite_add_tcase(suite, link);
+    tcase_add_checked_fixture(changes, enter_directory, leave_directory);
+    tcase_add_test(changes, a_change_is_seen_when_it_is_over);
+    tcase_add_test(changes, one_that_is_replaced_or_gone_or_there_again_has_changed);
+    tcase_add_test(changes, so_many_are_looked_at);
+    suite_add_tcase(suite, changes);
+    return suite;
+}
+
+int
+main(void)
+{
+    return sxe_test_main(handover_suite());
+}

@@ -1,0 +1,583 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The command line of sxe-httpd: what each option sets, and what is said of a wrong one.
+ */
+#include "../../../../apps/httpd/options.h"
+
+#include <stddef.h>
+
+#include "run-httpd.h"
+#include "sxe-cidr.h"
+
+static struct httpd_options options;
+
+static int
+parse(const char **argv)
+{
+    int argc = 0;
+
+    while (argv[argc] != NULL)
+        argc++;
+    return httpd_options_parse(&options, argc, (char **)(uintptr_t)argv);
+}
+#define PARSE(...) parse((const char *[]){"sxe-httpd", __VA_ARGS__, NULL})
+
+/* ---- What is set ---- */
+
+START_TEST(without_arguments_it_says_hello_on_port_8000_of_this_machine)
+{
+    ck_assert_int_eq(parse((const char *[]){"sxe-httpd", NULL}), -1);
+    ck_assert_str_eq(options.ip, "127.0.0.1");
+    ck_assert_uint_eq(options.port, 8000);
+    ck_assert_ptr_null(options.unix_path);
+    ck_assert_ptr_null(options.files.root);
+    ck_assert_ptr_null(options.files.index);
+    ck_assert_ptr_null(options.files.types);
+    ck_assert_ptr_null(options.files.cache_control);
+    ck_assert(!options.files.listing && !options.files.dot_files);
+    ck_assert_ptr_null(options.http.fields);
+    ck_assert_ptr_null(options.http.proxies);
+    ck_assert_ptr_null(options.access_log);
+    ck_assert_int_eq(options.access_log_format, ACCESS_LOG_COMBINED);
+    ck_assert_uint_eq(options.http.head.line_max, 8192);
+    ck_assert_uint_eq(options.http.head.head_max, 16384);
+    ck_assert_uint_eq(options.stall_timeout_ms, 30000);
+    ck_assert_uint_eq(options.stop_timeout_ms, 5000);
+    ck_assert_uint_eq(options.hang_timeout_ms, 10000);
+    ck_assert(!options.plan);
+}
+END_TEST
+
+#define NUMBER(field) offsetof(struct httpd_options, field), sizeof(options.field)
+
+static const struct {
+    const char *arguments[2];
+    size_t offset;
+    size_t size;
+    uint64_t value;
+} numbers[] = {
+    {{"-p", "65535"}, NUMBER(port), 65535},
+    {{"--port=0"}, NUMBER(port), 0},
+    {{"-c", "1"}, NUMBER(http.connections), 1},
+    {{"--connections", "10000000"}, NUMBER(http.connections), 10000000},
+    {{"--connections-per-address=1"}, NUMBER(http.address_max), 1},
+    {{"--connections-per-address=0"}, NUMBER(http.address_max), UINT32_MAX},
+    {{"--requests=1"}, NUMBER(http.requests_max), 1},
+    {{"--requests=4294967295"}, NUMBER(http.requests_max), UINT32_MAX},
+    {{"--max-line=64"}, NUMBER(http.head.line_max), 64},
+    {{"--max-line=16k"}, NUMBER(http.head.line_max), 16384},
+    {{"--max-header=256"}, NUMBER(http.head.head_max), 256},
+    {{"--max-header=256"}, NUMBER(http.head.line_max), 256},
+    {{"--max-header=60k"}, NUMBER(http.head.head_max), 61440},
+    {{"--max-header=60k"}, NUMBER(http.head.line_max), 8192},
+    {{"--max-fields=1"}, NUMBER(http.head.fields_max), 1},
+    {{"--max-fields=255"}, NUMBER(http.head.fields_max), 255},
+    {{"-r.", "--max-ranges=1"}, NUMBER(files.ranges_max), 1},
+    {{"-r.", "--max-ranges=256"}, NUMBER(files.ranges_max), 256},
+    {{"--max-body=1"}, NUMBER(http.body_max), 1},
+    {{"--max-body=1.5m"}, NUMBER(http.body_max), 1536 * 1024},
+    {{"--max-body=1g"}, NUMBER(http.body_max), 1024 * 1024 * 1024},
+    {{"--body-memory=1m"}, NUMBER(http.body_memory_max), 1024 * 1024},
+    {{"--body-rate=1k"}, NUMBER(http.body_rate_min), 1024},
+    {{"--header-timeout=0.25"}, NUMBER(http.head_timeout_ms), 250},
+    {{"--body-timeout=500ms"}, NUMBER(http.body_timeout_ms), 500},
+    {{"--idle-timeout=2m"}, NUMBER(http.idle_timeout_ms), 120000},
+    {{"--idle-timeout=0.001"}, NUMBER(http.idle_timeout_ms), 1},
+    {{"--stall-timeout=1d"}, NUMBER(stall_timeout_ms), 86400000},
+    {{"--stop-timeout", "1.5"}, NUMBER(stop_timeout_ms), 1500},
+};
+
+START_TEST(a_number_a_size_or_a_time_is_taken)
+{
+    const char *const *arguments = numbers[_i].arguments;
+    const char *field = (const char *)&options + numbers[_i].offset;
+
+    ck_assert_int_eq(PARSE(arguments[0], arguments[1]), -1);
+    if (numbers[_i].size == sizeof(uint16_t))
+        ck_assert_uint_eq(*(const uint16_t *)field, numbers[_i].value);
+    else
+        ck_assert_uint_eq(*(const uint32_t *)field, numbers[_i].value);
+}
+END_TEST
+
+START_TEST(places_are_taken)
+{
+    ck_assert_int_eq(PARSE("--half-close"), -1);
+    ck_assert(options.http.half_close);
+    ck_assert_int_eq(PARSE("-i", "::1", "--unix=/run/web.sock", "--access-log", "web.log"), -1);
+    ck_assert_str_eq(options.ip, "::1");
+    ck_assert_str_eq(options.unix_path, "/run/web.sock");
+    ck_assert_str_eq(options.access_log, "web.log");
+    ck_assert_uint_eq(options.socket_mode, 0);
+    ck_assert_int_eq(PARSE("--unix", "s", "--socket-mode", "0660"), -1);
+    ck_assert_uint_eq(options.socket_mode, 0660);
+    ck_assert_int_eq(PARSE("-r", ".", "--sniff"), -1);
+    ck_assert(options.files.sniff);
+    ck_assert_int_eq(PARSE("--header", "x-content-type-options: nosniff"), -1);
+    ck_assert(options.files.sniff);
+    ck_assert_int_eq(PARSE("--ip", "10.1.2.3", "--unix=@name", "--access-log", "-", "--plan"), -1);
+    ck_assert_str_eq(options.ip, "10.1.2.3");
+    ck_assert_str_eq(options.unix_path, "@name");
+    ck_assert(options.plan);
+}
+END_TEST
+
+START_TEST(files_are_described)
+{
+    ck_assert_int_eq(PARSE("-r", "/srv/www", "--listing", "--dot-files", "--cache-control",
+                           "max-age=3600", "--index", "start.html", "--index", "index.htm",
+                           "--type", "text/markdown md mkd", "--type=a/b  c"),
+                     -1);
+    ck_assert_str_eq(options.files.root, "/srv/www");
+    ck_assert(options.files.listing && options.files.dot_files);
+    ck_assert_str_eq(options.files.cache_control, "max-age=3600");
+    ck_assert_ptr_eq(options.files.index, options.index);
+    ck_assert_str_eq(options.index[0], "start.html");
+    ck_assert_str_eq(options.index[1], "index.htm");
+    ck_assert_ptr_null(options.index[2]);
+    ck_assert_str_eq(options.files.types, "text/markdown md mkd\na/b  c\n");
+}
+END_TEST
+
+START_TEST(zero_ranges_are_none)
+{
+    ck_assert_int_eq(PARSE("-r", "."), -1);
+    ck_assert(!options.files.no_ranges);
+    ck_assert_int_eq(PARSE("-r", ".", "--max-ranges", "0"), -1);
+    ck_assert(options.files.no_ranges);
+    ck_assert_int_eq(PARSE("-r", ".", "--max-ranges=0", "--max-ranges=2"), -1);
+    ck_assert(!options.files.no_ranges);
+    ck_assert_uint_eq(options.files.ranges_max, 2);
+}
+END_TEST
+
+START_TEST(scripts_are_taken_with_their_arguments)
+{
+    const char *plain[] = {"sxe-httpd", "--lua", "a.lua", NULL};
+    const char *full[] = {"sxe-httpd",
+                          "-p",
+                          "1",
+                          "--lua=b.lua",
+                          "--dev",
+                          "--loose",
+                          "--lua-memory=8m",
+                          "--lua-cpu=50ms",
+                          "--hang-timeout=0",
+                          "--lua-tasks=100",
+                          "--lua-sockets=500",
+                          "--lua-coverage=c",
+                          "--",
+                          "-p",
+                          "--",
+                          NULL};
+    const char *strict[] = {"sxe-httpd", "--lua", "a.lua", "--loose", "--strict", "--", NULL};
+    const char *sandbox[] = {"sxe-httpd", "--lua", "a.lua", "--lua-sandbox", NULL};
+
+    ck_assert_int_eq(parse(plain), -1);
+    ck_assert_str_eq(options.script, "a.lua");
+    ck_assert_int_eq(options.lua.argc, 1);
+    ck_assert_str_eq(options.lua.argv[0], "a.lua");
+    ck_assert_uint_eq(options.lua.memory_max, 256 * 1024 * 1024);
+    ck_assert(!options.lua.is_dev && !options.lua.is_loose && !options.is_place_given);
+    ck_assert_int_eq(parse(full), -1);
+    ck_assert_int_eq(options.lua.argc, 3);
+    ck_assert_str_eq(options.lua.argv[0], "b.lua");
+    ck_assert_str_eq(options.lua.argv[1], "-p");
+    ck_assert_str_eq(options.lua.argv[2], "--");
+    ck_assert_ptr_null(options.lua.argv[3]);
+    ck_assert_uint_eq(options.lua.memory_max, 8 * 1024 * 1024);
+    ck_assert_uint_eq(options.lua.cpu_ms, 50);
+    ck_assert_uint_eq(options.hang_timeout_ms, 0);
+    ck_assert_uint_eq(options.lua.tasks, 100);
+    ck_assert_uint_eq(options.lua.sockets, 500);
+    ck_assert_str_eq(options.lua_coverage, "c");
+    ck_assert(options.lua.is_dev && options.lua.is_loose && options.is_place_given);
+    ck_assert_int_eq(parse(strict), -1);
+    ck_assert(!options.lua.is_loose && !options.lua.is_sandbox);
+    ck_assert_int_eq(options.lua.argc, 1);
+    ck_assert_int_eq(parse(sandbox), -1);
+    ck_assert(options.lua.is_sandbox);
+    ck_assert_uint_eq(options.lua.memory_max, 32 * 1024 * 1024);
+}
+END_TEST
+
+START_TEST(counters_are_for_this_machine_unless_told)
+{
+    struct sockaddr_in ours = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    struct sockaddr_in ten = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(0x0a010203)};
+    struct sockaddr_un local = {.sun_family = AF_UNIX};
+
+    ck_assert_int_eq(PARSE("--stats", "/a/stats"), -1);
+    ck_assert_str_eq(options.stats_path, "/a/stats");
+    ck_assert(sxe_cidr_match(&options.stats_from, (struct sockaddr *)&ours));
+    ck_assert(sxe_cidr_match(&options.stats_from, (struct sockaddr *)&local));
+    ck_assert(!sxe_cidr_match(&options.stats_from, (struct sockaddr *)&ten));
+    ck_assert_int_eq(PARSE("--stats=/", "--stats-from=10.0.0.0/8", "--stats-from", "unix"), -1);
+    ck_assert(!sxe_cidr_match(&options.stats_from, (struct sockaddr *)&ours));
+    ck_assert(sxe_cidr_match(&options.stats_from, (struct sockaddr *)&local));
+    ck_assert(sxe_cidr_match(&options.stats_from, (struct sockaddr *)&ten));
+    ck_assert_int_eq(PARSE("--stats=/", "--stats-from", "unix"), -1);
+    ck_assert(!sxe_cidr_match(&options.stats_from, (struct sockaddr *)&ours));
+}
+END_TEST
+
+START_TEST(headers_are_gathered)
+{
+    ck_assert_int_eq(PARSE("--header", "Server: sxe", "--header=X-Empty:", "--header",
+                           "Strict-Transport-Security: max-age=63072000"),
+                     -1);
+    ck_assert_str_eq(options.http.fields,
+                     "Server: sxe\r\nX-Empty:\r\nStrict-Transport-Security: max-age=63072000\r\n");
+}
+END_TEST
+
+START_TEST(a_header_may_be_of_any_token_and_have_tabs_and_bytes_above_ascii)
+{
+    ck_assert_int_eq(PARSE("--header", "!#$%&'*+-.^_`|~09AZaz:\t\xc3\xa9 ~"), -1);
+}
+END_TEST
+
+START_TEST(proxies_are_gathered)
+{
+    struct sockaddr_in ten = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(0x0a010203)};
+
+    ck_assert_int_eq(PARSE("--proxy-from", "10.0.0.0/8,::1", "--proxy-from=unix"), -1);
+    ck_assert_ptr_eq(options.http.proxies, &options.proxies);
+    ck_assert_uint_eq(options.proxies.number, 2);
+    ck_assert(options.proxies.has_unix);
+    ck_assert(sxe_cidr_match(options.http.proxies, (const struct sockaddr *)&ten));
+}
+END_TEST
+
+static const struct {
+    const char *name;
+    enum access_log_format format;
+} formats[] = {
+    {"common", ACCESS_LOG_COMMON},
+    {"combined", ACCESS_LOG_COMBINED},
+    {"json", ACCESS_LOG_JSON},
+};
+
+START_TEST(a_log_has_one_of_three_formats)
+{
+    ck_assert_int_eq(PARSE("--access-log", "a", "--log-format", formats[_i].name), -1);
+    ck_assert_int_eq(options.access_log_format, formats[_i].format);
+}
+END_TEST
+
+START_TEST(the_last_of_two_wins)
+{
+    ck_assert_int_eq(PARSE("-p", "1", "-i", "::", "--port", "2", "-i", "127.0.0.2"), -1);
+    ck_assert_uint_eq(options.port, 2);
+    ck_assert_str_eq(options.ip, "127.0.0.2");
+}
+END_TEST
+
+/* ---- What is wrong ---- */
+
+#define FROM_TO(from, to) "'; it must be a number from " from " to " to ". Try --help.\n"
+#define SECONDS           "'; it must be from 0.001 to 86400 seconds, such as 10, 0.5, 500ms or 2m."
+#define NO_HEADER         "it must be 'Name: value', and not one of those that a reply has anyway."
+#define NO_TYPE           "it must be 'type/subtype extension', as in mime.types. Try --help.\n"
+#define NO_INDEX          "it must be the name of a file, without a slash; at most 8 of them."
+
+static const struct {
+    const char *arguments[4];
+    const char *says;
+} mistakes[] = {
+    {{"-p"}, "sxe-httpd: option -p requires an argument: -p PORT. Try --help.\n"},
+    {{"-p", "65536"}, "the port (-p) is '65536" FROM_TO("0", "65535")},
+    {{"-p", "-1"}, "the port (-p) is '-1'"},
+    {{"-p", "+1"}, "the port (-p) is '+1'"},
+    {{"-p", ""}, "the port (-p) is ''"},
+    {{"-p", " 80"}, "the port (-p) is ' 80'"},
+    {{"-p", "8000x"}, "the port (-p) is '8000x'"},
+    {{"-p", "http"}, "the port (-p) is 'http'"},
+    {{"-p", "99999999999999999999999"}, "the port (-p) is '9"},
+    {{"--port=0x50"}, "the port (-p) is '0x50'"},
+    {{"-i", "localhost"}, "the address (-i) is 'localhost'; it must be IPv4 or IPv6. Try --help."},
+    {{"-i", "127.0.0.256"}, "the address (-i) is '127.0.0.256'"},
+    {{"-i", ""}, "the address (-i) is ''"},
+    {{"--ip"}, "option --ip requires an argument: --ip IP. Try --help.\n"},
+    {{"--unix", ""}, "the path of the unix socket (--unix) is ''; it must be 1 to 107 bytes long"},
+    {{"--socket-mode", "888"}, "the mode of the unix socket (--socket-mode) is '888'"},
+    {{"--socket-mode", "1000"}, "it must be an octal number from 1 to 777, such as 660"},
+    {{"--socket-mode", "66x"}, "is '66x'"},
+    {{"--socket-mode", "-6"}, "is '-6'"},
+    {{"--proxy-from", "proxy"}, "the proxies' network (--proxy-from) is 'proxy'; it must be addre"},
+    {{"--proxy-from", "10.0.0.1/8"}, "is '10.0.0.1/8'"},
+    {{"--listing=yes", "-r", "."}, "option --listing takes no argument. Try --help.\n"},
+    {{"--index", ""}, "an index (--index) is ''; " NO_INDEX},
+    {{"--index", "a/b"}, "an index (--index) is 'a/b'; " NO_INDEX},
+    {{"--index", "."}, NO_INDEX},
+    {{"--index", ".."}, NO_INDEX},
+    {{"--type", "md"}, "a content type (--type) is 'md'; " NO_TYPE},
+    {{"--type", "text/markdown"}, NO_TYPE},
+    {{"--type", "text/markdown "}, NO_TYPE},
+    {{"--type", "/markdown md"}, NO_TYPE},
+    {{"--type", "text/ md"}, NO_TYPE},
+    {{"--type", "md text/markdown"}, NO_TYPE},
+    {{"--type", "text/markdown\tmd"}, NO_TYPE},
+    {{"--type", "text/x md\ntext/y md"}, NO_TYPE},
+    {{"--type", "text/x # md"}, NO_TYPE},
+    {{"--type", "text/\xc3\xa9 md"}, NO_TYPE},
+    {{"--cache-control", "no-store\r\nX: y"}, "Cache-Control (--cache-control) is 'no-store\r\nX"},
+    {{"--header", "bad"}, "a header (--header) is 'bad'; " NO_HEADER},
+    {{"--header", ""}, NO_HEADER},
+    {{"--header", ": value"}, NO_HEADER},
+    {{"--header", "Name : value"}, NO_HEADER},
+    {{"--header", "Na\xc3\xa9me: value"}, NO_HEADER},
+    {{"--header", "Name: a\r\nOther: b"}, NO_HEADER},
+    {{"--header", "Name: a\nOther: b"}, NO_HEADER},
+    {{"--header", "Name: \x7f"}, NO_HEADER},
+    {{"--header", "Connection: close"}, NO_HEADER},
+    {{"--header", "content-length: 5"}, NO_HEADER},
+    {{"--header", "TRANSFER-ENCODING: chunked"}, NO_HEADER},
+    {{"--header", "Date: now"}, NO_HEADER},
+    {{"--header", "Content-Type: text/html"}, NO_HEADER},
+    {{"--header", "ETag: \"a\""}, NO_HEADER},
+    {{"--access-log"}, "option --access-log requires an argument: --access-log FILE."},
+    {{"--access-log", "a", "--log-format", "xml"},
+     "the access log's format (--log-format) is 'xml'; it must be common, combined or json. Try"},
+    {{"--log-format", "json"},
+     "sxe-httpd: --log-format is there, but no log: say --access-log FILE. Try --help.\n"},
+    {{"-c", "0"}, "the number of connections (-c) is '0" FROM_TO("1", "10000000")},
+    {{"-c", "10000001"}, "the number of connections (-c) is '10000001'"},
+    {{"-c", "many"}, "the number of connections (-c) is 'many'"},
+    {{"--connections-per-address=x"}, "the connections of an address (--connections-per-address)"},
+    {{"--requests=0"},
+     "the requests of a connection (--requests) is '0" FROM_TO("1", "4294967295")},
+    {{"--max-line=63"}, "the request line's size (--max-line) is '63'; it must be from 64 to 60k"},
+    {{"--max-line=61k"}, "the request line's size (--max-line) is '61k'"},
+    {{"--max-line=20k"},
+     "sxe-httpd: a request line of 20480 bytes (--max-line) does not fit into a "
+     "head of 16384 (--max-header). Try --help.\n"},
+    {{"--max-line=301", "--max-header=300"}, "a request line of 301 bytes (--max-line) does not"},
+    {{"--max-header=255"}, "the head's size (--max-header) is '255'; it must be from 256 to 60k"},
+    {{"--max-header=1m"}, "the head's size (--max-header) is '1m'"},
+    {{"--max-fields=0"}, "the number of fields (--max-fields) is '0" FROM_TO("1", "255")},
+    {{"--max-fields=1k"}, "the number of fields (--max-fields) is '1k'"},
+    {{"--max-fields=256"}, "the number of fields (--max-fields) is '256'"},
+    {{"--max-body=0"}, "the body's size (--max-body) is '0'; it must be from 1 to 1g bytes: 1m"},
+    {{"--max-body=1025m"}, "the body's size (--max-body) is '1025m'"},
+    {{"--body-rate=0"}, "the rate of a body (--body-rate) is '0'"},
+    {{"--header-timeout=0"}, "the time for a head (--header-timeout) is '0" SECONDS},
+    {{"--body-timeout=-1"}, "the time for a body (--body-timeout) is '-1" SECONDS},
+    {{"--idle-timeout=0.0001"}, "the time between requests (--idle-timeout) is '0.0001" SECONDS},
+    {{"--stall-timeout=2d"}, "the time of a stall (--stall-timeout) is '2d" SECONDS},
+    {{"--stop-timeout=soon"}, "the time for the end (--stop-timeout) is 'soon" SECONDS},
+    {{"--sniff"}, "files are described, but not where they are: say -r DIR. Try --help.\n"},
+    {{"--socket-mode", "660"}, "--socket-mode is there, but no unix socket: say --unix PATH"},
+    {{"--listing"}, "files are described, but not where they are: say -r DIR. Try --help.\n"},
+    {{"--index", "a"}, "say -r DIR"},
+    {{"--dot-files"}, "say -r DIR"},
+    {{"--type", "text/x x"}, "say -r DIR"},
+    {{"--cache-control", "no-store"}, "say -r DIR"},
+    {{"--max-ranges", "0"}, "say -r DIR"},
+    {{"--max-ranges", "2"}, "say -r DIR"},
+    {{"--max-ranges", "257"}, "the ranges of a request (--max-ranges) is '257" FROM_TO("0", "256")},
+    {{"--max-ranges", "any"}, "the ranges of a request (--max-ranges) is 'any'"},
+    {{"-x"}, "unknown option -x. Try --help.\n"},
+    {{"--unknown"}, "unknown option --unknown. Try --help.\n"},
+    {{"--prot"}, "unknown option --prot; did you mean --port? Try --help.\n"},
+    {{"8000"}, "sxe-httpd: '8000' is not an option. Try --help.\n"},
+    {{"app.lua"}, "sxe-httpd: 'app.lua' is not an option; did you mean --lua app.lua? Try --help"},
+    {{".lua"}, "sxe-httpd: '.lua' is not an option. Try --help.\n"},
+    {{"-p", "0", "--", "-c"}, "'-c' is not an option"},
+    {{"--lua", "a", "-r", "."},
+     "-r and --lua are two servers: let the script serve the files, by "
+     "http.static(\"DIR\"). Try --help.\n"},
+    {{"--dev"}, "a script is described, but not which: say --lua FILE. Try --help.\n"},
+    {{"--repl"}, "say --lua FILE"},
+    {{"--loose"}, "say --lua FILE"},
+    {{"--strict"}, "say --lua FILE"},
+    {{"--lua-cpu=1"}, "say --lua FILE"},
+    {{"--hang-timeout=1"}, "say --lua FILE"},
+    {{"--hang-timeout=x"}, "the time of a hang (--hang-timeout) is 'x'"},
+    {{"--lua-coverage=c"}, "say --lua FILE"},
+    {{"--lua-memory=8m"}, "say --lua FILE"},
+    {{"--lua-memory=1"}, "the script's memory (--lua-memory) is '1'; it must be from 1m to 4095m"},
+    {{"--lua-tasks=1"}, "say --lua FILE"},
+    {{"--lua-sockets=1"}, "say --lua FILE"},
+    {{"--lua-tasks=0"}, "the number of tasks (--lua-tasks) is '0'"},
+    {{"--lua-sockets=x"}, "the number of sockets (--lua-sockets) is 'x'"},
+    {{"--lua-cpu=0"}, "the script's time (--lua-cpu) is '0" SECONDS},
+    {{"--stats", "stats"}, "the path of the counters (--stats) is 'stats'; it must be a path such"},
+    {{"--stats="}, "the path of the counters (--stats) is ''"},
+    {{"--stats=/{a}"}, "the path of the counters (--stats) is '/{a}'"},
+    {{"--stats-from=all"},
+     "who may see the counters (--stats-from) is 'all'; it must be addresses,"},
+};
+
+START_TEST(a_mistake_is_named_and_ends_it_with_2)
+{
+    const char *const *arguments = mistakes[_i].arguments;
+
+    RUN_HTTPD(arguments[0], arguments[1], arguments[2], arguments[3]);
+    ck_assert_int_eq(ran.status, 2);
+    ck_assert_str_eq(ran.output, "");
+    check_has(ran.errors, mistakes[_i].says);
+}
+END_TEST
+
+/* Text of so many letters behind what it begins with. */
+static const char *
+long_text(const char *begin, size_t length)
+{
+    static char text[5000];
+    int used = snprintf(text, sizeof(text), "%s", begin);
+
+    ck_assert_uint_lt((size_t)used + length, sizeof(text));
+    memset(text + used, 'a', length);
+    text[(size_t)used + length] = '\0';
+    return text;
+}
+
+static const struct {
+    const char *option;
+    const char *begin;
+    size_t fits; /* letters behind that */
+    const char *says;
+} lengths[] = {
+    {"--unix", "/", 106, "1 to 107 bytes long"},
+    {"--index", "", 255, NO_INDEX},
+    {"--header", "X: ", HTTPD_FIELDS_MAX - 6, "shorter: all of them have 4 KiB"},
+    {"--type", "a/b ", HTTPD_TYPES_MAX - 6, "shorter: all of them have 4 KiB"},
+};
+
+START_TEST(a_text_is_taken_up_to_its_limit)
+{
+    const char *option = lengths[_i].option;
+    const char *fits = long_text(lengths[_i].begin, lengths[_i].fits);
+
+    ck_assert_int_eq(PARSE("-r", ".", option, fits), -1);
+    RUN_HTTPD("-r", ".", option, long_text(lengths[_i].begin, lengths[_i].fits + 1));
+    ck_assert_int_eq(ran.status, 2);
+    check_has(ran.errors, lengths[_i].says);
+}
+END_TEST
+
+START_TEST(a_type_has_at_most_127_bytes)
+{
+    char type[200];
+
+    snprintf(type, sizeof(type), "%s x", long_text("a/", 125));
+    ck_assert_int_eq(PARSE("-r", ".", "--type", type), -1);
+    snprintf(type, sizeof(type), "%s x", long_text("a/", 126));
+    RUN_HTTPD("-r", ".", "--type", type);
+    check_has(ran.errors, NO_TYPE);
+}
+END_TEST
+
+START_TEST(headers_together_have_4_kib)
+{
+    const char *half = long_text("X: ", HTTPD_FIELDS_MAX / 2);
+
+    RUN_HTTPD("--header", half, "--header", half);
+    ck_assert_int_eq(ran.status, 2);
+    check_has(ran.errors, "shorter: all of them have 4 KiB");
+}
+END_TEST
+
+START_TEST(there_are_at_most_8_indexes)
+{
+    RUN_HTTPD("-r", ".", "--index=1", "--index=2", "--index=3", "--index=4", "--index=5",
+              "--index=6", "--index=7", "--index=8", "--index=9");
+    ck_assert_int_eq(ran.status, 2);
+    check_has(ran.errors, "an index (--index) is '9'; " NO_INDEX);
+}
+END_TEST
+
+/* ---- What is asked ---- */
+
+static const char *const in_help[] = {
+    "usage: sxe-httpd [options] [-- ARG...]\n",
+    "\nExamples:\n  sxe-httpd -r public ",
+    "\nWhere it listens:\n  -i, --ip ",
+    "\n  -p, --port ",
+    "\nWhat it serves:\n  -r, --root ",
+    "\nScripts (",
+    "\n      --lua ",
+    "\nWhat it says:\n      --access-log ",
+    "\nLimits (",
+    "\n  -c, --connections ",
+    "\nTime (",
+    "\nAbout:\n      --plan ",
+    "\n  -h, --help ",
+    "\n      --version ",
+};
+
+START_TEST(help_has_examples_and_groups)
+{
+    RUN_HTTPD(_i % 2 == 0 ? "--help" : "-h");
+    ck_assert_int_eq(ran.status, 0);
+    ck_assert_str_eq(ran.errors, "");
+    check_has(ran.output, in_help[_i]);
+}
+END_TEST
+
+START_TEST(no_line_of_help_but_an_example_is_longer_than_100_bytes)
+{
+    RUN_HTTPD("--help");
+    for (const char *line = ran.output; *line != '\0';) {
+        size_t length = strcspn(line, "\n");
+
+        if (strncmp(line, "  sxe-httpd", 11) != 0)
+            ck_assert_msg(length <= 100, "%.*s", (int)length, line);
+        line += length + 1;
+    }
+}
+END_TEST
+
+START_TEST(version_is_the_librarys)
+{
+    RUN_HTTPD("--version");
+    ck_assert_int_eq(ran.status, 0);
+    ck_assert_str_eq(ran.output, "sxe-httpd " SXE_VERSION "\n");
+}
+END_TEST
+
+static Suite *
+options_suite(void)
+{
+    Suite *suite = suite_create("httpd options");
+    TCase *taken = tcase_create("taken");
+    TCase *refused = tcase_create("refused");
+    TCase *asked = tcase_create("asked");
+
+    tcase_add_test(taken, without_arguments_it_says_hello_on_port_8000_of_this_machine);
+    tcase_add_loop_test(taken, a_number_a_size_or_a_time_is_taken, 0,
+                        (int)(sizeof(numbers) / sizeof(numbers[0])));
+    tcase_add_test(taken, places_are_taken);
+    tcase_add_test(taken, files_are_described);
+    tcase_add_test(taken, zero_ranges_are_none);
+    tcase_add_test(taken, scripts_are_taken_with_their_arguments);
+    tcase_add_test(taken, counters_are_for_this_machine_unless_told);
+    tcase_add_test(taken, headers_are_gathered);
+    tcase_add_test(taken, a_header_may_be_of_any_token_and_have_tabs_and_bytes_above_ascii);
+    tcase_add_test(taken, proxies_are_gathered);
+    tcase_add_loop_test(taken, a_log_has_one_of_three_formats, 0,
+                        (int)(sizeof(formats) / sizeof(formats[0])));
+    tcase_add_test(taken, the_last_of_two_wins);
+    suite_add_tcase(suite, taken);
+    tcase_add_loop_test(refused, a_mistake_is_named_and_ends_it_with_2, 0,
+                        (int)(sizeof(mistakes) / sizeof(mistakes[0])));
+    tcase_add_loop_test(refused, a_text_is_taken_up_to_its_limit, 0,
+                        (int)(sizeof(lengths) / sizeof(lengths[0])));
+    tcase_add_test(refused, a_type_has_at_most_127_bytes);
+    tcase_add_test(refused, headers_together_have_4_kib);
+    tcase_add_test(refused, there_are_at_most_8_indexes);
+    suite_add_tcase(suite, refused);
+    tcase_add_loop_test(asked, help_has_examples_and_groups, 0,
+                        (int)(sizeof(in_help) / sizeof(in_help[0])));
+    tcase_add_test(asked, no_line_of_help_but_an_example_is_longer_than_100_bytes);
+    tcase_add_test(asked, version_is_the_librarys);
+    suite_add_tcase(suite, asked);
+    return suite;
+}
+
+int
+main(void)
+{
+    return sxe_test_main(options_suite());
+}

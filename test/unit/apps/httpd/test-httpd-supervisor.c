@@ -1,0 +1,826 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The supervisor, whose children do what each case says; its clock runs a hundred times as fast as
+ * time does.
+ */
+#include "../../../../apps/httpd/supervisor.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../../../../apps/httpd/handover.h"
+#include "../../../../apps/httpd/heartbeat.h"
+#include "capture-log.h"
+#include "fake-os.h"
+#include "fake-time.h"
+#include "test-main.h"
+
+#define LIVES_MAX 16
+#define MS(n)     ((uint64_t)(n)*1000000)
+
+/* What children and the test know of each other. */
+static struct shared {
+    _Atomic uint64_t now_ns;
+    struct {
+        _Atomic pid_t pid;
+        _Atomic uint64_t since_ns;
+        _Atomic unsigned heard; /* bits of what the supervisor said */
+        _Atomic bool has_said;  /* that it is ready */
+    } children[LIVES_MAX];
+    _Atomic unsigned loads;
+    _Atomic bool may_leave;
+} * shared;
+
+/* What the nth child does: its exit status. */
+typedef int (*life)(int link);
+static const life *lives;
+static int number; /* of this child */
+
+static char script[64] = "/nonexistent.lua";
+/* Ten seconds of real time, so that nobody is killed while it writes its coverage. */
+static struct supervisor_config config = {.script = script, .stop_timeout_ms = 1000000};
+
+static int
+serve(void *user, int link, unsigned load)
+{
+    ck_assert_ptr_eq(user, &config);
+    number = (int)load;
+    shared->children[load].pid = getpid();
+    shared->children[load].since_ns = shared->now_ns;
+    shared->loads = load + 1;
+    return lives[load](link);
+}
+
+static void
+tick(int signal_number)
+{
+    (void)signal_number;
+    fake_time_advance(MS(100));
+    shared->now_ns += MS(100);
+}
+
+static int
+supervise_lives(const life *those)
+{
+    struct itimerval every = {.it_interval.tv_usec = 1000, .it_value.tv_usec = 1000};
+    struct sigaction action = {.sa_handler = tick, .sa_flags = SA_RESTART};
+    unsigned open = fake_os_open_fds();
+    int status;
+
+    lives = those;
+    config.serve = serve;
+    config.user = &config;
+    shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    capture_log();
+    fake_time_start(MS(1000000), MS(1000000));
+    sigaction(SIGALRM, &action, NULL);
+    setitimer(ITIMER_REAL, &every, NULL);
+    status = supervise(&config);
+    every.it_value.tv_usec = 0;
+    setitimer(ITIMER_REAL, &every, NULL);
+    ck_assert_int_eq(waitpid(-1, NULL, 0), -1);
+    ck_assert_uint_eq(fake_os_open_fds(), open);
+    return status;
+}
+#define SUPERVISE(...) supervise_lives((const life[]){__VA_ARGS__})
+
+/* ---- What children do ---- */
+
+static void
+nap(void)
+{
+    poll(NULL, 0, 1);
+}
+
+/* Until the supervisor has buried it. */
+static void
+await_end_of(unsigned child)
+{
+    while (shared->children[child].pid == 0 || kill(shared->children[child].pid, 0) == 0)
+        nap();
+}
+
+/* What the supervisor says next; 0: it is gone. */
+static unsigned
+hear(int link)
+{
+    struct pollfd wait = {.fd = link, .events = POLLIN};
+    struct handover_message message;
+    int result;
+    int fd;
+
+    while ((result = handover_receive(link, &message, &fd)) == 0)
+        poll(&wait, 1, -1);
+    if (result < 0)
+        return 0;
+    shared->children[number].heard |= 1u << message.kind;
+    return message.kind;
+}
+
+static void
+say_ready(int link)
+{
+    ck_assert_int_eq(handover_say(link, HANDOVER_READY), 0);
+}
+
+static void
+tell(int signal_number)
+{
+    kill(getppid(), signal_number);
+}
+
+/* The last one has the supervisor end. */
+static int
+end_all(int link)
+{
+    say_ready(link);
+    tell(SIGTERM);
+    hear(link);
+    return 0;
+}
+
+static int
+end_after_the_first(int link)
+{
+    say_ready(link);
+    await_end_of(0);
+    tell(SIGTERM);
+    hear(link);
+    return 0;
+}
+
+static int
+have_reloaded(int link)
+{
+    say_ready(link);
+    tell(SIGHUP);
+    hear(link);
+    return 0;
+}
+
+static int
+die_soon(int link)
+{
+    say_ready(link);
+    return 0;
+}
+
+static int
+end_badly(int link)
+{
+    (void)link;
+    return 3;
+}
+
+static int
+be_killed(int link)
+{
+    (void)link;
+    raise(SIGKILL);
+    return 0;
+}
+
+static int
+never_end(int link)
+{
+    (void)link;
+    while (true)
+        pause();
+    return 0;
+}
+
+/* ---- The end ---- */
+
+START_TEST(it_ends_when_its_children_have)
+{
+    ck_assert_int_eq(SUPERVISE(end_all), 0);
+    ck_assert_uint_eq(shared->children[0].heard, 1u << HANDOVER_END);
+    ck_assert_uint_eq(captured.number, 0);
+}
+END_TEST
+
+static int
+want_the_end_twice(int link)
+{
+    say_ready(link);
+    tell(SIGTERM);
+    if (hear(link) != HANDOVER_END)
+        return 1;
+    tell(SIGHUP);
+    tell(SIGINT);
+    return hear(link) == HANDOVER_END ? 0 : 1;
+}
+
+START_TEST(a_second_signal_is_passed_on_and_nothing_is_loaded_any_more)
+{
+    ck_assert_int_eq(SUPERVISE(want_the_end_twice), 0);
+    ck_assert_uint_eq(shared->loads, 1);
+}
+END_TEST
+
+static int
+want_the_end_and_stay(int link)
+{
+    say_ready(link);
+    tell(SIGTERM);
+    return never_end(link);
+}
+
+START_TEST(who_does_not_end_is_killed)
+{
+    config.stop_timeout_ms = 1000;
+    ck_assert_int_eq(SUPERVISE(want_the_end_and_stay), 0);
+    ck_assert_uint_ge(shared->now_ns, MS(6000));
+    ck_assert(logged("which was leaving, ended with signal 9 (Killed)"));
+}
+END_TEST
+
+static int
+want_signals_passed_on(int link)
+{
+    say_ready(link);
+    raise(SIGTERM);
+    raise(SIGINT);
+    raise(SIGHUP);
+    raise(SIGUSR1);
+    raise(SIGUSR2);
+    tell(SIGUSR1);
+    hear(link);
+    tell(SIGUSR2);
+    hear(link);
+    tell(SIGTERM);
+    hear(link);
+    return 0;
+}
+
+START_TEST(signals_are_messages_to_children)
+{
+    ck_assert_int_eq(SUPERVISE(want_signals_passed_on), 0);
+    ck_assert_uint_eq(shared->children[0].heard,
+                      1u << HANDOVER_REOPEN | 1u << HANDOVER_STATS | 1u << HANDOVER_END);
+}
+END_TEST
+
+/* ---- The first one ---- */
+
+START_TEST(the_first_that_fails_is_the_end_with_its_status)
+{
+    ck_assert_int_eq(SUPERVISE(_i == 0 ? end_badly : be_killed), _i == 0 ? 3 : 1);
+    ck_assert_uint_eq(shared->loads, 1);
+}
+END_TEST
+
+static const struct {
+    enum fake_call call;
+    const char *says;
+} refusals[] = {
+    {FAKE_SIGNALFD, "cannot start: Too many open files"},
+    {FAKE_SOCKETPAIR, "cannot start a process: Too many open files"},
+    {FAKE_FORK, "cannot start a process: Too many open files"},
+    {FAKE_MMAP, "cannot start a process: Too many open files"},
+};
+
+START_TEST(what_the_system_refuses_at_the_beginning_is_the_end)
+{
+    /* the first mmap() is the test's */
+    fake_os_fail(refusals[_i].call, refusals[_i].call == FAKE_MMAP ? 2 : 1, 1, EMFILE);
+    ck_assert_int_eq(SUPERVISE(end_all), 1);
+    ck_assert(logged(refusals[_i].says));
+    ck_assert_uint_eq(shared->loads, 0);
+}
+END_TEST
+
+/* ---- Another one ---- */
+
+START_TEST(a_new_one_takes_over_and_the_old_one_drains)
+{
+    ck_assert_int_eq(SUPERVISE(have_reloaded, end_after_the_first), 0);
+    ck_assert_uint_eq(shared->children[0].heard, 1u << HANDOVER_DRAIN);
+    ck_assert_uint_eq(captured.number, 1);
+    ck_assert(logged("/nonexistent.lua was loaded anew, into process "));
+}
+END_TEST
+
+static int
+outlive_one_that_fails(int link)
+{
+    say_ready(link);
+    tell(SIGHUP);
+    await_end_of(1);
+    tell(SIGTERM);
+    hear(link);
+    return 0;
+}
+
+START_TEST(one_that_fails_leaves_the_old_one_alone)
+{
+    ck_assert_int_eq(SUPERVISE(outlive_one_that_fails, _i == 0 ? end_badly : be_killed), 0);
+    ck_assert_uint_eq(shared->children[0].heard, 1u << HANDOVER_END);
+    ck_assert(logged("/nonexistent.lua was not loaded; what was loaded before goes on"));
+    ck_assert(logged("which was starting, ended with signal 9") == (_i == 1));
+}
+END_TEST
+
+static int
+hang_and_have_reloaded(int link)
+{
+    (void)link;
+    tell(SIGHUP);
+    return never_end(link);
+}
+
+START_TEST(one_that_hangs_is_replaced_by_the_next)
+{
+    ck_assert_int_eq(SUPERVISE(have_reloaded, hang_and_have_reloaded, end_after_the_first), 0);
+    ck_assert_uint_eq(shared->loads, 3);
+}
+END_TEST
+
+static int
+be_ready_at_the_signal(int link)
+{
+    tell(SIGHUP);
+    say_ready(link);
+    shared->children[number].has_said = true;
+    hear(link);
+    return 0;
+}
+
+/* Who has said that it is ready may have accepted somebody. */
+START_TEST(one_that_is_ready_at_the_signal_drains)
+{
+    ck_assert_int_eq(SUPERVISE(have_reloaded, be_ready_at_the_signal, be_ready_at_the_signal,
+                               be_ready_at_the_signal, be_ready_at_the_signal,
+                               be_ready_at_the_signal, be_ready_at_the_signal, end_all),
+                     0);
+    for (unsigned i = 1; i < 7; i++)
+        ck_assert(!shared->children[i].has_said || shared->children[i].heard != 0);
+}
+END_TEST
+
+static int
+serve_and_never_leave(int link)
+{
+    have_reloaded(link);
+    return never_end(link);
+}
+
+START_TEST(one_that_does_not_leave_is_killed_in_time)
+{
+    config.stop_timeout_ms = 1000;
+    ck_assert_int_eq(SUPERVISE(serve_and_never_leave, end_after_the_first), 0);
+    ck_assert_uint_ge(shared->now_ns, MS(6000));
+}
+END_TEST
+
+/* Drains until the one that serves has seen that nobody was killed for the next one. */
+static int
+serve_and_leave_late(int link)
+{
+    have_reloaded(link);
+    while (number == 0 && !shared->may_leave)
+        nap();
+    while (number != 0 && hear(link) != HANDOVER_END)
+        continue;
+    return 0;
+}
+
+/* Ask for another one. The supervisor takes the second signal after the first. */
+static void
+have_reload_refused(int link)
+{
+    tell(SIGHUP);
+    tell(SIGUSR1);
+    ck_assert_uint_eq(hear(link), HANDOVER_REOPEN);
+    ck_assert_uint_eq(shared->loads, SUPERVISOR_CHILDREN);
+}
+
+static int
+ask_twice_without_room(int link)
+{
+    say_ready(link);
+    have_reload_refused(link);
+    have_reload_refused(link);
+    for (int i = 0; i < number; i++)
+        ck_assert_int_eq(kill(shared->children[i].pid, 0), 0);
+    shared->may_leave = true;
+    ck_assert_uint_eq(hear(link), HANDOVER_DRAIN);
+    ck_assert_uint_eq(hear(link), HANDOVER_END);
+    return 0;
+}
+
+START_TEST(there_are_so_many_then_the_next_waits)
+{
+    ck_assert_int_eq(SUPERVISE(serve_and_leave_late, serve_and_leave_late, serve_and_leave_late,
+                               serve_and_leave_late, serve_and_leave_late, serve_and_leave_late,
+                               serve_and_leave_late, ask_twice_without_room, end_after_the_first),
+                     0);
+    ck_assert_uint_eq(shared->loads, SUPERVISOR_CHILDREN + 1);
+    ck_assert(logged(
+        "/nonexistent.lua is loaded anew later: 7 processes from before still answer requests"));
+    ck_assert(!logged("ended with"));
+}
+END_TEST
+
+static int
+end_without_room(int link)
+{
+    say_ready(link);
+    have_reload_refused(link);
+    tell(SIGTERM);
+    ck_assert_uint_eq(hear(link), HANDOVER_END);
+    shared->may_leave = true;
+    return 0;
+}
+
+START_TEST(what_waits_for_room_is_not_started_at_the_end)
+{
+    ck_assert_int_eq(SUPERVISE(serve_and_leave_late, serve_and_leave_late, serve_and_leave_late,
+                               serve_and_leave_late, serve_and_leave_late, serve_and_leave_late,
+                               serve_and_leave_late, end_without_room),
+                     0);
+    ck_assert_uint_eq(shared->loads, SUPERVISOR_CHILDREN);
+    ck_assert(!logged("ended with"));
+}
+END_TEST
+
+/* Killed while it starts, it is not buried: somebody holds its end of the link for a while. */
+static int
+leave_somebody_behind(int link)
+{
+    if (fork() == 0) {
+        while (shared->loads < SUPERVISOR_CHILDREN)
+            nap();
+        for (uint64_t since_ns = shared->now_ns; shared->now_ns < since_ns + MS(2000);)
+            nap();
+        _exit(0);
+    }
+    tell(SIGHUP);
+    return never_end(link);
+}
+
+START_TEST(the_one_that_serves_never_makes_room)
+{
+    ck_assert_int_eq(SUPERVISE(have_reloaded, leave_somebody_behind, leave_somebody_behind,
+                               leave_somebody_behind, leave_somebody_behind, leave_somebody_behind,
+                               leave_somebody_behind, leave_somebody_behind, end_after_the_first),
+                     0);
+    ck_assert_uint_eq(shared->loads, SUPERVISOR_CHILDREN + 1);
+    ck_assert_uint_eq(shared->children[0].heard, 1u << HANDOVER_DRAIN);
+}
+END_TEST
+
+/* ---- One that dies ---- */
+
+START_TEST(one_that_dies_is_replaced_later_and_later)
+{
+    ck_assert_int_eq(SUPERVISE(die_soon, die_soon, die_soon, end_badly, die_soon, end_all), 0);
+    ck_assert(logged("which served, ended with exit status 0"));
+    for (unsigned i = 1; i < 6; i++)
+        ck_assert_uint_ge(shared->children[i].since_ns - shared->children[i - 1].since_ns,
+                          MS(100) << (i - 1));
+}
+END_TEST
+
+static int
+die_after_long(int link)
+{
+    say_ready(link);
+    while (shared->now_ns < shared->children[number].since_ns + MS(11000))
+        nap();
+    return 0;
+}
+
+static int
+end_all_at_once(int link)
+{
+    shared->children[number].heard = 1;
+    return end_all(link);
+}
+
+START_TEST(one_that_lived_for_long_is_replaced_at_once)
+{
+    ck_assert_int_eq(SUPERVISE(die_soon, die_soon, die_after_long, end_all_at_once), 0);
+    ck_assert_uint_lt(shared->children[3].since_ns - shared->children[2].since_ns, MS(60000));
+}
+END_TEST
+
+START_TEST(the_delay_ends_growing)
+{
+    ck_assert_int_eq(SUPERVISE(die_soon, end_badly, end_badly, end_badly, end_badly, end_badly,
+                               end_badly, end_badly, end_badly, end_all),
+                     0);
+    ck_assert_uint_ge(shared->children[9].since_ns - shared->children[8].since_ns, MS(10000));
+}
+END_TEST
+
+static int
+die_while_the_next_one_starts(int link)
+{
+    say_ready(link);
+    tell(SIGHUP);
+    while (shared->loads < 2)
+        nap();
+    return 0;
+}
+
+static int
+start_slowly_and_end_all(int link)
+{
+    await_end_of(0);
+    return end_all(link);
+}
+
+START_TEST(one_that_dies_when_another_one_starts_is_replaced_by_that)
+{
+    ck_assert_int_eq(SUPERVISE(die_while_the_next_one_starts, start_slowly_and_end_all), 0);
+    ck_assert_uint_eq(shared->loads, 2);
+}
+END_TEST
+
+START_TEST(what_the_system_refuses_later_is_tried_again)
+{
+    fake_os_fail(_i == 0 ? FAKE_SOCKETPAIR : FAKE_FORK, 2, 3, EAGAIN);
+    ck_assert_int_eq(SUPERVISE(die_soon, end_all), 0);
+    ck_assert(logged("cannot start a process: Resource temporarily unavailable"));
+}
+END_TEST
+
+/* ---- What children say ---- */
+
+static int
+want_to_be_replaced(int link)
+{
+    handover_say(link, HANDOVER_RENEW);
+    say_ready(link);
+    handover_say(link, HANDOVER_READY);
+    handover_say(link, HANDOVER_RENEW);
+    handover_say(link, HANDOVER_RENEW);
+    hear(link);
+    handover_say(link, HANDOVER_RENEW);
+    handover_say(link, HANDOVER_READY);
+    return 0;
+}
+
+START_TEST(one_may_ask_to_be_replaced)
+{
+    ck_assert_int_eq(SUPERVISE(want_to_be_replaced, end_after_the_first), 0);
+    ck_assert_uint_eq(shared->loads, 2);
+}
+END_TEST
+
+/* Opens a socket, which the supervisor keeps. */
+static int
+keep_one(int link)
+{
+    struct handover_message message = {.kind = HANDOVER_KEEP, .length = 4};
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    memcpy(&message.u.address, "addr", 4);
+    handover_send(link, &message, fd);
+    have_reloaded(link);
+    /* Too late: it leaves. */
+    message.kind = HANDOVER_FILE;
+    handover_send(link, &message, -1);
+    message.kind = HANDOVER_KEEP;
+    handover_send(link, &message, fd);
+    message.kind = HANDOVER_USE;
+    handover_send(link, &message, -1);
+    return 0;
+}
+
+static int
+find_it(int link)
+{
+    static const char address[] = "addr";
+    int fd = handover_listeners.find((const struct sockaddr *)(const void *)address, 4);
+
+    if (fd < 0)
+        return 1;
+    end_after_the_first(link);
+    return 0;
+}
+
+START_TEST(a_socket_is_kept_for_the_next_one)
+{
+    ck_assert_int_eq(SUPERVISE(keep_one, find_it), 0);
+    ck_assert_uint_eq(shared->loads, 2);
+}
+END_TEST
+
+/* ---- Files ---- */
+
+static char module[64];
+
+static void
+write_file(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "we");
+
+    fputs(text, file);
+    fclose(file);
+}
+
+static int
+change_the_module(int link)
+{
+    struct handover_message message = {.kind = HANDOVER_FILE};
+
+    snprintf(message.u.path, sizeof(message.u.path), "%s", module);
+    handover_send(link, &message, -1);
+    say_ready(link);
+    handover_say(link, HANDOVER_KEEP + 100);
+    for (uint64_t since_ns = shared->now_ns; shared->now_ns < since_ns + MS(1000);)
+        nap();
+    write_file(module, "changed");
+    hear(link);
+    return 0;
+}
+
+static int
+change_the_script(int link)
+{
+    say_ready(link);
+    for (uint64_t since_ns = shared->now_ns; shared->now_ns < since_ns + MS(1000);)
+        nap();
+    write_file(script, "changed");
+    hear(link);
+    return 0;
+}
+
+static int
+have_many_files(int link)
+{
+    struct handover_message message = {.kind = HANDOVER_FILE};
+
+    for (unsigned i = 0; i < 2000; i++) {
+        snprintf(message.u.path, sizeof(message.u.path), "/nonexistent/%u", i);
+        ck_assert_int_eq(handover_send(link, &message, -1), 0);
+    }
+    return end_all(link);
+}
+
+START_TEST(messages_are_not_lost_however_many)
+{
+    ck_assert_int_eq(SUPERVISE(have_many_files), 0);
+    ck_assert_uint_eq(shared->children[0].heard, 1u << HANDOVER_END);
+}
+END_TEST
+
+START_TEST(a_change_of_a_file_loads_anew)
+{
+    char directory[] = "/tmp/sxe-supervisor-XXXXXX";
+
+    ck_assert_ptr_nonnull(mkdtemp(directory));
+    snprintf(script, sizeof(script), "%s/a.lua", directory);
+    snprintf(module, sizeof(module), "%s/m.lua", directory);
+    write_file(script, "");
+    write_file(module, "");
+    config.is_dev = true;
+    ck_assert_int_eq(SUPERVISE(change_the_script, change_the_module, end_all), 0);
+    ck_assert_uint_eq(shared->loads, 3);
+    unlink(script);
+    unlink(module);
+    rmdir(directory);
+}
+END_TEST
+
+/* ---- Loops that do not turn ---- */
+
+static struct ev_loop *turning;
+
+static void
+turn_once(void)
+{
+    turning = ev_loop_new(EVFLAG_AUTO);
+    heartbeat_watch(turning);
+    ev_run(turning, EVRUN_NOWAIT);
+}
+
+static int
+hang(int link)
+{
+    turn_once();
+    say_ready(link);
+    return never_end(link);
+}
+
+/* It turns for a while, which is fine. */
+static int
+have_reloaded_and_hang(int link)
+{
+    turn_once();
+    say_ready(link);
+    tell(SIGHUP);
+    hear(link);
+    return never_end(link);
+}
+
+static int
+hang_and_want_the_end(int link)
+{
+    turn_once();
+    return want_the_end_and_stay(link);
+}
+
+static int
+hang_stopped_and_want_the_end(int link)
+{
+    turn_once();
+    say_ready(link);
+    tell(SIGTERM);
+    raise(SIGSTOP);
+    return 0;
+}
+
+START_TEST(one_whose_loop_does_not_turn_is_killed_and_replaced)
+{
+    config.hang_timeout_ms = 10000;
+    ck_assert_int_eq(SUPERVISE(hang, end_all), 0);
+    ck_assert_uint_ge(shared->children[1].since_ns - shared->children[0].since_ns, MS(10000));
+    ck_assert(
+        logged("has blocked its loop for more than 10000 ms, in a function of C: it is ended, "
+               "and another is started (--hang-timeout)"));
+    ck_assert(logged("which served, ended with signal 9 (Killed)"));
+}
+END_TEST
+
+START_TEST(one_that_hangs_on_leaving_is_killed_and_not_replaced)
+{
+    config.hang_timeout_ms = 10000;
+    config.stop_timeout_ms = 1000000;
+    ck_assert_int_eq(SUPERVISE(have_reloaded_and_hang, end_after_the_first), 0);
+    ck_assert(logged("in a function of C: it is ended (--hang-timeout)"));
+    ck_assert_uint_eq(shared->loads, 2);
+}
+END_TEST
+
+START_TEST(without_a_limit_it_may_hang)
+{
+    config.hang_timeout_ms = 0;
+    config.stop_timeout_ms = 1000;
+    ck_assert_int_eq(SUPERVISE(hang_and_want_the_end), 0);
+    ck_assert(!logged("has blocked its loop"));
+}
+END_TEST
+
+START_TEST(one_that_is_stopped_is_not_replaced)
+{
+    config.hang_timeout_ms = 10000;
+    config.stop_timeout_ms = 60000;
+    ck_assert_int_eq(SUPERVISE(hang_stopped_and_want_the_end), 0);
+    ck_assert(logged("is stopped, by a signal or a debugger: it is not replaced"));
+    ck_assert(!logged("has blocked its loop"));
+}
+END_TEST
+
+static Suite *
+supervisor_suite(void)
+{
+    Suite *suite = suite_create("httpd supervisor");
+    TCase *t = tcase_create("supervisor");
+
+    tcase_add_test(t, it_ends_when_its_children_have);
+    tcase_add_test(t, a_second_signal_is_passed_on_and_nothing_is_loaded_any_more);
+    tcase_add_test(t, who_does_not_end_is_killed);
+    tcase_add_test(t, signals_are_messages_to_children);
+    tcase_add_loop_test(t, the_first_that_fails_is_the_end_with_its_status, 0, 2);
+    tcase_add_loop_test(t, what_the_system_refuses_at_the_beginning_is_the_end, 0, 4);
+    tcase_add_test(t, a_new_one_takes_over_and_the_old_one_drains);
+    tcase_add_loop_test(t, one_that_fails_leaves_the_old_one_alone, 0, 2);
+    tcase_add_test(t, one_that_hangs_is_replaced_by_the_next);
+    tcase_add_loop_test(t, one_that_is_ready_at_the_signal_drains, 0, 10);
+    tcase_add_test(t, one_that_does_not_leave_is_killed_in_time);
+    tcase_add_test(t, there_are_so_many_then_the_next_waits);
+    tcase_add_test(t, what_waits_for_room_is_not_started_at_the_end);
+    tcase_add_test(t, the_one_that_serves_never_makes_room);
+    tcase_add_test(t, one_that_dies_is_replaced_later_and_later);
+    tcase_add_test(t, one_that_lived_for_long_is_replaced_at_once);
+    tcase_add_test(t, the_delay_ends_growing);
+    tcase_add_test(t, one_that_dies_when_another_one_starts_is_replaced_by_that);
+    tcase_add_loop_test(t, what_the_system_refuses_later_is_tried_again, 0, 2);
+    tcase_add_test(t, one_may_ask_to_be_replaced);
+    tcase_add_test(t, a_socket_is_kept_for_the_next_one);
+    tcase_add_test(t, messages_are_not_lost_however_many);
+    tcase_add_test(t, a_change_of_a_file_loads_anew);
+    tcase_add_test(t, one_whose_loop_does_not_turn_is_killed_and_replaced);
+    tcase_add_test(t, one_that_hangs_on_leaving_is_killed_and_not_replaced);
+    tcase_add_test(t, without_a_limit_it_may_hang);
+    tcase_add_test(t, one_that_is_stopped_is_not_replaced);
+    suite_add_tcase(suite, t);
+    return suite;
+}
+
+int
+main(void)
+{
+    return sxe_test_main(supervisor_suite());
+}
