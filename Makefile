@@ -163,6 +163,9 @@ CHECK_LIBS   = $(shell pkg-config --libs check 2>/dev/null || echo -lcheck -lm -
 # The heavy ones ask whether they are optimised, and so are built as MODE says, too.
 unit_cflags  = $(unit.$(MODE))
 unit.src    := $(wildcard test/unit/*/test-*.c test/unit/apps/*/test-*.c)
+ifneq ($(wildcard test/unit/*.c test/unit/apps/*.c),)
+$(error $(wildcard test/unit/*.c test/unit/apps/*.c): move it to the folder of its library or program, so that it is built)
+endif
 unit.heavy  := $(shell grep -l __OPTIMIZE__ $(unit.src))
 $(unit.heavy:%.c=$B/obj/%.o): unit_cflags =
 unit.release := -O0 -U_FORTIFY_SOURCE
