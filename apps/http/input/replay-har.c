@@ -38,8 +38,8 @@ string_of(const json_t *object, const char *name)
     return (struct sxe_span){json_string_value(value), json_string_length(value)};
 }
 
-/* What http:// and https:// are followed by: host, path, query; base NULL: it is another scheme,
- * which no request was sent for. */
+/* What http:// and https:// are followed by: host, path, query; base NULL: it has another scheme,
+ * no host, or a query without a path. */
 static struct sxe_span
 after_scheme(struct sxe_span url)
 {
@@ -48,10 +48,34 @@ after_scheme(struct sxe_span url)
     for (unsigned i = 0; i < 2; i++) {
         size_t length = strlen(schemes[i]);
 
-        if (url.length > length && strncasecmp(url.base, schemes[i], length) == 0)
-            return (struct sxe_span){url.base + length, url.length - length};
+        if (url.length > length && strncasecmp(url.base, schemes[i], length) == 0) {
+            struct sxe_span rest = {url.base + length, url.length - length};
+            size_t host = 0;
+
+            while (host < rest.length && memchr("/?#", rest.base[host], 3) == NULL)
+                host++;
+            return host > 0 && (host == rest.length || rest.base[host] != '?')
+                       ? rest
+                       : (struct sxe_span){0};
+        }
     }
     return (struct sxe_span){0};
+}
+
+/* What a page loads without a request of HTTP. */
+static bool
+is_unasked(struct sxe_span url)
+{
+    static const char *const schemes[] = {"data:", "blob:",       "about:",      "ws:",    "wss:",
+                                          "file:", "filesystem:", "javascript:", "chrome:"};
+    static const char extension[] = "-extension:";
+
+    for (unsigned i = 0; i < sizeof(schemes) / sizeof(schemes[0]); i++)
+        if (url.length >= strlen(schemes[i]) &&
+            strncasecmp(url.base, schemes[i], strlen(schemes[i])) == 0)
+            return true;
+    return memmem(url.base, url.length < 32 ? url.length : 32, extension, strlen(extension)) !=
+           NULL;
 }
 
 /* From the first slash up to a fragment. */
@@ -159,8 +183,15 @@ take_entry(struct http_replay *replay, const json_t *entry)
     uint64_t at_ns;
 
     replay->lines++;
-    if (url.base != NULL && after_scheme(url).base == NULL)
+    if (url.base != NULL && is_unasked(url)) {
+        replay->unasked++;
         return NULL;
+    }
+    if (url.base != NULL && after_scheme(url).base == NULL) {
+        http_replay_refuse(replay,
+                           sxe_http_span("its url is none of http:// or https://, with a host"));
+        return NULL;
+    }
     if (url.base == NULL || !http_replay_iso_time(string_of(entry, "startedDateTime"), &at_ns)) {
         http_replay_refuse(replay, sxe_http_span("it has no startedDateTime, or no request"));
         return NULL;

@@ -4,6 +4,9 @@
  *
  *     127.0.0.1 - - [10/Oct/2000:13:55:36 -0700] "GET /a?b HTTP/1.0" 200 2326 "referer" "agent"
  *                    ^ time                       ^ request; what is around them is not looked at
+ *
+ * Where a client sent nothing until it timed out, the request is "-" (Apache) or "" (nginx, with
+ * 400 or 408): nothing was asked, and nothing can be sent.
  */
 #include "replay-private.h"
 
@@ -15,6 +18,7 @@
 
 struct log_line {
     uint64_t at_ns;
+    bool is_unasked;      /* a line, of a client that sent no request */
     struct sxe_span text; /* "GET /a?b" */
     struct sxe_span method;
     struct sxe_span target;
@@ -107,8 +111,10 @@ parse_line(struct sxe_span text, char *room, struct log_line *line)
         p += length + 1;
         while (p < end && *p == ' ')
             p++;
-        return p < end && unquote((struct sxe_span){p, (size_t)(end - p)}, room, &request) &&
-               split_request(request, line);
+        if (p == end || !unquote((struct sxe_span){p, (size_t)(end - p)}, room, &request))
+            return false;
+        line->is_unasked = request.length == 0 || (request.length == 1 && *request.base == '-');
+        return split_request(request, line);
     }
     return false;
 }
@@ -149,14 +155,16 @@ take_line(struct http_replay *replay, struct sxe_span text)
 {
     char room[HTTP_READER_ROOM];
     const char *wrong = NULL;
-    struct log_line line;
+    struct log_line line = {.is_unasked = false};
     uint32_t request = SXE_NONE;
 
     if (parse_line(text, room, &line))
         request = find_text(replay, &line, &wrong);
     if (request != SXE_NONE)
         return http_replay_add(replay, line.at_ns, request);
-    if (wrong == NULL)
+    if (line.is_unasked)
+        replay->unasked++;
+    else if (wrong == NULL)
         http_replay_refuse(replay, text);
     return wrong;
 }

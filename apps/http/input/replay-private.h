@@ -96,6 +96,7 @@ struct http_replay {
     uint64_t bad;    /* of them */
     uint64_t bad_at; /* the first, 1 the first of all */
     char bad_text[80];
+    uint64_t unasked; /* of them that asked nothing of a server, so that nothing can be sent */
 
     struct http_texts texts;         /* of a log: "GET /target" */
     struct http_template *templates; /* of a HAR */

@@ -223,6 +223,11 @@ judge(const struct http_replay *replay, const char *path, FILE *err)
     bool is_refused = replay->bad * 10 > replay->bad + replay->number;
     const char *text;
 
+    if (replay->unasked > 0)
+        fprintf(err, "sxe-http: '%s': %llu %s cannot be replayed and are left out: %s\n", path,
+                (unsigned long long)replay->unasked, what,
+                replay->is_har ? "their URLs are of no server (data:, blob:, ws: ...)"
+                               : "their clients sent no request");
     if (replay->bad > 0) {
         text = http_wrong("%llu of %llu %s are no requests%s; the first is number %llu: %s",
                           (unsigned long long)replay->bad,

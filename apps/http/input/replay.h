@@ -4,7 +4,8 @@
  * at its own times, or N times as fast. Place: --replay; a source of requests, see requests.h.
  *
  * Shape: a list of requests and when each is due after the first, in order of time. Lines that are
- * none are counted and the first of them named; more than a tenth, and the file is refused.
+ * none are counted and the first of them named; more than a tenth, and the file is refused. Those
+ * that asked nothing of a server, like data: in a HAR file, are counted for themselves.
  *
  *     log   method and target; Host and all other fields are those of the command line
  *     HAR   method, target, fields and body; the command line's fields replace those of the same

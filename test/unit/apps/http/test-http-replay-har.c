@@ -119,6 +119,15 @@ static const struct {
     {FIELDS("{\"name\": \"a\"}"), "or fields without name and value"},
     {FIELDS("{\"value\": \"a\"}"), "or fields without name and value"},
     {FIELDS("1"), "or fields without name and value"},
+    {GET(""), "its url is none of http:// or https://, with a host"},
+    {GET("/a"), "its url is none of"},
+    {GET("htp://h/a"), "its url is none of"},
+    {GET("http:/h/a"), "its url is none of"},
+    {GET("http://"), "its url is none of"},
+    {GET("http:///a"), "its url is none of"},
+    {GET("http://?a"), "its url is none of"},
+    {GET("https://h?a=/b"), "its url is none of"},
+    {GET("dat"), "its url is none of"},
 };
 
 START_TEST(other_entries_are_refused_and_named)
@@ -163,8 +172,10 @@ END_TEST
 START_TEST(what_was_not_sent_over_http_is_passed_over)
 {
     ck_assert(replay_text(HAR(GET("data:image/png;base64,AA") "," GET("ws://h/") "," GET(
-        "http://") "," GET("http://h/a") "," GET("blob:http://h/a"))));
-    ck_assert_str_eq(replay_said, "");
+        "moz-extension://a/") "," GET("http://h/a") "," GET("blob:http://h/a"))));
+    ck_assert_ptr_nonnull(strstr(replay_said,
+                                 "': 4 entries cannot be replayed and are left out: their URLs are "
+                                 "of no server (data:, blob:, ws: ...)\n"));
     ck_assert_uint_eq(replay->number, 1);
     http_replay_free(replay);
 }

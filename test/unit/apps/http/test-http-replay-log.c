@@ -73,8 +73,8 @@ static const struct {
     {"quotes without end", BEFORE "\"GET / HTTP/1.1"},
     {"an escape without end", BEFORE "\"GET / HTTP/1.1\\"},
     {"an escaped quote at the end", BEFORE "\"GET / HTTP/1.1\\\""},
-    {"a request that never came", BEFORE "\"-\" 408 0"},
-    {"an empty one", BEFORE "\"\" 400 0"},
+    {"no request, and no end", BEFORE "\"-"},
+    {"a dash and more", BEFORE "\"- HTTP/1.1\" 408 0"},
     {"TLS", BEFORE "\"\\x16\\x03\\x01\" 400 0"},
     {"HTTP/0.9", BEFORE "\"GET /\"" BEHIND},
     {"no version", BEFORE "\"GET / a\"" BEHIND},
@@ -91,6 +91,23 @@ static const struct {
     {"an escaped NUL", BEFORE "\"GET /\\x00 HTTP/1.1\"" BEHIND},
     {"an escaped quote", BEFORE "\"GET /\\\" HTTP/1.1\"" BEHIND},
 };
+
+START_TEST(clients_that_sent_nothing_are_counted)
+{
+    static const char *const texts[] = {
+        BEFORE "\"-\" 408 -\n" BEFORE "\"-\" 408 0 \"-\" \"-\"\n" BEFORE "\"\" 400 0\n",
+        BEFORE "\"-\" 408 0\n" BEFORE "\"GET /a HTTP/1.1\" 200 5\n" BEFORE "\"-\" 408 0\n" BEFORE
+               "\"\" 400 0\n"};
+
+    ck_assert_int_eq(replay_text(texts[_i]), _i == 1);
+    ck_assert_ptr_nonnull(strstr(replay_said, "': 3 lines cannot be replayed and are left out: "
+                                              "their clients sent no request\n"));
+    if (_i == 0)
+        ck_assert_ptr_nonnull(strstr(replay_said, "there are no requests in it"));
+    else
+        http_replay_free(replay);
+}
+END_TEST
 
 static const char *
 start_of(const char *line)
@@ -309,6 +326,7 @@ main(void)
 
     suite_add_tcase(suite, tcase);
     tcase_add_loop_test(tcase, lines_of_logs_are_requests, 0, COUNT(good));
+    tcase_add_loop_test(tcase, clients_that_sent_nothing_are_counted, 0, 2);
     tcase_add_loop_test(tcase, other_lines_are_refused_and_shown, 0, COUNT(bad));
     tcase_add_test(tcase, half_escapes_are_letters);
     tcase_add_test(tcase, each_target_is_kept_once);

@@ -1,0 +1,65 @@
+-- SPDX-License-Identifier: MIT
+--
+-- Logs that sxe-http sends again: what of them is sent, and what is said of the rest.
+
+local cli = require "cli"
+
+local function replay(text)
+    local port, path = wire.free_port(), os.tmpname()
+    local server <close> = wire.spawn{wire.program("sxe-httpd"), "-p", tostring(port)}
+    server:line(20)
+    do
+        local file <close> = io.open(path, "w")
+        file:write(text)
+    end
+    local ran = cli.run("sxe-http", "-p", tostring(port), "-c", "2", "--replay", path, "--speed",
+                        "1000")
+    os.remove(path)
+    return ran
+end
+
+local LINE = '::1 - - [10/Oct/2026:13:55:%02d +0000] "%s" %d 0\n'
+
+-- promise: docs/load-generator.md: Not of these are those that asked nothing of a server: a log's
+--   `"-"` or `""` with status 408 or 400, for a client that sent nothing, and a HAR's URLs of
+--   `data:`, `blob:`, `ws:` and the like. They are left out, and how many is said.
+test("what asked nothing is left out and counted", function()
+    local ran = replay(LINE:format(1, "-", 408) .. LINE:format(2, "GET / HTTP/1.1", 200) ..
+                       LINE:format(3, "", 400) .. LINE:format(4, "-", 408))
+    check(ran.output:find("queries   1  ok 1  errors 0", 1, true), ran.output .. ran.errors)
+    check(ran.errors:find("3 lines cannot be replayed and are left out", 1, true), ran.errors)
+
+    local entries = {}
+    for i, url in ipairs{"data:text/plain,a", "http://www/", "blob:http://www/a", "ws://www/a"} do
+        entries[i] = ('{"startedDateTime": "2026-01-02T03:04:05Z", "request": {"method": "GET", ' ..
+                      '"url": "%s"}}'):format(url)
+    end
+    ran = replay('{"log": {"entries": [' .. table.concat(entries, ", ") .. "]}}")
+    check(ran.output:find("queries   1  ok 1  errors 0", 1, true), ran.output .. ran.errors)
+    check(ran.errors:find("3 entries cannot be replayed and are left out", 1, true), ran.errors)
+end)
+
+-- promise: docs/load-generator.md: Lines of a log and entries of a HAR file that are no requests,
+--   like one whose URL is not `http://` or `https://` with a host, are counted, and the first one
+--   is named; if they are more than a tenth, the file is refused with exit status 2.
+test("what is no request is named, or refuses the file", function()
+    local entry = '{"startedDateTime": "2026-01-02T03:04:05Z", "request": {"method": "GET", ' ..
+                  '"url": "%s"}}'
+    for _, bad in ipairs{"", "/a", "htp://www/", "http://", "http:///a", "https://?b"} do
+        for good = 8, 9 do
+            local entries = {entry:format(bad)}
+            for i = 1, good do
+                entries[i + 1] = entry:format "http://www/"
+            end
+            local ran = replay('{"log": {"entries": [' .. table.concat(entries, ", ") .. "]}}")
+            check(ran.errors:find(("1 of %d entries are no requests"):format(good + 1), 1, true),
+                  ran.errors)
+            check(ran.errors:find("the first is number 1: its url is none", 1, true), ran.errors)
+            if good == 8 then
+                equal(ran.status, 2, bad)
+            else
+                check(ran.output:find("queries   9  ok 9  errors 0", 1, true), ran.output)
+            end
+        end
+    end
+end)
