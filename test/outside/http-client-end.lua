@@ -85,7 +85,7 @@ test("a handler is cancelled when its client leaves, whichever way and at whiche
     end)
 end)
 
--- promise: docs/http.md: Replies that have ended are still sent, so a client that half-closes behind its request gets
+-- promise: docs/http.md: Replies that have ended are still sent, so a client that half-closes after its request gets
 --   what handlers answer at once.
 test("a client that half-closes gets what is answered at once", function()
     with_transports(function(_, connect)
@@ -109,7 +109,7 @@ test("with --half-close a client that half-closes gets replies that come later",
     end, "--half-close")
 end)
 
--- promise: docs/http.md: Of a unix socket a close is told from a half-close at once.
+-- promise: docs/http.md: On a unix socket a close is told from a half-close at once.
 test("with --half-close a unix client that closes is still gone", function()
     local path = os.tmpname()
     os.remove(path)
