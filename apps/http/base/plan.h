@@ -115,6 +115,8 @@ struct http_plan {
     const char *hdr;
     const char *html;
     const char *junit;
+    const char *jsonl;   /* written while it runs */
+    const char *metrics; /* where to listen for those who ask for them; NULL */
     const char *markdown;
     unsigned fanout; /* queries that a page needs at once; 0: nothing is said of pages */
     bool annotate;   /* lines that GitHub shows beside a run */

@@ -52,6 +52,8 @@ enum {
     JUNIT,
     MARKDOWN,
     ANNOTATE,
+    JSONL,
+    METRICS,
     FANOUT,
     SELFTEST
 };

@@ -11,9 +11,9 @@ http_command_output(struct http_plan *plan, int val)
         int val;
         const char **path;
     } outputs[] = {
-        {JSON, &plan->json},   {CSV, &plan->csv},           {CANDLES, &plan->candles},
-        {HGRM, &plan->hgrm},   {HDR, &plan->hdr},           {HTML, &plan->html},
-        {JUNIT, &plan->junit}, {MARKDOWN, &plan->markdown},
+        {JSON, &plan->json},   {CSV, &plan->csv},     {CANDLES, &plan->candles},
+        {HGRM, &plan->hgrm},   {HDR, &plan->hdr},     {HTML, &plan->html},
+        {JUNIT, &plan->junit}, {JSONL, &plan->jsonl}, {MARKDOWN, &plan->markdown},
     };
     unsigned i = 0;
 

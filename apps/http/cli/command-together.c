@@ -131,8 +131,8 @@ int
 http_command_check_outputs(struct http_command *command)
 {
     const struct http_plan *plan = &command->plan;
-    const char *paths[] = {plan->json, plan->csv,  plan->candles, plan->hgrm,
-                           plan->hdr,  plan->html, plan->junit,   plan->markdown};
+    const char *paths[] = {plan->json, plan->csv,   plan->candles,  plan->hgrm, plan->hdr,
+                           plan->html, plan->junit, plan->markdown, plan->jsonl};
 
     for (unsigned i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
         for (unsigned k = 0; k < i; k++)

@@ -6,6 +6,7 @@
 
 #include "command-line.h"
 #include "command.h"
+#include "metrics.h"
 #include "output.h"
 #include "start-at.h"
 #include "sxe-time.h"
@@ -129,6 +130,17 @@ http_command_start_at(struct http_plan *plan)
         http_start_at_parse(optarg,
                             (uint64_t)now.tv_sec * SXE_NS_PER_SECOND + (uint64_t)now.tv_nsec,
                             &plan->start_at_ns));
+}
+
+int
+http_command_metrics(struct http_plan *plan)
+{
+    struct sockaddr_storage address;
+    socklen_t length;
+
+    plan->metrics = optarg;
+    return http_command_refuse_if("the address (--metrics)",
+                                  http_metrics_parse(optarg, &address, &length));
 }
 
 int

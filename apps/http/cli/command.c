@@ -117,6 +117,10 @@ static const struct command_option table[] = {
     {{"html", required_argument, NULL, HTML}, "FILE", "a page with plots"},
     {{"junit", required_argument, NULL, JUNIT}, "FILE", "what was judged, as JUnit's XML"},
     {{"markdown", required_argument, NULL, MARKDOWN}, "FILE", "a summary with tables"},
+    {{"jsonl", required_argument, NULL, JSONL}, "FILE", "while it runs, a line of JSON a second"},
+    {{"metrics", required_argument, NULL, METRICS},
+     "[ADDR:]PORT",
+     "while it runs, serve OpenMetrics; or at a unix PATH"},
     {{"annotate", no_argument, NULL, ANNOTATE}, "", "print what is not well as GitHub's ::error"},
     {{"fanout", required_argument, NULL, FANOUT}, "K", "say what pages of K queries at once take"},
     {{"quiet", no_argument, NULL, 'q'}, "", "no progress on standard error"},
@@ -303,6 +307,8 @@ take_saying(struct http_command *command, int val)
         return keep_flag(&plan->aa);
     case ANNOTATE:
         return keep_flag(&plan->annotate);
+    case METRICS:
+        return http_command_metrics(plan);
     default:
         return http_command_output(plan, val);
     }

@@ -106,6 +106,7 @@ int http_command_until_ci(struct http_plan *plan); /* [FIGURE:]P% */
 int http_command_condition(const char *what, const char **to);
 int http_command_threshold(struct http_command *command);
 int http_command_start_at(struct http_plan *plan);
+int http_command_metrics(struct http_plan *plan);
 int http_command_request_file(struct http_typed *typed);
 
 #endif

@@ -9,6 +9,7 @@
 
 #include "compare.h"
 #include "merge.h"
+#include "monitor.h"
 #include "output.h"
 #include "run.h"
 #include "script.h"
@@ -61,6 +62,8 @@ report(const struct http_command *command, struct http_run *run, FILE *out)
     if ((baseline != NULL || command->plan.baseline_cmd != NULL) && !run->is_interrupted)
         add_status(run, http_compare_baseline(baseline, run, out != NULL ? out : stderr, stderr));
     add_status(run, http_output_all(run, stderr));
+    if (http_monitor_finish(run->monitor, run) < 0)
+        add_status(run, HTTP_EXIT_ERRORS);
     if (command->plan.annotate || is_in_github())
         http_output_annotations(out != NULL ? out : stderr, run);
     return (int)run->status;

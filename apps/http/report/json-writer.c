@@ -59,6 +59,12 @@ http_json_init(struct http_json *json, FILE *out)
 }
 
 void
+http_json_init_line(struct http_json *json, FILE *out)
+{
+    *json = (struct http_json){.out = out, .depth = HTTP_JSON_WIDE};
+}
+
+void
 http_json_open(struct http_json *json, const char *name, char bracket)
 {
     lead_in(json, name);

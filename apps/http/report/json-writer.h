@@ -27,6 +27,7 @@ struct http_json {
 };
 
 void http_json_init(struct http_json *json, FILE *out);
+void http_json_init_line(struct http_json *json, FILE *out); /* all of it on one line */
 
 /* bracket is '{' or '['; close with '}' or ']'. */
 void http_json_open(struct http_json *json, const char *name, char bracket);

@@ -446,8 +446,8 @@ write_noise(struct http_json *json, const struct http_run *run)
     http_json_close(json, '}');
 }
 
-static void
-write_thresholds(struct http_json *json, const struct http_run *run)
+void
+http_output_json_thresholds(struct http_json *json, const struct http_run *run)
 {
     http_json_open(json, "thresholds", '[');
     for (unsigned i = 0; run->plan->thresholds[i] != NULL; i++) {
@@ -601,7 +601,7 @@ http_output_json(FILE *out, const struct http_run *run)
     write_trials(&json, run);
     write_figures(&json, run->figures, run->figures_from, US);
     write_noise(&json, run);
-    write_thresholds(&json, run);
+    http_output_json_thresholds(&json, run);
     write_find(&json, run);
     write_fanout(&json, run);
     write_verdict(&json, &run->verdict);

@@ -123,7 +123,7 @@ http_output_uses_stdout(const struct http_plan *plan)
     list_files(files, plan);
     for (unsigned i = 0; i < FILES; i++)
         uses |= files[i].path != NULL && is_stdout(files[i].path);
-    return uses;
+    return uses || (plan->jsonl != NULL && is_stdout(plan->jsonl));
 }
 
 /* Nothing is lost by it. A reader of a pipe would take the close for the end. */

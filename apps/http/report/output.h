@@ -8,6 +8,8 @@
  *        output-hgrm.c      percentiles of response as HdrHistogram's tools read them, in ms
  *        output-hdr.c       the histograms themselves, as HdrHistogram's log has them
  *        output-html.c      page.html with the JSON of one or several runs in it
+ *        output-jsonl.c     a line for each second of a run, and one for its result: monitor.h
+ *        metrics.h          figures for those who ask, while it runs: monitor.h
  *        output-junit.c     a test case for each thing that was judged, as CI servers read them
  *        output-markdown.c  figures and what was judged, in tables
  *        annotations.c      a line for each thing that is not well, as GitHub shows them
@@ -30,6 +32,7 @@
 int http_output_json(FILE *out, const struct http_run *run);
 struct http_json;
 void http_output_json_plan(struct http_json *json, const struct http_plan *plan); /* its member */
+void http_output_json_thresholds(struct http_json *json, const struct http_run *run); /* another */
 int http_output_csv(FILE *out, const struct http_run *run);
 int http_output_candles(FILE *out, const struct http_run *run);
 int http_output_hgrm(FILE *out, const struct http_run *run);

@@ -101,6 +101,16 @@ look(struct http_parent *parent, uint64_t now_ns)
     parent->look_ns = now_ns + http_live_period_ns(parent->live);
 }
 
+void
+http_parent_monitor(struct http_parent *parent)
+{
+    const struct http_result *workers[HTTP_PROCESSES_MAX];
+
+    for (unsigned i = 0; i < parent->load; i++)
+        workers[i] = parent->processes[i].result;
+    http_monitor_look(parent->monitor, workers, parent->load, sxe_time_ns());
+}
+
 /* To wait for what is in flight may take as long as --drain says; who is not told that a second
  * interrupt cuts it short looks for another way to end us. */
 static void
@@ -158,28 +168,40 @@ wait_ms(uint64_t until_ns)
     return (int)((until_ns - now_ns + SXE_NS_PER_MS - 1) / SXE_NS_PER_MS);
 }
 
+static uint64_t
+earlier(uint64_t a_ns, uint64_t b_ns)
+{
+    return a_ns < b_ns ? a_ns : b_ns;
+}
+
 void
 http_parent_turn(struct http_parent *parent, uint64_t until_ns)
 {
-    struct pollfd fds[1 + HTTP_PROCESSES_MAX] = {{parent->signals, POLLIN, 0}};
-    uint64_t wake_ns = parent->look_ns < until_ns ? parent->look_ns : until_ns;
+    struct pollfd fds[1 + HTTP_MONITOR_FDS + HTTP_PROCESSES_MAX] = {{parent->signals, POLLIN, 0}};
+    struct pollfd *controls = &fds[1 + HTTP_MONITOR_FDS];
+    uint64_t wake_ns =
+        earlier(earlier(parent->look_ns, until_ns), http_monitor_due_ns(parent->monitor));
 
     if (parent->kill_ns < wake_ns)
         wake_ns = parent->kill_ns;
     /* poll(2) passes over descriptors below 0. */
     for (unsigned i = 0; i < parent->number; i++)
-        fds[1 + i] = (struct pollfd){parent->processes[i].control, POLLIN, 0};
-    if (poll(fds, 1 + parent->number, wait_ms(wake_ns)) > 0) {
+        controls[i] = (struct pollfd){parent->processes[i].control, POLLIN, 0};
+    http_monitor_poll(parent->monitor, &fds[1]);
+    if (poll(fds, 1 + HTTP_MONITOR_FDS + parent->number, wait_ms(wake_ns)) > 0) {
         for (unsigned i = 0; i < parent->number; i++) {
-            if (fds[1 + i].revents != 0)
+            if (controls[i].revents != 0)
                 http_workers_hear(parent, i);
         }
         take_signals(parent);
+        http_monitor_serve(parent->monitor, &fds[1], sxe_time_ns());
     }
     if (sxe_time_ns() >= parent->kill_ns) {
         parent->kill_ns = HTTP_NEVER;
         http_workers_kill(parent);
     }
+    if (sxe_time_ns() >= http_monitor_due_ns(parent->monitor))
+        http_parent_monitor(parent);
     if (sxe_time_ns() >= parent->look_ns)
         look(parent, sxe_time_ns());
 }

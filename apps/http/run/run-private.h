@@ -30,6 +30,7 @@
 #include <sys/types.h>
 
 #include "live.h"
+#include "monitor.h"
 #include "pressure.h"
 #include "run.h"
 #include "sxe-time.h"
@@ -55,10 +56,11 @@ struct http_parent {
     const struct http_plan *plan;
     FILE *out; /* NULL: nowhere */
     FILE *err;
-    struct http_live *live;  /* NULL: not shown now */
-    struct http_result *sum; /* of the workers, for the live view */
-    uint64_t look_ns;        /* the next one; HTTP_NEVER */
-    int signals;             /* signalfd: SIGINT, SIGTERM, SIGHUP, SIGCHLD */
+    struct http_live *live;       /* NULL: not shown now */
+    struct http_monitor *monitor; /* the run's; NULL */
+    struct http_result *sum;      /* of the workers, for the live view */
+    uint64_t look_ns;             /* the next one; HTTP_NEVER */
+    int signals;                  /* signalfd: SIGINT, SIGTERM, SIGHUP, SIGCHLD */
     sigset_t mask_before;
     int awake; /* keeps the CPUs from sleeping deeply; -1 */
     unsigned interrupts;
@@ -93,6 +95,9 @@ void http_parent_turn(struct http_parent *parent, uint64_t until_ns);
 
 /* Begin, or end, to show what the workers do. */
 void http_parent_show(struct http_parent *parent, bool is_shown);
+
+/* Once more what the workers have counted, which are about to end or have, for the monitor. */
+void http_parent_monitor(struct http_parent *parent);
 
 /* "sxe-http: ..." on err; the run has failed, and stops. */
 void http_parent_fail(struct http_parent *parent, const char *format, ...) SXE_PRINTF(2, 3);

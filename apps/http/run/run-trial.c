@@ -284,6 +284,7 @@ use_workers(struct http_parent *parent, struct http_trial *trial, bool is_first,
     http_workers_stop(parent);
     http_workers_await_end(parent);
     http_parent_show(parent, false);
+    http_parent_monitor(parent);
     if (!is_open && parent->has_failed)
         return -1;
     if (!is_summed)
@@ -305,9 +306,11 @@ http_trial_run(struct http_parent *parent, struct http_trial *trial, bool is_fir
     if (is_first && parent->plan->start_at_ns > 0)
         wait_for_start(parent, OPEN_BEFORE_NS);
     if (parent->interrupts == 0 && http_server_start(parent) == 0) {
+        http_monitor_begin(parent->monitor, sxe_time_ns());
         if (http_workers_start(parent) == 0)
             error = use_workers(parent, trial, is_first, measure, user);
         http_workers_await_end(parent);
+        http_monitor_end(parent->monitor);
         http_workers_free(parent);
     }
     http_server_stop(parent);

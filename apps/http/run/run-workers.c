@@ -27,6 +27,7 @@ be_worker(const struct http_parent *parent, const struct http_worker *worker)
     close(parent->signals);
     for (unsigned i = 0; i < parent->number; i++)
         close(parent->processes[i].control);
+    http_monitor_forget(parent->monitor);
     exit(http_workers_work(worker) == 0 ? EXIT_SUCCESS : EXIT_FAILURE);
 }
 

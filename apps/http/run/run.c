@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "monitor.h"
 #include "output.h"
 #include "run-private.h"
 #include "summary.h"
@@ -289,12 +290,16 @@ http_run(struct http_run *run, const struct http_plan *plan, FILE *out, FILE *er
 
     memset(run, 0, sizeof(*run));
     run->plan = plan;
+    error = http_monitor_open(&run->monitor, plan, err);
+    if (error > 0)
+        return error;
     error = begin(run, &parent, out, err);
     if (error < 0) {
         fprintf(err, "sxe-http: cannot start: %s; see what is limited (ulimit -a)\n",
                 strerror(-error));
         return HTTP_EXIT_ERRORS;
     }
+    parent.monitor = run->monitor;
     describe(run, out);
     error = plan->find != NULL ? http_find(&parent, run) : run_trials(&parent, run);
     if (error == 0) {
@@ -324,4 +329,6 @@ http_run_free(struct http_run *run)
     run->parts_number = 0;
     http_results_unmap_run(run->total, run->probe);
     run->total = run->probe = NULL;
+    http_monitor_close(run->monitor);
+    run->monitor = NULL;
 }

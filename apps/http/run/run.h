@@ -115,6 +115,7 @@ struct http_part {
 };
 
 struct http_comparison; /* compare.h */
+struct http_monitor;    /* monitor.h */
 
 #define HTTP_RUN_ID 24 /* room for one */
 
@@ -156,6 +157,7 @@ struct http_run {
     unsigned thresholds_missed;
     bool is_interrupted;
     enum http_exit status;
+    struct http_monitor *monitor;       /* owned; NULL */
     struct http_comparison *comparison; /* not owned: to leave in what was found; NULL: nowhere */
 };
 

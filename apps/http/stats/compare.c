@@ -16,9 +16,9 @@ static const char *const passing_facts[] = {"steal", "command"};
 
 /* Options that change what is said of a run, not the run; all but the last two have a value. */
 static const char *const saying_options[] = {
-    "--json",      "--csv",      "--candles",  "--hgrm",     "--hdr",      "--html",
-    "--threshold", "--trials",   "--until-ci", "--baseline", "--fanout",   "--min-effect",
-    "--shard",     "--start-at", "--junit",    "--markdown", "--annotate", "--quiet",
+    "--json",   "--csv",      "--candles",  "--hgrm",    "--hdr",        "--html",  "--threshold",
+    "--trials", "--until-ci", "--baseline", "--fanout",  "--min-effect", "--shard", "--start-at",
+    "--junit",  "--markdown", "--jsonl",    "--metrics", "--annotate",   "--quiet",
 };
 
 struct side {

@@ -465,6 +465,9 @@ START_TEST(outputs_are_taken)
     ck_assert_str_eq(plan->junit, "a");
     ck_assert_str_eq(plan->markdown, "b");
     ck_assert(plan->annotate);
+    GOOD("--jsonl", "a", "--metrics", "127.0.0.1:9464");
+    ck_assert_str_eq(plan->jsonl, "a");
+    ck_assert_str_eq(plan->metrics, "127.0.0.1:9464");
     ck_assert_uint_eq(plan->fanout, 0);
     GOOD("--fanout", "1k");
     ck_assert_uint_eq(plan->fanout, 1000);
@@ -571,6 +574,10 @@ static const struct {
     {{"--request-file", "/none"}, "the request file '/none': No such file or directory."},
     {{"--json", "a", "--html", "a"}, "two outputs go to 'a'"},
     {{"--junit", "a", "--markdown", "a"}, "two outputs go to 'a'"},
+    {{"--jsonl", "-", "--json", "-"}, "two outputs go to '-'"},
+    {{"--metrics", "localhost"}, "the address (--metrics) is 'localhost': it must be PORT, "},
+    {{"merge", "a", "--jsonl", "b"}, "merge runs nothing"},
+    {{"merge", "a", "--metrics", "1"}, "merge runs nothing"},
     {{"--csv", "-", "--hgrm", "-"}, "two outputs go to '-'"},
     {{"--hgrm", "a", "--hdr", "a"}, "two outputs go to 'a'"},
     {{"--speed", "2", U1}, "give one with --replay"},

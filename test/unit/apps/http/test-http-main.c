@@ -203,6 +203,19 @@ START_TEST(what_was_judged_goes_to_files)
 }
 END_TEST
 
+START_TEST(lines_that_cannot_be_written_make_it_an_error)
+{
+    start_server(hello);
+    RUN_HTTP(SHORT_RUN, "--jsonl", "/dev/full");
+    ck_assert_int_eq(ran.status, 1);
+    check_has(ran.errors, "--jsonl /dev/full could not be written: No space left on device");
+    RUN_HTTP(SHORT_RUN, "--jsonl", "-");
+    stop_server();
+    ck_assert_int_eq(ran.output[0], '{');
+    check_has(ran.output, "\"type\": \"result\"");
+}
+END_TEST
+
 START_TEST(errors_may_be_allowed)
 {
     start_server(not_found_once);
@@ -384,6 +397,7 @@ main(void)
     tcase_add_test(all, a_threshold_that_is_missed_has_a_status_of_its_own);
     tcase_add_test(all, what_is_not_well_is_annotated_if_asked_for);
     tcase_add_test(all, what_was_judged_goes_to_files);
+    tcase_add_test(all, lines_that_cannot_be_written_make_it_an_error);
     tcase_add_test(all, errors_may_be_allowed);
     tcase_add_test(all, a_script_has_its_last_word);
     tcase_add_test(all, where_stdout_is_data_a_script_prints_on_stderr);

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: MIT */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "metrics.h"
+
+#define FIELDS_MAX 64
+
+/* ---- Opening and closing ---- */
+
+int
+http_metrics_open(struct http_metrics *metrics, const struct http_plan *plan)
+{
+    struct sockaddr_storage address;
+    socklen_t length = 0;
+    const char *problem = http_metrics_parse(plan->metrics, &address, &length);
+    const struct sockaddr_un *un = (const struct sockaddr_un *)&address;
+
+    metrics->plan = plan;
+    metrics->path[0] = '\0';
+    metrics->length = 0;
+    metrics->events = HTTP_METRICS_EVENTS;
+    for (unsigned i = 0; i < HTTP_METRICS_CONNECTIONS; i++)
+        metrics->connections[i].fd = -1;
+    metrics->fd = SXE_NEVER(problem != NULL) ? -EINVAL : http_metrics_listen(&address, length);
+    if (metrics->fd < 0)
+        return metrics->fd;
+    if (address.ss_family == AF_UNIX)
+        memcpy(metrics->path, un->sun_path, sizeof(metrics->path));
+    return 0;
+}
+
+static void
+close_connection(struct http_metrics_connection *connection)
+{
+    close(connection->fd);
+    connection->fd = -1;
+}
+
+void
+http_metrics_forget(struct http_metrics *metrics)
+{
+    for (unsigned i = 0; i < HTTP_METRICS_CONNECTIONS; i++)
+        if (metrics->connections[i].fd >= 0)
+            close_connection(&metrics->connections[i]);
+    if (metrics->fd >= 0)
+        close(metrics->fd);
+    metrics->fd = -1;
+}
+
+void
+http_metrics_close(struct http_metrics *metrics)
+{
+    if (metrics->path[0] != '\0')
+        unlink(metrics->path);
+    http_metrics_forget(metrics);
+}
+
+void
+http_metrics_name(const struct http_metrics *metrics, char *name, size_t size)
+{
+    struct sockaddr_storage address = {.ss_family = AF_UNSPEC};
+    const struct sockaddr_in *in4 = (const struct sockaddr_in *)&address;
+    const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)&address;
+    socklen_t length = sizeof(address);
+    char ip[INET6_ADDRSTRLEN] = "";
+
+    getsockname(metrics->fd, (struct sockaddr *)&address, &length);
+    if (address.ss_family == AF_INET)
+        snprintf(name, size, "http://%s:%u/metrics",
+                 inet_ntop(AF_INET, &in4->sin_addr, ip, sizeof(ip)), ntohs(in4->sin_port));
+    else if (address.ss_family == AF_INET6)
+        snprintf(name, size, "http://[%s]:%u/metrics",
+                 inet_ntop(AF_INET6, &in6->sin6_addr, ip, sizeof(ip)), ntohs(in6->sin6_port));
+    else
+        snprintf(name, size, "%s", metrics->plan->metrics);
+}
+
+void
+http_metrics_tick(struct http_metrics *metrics, uint64_t now_ns)
+{
+    metrics->length = 0;
+    metrics->events = HTTP_METRICS_EVENTS;
+    for (unsigned i = 0; i < HTTP_METRICS_CONNECTIONS; i++) {
+        struct http_metrics_connection *connection = &metrics->connections[i];
+
+        if (connection->fd >= 0 && now_ns >= connection->until_ns)
+            close_connection(connection);
+    }
+}
+
+/* ---- One connection ---- */
+
+static void
+reply_with(struct http_metrics_connection *connection, const char *status, const char *more,
+           const char *type, const char *body, bool is_head)
+{
+    size_t size = sizeof(connection->reply);
+    int length = snprintf(connection->reply, size,
+                          "HTTP/1.1 %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\n%s"
+                          "Connection: close\r\n\r\n%s",
+                          status, type, strlen(body), more, is_head ? "" : body);
+
+    /* All that is said fits. */
+    connection->length = SXE_NEVER(length < 0 || (size_t)length >= size) ? 0 : (size_t)length;
+}
+
+static void
+refuse(struct http_metrics_connection *connection, const char *status, const char *more,
+       const char *sentence)
+{
+    reply_with(connection, status, more, "text/plain", sentence, false);
+}
+
+static const char *
+text_of(struct http_metrics *metrics, const struct http_metrics_figures *figures)
+{
+    if (metrics->length == 0)
+        metrics->length = http_metrics_text(metrics->text, metrics->plan, figures);
+    return metrics->text;
+}
+
+static bool
+is_for_metrics(const struct sxe_http_parser *parser, const char *head)
+{
+    static const char path[] = "/metrics";
+    const char *target = head + parser->target.offset;
+    size_t length = sizeof(path) - 1;
+
+    return parser->target.length >= length && memcmp(target, path, length) == 0 &&
+           (parser->target.length == length || target[length] == '?');
+}
+
+static void
+answer(struct http_metrics *metrics, struct http_metrics_connection *connection,
+       const struct sxe_http_parser *parser, const struct http_metrics_figures *figures)
+{
+    if (!is_for_metrics(parser, connection->head))
+        refuse(connection, "404 Not Found", "", "The figures are at /metrics.\n");
+    else if (parser->method != SXE_HTTP_GET && parser->method != SXE_HTTP_HEAD)
+        refuse(connection, "405 Method Not Allowed", "Allow: GET, HEAD\r\n",
+               "The figures can be read only.\n");
+    else
+        reply_with(connection, "200 OK", "", HTTP_METRICS_TYPE, text_of(metrics, figures),
+                   parser->method == SXE_HTTP_HEAD);
+}
+
+/* Heads are short and come in one piece, so each time all that is there is parsed. */
+static void
+understand(struct http_metrics *metrics, struct http_metrics_connection *connection,
+           const struct http_metrics_figures *figures)
+{
+    static const struct sxe_http_limits limits = {HTTP_METRICS_HEAD_MAX - 1,
+                                                  HTTP_METRICS_HEAD_MAX - 1, FIELDS_MAX};
+    struct sxe_http_field fields[FIELDS_MAX];
+    struct sxe_http_parser parser;
+    int result;
+
+    sxe_http_parser_init(&parser, SXE_HTTP_REQUEST, fields, FIELDS_MAX, &limits);
+    result = sxe_http_parse(&parser, connection->head, connection->got);
+    if (result > 0)
+        answer(metrics, connection, &parser, figures);
+    else if (result < 0 && sxe_http_refusal_status(parser.refusal) == 431)
+        refuse(connection, "431 Request Header Fields Too Large", "", "The head is too large.\n");
+    else if (result < 0)
+        refuse(connection, "400 Bad Request", "", "This is no request of HTTP/1.1.\n");
+}
+
+/* Whether the call may be made again later. */
+static bool
+is_later(ssize_t result)
+{
+    return result < 0 && (errno == EAGAIN || errno == EINTR);
+}
+
+static void
+write_reply(struct http_metrics_connection *connection)
+{
+    ssize_t sent = send(connection->fd, connection->reply + connection->sent,
+                        connection->length - connection->sent, MSG_DONTWAIT | MSG_NOSIGNAL);
+
+    if (is_later(sent))
+        return;
+    if (sent < 0) {
+        close_connection(connection);
+        return;
+    }
+    connection->sent += (size_t)sent;
+    if (connection->sent < connection->length)
+        return;
+    /* A close with bytes unread would be a reset, and take the reply from the peer. */
+    connection->is_ending = true;
+    shutdown(connection->fd, SHUT_WR);
+}
+
+/* What a connection that ends still sends is thrown away. */
+static void
+read_more(struct http_metrics *metrics, struct http_metrics_connection *connection,
+          const struct http_metrics_figures *figures)
+{
+    size_t at = connection->is_ending ? 0 : connection->got;
+    ssize_t got =
+        recv(connection->fd, connection->head + at, sizeof(connection->head) - at, MSG_DONTWAIT);
+
+    if (is_later(got))
+        return;
+    if (got <= 0) {
+        close_connection(connection);
+        return;
+    }
+    if (connection->is_ending)
+        return;
+    connection->got += (size_t)got;
+    understand(metrics, connection, figures);
+    if (connection->length > 0)
+        write_reply(connection);
+}
+
+/* ---- All of them ---- */
+
+static bool
+is_writing(const struct http_metrics_connection *connection)
+{
+    return connection->length > 0 && !connection->is_ending;
+}
+
+static struct http_metrics_connection *
+free_connection(struct http_metrics *metrics)
+{
+    for (unsigned i = 0; i < HTTP_METRICS_CONNECTIONS; i++)
+        if (metrics->connections[i].fd < 0)
+            return &metrics->connections[i];
+    return NULL;
+}
+
+static void
+take_connection(struct http_metrics *metrics, uint64_t now_ns)
+{
+    struct http_metrics_connection *connection = free_connection(metrics);
+    int fd = accept4(metrics->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+
+    if (fd < 0)
+        return;
+    connection->fd = fd;
+    connection->is_ending = false;
+    connection->got = connection->length = connection->sent = 0;
+    connection->until_ns = now_ns + HTTP_METRICS_PATIENCE_NS;
+}
+
+/* With no events left, or no connection free, what comes waits. */
+void
+http_metrics_poll(const struct http_metrics *metrics, struct pollfd *fds)
+{
+    bool has_free = false;
+
+    for (unsigned i = 0; i < HTTP_METRICS_CONNECTIONS; i++) {
+        const struct http_metrics_connection *connection = &metrics->connections[i];
+
+        has_free |= connection->fd < 0;
+        fds[1 + i] = (struct pollfd){metrics->events > 0 ? connection->fd : -1,
+                                     is_writing(connection) ? POLLOUT : POLLIN, 0};
+    }
+    fds[0] = (struct pollfd){has_free && metrics->events > 0 ? metrics->fd : -1, POLLIN, 0};
+}
+
+void
+http_metrics_serve(struct http_metrics *metrics, const struct pollfd *fds, uint64_t now_ns,
+                   const struct http_metrics_figures *figures)
+{
+    for (unsigned i = 0; i < HTTP_METRICS_CONNECTIONS; i++) {
+        struct http_metrics_connection *connection = &metrics->connections[i];
+
+        if (fds[1 + i].revents == 0)
+            continue;
+        metrics->events -= metrics->events > 0;
+        if (is_writing(connection))
+            write_reply(connection);
+        else
+            read_more(metrics, connection, figures);
+    }
+    if (fds[0].revents == 0)
+        return;
+    metrics->events -= metrics->events > 0;
+    take_connection(metrics, now_ns);
+}

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The text format of OpenMetrics 1.0.0: families one after the other, each with its type first.
+ */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "metrics.h"
+#include "output.h"
+#include "sxe-utf8.h"
+
+struct text {
+    char *bytes;
+    size_t used;
+};
+
+static void add(struct text *text, const char *format, ...) SXE_PRINTF(2, 3);
+
+static void
+add(struct text *text, const char *format, ...)
+{
+    size_t room = HTTP_METRICS_TEXT_MAX - text->used;
+    va_list arguments;
+    int length;
+
+    va_start(arguments, format);
+    length = vsnprintf(text->bytes + text->used, room, format, arguments);
+    va_end(arguments);
+    text->used += SXE_NEVER(length < 0 || (size_t)length >= room) ? 0 : (size_t)length;
+}
+
+/* A label's value: at most HTTP_TEXT_MAX bytes of anybody's. */
+static void
+add_escaped(struct text *text, const char *string)
+{
+    const unsigned char *byte = (const unsigned char *)string;
+
+    while (*byte != '\0') {
+        uint32_t character;
+        size_t length = sxe_utf8_decode(&character, byte, 4);
+
+        if (length == 0)
+            add(text, "\xef\xbf\xbd");
+        else if (*byte == '\n')
+            add(text, "\\n");
+        else if (*byte == '"' || *byte == '\\')
+            add(text, "\\%c", *byte);
+        else
+            add(text, "%.*s", (int)length, (const char *)byte);
+        byte += length > 0 ? length : 1;
+    }
+}
+
+static void
+begin(struct text *text, const char *type, const char *name, const char *unit, const char *help)
+{
+    add(text, "# TYPE sxe_http_%s %s\n", name, type);
+    if (unit != NULL)
+        add(text, "# UNIT sxe_http_%s %s\n", name, unit);
+    add(text, "# HELP sxe_http_%s %s\n", name, help);
+}
+
+static void
+add_counter(struct text *text, const char *name, const char *unit, const char *help, uint64_t value)
+{
+    begin(text, "counter", name, unit, help);
+    add(text, "sxe_http_%s_total %llu\n", name, (unsigned long long)value);
+}
+
+/* One of a family of counters with a label. */
+static void
+add_labelled(struct text *text, const char *name, const char *label, const char *const *values,
+             const uint64_t *counts, unsigned number)
+{
+    for (unsigned i = 0; i < number; i++)
+        add(text, "sxe_http_%s_total{%s=\"%s\"} %llu\n", name, label, values[i],
+            (unsigned long long)counts[i]);
+}
+
+static void
+add_gauge(struct text *text, const char *name, const char *help, double value)
+{
+    begin(text, "gauge", name, NULL, help);
+    add(text, "sxe_http_%s %.15g\n", name, value);
+}
+
+static void
+add_times(struct text *text, const char *name, const char *help,
+          const struct http_tally_times *times)
+{
+    uint64_t count = 0;
+
+    begin(text, "histogram", name, "seconds", help);
+    for (unsigned i = 0; i < HTTP_TALLY_BOUNDS; i++) {
+        count += times->buckets[i];
+        add(text, "sxe_http_%s_bucket{le=\"%.6f\"} %llu\n", name,
+            (double)http_tally_bound_us(i) / 1e6, (unsigned long long)count);
+    }
+    count += times->buckets[HTTP_TALLY_BOUNDS];
+    add(text, "sxe_http_%s_bucket{le=\"+Inf\"} %llu\n", name, (unsigned long long)count);
+    add(text, "sxe_http_%s_count %llu\n", name, (unsigned long long)count);
+    add(text, "sxe_http_%s_sum %.9f\n", name, (double)times->sum_ns / 1e9);
+}
+
+#define NAME(enumerator, text, name) name,
+static const char *const skip_names[] = {HTTP_EACH_SKIP(NAME)};
+static const char *const end_names[] = {HTTP_EACH_END(NAME)};
+static const char *const unopened_names[] = {HTTP_EACH_UNOPENED(NAME)};
+
+static void
+add_requests(struct text *text, const struct http_tally *sum)
+{
+    add_counter(text, "requests_offered", NULL, "Requests that were due.", sum->offered);
+    add_counter(text, "requests_sent", NULL, "Requests that were sent.", sum->sent);
+    begin(text, "counter", "requests_skipped", NULL, "Requests that were due and not sent.");
+    add_labelled(text, "requests_skipped", "reason", skip_names, sum->skipped, HTTP_SKIPS);
+    begin(text, "counter", "requests_ended", NULL,
+          "Requests that ended: ok, or by the kind of error.");
+    add_labelled(text, "requests_ended", "account", end_names, sum->ends, HTTP_ENDS);
+    add_counter(text, "sent_bytes", "bytes", "Bytes of requests.", sum->bytes_sent);
+    add_counter(text, "received_bytes", "bytes", "Bytes of replies.", sum->bytes_received);
+}
+
+static void
+add_connections(struct text *text, const struct http_tally *sum)
+{
+    add_counter(text, "connections_opened", NULL, "Sockets that were opened.", sum->opened);
+    begin(text, "counter", "connections_unopened", NULL, "Sockets that could not be opened.");
+    add_labelled(text, "connections_unopened", "reason", unopened_names, sum->unopened,
+                 HTTP_UNOPENEDS);
+    add_counter(text, "connections_reopened", NULL,
+                "Connections that the server ended, and that were opened again.", sum->reopened);
+    add_counter(text, "connections_not_reopened", NULL, "Tries of that which failed.",
+                sum->not_reopened);
+}
+
+size_t
+http_metrics_text(char bytes[HTTP_METRICS_TEXT_MAX], const struct http_plan *plan,
+                  const struct http_metrics_figures *figures)
+{
+    const struct http_tally *sum = &figures->sum;
+    struct text text = {.bytes = bytes};
+
+    begin(&text, "info", "run", NULL, "What is run.");
+    add(&text, "sxe_http_run_info{version=\"%s\",model=\"%s\",what=\"", SXE_VERSION,
+        http_model_names[plan->model]);
+    add_escaped(&text, plan->what);
+    add(&text, "\"} 1\n");
+    add_requests(&text, sum);
+    add_connections(&text, sum);
+    add_gauge(&text, "connections_open", "Connections that are open.", (double)sum->connections);
+    add_gauge(&text, "requests_in_flight", "Requests whose reply is awaited.",
+              (double)sum->in_flight);
+    add_gauge(&text, "requests_waiting", "Requests that are due and have no free socket yet.",
+              (double)sum->waiting);
+    add_gauge(&text, "offered_rate", "Requests a second that were due in the last second.",
+              figures->offered_rate);
+    add_gauge(&text, "ok_rate", "Good replies a second in the last second.", figures->ok_rate);
+    add_gauge(&text, "workers", "Processes that make the load.", plan->workers);
+    add_gauge(&text, "trial", "The number of the trial, from 1.", figures->trial);
+    add_times(&text, "response_seconds", "From the intended start to the end of the reply.",
+              &sum->response);
+    add_times(&text, "service_seconds", "From the request's write to the end of the reply.",
+              &sum->service);
+    add(&text, "# EOF\n");
+    return text.used;
+}

@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: MIT */
+#include "monitor.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "output.h"
+#include "run.h"
+#include "sxe-time.h"
+
+struct http_monitor {
+    const struct http_plan *plan;
+    FILE *err;
+    FILE *lines; /* NULL: there are none, or no more */
+    int error;   /* of writing one: -errno */
+    bool has_metrics;
+    bool is_running;  /* a trial */
+    bool is_closed;   /* the model: a closed loop */
+    uint64_t missing; /* lines, since the last one that was written */
+    uint64_t due_ns;  /* of the next look */
+    uint64_t looked_ns;
+    struct http_tally before;            /* the look before the last one, of this trial */
+    struct http_metrics_figures figures; /* sum: of the trials that are over, and this one */
+    struct http_tally over;              /* trials that are over */
+    struct http_tally now;               /* the last look, of this trial */
+    struct http_histogram response;      /* of this trial, at the last look */
+    struct http_histogram last;          /* of the last second */
+    struct http_metrics metrics;
+};
+
+/* ---- Opening and closing ---- */
+
+static int
+open_metrics(struct http_monitor *monitor)
+{
+    const struct http_plan *plan = monitor->plan;
+    char name[128];
+    int error = http_metrics_open(&monitor->metrics, plan);
+
+    monitor->has_metrics = true;
+    if (error < 0) {
+        fprintf(monitor->err, "sxe-http: --metrics cannot listen on %s: %s; nothing was run\n",
+                plan->metrics, strerror(-error));
+        return HTTP_EXIT_USAGE;
+    }
+    http_metrics_name(&monitor->metrics, name, sizeof(name));
+    if (!plan->quiet)
+        fprintf(monitor->err, "metrics   %s\n", name);
+    return 0;
+}
+
+static int
+open_lines(struct http_monitor *monitor)
+{
+    const char *path = monitor->plan->jsonl;
+
+    monitor->lines = strcmp(path, "-") == 0 ? stdout : fopen(path, "we");
+    if (monitor->lines != NULL)
+        return 0;
+    fprintf(monitor->err, "sxe-http: --jsonl %s cannot be written: %s; nothing was run\n", path,
+            strerror(errno));
+    return HTTP_EXIT_USAGE;
+}
+
+int
+http_monitor_open(struct http_monitor **to, const struct http_plan *plan, FILE *err)
+{
+    struct http_monitor *monitor;
+    int status = 0;
+
+    *to = NULL;
+    if (plan->metrics == NULL && plan->jsonl == NULL)
+        return 0;
+    monitor = calloc(1, sizeof(*monitor));
+    if (monitor == NULL) {
+        fprintf(err, "sxe-http: no memory for --metrics and --jsonl; nothing was run\n");
+        return HTTP_EXIT_ERRORS;
+    }
+    monitor->plan = plan;
+    monitor->err = err;
+    monitor->is_closed = plan->model == HTTP_CLOSED;
+    monitor->due_ns = sxe_time_ns() + SXE_NS_PER_SECOND;
+    if (plan->jsonl != NULL)
+        status = open_lines(monitor);
+    if (status == 0 && plan->metrics != NULL)
+        status = open_metrics(monitor);
+    if (status == 0)
+        *to = monitor;
+    else
+        http_monitor_close(monitor);
+    return status;
+}
+
+static void
+close_lines(struct http_monitor *monitor)
+{
+    if (monitor->lines != NULL && monitor->lines != stdout)
+        fclose(monitor->lines);
+    monitor->lines = NULL;
+}
+
+void
+http_monitor_close(struct http_monitor *monitor)
+{
+    if (monitor == NULL)
+        return;
+    close_lines(monitor);
+    if (monitor->has_metrics)
+        http_metrics_close(&monitor->metrics);
+    free(monitor);
+}
+
+void
+http_monitor_forget(struct http_monitor *monitor)
+{
+    if (monitor != NULL && monitor->has_metrics)
+        http_metrics_forget(&monitor->metrics);
+}
+
+/* ---- Lines ---- */
+
+/* A reader that stands still must not hold the run. */
+static bool
+has_room(FILE *lines)
+{
+    struct pollfd fd = {.fd = fileno(lines), .events = POLLOUT};
+
+    return poll(&fd, 1, 0) == 1 && fd.revents != 0;
+}
+
+/* What is lost is lost; the run goes on. */
+static void
+note_error(struct http_monitor *monitor, int error)
+{
+    if (error == 0)
+        return;
+    monitor->error = error;
+    fprintf(monitor->err, "sxe-http: --jsonl %s could not be written: %s; it ends here\n",
+            monitor->plan->jsonl, strerror(-error));
+    close_lines(monitor);
+}
+
+static double
+wall_s(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+static void
+write_second(struct http_monitor *monitor, double seconds, uint64_t now_ns)
+{
+    uint64_t started_ns = monitor->now.started_ns;
+    const struct http_second second = {
+        .time_s = wall_s(),
+        .seconds = seconds,
+        .elapsed_s = started_ns == 0 || started_ns > now_ns
+                         ? -1
+                         : (double)(now_ns - started_ns) / SXE_NS_PER_SECOND,
+        .trial = monitor->figures.trial,
+        .before = &monitor->before,
+        .now = &monitor->now,
+        .response = &monitor->last,
+        .missing = monitor->missing,
+    };
+
+    if (!has_room(monitor->lines)) {
+        monitor->missing++;
+        return;
+    }
+    monitor->missing = 0;
+    note_error(monitor, http_output_second(monitor->lines, &second));
+}
+
+int
+http_monitor_finish(struct http_monitor *monitor, const struct http_run *run)
+{
+    if (monitor == NULL)
+        return 0;
+    if (monitor->lines != NULL)
+        note_error(monitor, http_output_result_line(monitor->lines, run, monitor->missing));
+    return monitor->error;
+}
+
+/* ---- Looks ---- */
+
+void
+http_monitor_begin(struct http_monitor *monitor, uint64_t now_ns)
+{
+    if (monitor == NULL)
+        return;
+    monitor->is_running = true;
+    monitor->figures.trial++;
+    monitor->looked_ns = now_ns;
+    monitor->due_ns = now_ns + SXE_NS_PER_SECOND;
+    memset(&monitor->now, 0, sizeof(monitor->now));
+    memset(&monitor->response, 0, sizeof(monitor->response));
+}
+
+void
+http_monitor_end(struct http_monitor *monitor)
+{
+    if (monitor == NULL)
+        return;
+    http_tally_add(&monitor->over, &monitor->now);
+    monitor->is_running = false;
+    monitor->figures.sum = monitor->over;
+    monitor->figures.offered_rate = monitor->figures.ok_rate = 0;
+}
+
+uint64_t
+http_monitor_due_ns(const struct http_monitor *monitor)
+{
+    return monitor != NULL ? monitor->due_ns : UINT64_MAX;
+}
+
+static void
+add_up(struct http_monitor *monitor, const struct http_result *const *workers, unsigned number)
+{
+    monitor->before = monitor->now;
+    memset(&monitor->now, 0, sizeof(monitor->now));
+    memset(&monitor->last, 0, sizeof(monitor->last));
+    for (unsigned i = 0; i < number; i++) {
+        http_tally_take(&monitor->now, workers[i], monitor->is_closed);
+        http_histogram_add(&monitor->last, &workers[i]->response);
+    }
+    monitor->figures.sum = monitor->now;
+    http_tally_add(&monitor->figures.sum, &monitor->over);
+}
+
+/* What came since the look before; that look is forgotten. */
+static void
+look_back(struct http_monitor *monitor)
+{
+    struct http_histogram *before = &monitor->response;
+    struct http_histogram *last = &monitor->last;
+
+    http_histogram_subtract(last, before);
+    http_histogram_add(before, last);
+}
+
+void
+http_monitor_look(struct http_monitor *monitor, const struct http_result *const *workers,
+                  unsigned number, uint64_t now_ns)
+{
+    double seconds;
+
+    if (monitor == NULL)
+        return;
+    /* The next is at the same part of a second as the first; those that were slept over are not. */
+    monitor->due_ns +=
+        ((http_later_part(now_ns, monitor->due_ns)) / SXE_NS_PER_SECOND + 1) * SXE_NS_PER_SECOND;
+    if (monitor->has_metrics)
+        http_metrics_tick(&monitor->metrics, now_ns);
+    if (!monitor->is_running)
+        return;
+    seconds = (double)http_later_part(now_ns, monitor->looked_ns) / SXE_NS_PER_SECOND;
+    monitor->looked_ns = now_ns;
+    add_up(monitor, workers, number);
+    look_back(monitor);
+    monitor->figures.offered_rate =
+        http_per_second(monitor->now.offered - monitor->before.offered, seconds);
+    monitor->figures.ok_rate = http_per_second(
+        monitor->now.ends[HTTP_END_OK] - monitor->before.ends[HTTP_END_OK], seconds);
+    if (monitor->lines != NULL)
+        write_second(monitor, seconds, now_ns);
+}
+
+void
+http_monitor_poll(const struct http_monitor *monitor, struct pollfd *fds)
+{
+    if (monitor != NULL && monitor->has_metrics) {
+        http_metrics_poll(&monitor->metrics, fds);
+        return;
+    }
+    for (unsigned i = 0; i < HTTP_MONITOR_FDS; i++)
+        fds[i] = (struct pollfd){.fd = -1};
+}
+
+void
+http_monitor_serve(struct http_monitor *monitor, const struct pollfd *fds, uint64_t now_ns)
+{
+    if (monitor != NULL && monitor->has_metrics)
+        http_metrics_serve(&monitor->metrics, fds, now_ns, &monitor->figures);
+}

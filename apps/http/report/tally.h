@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: the part of a result that is told while a run runs: counts, and times in few buckets.
+ * Place: monitor.c takes one each second; metrics-text.c and output-jsonl.c print it.
+ *
+ * Shape: the bounds of the buckets are those of a histogram's own (histogram.h), so that each count
+ * is exact: times up to 2^n - 1 us and up to 3 * 2^n - 1 us, from 63 us to 67 s.
+ *
+ *     us   63   95   127   191   255 .. 4095   6143   8191 .. 50331647   67108863   more
+ */
+#ifndef HTTP_TALLY_H
+#define HTTP_TALLY_H
+
+#include "result.h"
+
+#define HTTP_TALLY_BOUNDS 41
+
+struct http_tally_times {
+    uint64_t buckets[HTTP_TALLY_BOUNDS + 1]; /* not cumulative; the last has all that is more */
+    uint64_t sum_ns;
+};
+
+struct http_tally {
+    /* Counts, which only rise */
+    uint64_t offered;
+    uint64_t sent;
+    uint64_t skipped[HTTP_SKIPS];
+    uint64_t ends[HTTP_ENDS];
+    uint64_t opened;
+    uint64_t unopened[HTTP_UNOPENEDS];
+    uint64_t reopened;
+    uint64_t not_reopened;
+    uint64_t bytes_sent;
+    uint64_t bytes_received;
+    struct http_tally_times response;
+    struct http_tally_times service;
+
+    /* Now */
+    uint64_t in_flight;
+    uint64_t waiting;
+    uint64_t connections; /* that are open */
+    uint64_t started_ns;  /* the earliest; 0: none has begun */
+};
+
+/* The nth bucket has times of up to so many us; n is below HTTP_TALLY_BOUNDS. */
+uint64_t http_tally_bound_us(unsigned n);
+
+/* Add a worker's result; with is_closed its response times are its service times. */
+void http_tally_take(struct http_tally *tally, const struct http_result *result, bool is_closed);
+
+/* Add the counts of what is over. */
+void http_tally_add(struct http_tally *tally, const struct http_tally *over);
+
+uint64_t http_tally_errors(const struct http_tally *tally);
+uint64_t http_tally_skipped(const struct http_tally *tally);
+
+#endif
