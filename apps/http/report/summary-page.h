@@ -71,4 +71,7 @@ void http_page_print(struct http_page *page, FILE *out, unsigned lines, bool is_
 /* A hint, trials, noise, thresholds, pages, the search for a rate; in summary-judge.c. */
 void http_summary_judge(struct http_page *page, const struct http_run *run);
 
+/* Good replies over time, those of the drain after a mark; in summary-time.c. */
+void http_summary_over_time(struct http_page *page, const struct http_run *run);
+
 #endif

@@ -12,8 +12,6 @@
 #define NS            1e9
 #define HEAD_LINES    3u /* at most, of the plan and of the sockets each */
 #define WHAT_COLUMNS  64 /* so that the workers have room behind it */
-#define COLUMNS_MAX   60u
-#define BESIDE_RATES  40u /* columns of the words in front of the rates over time and behind */
 #define REASONS_MAX   3u
 #define NAME_COLUMNS  9
 #define TABLE_COLUMNS (10 * (HTTP_PERCENTILES + 2)) /* the name, percentiles and max */
@@ -412,55 +410,6 @@ add_table(struct http_page *page, const struct http_run *run)
     add_times(page, HTTP_WEIGHT_CONNECT, "connect", &total->connect);
 }
 
-/* Ok a second of one trial, in columns of so many of its slices. The first and the last of them may
- * be short; one that is too short to say something is left out. */
-static unsigned
-rates_over_time(const struct http_result *total, unsigned trials, double *rates, unsigned slices,
-                unsigned length)
-{
-    const struct http_timeline *timeline = &total->timeline;
-    double all_s = (double)total->elapsed_ns / NS / trials;
-    double width_s = (double)timeline->width_ns * slices / NS;
-    double from_s = -(double)timeline->offset_ns / NS;
-    unsigned number = 0;
-
-    for (unsigned i = 0; i < length; i += slices, from_s += width_s) {
-        double seconds = fmin(from_s + width_s, all_s) - fmax(from_s, 0);
-        uint64_t ok = 0;
-
-        if (seconds < width_s / 4)
-            continue;
-        for (unsigned k = i; k < i + slices && k < timeline->used; k++)
-            ok += timeline->slices[k].ok;
-        rates[number++] = http_per_second(ok, seconds) / trials;
-    }
-    return number;
-}
-
-static void
-add_over_time(struct http_page *page, const struct http_run *run)
-{
-    double rates[COLUMNS_MAX];
-    char spark[COLUMNS_MAX * HTTP_SPARK_BYTES + 1];
-    unsigned trials = run->trials_number > 0 ? run->trials_number : 1;
-    const struct http_result *total = run->total;
-    unsigned length = http_timeline_length(&total->timeline, total->elapsed_ns / trials);
-    unsigned columns = page->columns - BESIDE_RATES;
-    unsigned slices = (length + columns - 1) / columns;
-    unsigned number = rates_over_time(total, trials, rates, slices, length);
-    double highest = 0;
-
-    for (unsigned i = 0; i < number; i++)
-        highest = rates[i] > highest ? rates[i] : highest;
-    if (number < 2 || !(highest > 0))
-        return;
-    http_sparkline(spark, sizeof(spark), rates, number);
-    http_page_begin(page, HTTP_WEIGHT_OVER_TIME, HTTP_PAINT_NONE);
-    http_page_add(page, "over time %s", spark);
-    http_page_item(page, "to %s/s, a column %s", http_number_text(highest),
-                   http_time_text(total->timeline.width_ns * slices));
-}
-
 /* ---- The client ---- */
 
 static void
@@ -585,7 +534,7 @@ http_summary_print(FILE *out, const struct http_run *run, bool is_colored)
     add_skipped(&page, run);
     add_table(&page, run);
     add_probe(&page, run);
-    add_over_time(&page, run);
+    http_summary_over_time(&page, run);
     add_client(&page, run);
     http_summary_judge(&page, run);
     add_2010(&page, run);

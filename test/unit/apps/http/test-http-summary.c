@@ -902,6 +902,41 @@ START_TEST(the_first_column_over_time_may_be_short)
 }
 END_TEST
 
+/* The mark is where the time ends, also within a column, and blank columns stay. */
+START_TEST(the_drain_is_drawn_after_a_mark)
+{
+    char *text;
+
+    make_run(&made, 1);
+    memset(&made.run.total->timeline, 0, sizeof(made.run.total->timeline));
+    for (uint64_t ms = 0; ms < 60; ms++)
+        if (ms < 20 || ms >= 50)
+            http_slice_ended(http_timeline_slice(&made.run.total->timeline, ms * 1000000), true,
+                             1000);
+    made.run.total->elapsed_ns = _i == 0 ? 30000000 : 25000000;
+    text = summary();
+    check_has(text, "over time \u2588\u2588 |  \u2588  to 1.00k/s, a column 10.0 ms, | then the "
+                    "drain\n");
+    free(text);
+}
+END_TEST
+
+START_TEST(a_long_drain_has_room)
+{
+    char *text;
+
+    make_run(&made, 1);
+    memset(&made.run.total->timeline, 0, sizeof(made.run.total->timeline));
+    for (uint64_t ms = 0; ms < 2390; ms++)
+        http_slice_ended(http_timeline_slice(&made.run.total->timeline, ms * 1000000), true, 1000);
+    made.run.total->elapsed_ns = 15000000;
+    text = summary();
+    check_has(text, ", | then the drain\n");
+    check_has(text, "over time \u2588|\u2586\u2586");
+    free(text);
+}
+END_TEST
+
 START_TEST(the_last_column_over_time_may_be_short)
 {
     char *text;
@@ -1179,6 +1214,8 @@ main(void)
     tcase_add_test(tcase, time_goes_on_after_the_last_reply);
     tcase_add_test(tcase, of_a_run_without_good_replies_there_is_no_rate_to_draw);
     tcase_add_test(tcase, the_first_column_over_time_may_be_short);
+    tcase_add_loop_test(tcase, the_drain_is_drawn_after_a_mark, 0, 2);
+    tcase_add_test(tcase, a_long_drain_has_room);
     tcase_add_loop_test(tcase, the_last_column_over_time_may_be_short, 0, 2);
     tcase_add_loop_test(tcase, a_server_on_this_machine_may_share_the_cpus, 0,
                         sizeof(here) / sizeof(here[0]));

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: MIT */
+#include <math.h>
+#include <string.h>
+
+#include "output.h"
+#include "summary-page.h"
+
+#define NS           1e9
+#define COLUMNS_MAX  60u
+#define BESIDE_RATES 40u /* columns of the words in front of the rates over time and after them */
+#define DRAIN        "| then the drain"
+
+struct rates {
+    const struct http_timeline *timeline;
+    double all_s;   /* of one trial, without its drain */
+    double width_s; /* of a column */
+    unsigned trials;
+    unsigned slices;                /* a column has so many */
+    unsigned length;                /* of all slices */
+    unsigned number;                /* of columns */
+    unsigned border;                /* so many of them are before the drain */
+    double values[COLUMNS_MAX + 2]; /* the time's last and the drain's first may be short */
+};
+
+/* Of the slices from there on, as many as a column has, but none from end on. */
+static uint64_t
+ok_from(const struct rates *rates, unsigned from, unsigned end)
+{
+    uint64_t ok = 0;
+
+    for (unsigned k = from; k < from + rates->slices && k < end && k < rates->timeline->used; k++)
+        ok += rates->timeline->slices[k].ok;
+    return ok;
+}
+
+/* The first slice that begins when the time is over. */
+static unsigned
+first_of_drain(const struct rates *rates)
+{
+    double all_ns = rates->all_s * NS + (double)rates->timeline->offset_ns;
+
+    return (unsigned)fmin(ceil(all_ns / (double)rates->timeline->width_ns - 1e-9), HTTP_SLICES);
+}
+
+/* Ok a second of one trial. The first column and the last may be short; one that is too short to
+ * say something is left out. */
+static void
+take_rates(struct rates *rates)
+{
+    double from_s = -(double)rates->timeline->offset_ns / NS;
+    unsigned drain = first_of_drain(rates);
+
+    for (unsigned i = 0; i < drain && i < rates->length; i += rates->slices) {
+        double seconds = fmin(from_s + rates->width_s, rates->all_s) - fmax(from_s, 0);
+
+        from_s += rates->width_s;
+        if (seconds >= rates->width_s / 4)
+            rates->values[rates->number++] =
+                http_per_second(ok_from(rates, i, drain), seconds) / rates->trials;
+    }
+    rates->border = rates->number;
+    for (unsigned i = drain; i < rates->timeline->used; i += rates->slices)
+        rates->values[rates->number++] =
+            http_per_second(ok_from(rates, i, rates->timeline->used), rates->width_s) /
+            rates->trials;
+}
+
+/* Where the text's column of that number begins: characters of UTF-8. */
+static size_t
+byte_of(const char *text, unsigned column)
+{
+    size_t at = 0;
+
+    for (; text[at] != '\0'; at++)
+        if ((text[at] & 0xc0) != 0x80 && column-- == 0)
+            break;
+    return at;
+}
+
+static void
+draw(struct http_page *page, const struct rates *rates, double highest)
+{
+    char spark[(COLUMNS_MAX + 2) * HTTP_SPARK_BYTES + 1];
+    bool has_drain = rates->border < rates->number;
+    size_t border;
+
+    http_sparkline(spark, sizeof(spark), rates->values, rates->number);
+    border = byte_of(spark, rates->border);
+    http_page_begin(page, HTTP_WEIGHT_OVER_TIME, HTTP_PAINT_NONE);
+    http_page_add(page, "over time %.*s%s%s", (int)border, spark, has_drain ? "|" : "",
+                  spark + border);
+    http_page_item(page, "to %s/s, a column %s", http_number_text(highest),
+                   http_time_text((uint64_t)(rates->width_s * NS + 0.5)));
+    if (has_drain)
+        http_page_add(page, ", " DRAIN);
+}
+
+void
+http_summary_over_time(struct http_page *page, const struct http_run *run)
+{
+    const struct http_result *total = run->total;
+    const struct http_timeline *timeline = &total->timeline;
+    struct rates rates = {.timeline = timeline,
+                          .trials = run->trials_number > 0 ? run->trials_number : 1};
+    uint64_t trial_ns = total->elapsed_ns / rates.trials;
+    unsigned columns = page->columns - BESIDE_RATES;
+    double highest = 0;
+
+    rates.length = http_timeline_length(timeline, trial_ns);
+    if (rates.length == 0)
+        return;
+    if (timeline->offset_ns + trial_ns < timeline->used * timeline->width_ns)
+        columns -= (unsigned)sizeof(DRAIN) + 3;
+    rates.all_s = (double)trial_ns / NS;
+    rates.slices = (rates.length + columns - 1) / columns;
+    rates.width_s = (double)timeline->width_ns * rates.slices / NS;
+    take_rates(&rates);
+    for (unsigned i = 0; i < rates.number; i++)
+        highest = fmax(highest, rates.values[i]);
+    if (rates.number > 1 && highest > 0)
+        draw(page, &rates, highest);
+}
