@@ -99,6 +99,10 @@ SXE_PUBLIC int sxe_lua_load_text(struct sxe_lua *lua, const char *name, const ch
  * failed, perhaps after sxe_lua_load returned, which was logged. */
 SXE_PUBLIC int sxe_lua_loaded(const struct sxe_lua *lua);
 
+/* Errors so far that nobody but the log got: those of tasks count no more once a join raised them.
+ */
+SXE_PUBLIC uint64_t sxe_lua_errors(const struct sxe_lua *lua);
+
 /* What a person is told of an error whose text this is: error, place with the lines around it, a
  * hint if there is one, traceback. Reads the file that the text names, if that is Lua's. Bytes
  * written, always with a NUL, which is not counted; what does not fit is cut. */
@@ -143,6 +147,11 @@ SXE_PUBLIC int sxe_lua_tie_string(struct sxe_lua *lua, const char *table, const 
 /* Bytes that the state holds now, in pages of 16 KiB and larger blocks, and the most it ever held
  * (which may be NULL). */
 SXE_PUBLIC size_t sxe_lua_memory(const struct sxe_lua *lua, size_t *most);
+
+/* After sxe_run returned because nothing is left that could run: close what the script left open.
+ * Then run the loop again: it sends what was written, and waits for children that still run, whose
+ * pipes are closed now. */
+SXE_PUBLIC void sxe_lua_finish(struct sxe_lua *lua);
 
 /* End all tasks (their <close> variables run) and free it: in its thread, after sxe_fini, and not
  * inside of a script. NULL is allowed. */

@@ -429,17 +429,24 @@ sxe__loop_close(void)
     sxe_time_set_turn_ns(0);
 }
 
+/* Sockets that are there and not unref. */
+static unsigned
+number_waited_for(void)
+{
+    return CONTEXT->number - sxe_number_in_state(SXE_STATE_FREE) - CONTEXT->unref;
+}
+
 void
 sxe__loop_hold(void)
 {
-    if (sxe_number_in_state(SXE_STATE_FREE) + 1 == CONTEXT->number)
+    if (number_waited_for() == 1)
         ev_ref(CONTEXT->loop);
 }
 
 void
 sxe__loop_release(void)
 {
-    if (sxe_number_in_state(SXE_STATE_FREE) == CONTEXT->number)
+    if (number_waited_for() == 0)
         ev_unref(CONTEXT->loop);
 }
 

@@ -192,6 +192,7 @@ struct sxe__context {
     unsigned accept_fails; /* in a row */
 
     unsigned number;     /* of sockets, once open */
+    unsigned unref;      /* of them are not waited for, see sxe_unref */
     unsigned registered; /* wishes for the next sxe_init */
     unsigned extra;
     unsigned threads;
@@ -254,6 +255,7 @@ void sxe__watch_or_end(SXE *s, enum sxe__watched what);
 void sxe__move(SXE *s, enum sxe_state to);
 SXE *sxe__take(uint8_t kind);     /* FREE -> NEW, all fields set; NULL: none free */
 void sxe__give(SXE *s);           /* NEW or CLOSED -> FREE */
+void sxe__ref(SXE *s);            /* it closes: sxe_unref is undone */
 void sxe__open(SXE *s);           /* NEW -> fields of an open socket */
 void sxe__end(SXE *s, int error); /* any -> CLOSED, with the reason; once */
 
@@ -324,7 +326,9 @@ void sxe__connected(SXE *s); /* or not: the kernel decided */
 
 SXE_MUST_USE int sxe__loop_open(void);
 void sxe__loop_close(void);
-void sxe__loop_hold(void); /* a socket exists: the loop has something to wait for */
+
+/* A socket was made, or is not unref any more: the loop has something to wait for. */
+void sxe__loop_hold(void);
 void sxe__loop_release(void);
 void sxe__defer(SXE *s);
 void sxe__undefer(SXE *s);

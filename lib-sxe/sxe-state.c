@@ -57,8 +57,30 @@ sxe__take(uint8_t kind)
 }
 
 void
+sxe_unref(SXE *this)
+{
+    if (this == NULL || this->is_unref || sxe__state(this) == SXE_STATE_FREE ||
+        sxe__state(this) >= SXE_STATE_CLOSING)
+        return;
+    this->is_unref = true;
+    CONTEXT->unref++;
+    sxe__loop_release();
+}
+
+void
+sxe__ref(SXE *s)
+{
+    if (!s->is_unref)
+        return;
+    s->is_unref = false;
+    CONTEXT->unref--;
+    sxe__loop_hold();
+}
+
+void
 sxe__give(SXE *s)
 {
+    sxe__ref(s);
     sxe__move(s, SXE_STATE_FREE);
     sxe__loop_release();
 }
@@ -84,6 +106,7 @@ sxe__end(SXE *s, int error)
     sxe__unstage(s);
     sxe__drop_held(s);
     sxe__undefer(s);
+    sxe__ref(s);
     sxe__move(s, SXE_STATE_CLOSED);
 }
 

@@ -128,6 +128,7 @@ close_after_output(SXE *s, unsigned flag)
     s->flags &= (uint16_t)~SXE__READ_AGAIN;
     s->flags |= (uint16_t)flag;
     s->u.open.deferred = NULL;
+    sxe__ref(s);
     sxe__move(s, SXE_STATE_CLOSING);
     sxe__wrote(s);
     return 0;

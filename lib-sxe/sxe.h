@@ -160,8 +160,9 @@ SXE_PUBLIC SXE_RETURN sxe_fini(void);
  * returned. Memory is touched only as it is used. out may be NULL. */
 SXE_PUBLIC size_t sxe_plan_print(FILE *out);
 
-/* Run the loop until sxe_stop or nothing is left to wait for: 0, or -EINVAL before sxe_init.
- * Programs may as well run libev's loop themselves. */
+/* Run the loop until sxe_stop or nothing is left to wait for: 0, or -EINVAL before sxe_init. A
+ * socket is something to wait for until it is closed, but see sxe_unref. Programs may as well run
+ * libev's loop themselves. */
 SXE_PUBLIC SXE_RETURN sxe_run(void);
 SXE_PUBLIC void sxe_stop(void);
 SXE_PUBLIC struct ev_loop *sxe_loop(void); /* this thread's, NULL before sxe_init */
@@ -200,6 +201,11 @@ SXE_PUBLIC SXE_RETURN sxe_listen_oneshot(SXE *this_);
  * leaked). */
 SXE_PUBLIC SXE_RETURN sxe_connect(SXE *this_, const char *ip, unsigned short port);
 SXE_PUBLIC SXE_RETURN sxe_connect_unix(SXE *this_);
+
+/* From now on this socket alone keeps sxe_run from returning only while it closes. Its events are
+ * seen as before, as long as something else keeps the loop running. NULL and a closed one are
+ * allowed. */
+SXE_PUBLIC void sxe_unref(SXE *this_);
 
 /* Close after what was written is sent. 0, or -EALREADY. */
 SXE_PUBLIC SXE_RETURN sxe_close(SXE *this_);
@@ -354,6 +360,7 @@ struct sxe {
     uint8_t state;                       /* private: as the pool has it */
     bool corked : 1;                     /* private: more of a file follows */
     bool watches_end : 1;                /* private: see sxe_watch_end */
+    bool is_unref : 1;                   /* private: see sxe_unref */
     uint16_t flags;                      /* private */
     int16_t error;                       /* private */
     void *user_data;                     /* rw */

@@ -11,8 +11,8 @@
  *      "lua":{"memory":1048576,"memory_most":1048576,"memory_max":268435456},
  *      "script":{"http":{"requests":9, ...},"cache":{"hits":5,"misses":4}}}
  *
- * Limits: of this process; one that was loaded anew counts from 0, and load counts these. 64 KiB of
- * text: counters that do not fit are left out.
+ * Limits: of this process; one that was loaded again counts from 0, and load counts these. 64 KiB
+ * of text: counters that do not fit are left out.
  */
 #ifndef STATS_H
 #define STATS_H

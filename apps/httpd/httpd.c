@@ -9,7 +9,7 @@
  *     listening.c   where it listens
  *     access-log.c  a line a request; counters.c --stats
  *     lua-script.c  the script in it
- *     supervisor.c  a parent that replaces a service by one with the script loaded anew
+ *     supervisor.c  a parent that replaces a service by one with the script loaded again
  *     heartbeat.c   how it sees that a service hangs
  *     handover.c    what passes between these two; changes.c when the script has changed
  */

@@ -99,11 +99,11 @@ static const struct command_option table[] = {
     COMMAND_LINE_GROUP("Scripts (what is behind -- is theirs)"),
     {{"lua", required_argument, NULL, LUA},
      "FILE",
-     "the script that answers; SIGHUP loads it anew"},
-    {{"dev", no_argument, NULL, DEV}, "", "load it anew when it changes, show errors in replies"},
+     "the script that answers; SIGHUP loads it again"},
+    {{"dev", no_argument, NULL, DEV}, "", "load it again when it changes, show errors in replies"},
     {{"repl", no_argument, NULL, REPL},
      "",
-     "a shell in it, at the terminal; nothing is loaded anew"},
+     "a shell in it, at the terminal; nothing is loaded again"},
     {{"lua-memory", required_argument, NULL, LUA_MEMORY}, "SIZE", "that it may have (256m)"},
     {{"lua-cpu", required_argument, NULL, LUA_CPU},
      "TIME",
@@ -186,7 +186,8 @@ static const struct command_line line = {
         },
     .closing = "SIGTERM, SIGINT: finish what is under way, then end; again: end now.\n"
                "SIGHUP, SIGUSR1: open the access log again, after it was renamed.\n"
-               "SIGHUP: load the script anew. SIGUSR2: counters to standard error.",
+               "SIGHUP: load the script again, under nohup, too.\n"
+               "SIGUSR2: counters to standard error.",
     .options = table,
     .number = sizeof(table) / sizeof(table[0]),
     .take = take,

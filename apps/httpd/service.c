@@ -56,13 +56,13 @@ on_reply(struct sxe_http_request *request, const struct sxe_http_summary *summar
         access_log_add(service.log, request, summary);
 }
 
-/* A script that has too little memory left is loaded anew, which is what frees all of it. */
+/* A script that has too little memory left is loaded again, which is what frees all of it. */
 static void
 look_at_memory(void)
 {
     if (service.link < 0 || service.has_asked || !script_is_full())
         return;
-    SXE_WARN("%s keeps more than nine tenths of its memory (--lua-memory): it is loaded anew",
+    SXE_WARN("%s keeps more than nine tenths of its memory (--lua-memory): it is loaded again",
              service.options->script);
     service.has_asked = handover_say(service.link, HANDOVER_RENEW) == 0;
 }

@@ -15,6 +15,7 @@
 #include "changes.h"
 #include "handover.h"
 #include "heartbeat.h"
+#include "program.h"
 #include "sxe-log.h"
 
 #define NEVER        UINT64_MAX
@@ -24,6 +25,11 @@
 #define DELAY_MAX_NS (10 * SXE_NS_PER_SECOND)
 #define OVERTIME_NS  (5 * SXE_NS_PER_SECOND) /* beyond stop_timeout_ms */
 #define ANSWER_NS    (250 * SXE_NS_PER_MS)   /* for a child that hangs to say where */
+
+/* For a child that loads when another load is asked for, and at most. */
+#define PATIENCE_NS     (10 * SXE_NS_PER_SECOND)
+#define PATIENCE_DEV_NS SXE_NS_PER_SECOND
+#define PATIENCE_MAX_NS (3600 * SXE_NS_PER_SECOND)
 
 /* A loop that has not turned at so many looks in a row hangs. A machine that slept makes one look
  * late, and ends nothing. */
@@ -40,6 +46,7 @@ struct child {
     struct heartbeat *heartbeat;
     uint64_t turns; /* that the heartbeat had at the last look */
     unsigned looks; /* at which it had these */
+    bool is_killed; /* by this process, which said why */
 };
 
 static const int signal_numbers[] = {SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2};
@@ -56,8 +63,10 @@ static struct {
     uint64_t delay_ns;
     uint64_t look_ns;
     uint64_t look_at_hearts_ns;
-    bool has_served; /* somebody did */
-    bool is_waiting; /* one is to be started when there is a place for it */
+    uint64_t give_up_ns;  /* the load under way, as another was asked for; NEVER: none was */
+    uint64_t patience_ns; /* which it gets from then on */
+    bool has_served;      /* somebody did */
+    bool is_waiting;      /* one is to be started when there is a place for it */
     bool is_ending;
     int status;
 } supervisor;
@@ -74,23 +83,14 @@ child_in(enum role role)
 
 /* ---- Starting ---- */
 
-static void
-do_nothing(int signal_number)
-{
-    SXE_UNUSED_PARAMETER(signal_number);
-}
-
-/* Handlers, and not SIG_IGN, which programs that the script spawns would inherit. */
 static _Noreturn void
 be_child(int link, struct heartbeat *heartbeat, pid_t parent)
 {
-    struct sigaction nothing = {.sa_handler = do_nothing, .sa_flags = SA_RESTART};
-
     for (unsigned i = 0; i < supervisor.number; i++)
         close(supervisor.children[i].link);
     close(supervisor.signals);
     for (size_t i = 0; i < SIGNALS; i++)
-        sigaction(signal_numbers[i], &nothing, NULL);
+        program_disarm(signal_numbers[i]);
     sigprocmask(SIG_SETMASK, &supervisor.mask_before, NULL);
     heartbeat_begin(heartbeat, parent);
     handover_begin(link);
@@ -167,8 +167,8 @@ static void
 wait_for_a_place(void)
 {
     if (!supervisor.is_waiting)
-        SXE_WARN("%s is loaded anew later: %u processes from before still answer requests, and one "
-                 "of them has to end first (--stop-timeout is how long they may take)",
+        SXE_WARN("%s is loaded again later: %u processes from before still answer requests, and "
+                 "one of them has to end first (--stop-timeout is how long they may take)",
                  supervisor.config->script, SUPERVISOR_CHILDREN - 1);
     supervisor.is_waiting = true;
 }
@@ -219,11 +219,20 @@ end_all(void)
 {
     supervisor.is_ending = true;
     supervisor.is_waiting = false;
+    supervisor.give_up_ns = NEVER;
     supervisor.start_ns = NEVER;
     handover_remove_files();
     handover_close_others();
     for (unsigned i = 0; i < supervisor.number; i++)
         leave(&supervisor.children[i], HANDOVER_END);
+}
+
+/* The caller says why. */
+static void
+kill_child(struct child *child)
+{
+    child->is_killed = true;
+    kill(child->pid, SIGKILL);
 }
 
 static void
@@ -233,6 +242,16 @@ describe_end(int status, char *text, size_t size)
         snprintf(text, size, "signal %d (%s)", WTERMSIG(status), strsignal(WTERMSIG(status)));
     else
         snprintf(text, size, "exit status %d", WEXITSTATUS(status));
+}
+
+/* A load has ended: what was asked for meanwhile is due. */
+static void
+load_again_if_asked(void)
+{
+    if (supervisor.give_up_ns == NEVER)
+        return;
+    supervisor.give_up_ns = NEVER;
+    supervisor.start_ns = sxe_time_ns();
 }
 
 static void
@@ -245,6 +264,7 @@ starting_ended(const struct child *child, int status)
         SXE_ERROR("%s was not loaded; what was loaded before goes on", supervisor.config->script);
     else
         start_later(child->since_ns);
+    load_again_if_asked();
 }
 
 /* A child closed its link: it is about to be no more. */
@@ -263,11 +283,11 @@ bury(unsigned index)
     memmove(&supervisor.children[index], &supervisor.children[index + 1],
             (supervisor.number - index) * sizeof(child));
     describe_end(status, how, sizeof(how));
-    if (WIFSIGNALED(status) || child.role == SERVING)
+    if ((WIFSIGNALED(status) || child.role == SERVING) && !child.is_killed)
         SXE_ERROR("process %d, which %s, ended with %s", child.pid, doings[child.role], how);
     if (child.role == STARTING)
         starting_ended(&child, status);
-    else if (child.role == SERVING && child_in(STARTING) == NULL)
+    else if (child.role == SERVING && child_in(STARTING) == NULL && supervisor.start_ns == NEVER)
         start_later(child.since_ns);
     if (supervisor.is_waiting && supervisor.start_ns == NEVER)
         supervisor.start_ns = sxe_time_ns();
@@ -286,8 +306,11 @@ be_ready(struct child *child)
     child->role = SERVING;
     handover_settle(true);
     if (supervisor.has_served)
-        SXE_INFO("%s was loaded anew, into process %d", supervisor.config->script, child->pid);
+        SXE_INFO("%s was loaded again, into process %d", supervisor.config->script, child->pid);
     supervisor.has_served = true;
+    supervisor.status = EXIT_SUCCESS;
+    supervisor.patience_ns = supervisor.config->is_dev ? PATIENCE_DEV_NS : PATIENCE_NS;
+    load_again_if_asked();
 }
 
 static void
@@ -345,32 +368,43 @@ listen_to(unsigned index)
 /* ---- Another one ---- */
 
 /* One that starts makes room for the next, unless it has said meanwhile that it is ready: then it
- * may have accepted somebody. It says nothing more while it is stopped. */
+ * may have accepted somebody. It says nothing more while it is stopped. The next one gets twice the
+ * time, so that one that loads slowly is loaded however often another load is asked for. */
 static void
-end_starting(struct child *child)
+give_up(struct child *child)
 {
     siginfo_t info;
 
     kill(child->pid, SIGSTOP);
     (void)waitid(P_PID, (id_t)child->pid, &info, WSTOPPED | WEXITED | WNOWAIT);
     (void)hear(child);
-    kill(child->pid, child->role == STARTING ? SIGKILL : SIGCONT);
-    if (child->role != STARTING)
+    if (child->role != STARTING) {
+        kill(child->pid, SIGCONT);
         return;
+    }
+    SXE_WARN("%s is not loaded %u s after it was to be loaded again: process %d, which loads it, "
+             "is ended, and it is loaded again",
+             supervisor.config->script, (unsigned)(supervisor.patience_ns / SXE_NS_PER_SECOND),
+             child->pid);
+    kill_child(child);
     child->role = LEAVING;
     handover_settle(false);
+    if (supervisor.patience_ns < PATIENCE_MAX_NS)
+        supervisor.patience_ns *= 2;
+    load_again_if_asked();
 }
 
+/* What loads now may have read the script before it changed: it is loaded once more then, however
+ * many ask for it meanwhile. */
 static void
 reload(void)
 {
-    struct child *starting = child_in(STARTING);
-
     if (supervisor.is_ending)
         return;
-    if (starting != NULL)
-        end_starting(starting);
-    start_child();
+    if (child_in(STARTING) == NULL)
+        start_child();
+    else if (supervisor.give_up_ns == NEVER)
+        supervisor.give_up_ns = sxe_time_ns() + supervisor.patience_ns;
 }
 
 /* ---- Loops that do not turn ---- */
@@ -385,7 +419,7 @@ end_hung(struct child *child)
               child->pid, supervisor.config->hang_timeout_ms,
               *place != '\0' ? place : "a function of C",
               child->role == SERVING && !supervisor.is_ending ? ", and another is started" : "");
-    kill(child->pid, SIGKILL);
+    kill_child(child);
 }
 
 /* True: it is to be looked at soon. */
@@ -462,6 +496,8 @@ wait_ms(void)
         due_ns = supervisor.look_ns;
     if (supervisor.look_at_hearts_ns < due_ns)
         due_ns = supervisor.look_at_hearts_ns;
+    if (supervisor.give_up_ns < due_ns)
+        due_ns = supervisor.give_up_ns;
     for (unsigned i = 0; i < supervisor.number; i++) {
         if (supervisor.children[i].kill_ns < due_ns)
             due_ns = supervisor.children[i].kill_ns;
@@ -471,17 +507,32 @@ wait_ms(void)
     return due_ns <= now_ns ? 0 : (int)((due_ns - now_ns) / SXE_NS_PER_MS) + 1;
 }
 
+/* Those that were to leave, and have not. */
+static void
+kill_late(uint64_t now_ns)
+{
+    for (unsigned i = 0; i < supervisor.number; i++) {
+        struct child *child = &supervisor.children[i];
+
+        if (child->kill_ns > now_ns)
+            continue;
+        child->kill_ns = NEVER;
+        SXE_WARN("process %d was to end, and has not within %u ms (--stop-timeout) and 5 s more: "
+                 "it is killed",
+                 child->pid, supervisor.config->stop_timeout_ms);
+        kill_child(child);
+    }
+}
+
 static void
 do_what_is_due(void)
 {
+    struct child *starting = child_in(STARTING);
     uint64_t now_ns = sxe_time_ns();
 
-    for (unsigned i = 0; i < supervisor.number; i++) {
-        if (supervisor.children[i].kill_ns > now_ns)
-            continue;
-        supervisor.children[i].kill_ns = NEVER;
-        kill(supervisor.children[i].pid, SIGKILL);
-    }
+    kill_late(now_ns);
+    if (starting != NULL && supervisor.give_up_ns <= now_ns)
+        give_up(starting);
     if (supervisor.look_at_hearts_ns <= now_ns)
         look_at_hearts(now_ns);
     if (supervisor.look_ns <= now_ns) {
@@ -522,6 +573,8 @@ supervise(const struct supervisor_config *config)
     memset(&supervisor, 0, sizeof(supervisor));
     supervisor.config = config;
     supervisor.start_ns = NEVER;
+    supervisor.give_up_ns = NEVER;
+    supervisor.patience_ns = config->is_dev ? PATIENCE_DEV_NS : PATIENCE_NS;
     supervisor.look_ns = config->is_dev ? sxe_time_ns() : NEVER;
     supervisor.look_at_hearts_ns = config->hang_timeout_ms > 0 ? sxe_time_ns() : NEVER;
     supervisor.signals = signalfd(-1, &mask, SFD_NONBLOCK | SFD_CLOEXEC);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * What: a parent that holds the sockets that listen, and has a child that serves: so the child can
- * be replaced, by one that has loaded the script anew, and no connection is refused meanwhile.
+ * be replaced, by one that has loaded the script again, and no connection is refused meanwhile.
  *
  * Place: main calls supervise; each child calls back and serves. handover.h has their messages.
  *

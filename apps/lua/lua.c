@@ -35,7 +35,9 @@ static struct {
     struct program_options options;
     struct sxe_lua *lua;
     char **argv;
-    bool has_failed; /* there was an error that nobody caught */
+    bool has_failed; /* which is its exit status */
+    bool is_stopped; /* the loop, and not because nothing was left to do */
+    bool is_over;    /* what fails now fails in the last finalizers */
     int signal;      /* that ended it; 0: none */
 } program;
 
@@ -50,18 +52,25 @@ tell(const char *text)
     fputs(told, stderr);
 }
 
+static void
+stop(void)
+{
+    program.is_stopped = true;
+    sxe_stop();
+}
+
 /* on_error of the state. That of the script itself ends the program, unless there is a shell; which
  * shows those of others as the log does. */
 static bool
 on_error(const char *where, const char *text)
 {
     SXE_UNUSED_PARAMETER(where);
-    program.has_failed = true;
+    program.has_failed |= program.is_over;
     if (program.options.is_shell && sxe_loop() != NULL)
         return false;
     tell(text);
     if (program.lua != NULL && sxe_loop() != NULL && sxe_lua_loaded(program.lua) == -EINVAL)
-        sxe_stop();
+        stop();
     return true;
 }
 
@@ -171,7 +180,7 @@ static void
 on_end_signal(struct sxe_signal *watch)
 {
     program.signal = (int)(intptr_t)watch->user;
-    sxe_stop();
+    stop();
 }
 
 /* A script may keep the loop from turning, so that it never hears of the signal: then an alarm ends
@@ -220,7 +229,7 @@ start(void)
         return 0;
     printf("sxe-lua %s, %s\nTab completes, Ctrl-C interrupts, Ctrl-D ends.\n", SXE_VERSION,
            LUA_RELEASE);
-    result = sxe_lua_repl_start(program.lua, NULL, sxe_stop);
+    result = sxe_lua_repl_start(program.lua, NULL, stop);
     if (result < 0)
         cannot_start(" the shell", -result);
     return result;
@@ -240,6 +249,14 @@ tell_why_it_ends(void)
 }
 
 static void
+end(void)
+{
+    tell_why_it_ends();
+    sxe_lua_finish(program.lua);
+    sxe_run();
+}
+
+static void
 loop(void)
 {
     struct watches watches = {.interrupt = {.user = NULL}};
@@ -247,13 +264,14 @@ loop(void)
     if (!program.options.is_shell)
         watch(&watches.interrupt, SIGINT);
     watch(&watches.terminate, SIGTERM);
-    watch(&watches.hang_up, SIGHUP);
+    if (!program_ignores(SIGHUP))
+        watch(&watches.hang_up, SIGHUP);
     sxe_run();
+    if (!program.is_stopped)
+        end();
     sxe_signal_stop(&watches.interrupt);
     sxe_signal_stop(&watches.terminate);
     sxe_signal_stop(&watches.hang_up);
-    if (program.signal == 0 && !program.options.is_shell)
-        tell_why_it_ends();
 }
 
 /* ---- The program ---- */
@@ -289,6 +307,9 @@ run(void)
         loop();
     sxe_lua_repl_stop();
     sxe_fini();
+    if (sxe_lua_errors(program.lua) > 0 || sxe_lua_loaded(program.lua) == -EINVAL)
+        program.has_failed = true;
+    program.is_over = true;
     sxe_lua_delete(program.lua);
     if (coverage_end() < 0)
         program.has_failed = true;

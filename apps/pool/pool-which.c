@@ -14,6 +14,7 @@
 #include "pool-peek.h"
 #include "pool-text.h"
 #include "pool-tool.h"
+#include "program.h"
 #include "sxe-time.h"
 
 enum { CHOICES_SIZE = 256 };
@@ -44,7 +45,8 @@ pool_ending_signals(void)
     sigemptyset(&signals);
     sigaddset(&signals, SIGINT);
     sigaddset(&signals, SIGTERM);
-    sigaddset(&signals, SIGHUP);
+    if (!program_ignores(SIGHUP))
+        sigaddset(&signals, SIGHUP);
     return signals;
 }
 

@@ -139,6 +139,7 @@ struct sxe_lua {
     struct sxe__lua_level *level;
     unsigned loading; /* scripts whose top level has not ended: they may make globals */
     bool has_failed;  /* one of them did */
+    uint64_t errors;  /* logged, less those that a joiner of their task got */
     struct sxe__lua_call *calls;
     uintptr_t calls_made;
     const struct sxe__lua_class_spec *classes[SXE__LUA_CLASSES];

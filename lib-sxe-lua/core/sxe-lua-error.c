@@ -266,6 +266,7 @@ sxe__lua_log_error(lua_State *from, const char *where)
     uint64_t spent_ns = 0;
     int status;
 
+    sxe__lua_current()->errors++;
     snprintf(report.id, sizeof(report.id), "%016" PRIx64, sxe_lua_get_port()->random());
     report.where = where;
     if (!lua_checkstack(L, 4) || !lua_checkstack(from, 1)) {
@@ -285,6 +286,12 @@ sxe__lua_log_error(lua_State *from, const char *where)
         lua_pop(L, 1);
     }
     return report.id;
+}
+
+uint64_t
+sxe_lua_errors(const struct sxe_lua *lua)
+{
+    return lua->errors;
 }
 
 /* ---- Results ---- */

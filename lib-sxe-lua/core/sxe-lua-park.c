@@ -13,6 +13,8 @@
 
 /* ---- Lines ---- */
 
+#define LAST_MASK 0x7fffffffu /* the bits of line.last */
+
 void
 sxe__lua_line_add(struct sxe__lua_line *line, uint32_t index)
 {
@@ -25,7 +27,9 @@ sxe__lua_line_add(struct sxe__lua_line *line, uint32_t index)
         line->first = index + 1;
     else
         sxe__lua_task_at(line->last - 1)->line_next = index + 1;
-    line->last = index + 1;
+    line->last = (index + 1) & LAST_MASK;
+    if (line->keeps_loop)
+        sxe__lua_loop_hold();
 }
 
 static void
@@ -38,9 +42,11 @@ line_remove(uint32_t index)
     else
         sxe__lua_task_at(task->line_prev - 1)->line_next = task->line_next;
     if (task->line_next == 0)
-        task->line->last = task->line_prev;
+        task->line->last = task->line_prev & LAST_MASK;
     else
         sxe__lua_task_at(task->line_next - 1)->line_prev = task->line_prev;
+    if (task->line->keeps_loop)
+        sxe__lua_loop_release();
     task->line = NULL;
 }
 

@@ -163,7 +163,8 @@ void *sxe__lua_user(uint64_t task); /* what start was given; NULL if it is gone 
  * Parking in it needs no on_leave: a task that is cancelled or times out is taken out of it. */
 struct sxe__lua_line {
     uint32_t first; /* private: index + 1 */
-    uint32_t last;
+    uint32_t last : 31;
+    uint32_t keeps_loop : 1; /* ro: they wait for what comes from outside, and so does the loop */
 };
 int sxe__lua_park_in(lua_State *L, struct sxe__lua_line *line, uint64_t deadline_ns,
                      lua_KFunction k, lua_KContext context);
@@ -264,6 +265,9 @@ int sxe__lua_init_compat(lua_State *main);
  * they are freed, so sxe_fini comes before sxe_lua_delete. */
 int sxe__lua_init_http(lua_State *main);
 void sxe__lua_close_http(void);
+
+/* Nothing of the script's can run any more: the loop goes on until its children have ended. */
+void sxe__lua_spawn_finish(void);
 
 /* Have function called when the state is deleted, by the collector: finalizers of scripts may come
  * later, and what they call has to refuse. Raises without memory; then it is not called. */

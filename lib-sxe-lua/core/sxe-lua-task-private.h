@@ -123,6 +123,7 @@ struct sxe__lua_scheduler {
     uint32_t heap_used;
 
     struct ev_loop *loop; /* NULL: not started */
+    unsigned outside;     /* tasks that wait for what comes from outside: they keep it running */
     ev_prepare before_wait;
     ev_idle no_wait;
     ev_timer alarm;
@@ -189,6 +190,8 @@ uint32_t sxe__lua_take_later(void);
 void sxe__lua_heap_add(uint32_t index); /* it has a deadline */
 void sxe__lua_heap_remove(uint32_t index);
 void sxe__lua_turn_soon(void); /* a task is ready */
+void sxe__lua_loop_hold(void); /* a task begins to wait for what comes from outside */
+void sxe__lua_loop_release(void);
 void sxe__lua_turn_stop(void);
 
 /* ---- sxe-lua-tasks.c ---- */
@@ -197,8 +200,8 @@ void sxe__lua_turn_stop(void);
  * raises. status as in sxe__lua_on_end. */
 void sxe__lua_object_end(uint32_t index, lua_State *L, int status, int results);
 
-/* Its task is over: forget it. Two slots of an empty stack are used. */
-void sxe__lua_object_release(uint32_t index, lua_State *L);
+/* Its task is over: forget it. Two slots of an empty stack are used. is_logged: its error was. */
+void sxe__lua_object_release(uint32_t index, lua_State *L, bool is_logged);
 
 /* Its task is being cancelled: start what on_cancel was given. Never raises. */
 void sxe__lua_object_cancel(uint32_t index);

@@ -2,6 +2,7 @@
  *
  * What: a task's life; see the drawing in sxe-lua-task-private.h. Nothing here touches the loop.
  */
+#include "sxe-lua-core-private.h"
 #include "sxe-lua-task-private.h"
 
 #include <errno.h>
@@ -172,6 +173,7 @@ static void
 end(uint32_t index, int status, int results)
 {
     struct sxe__lua_task *task = sxe__lua_task_at(index);
+    const uint64_t errors = sxe__lua_current()->errors;
     lua_State *L = task->coroutine;
 
     if (task->object != NULL)
@@ -179,7 +181,7 @@ end(uint32_t index, int status, int results)
     task->on_end(L, status, results, task->user);
     lua_settop(L, 0);
     if (task->object != NULL)
-        sxe__lua_object_release(index, L);
+        sxe__lua_object_release(index, L, sxe__lua_current()->errors > errors);
     sxe__lua_group_leave(index);
     sxe__lua_task_move(index, SXE__LUA_RUNNING, SXE__LUA_FREE);
 }

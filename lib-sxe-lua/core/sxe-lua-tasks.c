@@ -7,6 +7,7 @@
  * uservalue 1: the result, or a table of them, or the error; 2: the name; 3: what on_cancel was
  * given.
  */
+#include "sxe-lua-core-private.h"
 #include "sxe-lua-task-private.h"
 
 #include <string.h>
@@ -22,6 +23,8 @@ struct sxe__lua_object {
     struct sxe__lua_line joiners;
     int results;
     enum outcome outcome;
+    bool is_counted;  /* its error is one of sxe_lua_errors() */
+    bool is_received; /* and is not any more, or will not be: somebody got it, or will */
 };
 
 static struct sxe__lua_object *
@@ -141,9 +144,24 @@ sxe__lua_object_end(uint32_t index, lua_State *L, int status, int results)
     sxe__lua_wake_all(&object->joiners);
 }
 
-void
-sxe__lua_object_release(uint32_t index, lua_State *L)
+/* Its error has a receiver, and is no concern of who started the program. */
+static void
+receive(struct sxe__lua_object *object)
 {
+    object->is_received = true;
+    if (object->is_counted)
+        sxe__lua_current()->errors--;
+    object->is_counted = false;
+}
+
+void
+sxe__lua_object_release(uint32_t index, lua_State *L, bool is_logged)
+{
+    struct sxe__lua_object *object = sxe__lua_task_at(index)->object;
+
+    object->is_counted = is_logged;
+    if (object->is_received)
+        receive(object);
     sxe__lua_push_anchors(L);
     lua_pushboolean(L, false);
     lua_rawseti(L, -2, sxe__lua_anchor(index) + 1);
@@ -195,13 +213,14 @@ sxe__lua_fail_woken(lua_State *L)
 
 /* Return or raise what became of the task, whose object is at 1. */
 static int
-push_outcome(lua_State *L, const struct sxe__lua_object *object)
+push_outcome(lua_State *L, struct sxe__lua_object *object)
 {
     if (object->outcome == CANCELLED)
         return sxe__lua_fail(L, "cancelled");
     lua_settop(L, 1);
     lua_getiuservalue(L, 1, RESULTS);
     if (object->outcome == FAILED) {
+        receive(object);
         if (object->results == 0)
             lua_pushliteral(L, "not enough memory");
         return lua_error(L);
@@ -215,7 +234,7 @@ push_outcome(lua_State *L, const struct sxe__lua_object *object)
 static int
 joined(lua_State *L, int status, lua_KContext context)
 {
-    const struct sxe__lua_object *object = lua_touserdata(L, 1);
+    struct sxe__lua_object *object = lua_touserdata(L, 1);
 
     SXE_UNUSED_PARAMETER(status);
     SXE_UNUSED_PARAMETER(context);
@@ -407,8 +426,12 @@ l_cancel_all(lua_State *L)
     lua_setfield(L, 1, "are_over");
     number = luaL_len(L, 1);
     for (lua_Integer i = 1; i <= number; i++) {
+        struct sxe__lua_object *worker;
+
         lua_rawgeti(L, 1, i);
-        sxe__lua_cancel(((struct sxe__lua_object *)lua_touserdata(L, -1))->task);
+        worker = lua_touserdata(L, -1);
+        receive(worker); /* task.parallel raises one error for all of them */
+        sxe__lua_cancel(worker->task);
         lua_pop(L, 1);
     }
     return 0;

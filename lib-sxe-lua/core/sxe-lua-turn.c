@@ -85,6 +85,22 @@ sxe__lua_turn_soon(void)
         ev_idle_start(SCHEDULER->loop, &SCHEDULER->no_wait);
 }
 
+/* The sockets that they wait for do not keep the loop running themselves: nobody may ever look at
+ * them. */
+void
+sxe__lua_loop_hold(void)
+{
+    if (SCHEDULER->outside++ == 0 && SCHEDULER->loop != NULL)
+        ev_ref(SCHEDULER->loop);
+}
+
+void
+sxe__lua_loop_release(void)
+{
+    if (--SCHEDULER->outside == 0 && SCHEDULER->loop != NULL)
+        ev_unref(SCHEDULER->loop);
+}
+
 static unsigned
 number_ready(void)
 {
@@ -251,6 +267,8 @@ sxe__lua_turn_stop(void)
 
     if (loop == NULL)
         return;
+    if (SCHEDULER->outside > 0)
+        ev_unref(loop);
     ev_ref(loop);
     ev_prepare_stop(loop, &SCHEDULER->before_wait);
     ev_idle_stop(loop, &SCHEDULER->no_wait);

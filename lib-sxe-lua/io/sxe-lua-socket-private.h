@@ -28,6 +28,7 @@ enum sxe__lua_slot_flag {
     SXE__LUA_FIELDS = 1 << 2,   /* 2010: scripts keep something in it */
     SXE__LUA_END_SEEN = 1 << 3, /* the peer sends no more */
     SXE__LUA_SHUT = 1 << 4,     /* the script closed it */
+    SXE__LUA_UNREF = 1 << 5,    /* see sxe__lua_adopt_unref */
 };
 
 struct sxe__lua_slot {
@@ -46,6 +47,10 @@ unsigned sxe__lua_sockets_open(lua_State *L);
 
 /* Begin the slot of a socket that was made or accepted now. Never raises. */
 struct sxe__lua_slot *sxe__lua_adopt(SXE *s);
+
+/* The same of one that keeps the loop running only while a task waits for it, or while it closes.
+ */
+struct sxe__lua_slot *sxe__lua_adopt_unref(SXE *s);
 
 struct sxe__lua_slot *sxe__lua_slot_of(const SXE *s); /* NULL: the state was deleted */
 

@@ -5,9 +5,12 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "sxe-lua-port.h"
 #include "sxe-lua-task-private.h"
+
+enum { DROPS_MAX = 256 }; /* pieces: more than a peer sends without being read */
 
 static _Thread_local struct sxe__lua_slot *slots;
 static _Thread_local unsigned slots_number;
@@ -81,6 +84,18 @@ sxe__lua_adopt(SXE *s)
 }
 
 struct sxe__lua_slot *
+sxe__lua_adopt_unref(SXE *s)
+{
+    struct sxe__lua_slot *slot = sxe__lua_adopt(s);
+
+    sxe_unref(s);
+    slot->flags = SXE__LUA_UNREF;
+    slot->readers.keeps_loop = true;
+    slot->writers.keeps_loop = true;
+    return slot;
+}
+
+struct sxe__lua_slot *
 sxe__lua_slot_of(const SXE *s)
 {
     return slots == NULL ? NULL : &slots[s->id];
@@ -124,6 +139,44 @@ sxe__lua_wake_waiting(struct sxe__lua_slot *slot)
 {
     sxe__lua_wake_all(&slot->readers);
     sxe__lua_wake_all(&slot->writers);
+}
+
+/* ---- The end of a program ---- */
+
+/* The kernel resets a connection that is closed with bytes unread. The peer would lose what is on
+ * its way to it, and a child that writes would complain about that instead of ending by SIGPIPE. */
+static void
+drop_unread(int fd)
+{
+    char room[16384];
+
+    (void)shutdown(fd, SHUT_RD);
+    for (unsigned i = 0; i < DROPS_MAX && recv(fd, room, sizeof(room), MSG_DONTWAIT) > 0; i++)
+        continue;
+}
+
+static void
+close_at_last(SXE *s)
+{
+    if (sxe_get_state(s) == SXE_STATE_WRITING) {
+        sxe__lua_conn_close(s);
+        return;
+    }
+    drop_unread(sxe_fd(s));
+    (void)sxe_close(s);
+}
+
+void
+sxe_lua_finish(struct sxe_lua *lua)
+{
+    SXE_UNUSED_PARAMETER(lua);
+    for (unsigned i = 0; i < slots_number; i++) {
+        SXE *s = sxe__lua_socket(&slots[i]);
+
+        if (s != NULL && (slots[i].flags & SXE__LUA_UNREF))
+            close_at_last(s);
+    }
+    sxe__lua_spawn_finish();
 }
 
 /* ---- What properties and calls share ---- */

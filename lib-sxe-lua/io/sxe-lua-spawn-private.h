@@ -22,6 +22,7 @@ struct sxe__lua_process {
     void (*on_end)(struct sxe__lua_process *); /* ro: in the loop, once */
     pid_t pid;                                 /* ro */
     int pidfd;                                 /* -1: it ended, or did not begin */
+    bool is_unref;
     int status; /* ro: of wait(2), in on_end and later; -1: it is not known */
 };
 
@@ -44,6 +45,9 @@ sxe__lua_process_runs(const struct sxe__lua_process *process)
 /* 0 or -errno. From then on until on_end it is not to be moved or freed, but after forget. */
 int sxe__lua_process_start(struct sxe__lua_process *process, const struct sxe__lua_command *command,
                            void (*on_end)(struct sxe__lua_process *));
+
+/* It does not keep the loop running, before sxe__lua_spawn_finish. */
+void sxe__lua_process_unref(struct sxe__lua_process *process);
 
 int sxe__lua_process_kill(const struct sxe__lua_process *process, int signal_number);
 

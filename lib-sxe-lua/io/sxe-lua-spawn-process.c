@@ -11,11 +11,51 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+/* ---- What the loop waits for ----
+ * A process that nobody waits for keeps the loop running only when nothing else is left to do: what
+ * it waits for may be the script, at the other end of a pipe. */
+
+static _Thread_local struct {
+    unsigned number; /* that run, and are unref */
+    bool keep_loop;
+} unref;
+
+void
+sxe__lua_process_unref(struct sxe__lua_process *process)
+{
+    process->is_unref = true;
+    unref.number++;
+    ev_unref(process->loop);
+}
+
+static void
+ref(struct sxe__lua_process *process)
+{
+    if (!process->is_unref)
+        return;
+    process->is_unref = false;
+    ev_ref(process->loop);
+    if (--unref.number > 0 || !unref.keep_loop)
+        return;
+    unref.keep_loop = false;
+    ev_unref(process->loop);
+}
+
+void
+sxe__lua_spawn_finish(void)
+{
+    if (unref.number == 0 || unref.keep_loop)
+        return;
+    unref.keep_loop = true;
+    ev_ref(sxe_loop());
+}
+
 /* ---- The end ---- */
 
 void
 sxe__lua_process_forget(struct sxe__lua_process *process)
 {
+    ref(process);
     ev_child_stop(process->loop, &process->reaped);
     ev_io_stop(process->loop, &process->ended);
     close(process->pidfd);

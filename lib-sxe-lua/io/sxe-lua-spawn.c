@@ -89,7 +89,7 @@ open_socket(struct child *child, int which)
 
     if (s == NULL)
         return -errno;
-    sxe__lua_adopt(s);
+    sxe__lua_adopt_unref(s);
     s->user_data = child;
     sxe_set_half_close(s, true);
     child->socket[which] = sxe_handle(s);
@@ -321,6 +321,7 @@ start(lua_State *L, struct child *child)
         lua_rawsetp(L, LUA_REGISTRYINDEX, child);
         return fail(L, child, -result, command.argv[0]);
     }
+    sxe__lua_process_unref(&child->process);
     close_ends(child);
     lua_settop(L, CHILD);
     return 1;
@@ -352,6 +353,7 @@ push_child(lua_State *L)
 
     memset(child, 0, sizeof(*child));
     child->process.pidfd = -1;
+    child->waiting.keeps_loop = true;
     child->fd[IN_OUT] = -1;
     child->fd[ERRORS] = -1;
     for (int i = 0; i < 3; i++)

@@ -65,7 +65,7 @@ on_accepted(SXE *s)
 {
     lua_State *L = sxe__lua_main(sxe__lua_current());
     struct server *server = &servers[(uintptr_t)s->user_data];
-    struct sxe__lua_slot *slot = sxe__lua_adopt(s);
+    struct sxe__lua_slot *slot = sxe__lua_adopt_unref(s);
 
     slot->timeout_ns = server->timeout_ns;
     server->accepted++;
@@ -353,7 +353,7 @@ begin_connect(lua_State *L, const char *address)
     lua_settop(L, TRIED);
     if (s == NULL)
         return NULL;
-    sxe__lua_adopt(s)->timeout_ns = timeout_ns;
+    sxe__lua_adopt_unref(s)->timeout_ns = timeout_ns;
     sxe_set_half_close(s, true);
     result =
         path != NULL ? sxe_connect_unix(s) : sxe_connect(s, address, sxe__lua_check_port(L, PORT));

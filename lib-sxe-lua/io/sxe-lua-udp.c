@@ -356,7 +356,7 @@ open_socket(lua_State *L, const char *ip, uint16_t port)
     s = sxe_new_udp(NULL, ip, port, on_read);
     result = s == NULL ? -errno : 0;
     if (s != NULL) {
-        sxe__lua_adopt(s);
+        sxe__lua_adopt_unref(s);
         s->user_data = ring;
         result = sxe_listen(s);
     }

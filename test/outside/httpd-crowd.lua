@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- A server with few connections, of which others hold all but one; one that is loaded anew while it is asked; and pages
+-- A server with few connections, of which others hold all but one; one that is loaded again while it is asked; and pages
 -- of errors that hold what clients sent.
 
 local http = require "http"
@@ -92,7 +92,7 @@ test("whenever and however a client leaves, no task and no <close> variable stay
 end)
 
 -- promise: docs/lua-httpd.md: `kill -HUP`: no request fails, see below
-test("no request fails while the script is loaded anew", function()
+test("no request fails while the script is loaded again", function()
     local server <close> = script.start 'return function() return "0" end'
     local sock, last = server:connect(), "0"
     for i = 1, 6 do
@@ -124,7 +124,7 @@ end]]
 
 -- promise: docs/lua-httpd.md: The next reload waits until one of them has ended, and the log says so; several signals in
 --   that time are one reload.
-test("however often a script is loaded anew, what is under way is answered", function()
+test("however often a script is loaded again, what is under way is answered", function()
     local gate = os.tmpname()
     os.remove(gate)
     local function text(version) return (WAITS:gsub("VERSION", version):gsub("GATE", gate)) end
@@ -140,7 +140,7 @@ test("however often a script is loaded anew, what is under way is answered", fun
             httpd.wait_until(function() return server:ask "/version" == tostring(i + 1) end, "version " .. i + 1)
         end
     end
-    httpd.wait_until(function() return server.proc:errors():find("loaded anew later", 1, true) end, "a line in the log")
+    httpd.wait_until(function() return server.proc:errors():find("loaded again later", 1, true) end, "a line in the log")
     for _ = 1, 3 do server:reload() end
     equal(server:ask "/version", "8")
     io.open(gate, "w"):close()

@@ -60,7 +60,7 @@ test("the socket's file of a server with a script stays over a reload, and is re
     local proc <close> = start("--lua", script, "--socket-mode", "640")
     equal(mode_of(path), "640")
     proc:signal("HUP")
-    repeat wire.sleep(0.01) until proc:errors():find("was loaded anew", 1, true)
+    repeat wire.sleep(0.01) until proc:errors():find("was loaded again", 1, true)
     equal(mode_of(path), "640")
     stop(proc)
     equal(mode_of(path), "")

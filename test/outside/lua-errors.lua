@@ -104,20 +104,3 @@ test("no counter of a dict wraps, in memory or in a file", function()
     os.remove(name)
     equal(ran.status, 0, ran.errors)
 end)
-
--- promise: docs/lua-handlers.md: Its exit status is 1 after an error that nobody caught, and after one that ended a task,
---   also where `join`, `task.deadline` or `task.parallel` raised it again and it was caught there.
-test("the exit status tells of errors that ended a task, and not of others that were caught", function()
-    for text, expected in pairs{
-        ["pcall(error, 'x')"] = 0,
-        ["pcall(task.start(error, 'x').join)"] = 1,
-        ["pcall(task.deadline, 1, error, 'x')"] = 1,
-        ["pcall(task.parallel, {1}, error)"] = 1,
-        ["task.start(pcall, error, 'x'):join()"] = 0,
-        ["error 'x'"] = 1,
-    } do
-        local proc <close> = wire.spawn{wire.program "sxe-lua", "-e", 'local task = require "sxe.task"\n' .. text,
-                                        env = {SXE_LOG_LEVEL = "error"}}
-        equal(proc:wait(100), expected, text)
-    end
-end)

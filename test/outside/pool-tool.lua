@@ -35,3 +35,22 @@ test("a copy can be looked at, and says what the file says", function()
     os.remove(path)
     os.remove(path .. ".copy")
 end)
+
+-- promise: docs/pool.1: SIGHUP that is ignored when it starts, as
+test("SIGHUP ends sxe-pool watch, but not under nohup", function()
+    local path = os.tmpname()
+    os.remove(path)
+    make(path)
+    for _, ignored in ipairs{false, true} do
+        local proc <close> = wire.spawn{"sh", "-c", (ignored and "trap '' HUP; " or "") .. 'exec "$@"', "sh",
+                                        wire.program "sxe-pool", "watch", path}
+        check(proc:line(60))
+        proc:signal("HUP")
+        if ignored then
+            check(proc:line(60) and proc:line(60), "it goes on")
+            proc:signal("TERM")
+        end
+        equal(proc:wait(60), 0)
+    end
+    os.remove(path)
+end)

@@ -6,6 +6,8 @@
 #include <dirent.h>
 #include <errno.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "outside.h"
 #include "sxe.h"
@@ -341,6 +343,75 @@ START_TEST(more_connections_than_sockets_are_served_one_after_the_other)
 }
 END_TEST
 
+/* ---- What the loop waits for ---- */
+
+static void
+unref(SXE *this)
+{
+    sxe_unref(this);
+    sxe_unref(listener);
+}
+
+/* promise: docs/sxe.md: After `sxe_unref(s)` that socket alone does not keep it running */
+START_TEST(a_loop_whose_sockets_are_unref_returns)
+{
+    begin(4, unref, ignore_read);
+    open_number = 1000;
+    dial(unref, ignore_read);
+    ck_assert_int_eq(sxe_run(), 0);
+    ck_assert_int_eq(sxe_run(), 0);
+    ck_assert_int_eq(sxe_fini(), 0);
+}
+END_TEST
+
+static void
+unref_write_and_close(SXE *this)
+{
+    static const char piece[100000];
+
+    sxe_unref(this);
+    for (unsigned i = 0; i < 10; i++)
+        ck_assert_int_eq(sxe_write(this, piece, sizeof(piece)), 0);
+    ck_assert_int_eq(sxe_close(this), 0);
+    ck_assert_int_eq(sxe_close(listener), 0);
+}
+
+/* The exit status of a process that reads all: 0 if that is a million bytes. */
+static int
+read_a_million(in_port_t port)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    int peer = socket(AF_INET, SOCK_STREAM, 0);
+    unsigned long sum = 0;
+    char piece[65536];
+    ssize_t length;
+
+    address.sin_port = htons(port);
+    if (connect(peer, (struct sockaddr *)&address, sizeof(address)) < 0)
+        return 1;
+    while ((length = read(peer, piece, sizeof(piece))) > 0)
+        sum += (unsigned long)length;
+    return length == 0 && sum == 1000000 ? 0 : 1;
+}
+
+/* promise: docs/sxe.md: until it is closed: then what was written is sent first. */
+START_TEST(the_loop_sends_what_was_written_to_an_unref_socket_that_is_closed)
+{
+    int status = 1;
+    pid_t pid;
+
+    begin(4, unref_write_and_close, ignore_read);
+    open_number = 1000;
+    pid = fork();
+    if (pid == 0)
+        _exit(read_a_million(sxe_local_port(listener)));
+    ck_assert_int_eq(sxe_run(), 0);
+    ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+    ck_assert_int_eq(status, 0);
+    ck_assert_int_eq(sxe_fini(), 0);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -353,6 +424,8 @@ main(void)
                             a_handle_finds_its_socket_or_nothing,
                             what_a_socket_left_beside_it_is_not_shown_to_the_next,
                             more_connections_than_sockets_are_served_one_after_the_other,
+                            a_loop_whose_sockets_are_unref_returns,
+                            the_loop_sends_what_was_written_to_an_unref_socket_that_is_closed,
                             NULL};
 
     return outside_run("tcp-life", cases);

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- A script is loaded anew under load, and no request fails: neither of connections that are kept
+-- A script is loaded again under load, and no request fails: neither of connections that are kept
 -- nor of new ones.
 
 local httpd = require "httpd"

@@ -10,18 +10,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "program.h"
 #include "sxe-time.h"
 
 uint64_t http_parent_grace_ns = SXE_NS_PER_SECOND;
-
-/* A terminal that goes away is an interrupt too, but not under nohup(1). */
-static bool
-is_hangup_ignored(void)
-{
-    struct sigaction action;
-
-    return sigaction(SIGHUP, NULL, &action) == 0 && action.sa_handler == SIG_IGN;
-}
 
 /* A CPU that sleeps takes some 30 us to wake, which would be in every latency of a run with a rate.
  * While this is open none sleeps deeply (the kernel's PM QoS; cyclictest does the same). Who may
@@ -54,7 +46,7 @@ http_parent_open(struct http_parent *parent, const struct http_plan *plan, FILE 
     sigaddset(&mask, SIGINT);
     sigaddset(&mask, SIGTERM);
     sigaddset(&mask, SIGCHLD);
-    if (!is_hangup_ignored())
+    if (!program_ignores(SIGHUP)) /* a terminal that goes away is an interrupt, too */
         sigaddset(&mask, SIGHUP);
     parent->signals = signalfd(-1, &mask, SFD_NONBLOCK | SFD_CLOEXEC);
     if (parent->signals < 0) {

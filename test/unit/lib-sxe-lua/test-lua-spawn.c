@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
+#include "sxe-lua-task-private.h"
 #include "test-main.h"
 
 #define PRELUDE                                                      \
@@ -289,6 +290,54 @@ START_TEST(in_another_loop_the_pidfd_tells_the_end)
 }
 END_TEST
 
+/* ---- At the end of a program ---- */
+
+START_TEST(a_child_that_nobody_waits_for_is_waited_for_at_last)
+{
+    start();
+    expect("child = spawn{'cat', stdin = 'pipe', stderr = 'pipe'} spawn{'true'} say 'x'", "x");
+    ck_assert_int_eq(sxe_run(), 0);
+    ck_assert_int_eq(number("child.running"), 1);
+    sxe_lua_finish(lua);
+    sxe_lua_finish(lua);
+    ck_assert_int_eq(sxe_run(), 0);
+    ck_assert_int_eq(number("child.running"), 0);
+    sxe_lua_finish(lua);
+    ck_assert_int_eq(sxe_run(), 0);
+    expect("child = spawn{'sleep', '1000'} say 'x'", "x");
+    sxe_lua_finish(lua);
+    net_stop();
+}
+END_TEST
+
+START_TEST(what_was_written_is_sent_at_last)
+{
+    struct sxe_config config = {.output_pause = 1000000};
+
+    net_start_with(&config, PRELUDE);
+    run_script("name = os.tmpname()");
+    expect("child = sh('sleep 0.1; wc -c > ' .. name, {stdin = 'pipe'})\n"
+           "for i = 1, 60 do assert(child:write(('x'):rep(10000))) end say 'x'",
+           "x");
+    ck_assert_int_eq(sxe_run(), 0);
+    sxe_lua_finish(lua);
+    ck_assert_int_eq(sxe_run(), 0);
+    ck_assert_int_eq(number("io.open(name):read('n')"), 600000);
+    run_script("os.remove(name)");
+    net_stop();
+}
+END_TEST
+
+START_TEST(a_task_that_waits_for_a_child_when_the_state_ends_keeps_no_loop)
+{
+    start();
+    expect("task.start(function() say 'x' spawn{'sleep', '1000'}:read() end)", "x");
+    turn_slowly(5);
+    ck_assert_uint_eq(SCHEDULER->outside, 1);
+    net_stop();
+}
+END_TEST
+
 /* ---- What the system refuses ---- */
 
 static const struct {
@@ -406,6 +455,9 @@ suite(void)
     tcase_add_test(c, children_end_with_the_state);
     tcase_add_test(c, a_state_may_outlive_its_loop);
     tcase_add_test(c, in_another_loop_the_pidfd_tells_the_end);
+    tcase_add_test(c, a_child_that_nobody_waits_for_is_waited_for_at_last);
+    tcase_add_test(c, what_was_written_is_sent_at_last);
+    tcase_add_test(c, a_task_that_waits_for_a_child_when_the_state_ends_keeps_no_loop);
     tcase_add_loop_test(c, what_the_system_refuses_is_told, 0,
                         sizeof(refusals) / sizeof(refusals[0]));
     tcase_add_test(c, a_socket_that_somebody_else_took_is_refused);

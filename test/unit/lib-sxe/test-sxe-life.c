@@ -31,6 +31,43 @@ START_TEST(run_returns_when_nothing_is_left)
 }
 END_TEST
 
+START_TEST(an_unref_socket_is_not_waited_for_until_it_closes)
+{
+    int peer[2];
+    SXE *s[2];
+
+    plan_start(4);
+    SXE *listener = listen_tcp(push_read_keep);
+    for (unsigned i = 0; i < 2; i++)
+        s[i] = accept_peer(listener, &peer[i]);
+    sxe_unref(NULL);
+    sxe_unref(listener);
+    sxe_unref(s[0]);
+    sxe_unref(s[0]);
+    sxe_unref(s[1]);
+    ck_assert_int_eq(sxe_run(), 0);
+    peer_send(peer[0], "seen", 4);
+    ck_assert_int_eq(sxe_run(), 0);
+    ck_assert_int_eq(sxe_close(listener), 0);
+    ck_assert_int_eq(sxe_close_lingering(s[0]), 0);
+    sxe_unref(s[0]);
+    ck_assert_uint_eq(CONTEXT->unref, 1);
+    close(peer[0]);
+    ck_assert_int_eq(sxe_run(), 0); /* returns when the peer's end was seen */
+    ck_assert_uint_eq(sxe_number_in_state(SXE_STATE_FREE), 3);
+    sxe_unref(s[0]);
+    ck_assert_uint_eq(CONTEXT->unref, 1);
+    ck_assert_int_eq(sxe_abort(s[1]), 0);
+    ck_assert_uint_eq(CONTEXT->unref, 0);
+    ck_assert_int_eq(sxe_run(), 0);
+    close(peer[1]);
+    sxe_unref(new_socket());
+    ck_assert_int_eq(sxe_run(), 0);
+    event_reset();
+    plan_stop();
+}
+END_TEST
+
 static void
 stop_in_timer(struct sxe_timer *timer)
 {
@@ -332,6 +369,7 @@ main(void)
     TCase *life = tcase_create("life");
 
     tcase_add_test(life, run_returns_when_nothing_is_left);
+    tcase_add_test(life, an_unref_socket_is_not_waited_for_until_it_closes);
     tcase_add_test(life, stop_stops_and_run_goes_on);
     tcase_add_test(life, fini_closes_all_without_callbacks);
     tcase_add_test(life, after_fini_everything_begins_anew_on_the_same_loop);

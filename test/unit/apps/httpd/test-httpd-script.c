@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * sxe-httpd --lua: a script that answers, is loaded anew, fails.
+ * sxe-httpd --lua: a script that answers, is loaded again, fails.
  */
 #include "run-httpd.h"
 
@@ -281,9 +281,9 @@ START_TEST(without_memory_or_threads_it_says_so)
 }
 END_TEST
 
-/* ---- It is loaded anew ---- */
+/* ---- It is loaded again ---- */
 
-START_TEST(sighup_loads_it_anew_and_connections_are_answered_once_more)
+START_TEST(sighup_loads_it_again_and_connections_are_answered_once_more)
 {
     int kept;
 
@@ -296,7 +296,7 @@ START_TEST(sighup_loads_it_anew_and_connections_are_answered_once_more)
     await_body("two");
     check_has(ask_until_last(kept, "one"), "Connection: close\r\n\r\none");
     stop_httpd();
-    check_has(child_errors(), "app.lua was loaded anew, into process ");
+    check_has(child_errors(), "app.lua was loaded again, into process ");
 }
 END_TEST
 
@@ -312,7 +312,7 @@ START_TEST(one_that_does_not_load_leaves_the_old_one)
 }
 END_TEST
 
-START_TEST(with_dev_a_change_of_a_module_loads_it_anew)
+START_TEST(with_dev_a_change_of_a_module_loads_it_again)
 {
     write_file("m.lua", "return 'one'");
     write_file(script,
@@ -619,9 +619,9 @@ script_suite(void)
     tcase_add_loop_test(t, a_script_that_cannot_begin_ends_it_with_a_reason, 0,
                         (int)(sizeof(failures) / sizeof(failures[0])));
     tcase_add_loop_test(t, without_memory_or_threads_it_says_so, 0, 2);
-    tcase_add_test(t, sighup_loads_it_anew_and_connections_are_answered_once_more);
+    tcase_add_test(t, sighup_loads_it_again_and_connections_are_answered_once_more);
     tcase_add_test(t, one_that_does_not_load_leaves_the_old_one);
-    tcase_add_test(t, with_dev_a_change_of_a_module_loads_it_anew);
+    tcase_add_test(t, with_dev_a_change_of_a_module_loads_it_again);
     tcase_add_test(t, with_dev_replies_explain_errors);
     tcase_add_test(t, one_that_dies_is_replaced);
     tcase_add_test(t, one_whose_memory_is_full_is_replaced);

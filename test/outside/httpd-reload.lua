@@ -1,0 +1,68 @@
+-- SPDX-License-Identifier: MIT
+-- What docs/lua-httpd.md says of SIGHUP: scripts that load slowly, that never load, and nohup.
+
+local httpd = require "httpd"
+local script = require "script"
+
+local function version(n, before)
+    return ("%s return function() return '%d' end"):format(before or "", n)
+end
+
+local SLOW = "require 'sxe.task'.sleep(0.3)"
+
+-- promise: docs/lua-httpd.md: a script that loads more slowly than signals come is loaded all the same.
+test("the newest script is served though SIGHUP comes all the time, and no process is said to have failed", function()
+    local server <close> = script.start(version(0))
+    for n = 1, 3 do
+        server:write(version(n, SLOW))
+        httpd.wait_until(function()
+            server:reload()
+            return server:ask() == tostring(n)
+        end, "the script that loads slowly")
+    end
+    check(not server.proc:errors():find("ended with", 1, true), server.proc:errors())
+end)
+
+-- promise: docs/lua-httpd.md: So each SIGHUP is answered by a load that began after it
+test("a script that was written while the last one loads is loaded by the SIGHUP of that time", function()
+    local server <close> = script.start(version(0))
+    for n = 1, 10, 2 do
+        server:write(version(n, "io.stderr:write('loading " .. n .. "\\n') " .. SLOW))
+        server:reload()
+        httpd.wait_until(function() return server.proc:errors():find("loading " .. n, 1, true) end, "a load")
+        server:write(version(n + 1))
+        server:reload()
+        server:await(tostring(n + 1))
+    end
+end)
+
+-- promise: docs/lua-httpd.md: A load that is not done 10 seconds after such a signal (1 with `--dev`) is ended, with a warning in the log; the next gets twice that time.
+test("a script that never finishes loading is replaced by the next", function()
+    local server <close> = script.start(version(0), "--dev")
+    server:write(version(1, "io.stderr:write('loading\\n') while true do require 'sxe.task'.sleep(1) end"))
+    server:reload()
+    httpd.wait_until(function() return server.proc:errors():find("loading", 1, true) end, "a load")
+    server:write(version(2))
+    server:reload()
+    server:await("2")
+    check(server.proc:errors():find("is not loaded 1 s after it was to be loaded again", 1, true), server.proc:errors())
+    check(not server.proc:errors():find("ended with", 1, true), server.proc:errors())
+end)
+
+-- promise: docs/lua-httpd.md: Under `nohup` SIGHUP loads the script again as ever; programs that the script runs ignore SIGHUP there, as under any other program.
+test("under nohup SIGHUP loads the script again, and programs of the script ignore it", function()
+    local path = os.tmpname()
+    local file = assert(io.open(path, "w"))
+    file:write([[
+        local spawn = require "sxe.spawn"
+        return function() return spawn{ "sh", "-c", "kill -HUP $$; echo alive" }:read "l" or "dead" end]])
+    file:close()
+    for _, ignored in ipairs{false, true} do
+        local server <close> = httpd.spawn{"sh", "-c", (ignored and "trap '' HUP; " or "") .. 'exec "$@"', "sh",
+            wire.program("sxe-httpd"), "-p", "0", "--lua", path}
+        server.proc:signal("HUP")
+        httpd.wait_until(function() return server.proc:errors():find("was loaded again", 1, true) end, "a reload")
+        equal(script.ask(server), ignored and "alive" or "dead")
+    end
+    os.remove(path)
+end)

@@ -1,0 +1,210 @@
+-- SPDX-License-Identifier: MIT
+-- What docs/lua-handlers.md says of what keeps sxe-lua alive, and of its exit status. A program that hangs here is what
+-- the limits of seconds are for.
+
+local FIRST = "local tcp, udp, spawn, task = require 'sxe.tcp', require 'sxe.udp', require 'sxe.spawn', require 'sxe.task'\n"
+
+-- Runs a script in sxe-lua: its exit status, what it printed, and its errors. "PORT" in it is that of a listener that
+-- accepts and never says a word.
+local function run(text, listener)
+    local script = text:gsub("PORT", function() return tostring(listener:port()) end)
+    local proc <close> = wire.spawn{wire.program "sxe-lua", "-e", FIRST .. script, env = {SXE_LOG_LEVEL = "warn"}}
+    local output = proc:output(120)
+    return proc:wait(120), output, proc:errors()
+end
+
+local function ends(text, expected, listener)
+    local status, output, errors = run(text, listener)
+    equal(errors, "", text)
+    equal(output, expected or "", text)
+    equal(status, 0, text)
+end
+
+-- promise: docs/lua-handlers.md: A connection, a UDP socket or a pipe of a process that no task waits for does not.
+test("connections that nobody waits for end with the script, reachable or not", function()
+    local listener <close> = wire.listen("127.0.0.1", 0)
+    ends("assert(tcp.connect('127.0.0.1', PORT))", "", listener)
+    ends("assert(tcp.connect('127.0.0.1', PORT)) collectgarbage() collectgarbage()", "", listener)
+    ends("conn = assert(tcp.connect('127.0.0.1', PORT))", "", listener)
+    ends("conn = assert(tcp.connect('127.0.0.1', PORT)) collectgarbage()", "", listener)
+    ends("conn = assert(tcp.connect('127.0.0.1', PORT)) print(conn:read(1, 0.01))", "nil\ttimeout\n", listener)
+    ends("all = {} for i = 1, 20 do all[i] = assert(tcp.connect('127.0.0.1', PORT)) end", "", listener)
+    ends("task.start(function() conn = assert(tcp.connect('127.0.0.1', PORT)) end):join()", "", listener)
+    ends("local t = task.start(function() conn = assert(tcp.connect('127.0.0.1', PORT)) conn:read() end)" ..
+         "task.sleep(0.05) t:cancel() print(t:join())", "\n", listener)
+end)
+
+-- promise: docs/lua-handlers.md: A connection, a UDP socket or a pipe of a process that no task waits for does not.
+test("a server's connections, UDP sockets and pipes that nobody waits for end with the script", function()
+    ends("socket = assert(udp.open('127.0.0.1', 0))")
+    ends("assert(udp.open('127.0.0.1', 0)) collectgarbage()")
+    ends("socket = assert(udp.open('127.0.0.1', 0)) socket:sendto('x', '127.0.0.1', socket.local_port)")
+    ends([[
+        local server = tcp.serve("127.0.0.1", 0, function(conn) kept = conn task.event():wait(0.05) end)
+        task.sleep(0)
+        mine = assert(tcp.connect("127.0.0.1", server.port))
+        server:close()]])
+    for _, how in ipairs{"", "child = ", "local child = "} do
+        ends(how .. "assert(spawn{'sh', '-c', 'echo to stdout'})")
+        ends(how .. "assert(spawn{'sh', '-c', 'echo to stderr >&2', stderr = 'pipe'}) collectgarbage()")
+        ends(how .. "assert(spawn{'sh', '-c', 'echo both; echo both >&2', stderr = 'stdout'})")
+        ends(how .. "assert(spawn{'cat', stdin = 'pipe'})")
+    end
+    ends("child = spawn{'sh', '-c', 'echo one; echo two'} print(child:read 'l') print(child:wait())",
+         "one\ntrue\texit\t0\n")
+end)
+
+-- promise: docs/lua-handlers.md: A task keeps it alive that can go on, sleeps, waits with a time limit, or waits for what comes from outside: a connection, a datagram, a file, the end of a process.
+test("a task that waits for what may come from outside is waited for", function()
+    local listener <close> = wire.listen("127.0.0.1", 0)
+    local proc <close> = wire.spawn{wire.program "sxe-lua", "-e", FIRST .. ([[
+        local conn = assert(tcp.connect("127.0.0.1", %d))
+        local other = assert(tcp.connect("127.0.0.1", %d))
+        task.start(function() print(conn:read "l") end)]]):format(listener:port(), listener:port())}
+    local sock <close> = listener:accept()
+    local other <close> = listener:accept()
+    wire.sleep(0.2)
+    sock:send("it has waited\n")
+    other:send("dropped\n")
+    equal(proc:output(60), "it has waited\n")
+    equal(proc:wait(60), 0)
+    ends([[task.start(function() print(spawn{"sh", "-c", "sleep 0.2"}:wait()) end)]], "true\texit\t0\n")
+    ends([[task.start(function()
+        local socket = assert(udp.open("127.0.0.1", 0))
+        task.start(function() task.sleep(0.1) socket:sendto("late", "127.0.0.1", socket.local_port) end)
+        print((socket:recvfrom()))
+    end)]], "late\n")
+    ends([[require "sxe.timer".after(0.1, function() print "late" end)]], "late\n")
+    ends([[task.start(function() print(#require "sxe.file".read("/dev/zero", { length = 5 })) end)]], "5\n")
+end)
+
+-- promise: docs/lua-handlers.md: A task that waits only for other tasks does not keep it alive when none of these can go on.
+test("tasks that wait for each other end, and the script's own wait is an error", function()
+    ends("task.start(function() task.event():wait() end)")
+    ends("local q = task.queue() task.start(function() q:get() end) task.start(function() q:get() end)")
+    local status, _, errors = run("task.queue():get()")
+    equal(status, 1)
+    check(errors:find("the script waits, but nothing is left that could wake it", 1, true), errors)
+    local listener <close> = wire.listen("127.0.0.1", 0)
+    status, _, errors = run("conn = tcp.connect('127.0.0.1', PORT) task.queue():get()", listener)
+    equal(status, 1)
+    check(errors:find("nothing is left that could wake it", 1, true), errors)
+end)
+
+-- promise: docs/lua-handlers.md: At the end connections are closed once what was written is sent
+test("what was written is sent, though nobody waits for that", function()
+    local listener <close> = wire.listen("127.0.0.1", 0)
+    for _, kept in ipairs{"local conn", "conn"} do
+        local proc <close> = wire.spawn{wire.program "sxe-lua", "-e", FIRST .. ([[
+            %s = assert(tcp.connect("127.0.0.1", %d))
+            for i = 1, 400 do conn:write(("x"):rep(10000)) end
+            print "written"]]):format(kept, listener:port())}
+        local sock <close> = listener:accept()
+        equal(#sock:recv_all(), 4000000)
+        equal(proc:output(60), "written\n")
+        equal(proc:wait(60), 0)
+    end
+end)
+
+-- promise: docs/lua-handlers.md: Then processes that still run are waited for: those that read find the end of their input, those that write a pipe that is closed.
+test("processes find their pipes closed, and are waited for", function()
+    local path = os.tmpname()
+    ends(("spawn{'sh', '-c', 'cat; echo done > %s', stdin = 'pipe'}"):format(path))
+    local file <close> = assert(io.open(path))
+    equal(file:read("a"), "done\n")
+    ends(("child = spawn{'sh', '-c', 'sleep 0.2; echo done >> %s', stdout = 'null'}"):format(path))
+    equal(file:read("a"), "done\n")
+    os.remove(path)
+    for _, how in ipairs{"", "child = "} do
+        local status = run(how .. "spawn{'yes'}")
+        equal(status, 0)
+        ends(how .. "spawn{'sh', '-c', 'yes >&2', stderr = 'pipe'} spawn{'sh', '-c', 'exec 2> /dev/null; yes'}")
+    end
+end)
+
+-- promise: docs/lua-handlers.md: Then processes that still run are waited for: those that read find the end of their input, those that write a pipe that is closed.
+test("SIGTERM ends one that waits for its processes", function()
+    local proc <close> = wire.spawn{wire.program "sxe-lua", "-e", FIRST .. [[
+        spawn{"sleep", "1000"} print "started" io.stdout:flush()]]}
+    equal(proc:line(60), "started")
+    proc:signal("TERM")
+    equal(proc:wait(60), 143)
+end)
+
+-- ---- Its exit status ----
+
+-- promise: docs/lua-handlers.md: An error that `join`, `task.deadline` or `task.parallel` raised is received, before or after the task ended, by one or by several.
+test("an error that a join raised is no failure of the program", function()
+    local failing = "local function fail() error('no', 0) end\n"
+    for _, text in ipairs{
+        "local t = task.start(fail) print(pcall(t.join, t))",                             -- joined before
+        "local t = task.start(fail) task.sleep(0.02) print(pcall(t.join, t))",            -- after
+        "local t = task.start(fail) task.sleep(0) pcall(t.join, t) print(pcall(t.join, t))",
+        "local t = task.start(fail) local function join() return pcall(t.join, t) end\n" .. -- by two
+            "local a, b = task.start(join), task.start(join) a:join() print(b:join())",
+        "print(pcall(task.deadline, 1, fail))",
+        "print(pcall(task.parallel, { 1, 2, 3 }, fail))",
+        "print(pcall(task.parallel, { fail, fail, function() task.sleep(5) end }))",
+        "print(pcall(task.parallel, { fail, function() pcall(task.sleep, 5) error 'late' end }))",
+    } do
+        local status, output = run(failing .. text)
+        check(output:find("false\tno\n$"), text .. output)
+        equal(status, 0, text)
+    end
+end)
+
+-- promise: docs/lua-handlers.md: is 1 after an error that nobody received: the script's own, a callback's, or one that ended a task which no `join` raised.
+test("an error that nobody received is a failure of the program", function()
+    local failing = "local function fail() error('no', 0) end\n"
+    for _, text in ipairs{
+        "fail()",
+        "task.start(fail)",
+        "local t = task.start(fail) task.sleep(0.02) print(t.status)",
+        "local t = task.start(function() task.sleep(0.1) fail() end) print(t:join(0.01)) task.sleep(0.2)",
+        "local t = task.start(fail) t:join()",
+        "local t = task.start(fail) pcall(t.join, t) task.start(fail)",
+        "local t = task.start(fail) task.start(function() t:join() end)", -- the joiner fails with it
+        "task.parallel({ fail })",
+        "local main = task.self() task.start(function() pcall(main.join, main) end) task.sleep(0) fail()",
+        "require 'sxe.timer'.after(0.01, fail)",
+        "sxe_timer_start(sxe_timer_new(fail, 0.01))",
+        "local _ <close> = setmetatable({}, {__close = fail})",
+    } do
+        local run_it = text:find("sxe_timer", 1, true) and "sxe_register(0, function() " .. text .. " end)" or text
+        local status = run(failing .. run_it)
+        equal(status, 1, text)
+    end
+    equal(run("print(pcall(error, 'caught'))"), 0)
+    equal(run("task.start(pcall, error, 'caught'):join()"), 0)
+    equal(run("local t = task.start(task.sleep, 9) t:cancel() print(t:join())"), 0)
+end)
+
+-- promise: docs/lua-handlers.md: All errors that end tasks are logged.
+test("an error that was received stands on standard error, too", function()
+    local status, _, errors = run("local t = task.start(error, 'where is it', 0) pcall(t.join, t)")
+    equal(status, 0)
+    check(errors:find("where is it", 1, true), errors)
+end)
+
+-- ---- Signals ----
+
+-- promise: docs/lua-handlers.md: Under `nohup`, where SIGHUP is ignored when it starts, SIGHUP stays ignored.
+test("SIGHUP ends a script, but not one under nohup, nor its processes", function()
+    local listener <close> = wire.listen("127.0.0.1", 0)
+    local script = FIRST .. ([[
+        local conn = assert(tcp.connect("127.0.0.1", %d))
+        local child = assert(spawn{ "sh", "-c", "kill -HUP $$; echo alive; cat > /dev/null", stdin = "pipe" })
+        print(child:read "l")
+        io.stdout:flush()
+        print(conn:read "l")]]):format(listener:port())
+    for _, ignored in ipairs{false, true} do
+        local proc <close> = wire.spawn{"sh", "-c", (ignored and "trap '' HUP; " or "") .. 'exec "$@"', "sh",
+                                        wire.program "sxe-lua", "-e", script}
+        local sock <close> = listener:accept()
+        equal(proc:line(60), ignored and "alive" or "nil\tclosed")
+        proc:signal("HUP")
+        sock:send("goes on\n")
+        equal(proc:output(60), ignored and "goes on\n" or "")
+        equal(proc:wait(60), ignored and 0 or 129)
+    end
+end)
