@@ -83,6 +83,28 @@ untested_claims() {
         grep -q "START_TEST($test)" "test/unit/apps/http/test-http-$file.c" || echo "$page: no $file: $test"
     done
 }
+# docs/limits.md: "| `name` | default |" of the header that the page linked last, or of sxe-httpd's options.
+stale_limits() {
+    page=docs/limits.md
+    build/release/sxe-httpd --help >"$work/help"
+    while read -r line; do
+        case $line in
+        *'](../'*) header=${line#*'](../'} header=${header%%)*} ;;
+        '| `'*) ;;
+        *) continue ;;
+        esac
+        name=$(echo "$line" | sed -n 's/^| `\([^`]*\)` | .*/\1/p')
+        value=$(echo "$line" | sed 's/^| [^|]* | \([^|]*\) | .*/\1/')
+        option=$(echo "$line" | sed -n 's/^| [^|]* | [^|]* | `\(--[a-z-]*\)` | .*/\1/p')
+        case $name in
+        '') ;;
+        --*) grep -qE -- " $name .*\($value\)$" "$work/help" ;;
+        SXE_*) grep -qE "^#define $name +${value}u?( |$)" "$header" ;;
+        *) grep -E -A 9 "[ *]$name(\[[A-Z_]*\])?;" "$header" | sed 's/^ *[* ]*//' | tr '\n' ' ' | tr -s ' ' | grep -qF -- "$value" ;;
+        esac || echo "$page: $name is not $value in ${header:-sxe-httpd --help}"
+        [ -z "$option" ] || grep -q -- "$option " "$work/help" || echo "$page: sxe-httpd has no $option"
+    done <$page
+}
 peeking() { sources 'test/outside/*.[ch]' | xargs grep -nE '#include .*(private|fake|\.\./|\.c[">])'; }
 stale_man_pages() {
     for source in docs/*.1.in; do
@@ -139,6 +161,7 @@ done
 check "the man pages name every option" empty undocumented_options
 check "the man pages are as the programs say" empty stale_man_pages
 check "what the load generator claims has a test" empty untested_claims
+check "docs/limits.md has the defaults of headers and options" empty stale_limits
 shown() { cat "$2"; return "$1"; } # shown STATUS FILE: what a check that is done came to
 wait "$counting"
 check "nothing takes 3 % more instructions than bench/instructions.tsv says" shown $? "$work/instructions"

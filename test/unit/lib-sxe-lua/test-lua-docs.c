@@ -339,6 +339,9 @@ suite(void)
     TCase *t = tcase_create("docs");
 
     read_page("README.md");
+    read_page("docs/recipes.md");
+    read_page("docs/from-node.md");
+    read_page("docs/from-openresty.md");
     read_page("docs/lua.md");
     read_page("docs/lua-handlers.md");
     read_page("docs/lua-httpd.md");
