@@ -414,6 +414,7 @@ install: release ## install below PREFIX (/usr/local) in DESTDIR
 	@install -d $(DESTDIR)$(PREFIX)/share/sxe/library/sxe
 	@install -m 644 library/sxe.lua library/luacheckrc $(DESTDIR)$(PREFIX)/share/sxe/library
 	@install -m 644 library/sxe/*.lua $(DESTDIR)$(PREFIX)/share/sxe/library/sxe
+	@install -m 644 docs/load-generator.schema.json $(DESTDIR)$(PREFIX)/share/sxe
 	@install -d $(completions:%=$(DESTDIR)$(PREFIX)/share/%)
 	@for m in $(apps); do \
 	    build/release/sxe-$$m --completion bash > $(DESTDIR)$(PREFIX)/share/$(word 1,$(completions))/sxe-$$m && \
@@ -429,6 +430,7 @@ uninstall: ## remove what install put there
 	@rm -f $(DESTDIR)$(LIBDIR)/pkgconfig/sxe.pc $(DESTDIR)$(LIBDIR)/pkgconfig/sxe-lua.pc $(apps:%=$(DESTDIR)$(MANDIR)/man1/sxe-%.1)
 	@for h in $(notdir $(headers)) sxe-log-2010.h; do rm -f $(DESTDIR)$(INCDIR)/$$h; done
 	@rm -rf $(DESTDIR)$(PREFIX)/share/sxe/library
+	@rm -f $(DESTDIR)$(PREFIX)/share/sxe/load-generator.schema.json
 	@rmdir $(DESTDIR)$(INCDIR) $(DESTDIR)$(PREFIX)/share/sxe 2>/dev/null || true
 
 print-flags: # for tools/lint.sh
