@@ -19,6 +19,8 @@
 
 #define HTTP_THRESHOLDS_MAX 15
 
+#define HTTP_STAGES_MAX 32
+
 /* Of the probe: its rate times a server's latency is how many it needs, so 16 are enough for
  * 100 a second of 160 ms each. */
 #define HTTP_PROBE_SOCKETS 16
@@ -40,6 +42,13 @@ enum http_stop {
     HTTP_STOP_TOTAL,      /* --requests: so many were offered, over all sockets */
     HTTP_STOP_TIME,       /* -d: nothing is offered after duration_ns */
     HTTP_STOP_REPLAY      /* the log that is replayed has ended */
+};
+
+/* Of a load whose rate follows a line. The first begins at 0/s, each other one where the one before
+ * it ended. */
+struct http_stage {
+    uint64_t end_ns; /* after the beginning; that of the one before it: a step */
+    double rate;     /* a second over all workers, at its end */
 };
 
 struct http_requests; /* requests.h */
@@ -73,8 +82,11 @@ struct http_plan {
     /* When */
     enum http_model model;
     enum http_arrivals arrivals;
-    double rate;          /* queries a second over all workers, at the beginning */
-    double rate_end;      /* and at the end of duration_ns: a ramp; the same as rate otherwise */
+    double rate;     /* queries a second over all workers, at the beginning */
+    double rate_end; /* and at the end of duration_ns: a ramp; the same as rate otherwise */
+    unsigned
+        stages_number; /* 0: rate and rate_end are all; otherwise those are the first and last */
+    struct http_stage stages[HTTP_STAGES_MAX];
     double replay_speed;  /* times the log's own speed; 0 unless STOP_REPLAY */
     uint64_t think_ns;    /* between a reply and the socket's next query */
     uint64_t deadline_ns; /* one that waited longer for a socket is shed; 0: never */
@@ -137,6 +149,32 @@ static inline double
 http_plan_rate(const struct http_plan *plan)
 {
     return plan->shards == 0 ? plan->rate : plan->rate / plan->shards;
+}
+
+/* Whether the rate is the same all the time. */
+static inline bool
+http_plan_is_level(const struct http_plan *plan)
+{
+    return plan->stages_number == 0 && !(plan->rate < plan->rate_end) &&
+           !(plan->rate > plan->rate_end);
+}
+
+/* When a stage begins. */
+static inline uint64_t
+http_plan_stage_ns(const struct http_plan *plan, unsigned stage)
+{
+    return stage == 0 ? 0 : plan->stages[stage - 1].end_ns;
+}
+
+/* In which stage that time is; stages_number: after the last one. */
+static inline unsigned
+http_plan_stage_at(const struct http_plan *plan, uint64_t ns)
+{
+    unsigned stage = 0;
+
+    while (stage < plan->stages_number && ns >= plan->stages[stage].end_ns)
+        stage++;
+    return stage;
 }
 
 #endif

@@ -16,6 +16,7 @@ enum {
     SHARD,
     WARMUP,
     DRAIN,
+    STAGES,
     OPEN,
     ARRIVALS,
     START_AT,

@@ -347,39 +347,16 @@ name_it(struct http_command *command)
 /* ---- How much and when ---- */
 
 static int
-parse_rate(const char *text, double *rate, const char **behind)
-{
-    static const struct {
-        char letter;
-        double factor;
-    } suffixes[] = {{'k', 1e3}, {'K', 1e3}, {'M', 1e6}, {'G', 1e9}};
-    char *end;
-
-    *rate = strtod(text, &end);
-    if (end == text)
-        return -1;
-    for (unsigned i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++) {
-        if (*end == suffixes[i].letter) {
-            *rate *= suffixes[i].factor;
-            end++;
-            break;
-        }
-    }
-    *behind = end;
-    return *rate >= 0 && *rate <= 1e9 ? 0 : -1;
-}
-
-static int
 set_rate(struct http_command *command)
 {
     const struct http_typed *typed = &command->typed;
     struct http_plan *plan = &command->plan;
     const char *behind = typed->rate;
-    bool is_good = parse_rate(typed->rate, &plan->rate, &behind) == 0;
+    bool is_good = http_command_rate(typed->rate, &plan->rate, &behind) == 0;
 
     plan->rate_end = plan->rate;
     if (is_good && *behind == ':')
-        is_good = parse_rate(behind + 1, &plan->rate_end, &behind) == 0;
+        is_good = http_command_rate(behind + 1, &plan->rate_end, &behind) == 0;
     if (!is_good || *behind != '\0' || plan->rate + plan->rate_end <= 0)
         return http_command_refuse("the rate (-R) is '%s'; it must be queries a second, above 0 "
                                    "and up to 1G, such as 500, 10k or 1k:50k",
@@ -400,7 +377,7 @@ set_probe(struct http_command *command)
 
     if (typed->probe == NULL)
         return COMMAND_LINE_GO_ON;
-    if (parse_rate(typed->probe, &plan->probe_rate, &behind) < 0 || *behind != '\0' ||
+    if (http_command_rate(typed->probe, &plan->probe_rate, &behind) < 0 || *behind != '\0' ||
         plan->probe_rate <= 0)
         return http_command_refuse("the probe's rate (--probe) is '%s'; it must be queries a "
                                    "second, above 0 and up to 1G, such as 100",
@@ -453,6 +430,8 @@ set_how_much(struct http_command *command)
     if (plan->drain_ns == HTTP_DRAIN_TIMEOUT)
         plan->drain_ns = plan->timeout_ns;
     set_trials(plan);
+    if (typed->stages != NULL)
+        return http_command_stages(command);
     return typed->rate == NULL ? COMMAND_LINE_GO_ON : set_rate(command);
 }
 
@@ -533,9 +512,11 @@ http_command_plan(struct http_command *command)
     static int (*const steps[])(struct http_command *) = {
         check_source,
         http_command_check_outputs,
+        http_command_check_stages,
         set_how_much,
         set_warmup,
         http_command_check_together,
+        http_command_check_conditions,
         set_probe,
         set_request,
         set_url,

@@ -82,7 +82,8 @@ http_command_check_together(struct http_command *command)
 {
     const struct http_typed *typed = &command->typed;
     const struct http_plan *plan = &command->plan;
-    bool is_paced = typed->rate != NULL || typed->replay != NULL || plan->find != NULL;
+    bool is_paced =
+        typed->rate != NULL || typed->stages != NULL || typed->replay != NULL || plan->find != NULL;
 
     if (check_baseline(plan) != COMMAND_LINE_GO_ON)
         return COMMAND_LINE_WRONG;

@@ -48,6 +48,9 @@ static const struct command_option table[] = {
     {{"rate", required_argument, NULL, 'R'},
      "R[:R2]",
      "queries arrive at R a second, up to R2 at the end"},
+    {{"stages", required_argument, NULL, STAGES},
+     "R:TIME,...",
+     "in each TIME go to R a second: 0:10s,5k:1m,5k:2m,0:30s"},
     {{"open", no_argument, NULL, OPEN}, "", "at that rate even if all sockets are busy: skip"},
     {{"arrivals", required_argument, NULL, ARRIVALS}, "KIND", "poisson or fixed (poisson)"},
     {{"start-at", required_argument, NULL, START_AT},
@@ -395,6 +398,8 @@ take_when(struct http_command *command, int val)
     switch (val) {
     case 'R':
         return keep(&command->typed.rate);
+    case STAGES:
+        return keep(&command->typed.stages);
     case OPEN:
         return keep_flag(&command->typed.is_open);
     case ARRIVALS:

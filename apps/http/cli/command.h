@@ -41,6 +41,7 @@ struct http_typed {
     const char *scenario;
     const char *stop_option; /* "-n", "--requests" or "-d" */
     const char *rate;
+    const char *stages;
     const char *probe;
     char *body_bytes;    /* owned: of @FILE */
     struct http_url url; /* the first; its target is "/" if there is none */
@@ -80,6 +81,18 @@ void http_command_free(struct http_command *command);
 /* Make the plan of what was typed, with what stood behind "--" in argc and argv: as
  * http_command_parse. */
 int http_command_plan(struct http_command *command);
+
+/* A rate at the beginning of the text, such as 500 or 10k; *behind is what comes after it. 0, or
+ * -1: there is none from 0 to 1G. */
+int http_command_rate(const char *text, double *rate, const char **behind);
+
+/* The stages of "0:10s,5k:1m" into a plan that has none. NULL, or what is wrong. */
+const char *http_stages_parse(struct http_plan *plan, const char *text);
+
+/* --stages, if it is given, into the plan; before, what goes without it. As http_command_plan. */
+int http_command_stages(struct http_command *command);
+int http_command_check_stages(struct http_command *command);
+int http_command_check_conditions(struct http_command *command); /* are of stages that there are */
 
 /* What of it means nothing together, or without another: as http_command_plan. */
 int http_command_check_together(struct http_command *command);

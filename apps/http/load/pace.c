@@ -73,55 +73,133 @@ own_rate(const struct http_pace *pace, double rate, unsigned shards)
     return pace->arrivals == HTTP_FIXED ? rate : rate / shards;
 }
 
+/* Level, without an end. */
+static void
+begin_piece(struct http_pace *pace, uint64_t at_ns, double rate)
+{
+    pace->start_ns = at_ns;
+    pace->start_area = 0;
+    pace->length_ns = UINT64_MAX;
+    pace->rate = pace->rate_end = own_rate(pace, rate, pace->shards);
+    pace->stages_left = 0;
+}
+
+static void
+begin_plan(struct http_pace *pace, const struct http_plan *plan)
+{
+    begin_piece(pace, 0, plan->rate);
+    if (plan->stages_number > 0) {
+        /* An empty piece before the first. */
+        pace->length_ns = 0;
+        pace->rate = pace->rate_end = 0;
+        pace->stages = plan->stages;
+        pace->stages_left = plan->stages_number;
+    } else if (!http_plan_is_level(plan)) {
+        pace->length_ns = plan->duration_ns;
+        pace->rate_end = own_rate(pace, plan->rate_end, pace->shards);
+    }
+}
+
 void
 http_pace_init(struct http_pace *pace, const struct http_plan *plan, unsigned shard,
                unsigned shards)
 {
-    *pace = (struct http_pace){.arrivals = plan->arrivals, .stride = shards};
-    pace->rate = own_rate(pace, plan->rate, shards);
-    pace->rate_end = own_rate(pace, plan->rate_end, shards);
-    if (plan->rate != plan->rate_end)
-        pace->ramp_s = (double)plan->duration_ns / NS_A_SECOND;
+    *pace = (struct http_pace){.arrivals = plan->arrivals, .shards = shards, .stride = shards};
+    begin_plan(pace, plan);
     http_random_init(pace->random, plan->seed + ((uint64_t)shard << 40));
     pace->area = pace->arrivals == HTTP_FIXED ? shard : step_of(pace);
+}
+
+/* Of a piece with an end. What is whole comes out whole: 100/s for 0.29 s are 29, which they are
+ * not if 0.29 is rounded first. */
+static double
+area_of(const struct http_pace *pace)
+{
+    return (double)(((long double)pace->rate + (long double)pace->rate_end) *
+                    (long double)pace->length_ns / 2e9L);
+}
+
+/* After the last one its rate is held. */
+static void
+next_piece(struct http_pace *pace)
+{
+    uint64_t end_ns = pace->start_ns + pace->length_ns;
+
+    pace->start_area += area_of(pace);
+    pace->start_ns = end_ns;
+    pace->rate = pace->rate_end;
+    pace->length_ns = UINT64_MAX;
+    if (pace->stages_left == 0)
+        return;
+    pace->length_ns = pace->stages->end_ns - end_ns;
+    pace->rate_end = own_rate(pace, pace->stages->rate, pace->shards);
+    /* A step. */
+    if (pace->length_ns == 0)
+        pace->rate = pace->rate_end;
+    pace->stages++;
+    pace->stages_left--;
 }
 
 static double
 slope_of(const struct http_pace *pace)
 {
-    return (pace->rate_end - pace->rate) / pace->ramp_s;
+    return (pace->rate_end - pace->rate) / ((double)pace->length_ns / NS_A_SECOND);
 }
 
-/* When the area under the rate is that large; INFINITY: never. The form of the quadratic's solution
- * that subtracts nothing of nearly the same size, so a slope of nearly 0 does no harm. */
+/* When the area under the present piece is that large; INFINITY: never. The form of the
+ * quadratic's solution that subtracts nothing of nearly the same size, so a slope of nearly 0 does
+ * no harm. */
 static double
-time_of(const struct http_pace *pace, double area)
+seconds_of(const struct http_pace *pace, double area)
 {
-    double ramp_area = (pace->rate + pace->rate_end) / 2 * pace->ramp_s;
     double squared;
 
-    if (pace->ramp_s == 0 || area >= ramp_area)
-        return pace->ramp_s + (area - ramp_area) / pace->rate_end;
+    if (pace->length_ns == UINT64_MAX)
+        return area / pace->rate;
     if (area == 0)
         return 0;
     squared = pace->rate * pace->rate + 2 * slope_of(pace) * area;
     return 2 * area / (pace->rate + sqrt(fmax(squared, 0)));
 }
 
+/* Of a time in the present piece, or after the last. */
 static double
-area_at(const struct http_pace *pace, double s)
+area_in(const struct http_pace *pace, double seconds)
 {
-    double ramp_s = fmin(s, pace->ramp_s);
-    double ramp_area = ramp_s > 0 ? (pace->rate + slope_of(pace) / 2 * ramp_s) * ramp_s : 0;
+    double slope = pace->length_ns == UINT64_MAX ? 0 : slope_of(pace);
 
-    return ramp_area + (s - ramp_s) * pace->rate_end;
+    return pace->start_area + (pace->rate + slope / 2 * seconds) * seconds;
+}
+
+static double
+area_at(const struct http_pace *now, uint64_t ns)
+{
+    struct http_pace pace = *now;
+    double seconds;
+
+    while (pace.length_ns != UINT64_MAX && ns >= pace.start_ns + pace.length_ns)
+        next_piece(&pace);
+    seconds = ((double)ns - (double)pace.start_ns) / NS_A_SECOND;
+    return area_in(&pace, pace.length_ns == UINT64_MAX ? seconds : fmax(seconds, 0));
+}
+
+double
+http_pace_expected(const struct http_plan *plan, uint64_t before_ns)
+{
+    struct http_pace pace = {.arrivals = HTTP_FIXED, .shards = 1};
+
+    begin_plan(&pace, plan);
+    return area_at(&pace, before_ns);
 }
 
 uint64_t
 http_pace_next(struct http_pace *pace)
 {
-    double ns = (pace->start_s + time_of(pace, pace->area)) * NS_A_SECOND;
+    double ns;
 
+    while (pace->length_ns != UINT64_MAX && pace->area >= pace->start_area + area_of(pace))
+        next_piece(pace);
+    ns = (double)pace->start_ns + seconds_of(pace, pace->area - pace->start_area) * NS_A_SECOND;
     if (!(ns < (double)UINT64_MAX))
         return UINT64_MAX;
     pace->area += step_of(pace);
@@ -133,9 +211,8 @@ http_pace_next(struct http_pace *pace)
 uint64_t
 http_pace_skip(struct http_pace *pace, uint64_t before_ns)
 {
-    double area = area_at(pace, (double)before_ns / NS_A_SECOND - pace->start_s);
     double step = pace->arrivals == HTTP_FIXED ? pace->stride : 1;
-    double number = ceil((area - pace->area) / step);
+    double number = ceil((area_at(pace, before_ns) - pace->area) / step);
 
     if (!(number > 0))
         return 0;
@@ -147,25 +224,21 @@ http_pace_skip(struct http_pace *pace, uint64_t before_ns)
 void
 http_pace_set_rate(struct http_pace *pace, uint64_t at_ns, double rate, unsigned shards)
 {
-    double from_s = (double)(at_ns > pace->last_ns ? at_ns : pace->last_ns) / NS_A_SECOND;
+    uint64_t from_ns = at_ns > pace->last_ns ? at_ns : pace->last_ns;
 
-    pace->area -= area_at(pace, from_s - pace->start_s);
-    pace->start_s = from_s;
-    pace->ramp_s = 0;
-    pace->rate = pace->rate_end = own_rate(pace, rate, shards);
+    pace->area -= area_at(pace, from_ns);
+    pace->shards = shards;
+    begin_piece(pace, from_ns, rate);
 }
 
 void
 http_pace_pause(struct http_pace *pace, uint64_t at_ns)
 {
-    double at_s = (double)at_ns / NS_A_SECOND;
     bool is_withdrawn = pace->last_ns > at_ns;
 
-    pace->area -= area_at(pace, at_s - pace->start_s);
+    pace->area -= area_at(pace, at_ns);
     if (is_withdrawn)
         pace->area = pace->arrivals == HTTP_FIXED ? pace->area - pace->stride : step_of(pace);
     pace->last_ns = at_ns;
-    pace->start_s = at_s;
-    pace->ramp_s = 0;
-    pace->rate = pace->rate_end = 0;
+    begin_piece(pace, at_ns, 0);
 }

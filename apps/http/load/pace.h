@@ -1,30 +1,37 @@
 /* SPDX-License-Identifier: MIT
  *
  * What: when queries arrive: the times of a Poisson or a fixed process at a rate that is constant
- * or a ramp. Place: the worker asks for the next arrival. Pure: no clock, no memory.
+ * or follows a line of several pieces (--stages; a ramp is one piece). Place: the worker asks for
+ * the next arrival. Pure: no clock, no memory.
  *
  * Shape: arrivals are those of a process of rate 1 (one each 1, or each Exp(1)), put through the
- * inverse of the area under the rate. So a ramp is exact, and of N shards each has an N-th: of a
- * fixed process every N-th arrival, of a Poisson one a process of an N-th of the rate, which is the
- * same in law.
+ * inverse of the area under the rate. So each piece is exact, and of N shards each has an N-th: of
+ * a fixed process every N-th arrival, of a Poisson one a process of an N-th of the rate, which is
+ * the same in law.
  *
- *     rate                    ____ rate_end, held after duration_ns
- *               ______-------'
- *     rate ----'                           area under it up to t = number of arrivals before t
+ *     rate               ____________
+ *               ______--'            \
+ *     0 ____---'                      \___ the last rate, held after the last piece
+ *       piece 0  piece 1      2      3         area under it up to t = number of arrivals before t
  */
 #ifndef HTTP_PACE_H
 #define HTTP_PACE_H
 
 #include "plan.h"
 
-/* All of it private. */
+/* All of it private. The plan has to stay where it is. */
 struct http_pace {
     enum http_arrivals arrivals;
+    unsigned shards;
     double rate; /* a second; of all shards if they are fixed, of this one otherwise */
     double rate_end;
-    double ramp_s;    /* 0: no ramp */
-    double start_s;   /* of the present rate, after the beginning */
-    double area;      /* of the next arrival, since then; below 0: due before then */
+    uint64_t start_ns;               /* of the present piece, after the beginning */
+    uint64_t length_ns;              /* UINT64_MAX: it has no end, and is level */
+    double start_area;               /* of the pieces before it */
+    const struct http_stage *stages; /* the pieces after it */
+    unsigned stages_left;
+    double area;      /* of the next arrival, since the beginning, or since the rate was set; below
+                         0: due before then */
     double stride;    /* of fixed arrivals: every so many-th is this shard's */
     uint64_t last_ns; /* the latest that was given out */
     uint64_t random[2];
@@ -35,14 +42,18 @@ void http_random_init(uint64_t state[2], uint64_t seed);
 double http_random_fraction(uint64_t state[2]);
 uint64_t http_random_below(uint64_t state[2], uint64_t n);
 
-/* Shard 0 to shards - 1 of the plan's arrivals; seed, arrivals, rate and rate_end are read, and
- * duration_ns if those two differ. The first fixed arrival is at 0. */
+/* Shard 0 to shards - 1 of the plan's arrivals; seed, arrivals, rate, rate_end and the stages are
+ * read, and without stages duration_ns if those two rates differ. The first fixed arrival is at 0,
+ * or as soon as the rate is above 0. */
 void http_pace_init(struct http_pace *pace, const struct http_plan *plan, unsigned shard,
                     unsigned shards);
 
 /* The next arrival, ns after the beginning; never earlier than the one before it. UINT64_MAX: there
  * is none, the rate is 0 from now on. */
 uint64_t http_pace_next(struct http_pace *pace);
+
+/* So many of all shards' arrivals are to be expected before that time; a number with a fraction. */
+double http_pace_expected(const struct http_plan *plan, uint64_t before_ns);
 
 /* Pass over those that come before that time, after the beginning, without giving them out, however
  * many: their number. Poisson ones count as what is to be expected. */

@@ -176,6 +176,8 @@ count_ahead(struct http__worker *worker, uint64_t number)
     worker->result->waiting += number;
     worker->result->offered += number;
     slice->offered += (uint32_t)(number < room ? number : room);
+    if (worker->result->stages > 0)
+        http__stage_offered(worker, worker->ahead.next_ns, number);
     worker->ahead.number += number - 1;
     pass(worker, &worker->ahead);
 }
@@ -193,15 +195,29 @@ http__count_waiting(struct http__worker *worker, uint64_t now_ns)
         count_ahead(worker, 1);
 }
 
+/* When the stage in which a time is ends; HTTP_NEVER without stages. */
+static uint64_t
+stage_end_ns(const struct http__worker *worker, uint64_t ns)
+{
+    const struct http_plan *plan = worker->plan;
+
+    return plan->stages_number == 0
+               ? HTTP_NEVER
+               : worker->start_ns + plan->stages[http__stage_at(worker, ns)].end_ns;
+}
+
 /* None of these will be sent, so nobody need know when exactly each came: a slice of the time line
- * at once. */
+ * at once, or what of it is in one stage. */
 static void
 count_rest(struct http__worker *worker, uint64_t now_ns)
 {
     while (worker->plan->stop != HTTP_STOP_REPLAY && is_one_ahead(worker, now_ns)) {
         uint64_t until_ns = now_ns + 1 < worker->end_ns ? now_ns + 1 : worker->end_ns;
+        uint64_t stage_ns = stage_end_ns(worker, worker->ahead.next_ns);
         uint64_t number = 1;
 
+        if (until_ns > stage_ns)
+            until_ns = stage_ns;
         (void)http__slice(worker, worker->ahead.next_ns);
         if (until_ns > worker->slice_ns + worker->slice_width_ns)
             until_ns = worker->slice_ns + worker->slice_width_ns;

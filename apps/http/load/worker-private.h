@@ -8,6 +8,7 @@
  *     ticker.c         wakes the loop for it, to the microsecond
  *     worker-socket.c  open, the ramp, close, open again    every change of a socket's state
  *     worker-query.c   send, receive, judge, count          every change of the accounts of queries
+ *     worker-stage.c   counts what is counted seldom: stages, failures
  *     worker-pace.c    when the next one is due, and when all ends
  *     worker-self.c    what the client itself costs, and copies for the parent
  *     worker.c         its life, and its talk with the parent
@@ -71,9 +72,12 @@ struct http__flight {
     const struct http_expect *expect;
     uint32_t entry; /* of a log that is replayed */
     uint16_t kind;
-    bool is_head;
-    bool is_seen; /* somebody looks at its reply's head or body */
+    bool is_head : 1;
+    bool is_seen : 1; /* somebody looks at its reply's head or body */
+    uint8_t stage;    /* in which it arrived; 0 if there are none */
 };
+
+_Static_assert(sizeof(struct http__flight) == 32, "docs: what a query in flight takes");
 
 /* What is kept aside for a socket only if somebody asks for it. */
 struct http__bytes {
@@ -245,6 +249,13 @@ http__slice(struct http__worker *worker, uint64_t ns)
                : http__find_slice(worker, ns);
 }
 
+/* The stage of a query that arrived at that time; 0 if there are none. */
+static inline uint8_t
+http__stage_at(const struct http__worker *worker, uint64_t ns)
+{
+    return (uint8_t)http_plan_stage_at(worker->plan, http__since_start(worker, ns));
+}
+
 /* ---- worker-socket.c ---- */
 
 /* Begin to open all sockets; http__ramp_over when that is done. */
@@ -287,6 +298,22 @@ void http__end_unanswered(struct http__worker *worker, uint64_t now_ns);
 
 /* It has one, or the close of the connection was the end of its body. */
 void http__end_with_reply(struct http__socket *socket, uint64_t now_ns);
+
+/* ---- worker-stage.c ---- */
+
+/* Of a load with stages: that many arrived then; one was sent (1) or not after all (-1); one was
+ * answered well. */
+void http__stage_offered(struct http__worker *worker, uint64_t intended_ns, uint64_t number);
+void http__stage_sent(struct http__worker *worker, const struct http__flight *flight, int number);
+void http__stage_good(struct http__worker *worker, const struct http__flight *flight,
+                      uint64_t response_ns, uint64_t now_ns);
+
+/* One that failed waited so long and got no good reply: a lower bound of a time that nobody knows.
+ * One that failed early would not have been answered well until the timeout, either. */
+void http__count_failed(struct http__worker *worker, const struct http__flight *flight,
+                        uint64_t waited_ns, uint64_t now_ns);
+uint64_t http__failed_wait_ns(const struct http__worker *worker, const struct http__flight *flight,
+                              enum http_end end, uint64_t now_ns);
 
 /* ---- worker-pace.c ---- */
 

@@ -56,6 +56,8 @@ count_sent(struct http__worker *worker, const struct http__flight *flight, unsig
 
     result->sent++;
     result->in_flight++;
+    if (SXE_UNLIKELY(result->stages > 0))
+        http__stage_sent(worker, flight, 1);
     result->bytes_sent += length;
     http__slice(worker, flight->sent_ns)->sent++;
     count_lag(worker, flight);
@@ -77,6 +79,7 @@ write_query(struct http__socket *socket, const struct http_query *query, uint64_
         .kind = query->kind,
         .is_head = query->is_head,
         .is_seen = expect->fields > 0 || expect->body != NULL || worker->exchanges != NULL,
+        .stage = http__stage_at(worker, intended_ns - query->delay_ns),
     };
     socket->in_flight++;
     count_sent(worker, flight, query->length);
@@ -94,6 +97,8 @@ http__count_offered(struct http__worker *worker, uint64_t intended_ns)
 {
     worker->result->offered++;
     http__slice(worker, intended_ns)->offered++;
+    if (SXE_UNLIKELY(worker->result->stages > 0))
+        http__stage_offered(worker, intended_ns, 1);
 }
 
 /* A copy waits; in the accounts too, if it has arrived. False: there is no memory for that. */
@@ -168,6 +173,7 @@ http__offer(struct http__socket *socket, uint64_t number, uint64_t intended_ns, 
     socket->left--;
     if (query.delay_ns > 0 && hold(socket, &query, number, intended_ns))
         return;
+    query.delay_ns = 0;
     if (!worker->is_paced)
         http__count_offered(worker, now_ns);
     write_query(socket, &query, number, intended_ns, now_ns);
@@ -187,6 +193,7 @@ send_one_again(struct http__socket *socket, uint64_t now_ns)
         http__stop(worker, now_ns);
         return false;
     }
+    query.delay_ns = 0;
     socket->again--;
     worker->again_number--;
     worker->result->waiting--;
@@ -311,33 +318,8 @@ record_good(struct http__socket *socket, const struct http__flight *flight, uint
     record_client(socket, flight->kind, response_ns);
     if (SXE_UNLIKELY(now_ns > worker->end_ns))
         result->drained++;
-}
-
-/* It waited so long and got no good reply: a lower bound of a time that nobody knows. */
-static void
-record_failed(struct http__worker *worker, const struct http__flight *flight, uint64_t waited_ns,
-              uint64_t now_ns)
-{
-    struct http_result *result = worker->result;
-    uint64_t response_ns = flight->sent_ns - flight->intended_ns + waited_ns;
-
-    http_histogram_record_at_least(&result->first_byte, waited_ns);
-    http_histogram_record_at_least(&result->response, response_ns);
-    if (worker->is_paced)
-        http_histogram_record_at_least(&result->service, waited_ns);
-    if (result->kinds > 1)
-        http_histogram_record_at_least(&result->by_kind[flight->kind].response, response_ns);
-    http_slice_ended(http__slice(worker, now_ns), false, response_ns);
-}
-
-/* One that failed early would not have been answered well until the timeout, either. */
-static uint64_t
-failed_wait_ns(const struct http__worker *worker, const struct http__flight *flight,
-               enum http_end end, uint64_t now_ns)
-{
-    uint64_t waited_ns = now_ns - flight->sent_ns, timeout_ns = worker->plan->timeout_ns;
-
-    return end == HTTP_END_UNANSWERED || waited_ns > timeout_ns ? waited_ns : timeout_ns;
+    if (SXE_UNLIKELY(result->stages > 0))
+        http__stage_good(worker, flight, response_ns, now_ns);
 }
 
 void
@@ -346,7 +328,7 @@ http__end_without_reply(struct http__socket *socket, enum http_end end, uint64_t
     struct http__worker *worker = socket->worker;
     const struct http__flight *flight = take_oldest(socket, end, now_ns);
 
-    record_failed(worker, flight, failed_wait_ns(worker, flight, end, now_ns), now_ns);
+    http__count_failed(worker, flight, http__failed_wait_ns(worker, flight, end, now_ns), now_ns);
     go_on_with(socket, false);
 }
 
@@ -421,7 +403,8 @@ http__end_with_reply(struct http__socket *socket, uint64_t now_ns)
         http_histogram_record(&worker->result->first_byte, first_byte_ns - flight->sent_ns);
         record_good(socket, flight, now_ns);
     } else {
-        record_failed(worker, flight, failed_wait_ns(worker, flight, end, now_ns), now_ns);
+        http__count_failed(worker, flight, http__failed_wait_ns(worker, flight, end, now_ns),
+                           now_ns);
     }
     go_on_with(socket, true);
 }
@@ -506,6 +489,8 @@ put_back(struct http__socket *socket)
     struct http__worker *worker = socket->worker;
     uint16_t number = socket->in_flight;
 
+    for (unsigned i = 0; worker->result->stages > 0 && i < number; i++)
+        http__stage_sent(worker, http__flight(socket, i), -1);
     socket->in_flight = 0;
     socket->again = (uint16_t)(socket->again + number);
     worker->again_number += number;

@@ -148,6 +148,7 @@ read_plan(struct http__worker *worker)
     worker->end_ns = worker->free_ns = HTTP_NEVER;
     worker->result->sockets_wanted = worker->number;
     worker->result->kinds = worker->requests->kinds;
+    worker->result->stages = plan->stages_number;
     if ((uint64_t)plan->sockets * worker->requests->kinds <= HTTP_CLIENTS_MAX)
         worker->result->clients = worker->number;
 }

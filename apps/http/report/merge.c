@@ -74,6 +74,8 @@ add_plan(struct http_plan *to, const struct http_plan *plan)
     to->requests_max += plan->requests_max;
     to->rate += plan->rate;
     to->rate_end += plan->rate_end;
+    for (unsigned i = 0; i < to->stages_number; i++)
+        to->stages[i].rate += plan->stages[i].rate;
     to->ramp += plan->ramp;
     to->ramp_rate += plan->ramp_rate;
     if (to->stop == HTTP_STOP_TOTAL)

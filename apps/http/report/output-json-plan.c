@@ -30,6 +30,20 @@ write_how_much(struct http_json *json, const struct http_plan *plan)
     write_seconds(json, "drain_s", plan->drain_ns);
 }
 
+/* How long each takes, and the rate at its end. */
+static void
+write_stages(struct http_json *json, const struct http_plan *plan)
+{
+    http_json_open(json, "stages", '[');
+    for (unsigned i = 0; i < plan->stages_number; i++) {
+        http_json_open(json, NULL, '{');
+        write_seconds(json, "seconds", plan->stages[i].end_ns - http_plan_stage_ns(plan, i));
+        http_json_number(json, "rate", plan->stages[i].rate);
+        http_json_close(json, '}');
+    }
+    http_json_close(json, ']');
+}
+
 static void
 write_when(struct http_json *json, const struct http_plan *plan)
 {
@@ -37,6 +51,7 @@ write_when(struct http_json *json, const struct http_plan *plan)
     http_json_text(json, "arrivals", plan->arrivals == HTTP_FIXED ? "fixed" : "poisson");
     http_json_number(json, "rate", plan->rate);
     http_json_number(json, "rate_end", plan->rate_end);
+    write_stages(json, plan);
     http_json_number(json, "replay_speed", plan->replay_speed);
     write_seconds(json, "think_s", plan->think_ns);
     write_seconds(json, "deadline_s", plan->deadline_ns);

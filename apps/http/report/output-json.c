@@ -6,6 +6,7 @@
 #include "json-writer.h"
 #include "output.h"
 #include "requests.h"
+#include "stages.h"
 #include "sxe-util.h"
 #include "trend.h"
 
@@ -17,81 +18,7 @@ static const char *const skip_names[] = {HTTP_EACH_SKIP(NAME)};
 static const char *const end_names[] = {HTTP_EACH_END(NAME)};
 static const char *const unopened_names[] = {HTTP_EACH_UNOPENED(NAME)};
 
-/* ---- Times ---- */
-
-static void
-write_percentiles(struct http_json *json, const struct http_histogram *histogram)
-{
-    for (unsigned i = 0; i < HTTP_PERCENTILES; i++) {
-        const char *name = http_percentiles[i].name;
-        double fraction = http_percentiles[i].fraction;
-
-        if (http_histogram_can_tell(histogram, fraction))
-            http_json_number(json, name, (double)http_histogram_quantile(histogram, fraction) / US);
-        else
-            http_json_null(json, name);
-    }
-}
-
-/* What of the figures is only a lower bound, since some queries failed. */
-static void
-write_censored(struct http_json *json, const struct http_histogram *histogram)
-{
-    static const char *const extremes[] = {"mean", "max"};
-    bool has_some = histogram->censored > 0;
-
-    http_json_count(json, "censored", histogram->censored);
-    if (has_some)
-        http_json_number(json, "censored_from", (double)histogram->censored_from_ns / US);
-    else
-        http_json_null(json, "censored_from");
-    http_json_open(json, "at_least", '[');
-    for (unsigned i = 0; i < SXE_COUNT(extremes) && has_some; i++)
-        http_json_text(json, NULL, extremes[i]);
-    for (unsigned i = 0; i < HTTP_PERCENTILES; i++) {
-        double fraction = http_percentiles[i].fraction;
-        uint64_t ns = http_histogram_quantile(histogram, fraction);
-
-        if (http_histogram_can_tell(histogram, fraction) &&
-            http_histogram_is_at_least(histogram, ns))
-            http_json_text(json, NULL, http_percentiles[i].name);
-    }
-    http_json_close(json, ']');
-}
-
-static void
-write_buckets(struct http_json *json, const struct http_histogram *histogram)
-{
-    struct http_bucket bucket;
-    unsigned at = 0;
-
-    http_json_open(json, "histogram", '[');
-    while (http_histogram_next(histogram, &at, &bucket)) {
-        http_json_open(json, NULL, '[');
-        http_json_number(json, NULL, (double)bucket.from_ns / US);
-        http_json_number(json, NULL, (double)bucket.to_ns / US);
-        http_json_count(json, NULL, bucket.count);
-        http_json_close(json, ']');
-    }
-    http_json_close(json, ']');
-}
-
-static void
-write_histogram(struct http_json *json, const char *name, const struct http_histogram *histogram)
-{
-    http_json_open(json, name, '{');
-    http_json_count(json, "count", histogram->count);
-    if (histogram->count > 0) {
-        write_censored(json, histogram);
-        http_json_number(json, "mean", http_histogram_mean_ns(histogram) / US);
-        http_json_number(json, "stdev", http_histogram_deviation_ns(histogram) / US);
-        http_json_number(json, "min", (double)histogram->min_ns / US);
-        http_json_number(json, "max", (double)histogram->max_ns / US);
-        write_percentiles(json, histogram);
-    }
-    write_buckets(json, histogram);
-    http_json_close(json, '}');
-}
+/* ---- Over time ---- */
 
 /* As of all times: null, where fewer than ten replies lie beyond. */
 static void
@@ -212,9 +139,9 @@ write_client(struct http_json *json, const struct http_result *result)
     http_json_number(json, "run_queue_s", (double)result->run_queue_ns / NS);
     http_json_number(json, "script_s", (double)result->script_ns / NS);
     http_json_count(json, "script_calls", result->script_calls);
-    write_histogram(json, "schedule_lag", &result->schedule_lag);
-    write_histogram(json, "timer_error", &result->timer_error);
-    write_histogram(json, "loop_lag", &result->loop_lag);
+    http_output_json_times(json, "schedule_lag", &result->schedule_lag);
+    http_output_json_times(json, "timer_error", &result->timer_error);
+    http_output_json_times(json, "loop_lag", &result->loop_lag);
     http_json_close(json, '}');
 }
 
@@ -246,7 +173,7 @@ write_kinds(struct http_json *json, const struct http_plan *plan, const struct h
         http_json_text(json, "name", http_kind_name(plan, kind));
         http_json_count(json, "ok", result->by_kind[kind].ok);
         http_json_count(json, "errors", result->by_kind[kind].errors);
-        write_histogram(json, "response", &result->by_kind[kind].response);
+        http_output_json_times(json, "response", &result->by_kind[kind].response);
         write_clients(json, result, kind);
         http_json_close(json, '}');
     }
@@ -329,14 +256,15 @@ write_part(struct http_json *json, const struct http_run *run, const struct http
     write_began(json, run, result);
     write_accounts(json, result);
     write_sockets(json, result);
-    write_histogram(json, "connect", &result->connect);
-    write_histogram(json, "first_byte", &result->first_byte);
-    write_histogram(json, "service", &result->service);
-    write_histogram(json, "response", &result->response);
+    http_output_json_times(json, "connect", &result->connect);
+    http_output_json_times(json, "first_byte", &result->first_byte);
+    http_output_json_times(json, "service", &result->service);
+    http_output_json_times(json, "response", &result->response);
     write_client(json, result);
     write_timeline(json, &result->timeline);
     write_trend(json, run, result);
     write_kinds(json, run->plan, result);
+    http_output_json_stages(json, run, result);
     write_verdict(json, verdict);
 }
 

@@ -33,6 +33,8 @@ int http_output_json(FILE *out, const struct http_run *run);
 struct http_json;
 void http_output_json_plan(struct http_json *json, const struct http_plan *plan); /* its member */
 void http_output_json_thresholds(struct http_json *json, const struct http_run *run); /* another */
+void http_output_json_times(struct http_json *json, const char *name,
+                            const struct http_histogram *histogram); /* the same */
 int http_output_csv(FILE *out, const struct http_run *run);
 int http_output_candles(FILE *out, const struct http_run *run);
 int http_output_hgrm(FILE *out, const struct http_run *run);

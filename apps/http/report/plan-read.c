@@ -48,6 +48,26 @@ read_where(struct http_reader *reader, const json_t *json, struct http_plan *pla
 }
 
 static void
+read_stages(struct http_reader *reader, const json_t *json, struct http_plan *plan)
+{
+    const json_t *stages = http_reader_array(reader, json, "stages");
+    uint64_t end_ns = 0;
+
+    if (json_array_size(stages) > HTTP_STAGES_MAX) {
+        http_reader_refuse(reader, "stages", "are too many");
+        return;
+    }
+    for (size_t i = 0; i < json_array_size(stages); i++) {
+        const json_t *stage = json_array_get(stages, i);
+
+        end_ns += read_seconds(reader, stage, "seconds");
+        plan->stages[i].end_ns = end_ns;
+        plan->stages[i].rate = http_reader_number(reader, stage, "rate");
+        plan->stages_number++;
+    }
+}
+
+static void
 read_when(struct http_reader *reader, const json_t *json, struct http_plan *plan)
 {
     const char *arrivals = http_reader_text(reader, json, "arrivals");
@@ -58,6 +78,7 @@ read_when(struct http_reader *reader, const json_t *json, struct http_plan *plan
     plan->arrivals = is_fixed ? HTTP_FIXED : HTTP_POISSON;
     plan->rate = http_reader_number(reader, json, "rate");
     plan->rate_end = http_reader_number(reader, json, "rate_end");
+    read_stages(reader, json, plan);
     plan->replay_speed = http_reader_number(reader, json, "replay_speed");
     plan->think_ns = read_seconds(reader, json, "think_s");
     plan->deadline_ns = read_seconds(reader, json, "deadline_s");

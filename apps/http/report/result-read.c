@@ -224,6 +224,31 @@ read_kinds(struct http_reader *reader, const json_t *owner, struct http_result *
         read_kind(reader, json_array_get(kinds, i), result, i);
 }
 
+/* ---- Stages ---- */
+
+static void
+read_stages(struct http_reader *reader, const json_t *owner, struct http_result *result)
+{
+    const json_t *stages = http_reader_array(reader, owner, "stages");
+
+    if (json_array_size(stages) > HTTP_STAGES_MAX) {
+        http_reader_refuse(reader, "stages", "are too many");
+        return;
+    }
+    result->stages = (uint32_t)json_array_size(stages);
+    for (unsigned i = 0; i < result->stages; i++) {
+        const json_t *json = json_array_get(stages, i);
+        struct http_stage_result *stage = &result->by_stage[i];
+
+        stage->offered = http_reader_count(reader, json, "offered", 1);
+        stage->sent = http_reader_count(reader, json, "sent", 1);
+        stage->ok = http_reader_count(reader, json, "ok", 1);
+        stage->errors = http_reader_count(reader, json, "errors", 1);
+        stage->in_time = http_reader_count(reader, json, "in_time", 1);
+        read_histogram(reader, json, "response", &stage->response);
+    }
+}
+
 /* ---- All of it ---- */
 
 void
@@ -243,6 +268,7 @@ http_result_read(struct http_reader *reader, const json_t *json, struct http_res
     read_client(reader, json, result);
     read_timeline(reader, json, &result->timeline);
     read_kinds(reader, json, result);
+    read_stages(reader, json, result);
     open = http_result_check(result);
     if (open != NULL)
         http_reader_refuse(reader, "accounts", open);

@@ -24,7 +24,8 @@ enum http_weight {
     HTTP_WEIGHT_PLOT,
     HTTP_WEIGHT_CLIENT,
     HTTP_WEIGHT_TIMES,
-    HTTP_WEIGHT_PROBE, /* how far to believe it */
+    HTTP_WEIGHT_STAGES, /* if they are few */
+    HTTP_WEIGHT_PROBE,  /* how far to believe it */
     HTTP_WEIGHT_SKIPPED,
     HTTP_WEIGHT_JUDGED,
     HTTP_WEIGHT_ERRORS,

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "output.h"
+#include "stages.h"
 #include "summary-page.h"
 
 #define NS           1e9
@@ -117,6 +118,8 @@ http_summary_over_time(struct http_page *page, const struct http_run *run)
     take_rates(&rates);
     for (unsigned i = 0; i < rates.number; i++)
         highest = fmax(highest, rates.values[i]);
-    if (rates.number > 1 && highest > 0)
-        draw(page, &rates, highest);
+    if (rates.number < 2 || !(highest > 0))
+        return;
+    draw(page, &rates, highest);
+    http_summary_stage_marks(page, run->plan, timeline->width_ns * rates.slices, rates.border);
 }

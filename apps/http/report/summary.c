@@ -6,6 +6,7 @@
 
 #include "output.h"
 #include "requests.h"
+#include "stages.h"
 #include "summary-page.h"
 #include "sxe-util.h"
 
@@ -59,9 +60,7 @@ add_model(struct http_page *page, const struct http_plan *plan)
         if (plan->find != NULL)
             http_page_add(page, "highest rate with %s, ", plan->find);
         else
-            http_page_add(page, "%.10g/s ", plan->rate);
-        if (plan->rate_end > plan->rate || plan->rate_end < plan->rate)
-            http_page_add(page, "to %.10g/s ", plan->rate_end);
+            http_summary_rate(page, plan);
         http_page_add(page, "%s, ", plan->arrivals == HTTP_FIXED ? "fixed" : "Poisson");
     }
     add_how_much(page, plan);
@@ -533,6 +532,7 @@ http_summary_print(FILE *out, const struct http_run *run, bool is_colored)
     add_queries(&page, run);
     add_skipped(&page, run);
     add_table(&page, run);
+    http_summary_stages(&page, run);
     add_probe(&page, run);
     http_summary_over_time(&page, run);
     add_client(&page, run);

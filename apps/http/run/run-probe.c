@@ -14,6 +14,7 @@ http_probe_plan(struct http_plan *probe, const struct http_plan *plan)
     probe->model = HTTP_PARTLY_OPEN;
     probe->arrivals = HTTP_POISSON;
     probe->rate = probe->rate_end = plan->probe_rate;
+    probe->stages_number = 0;
     probe->probe_rate = 0;
     probe->shards = probe->shard = 0;
     probe->think_ns = 0;

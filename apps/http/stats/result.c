@@ -103,6 +103,24 @@ add_kinds(struct http_result *to, const struct http_result *result)
     }
 }
 
+static void
+add_stages(struct http_result *to, const struct http_result *result)
+{
+    if (result->stages > to->stages)
+        to->stages = result->stages;
+    for (unsigned i = 0; i < result->stages; i++) {
+        struct http_stage_result *sum = &to->by_stage[i];
+        const struct http_stage_result *stage = &result->by_stage[i];
+
+        sum->offered += stage->offered;
+        sum->sent += stage->sent;
+        sum->ok += stage->ok;
+        sum->errors += stage->errors;
+        sum->in_time += stage->in_time;
+        http_histogram_add(&sum->response, &stage->response);
+    }
+}
+
 void
 http_result_add(struct http_result *to, const struct http_result *result)
 {
@@ -131,6 +149,7 @@ http_result_add(struct http_result *to, const struct http_result *result)
     http_timeline_add(&to->timeline, &result->timeline);
     add_clients(to, result);
     add_kinds(to, result);
+    add_stages(to, result);
 }
 
 static void

@@ -36,6 +36,7 @@
 
 #include "bad-reply.h"
 #include "histogram.h"
+#include "plan.h"
 
 /* X(ENUMERATOR, text, json name) */
 #define HTTP_EACH_SKIP(X)                            \
@@ -104,6 +105,17 @@ struct http_client_result {
     uint64_t sum_ns;
     uint64_t min_ns;
     uint64_t max_ns;
+};
+
+/* A stage of a staged load. Queries are of the stage in which they arrived, whenever they were sent
+ * and answered. */
+struct http_stage_result {
+    uint64_t offered;
+    uint64_t sent;
+    uint64_t ok;
+    uint64_t errors;
+    uint64_t in_time; /* good replies, to whichever query, that came while it lasted */
+    struct http_histogram response;
 };
 
 /* How the run went over time: slices of equal width. When they are all used, each two neighbours
@@ -185,9 +197,11 @@ struct http_result {
 
     struct http_timeline timeline;
     uint32_t kinds;   /* used */
+    uint32_t stages;  /* used */
     uint32_t clients; /* used: sockets whose times are in by_client; 0: too many */
     struct http_kind_result by_kind[HTTP_KINDS_MAX];
     struct http_client_result by_client[HTTP_CLIENTS_MAX]; /* client * kinds + kind */
+    struct http_stage_result by_stage[HTTP_STAGES_MAX];
 };
 
 /* Add the second to the first: counts and histograms are summed; started_ns is the earliest,
@@ -195,7 +209,8 @@ struct http_result {
  * Clients follow one another. */
 void http_result_add(struct http_result *to, const struct http_result *result);
 
-/* Leave what came since earlier, a copy of *result. What was in flight then is carried, and what
+/* Leave what came since earlier, a copy of *result; of a load without stages, which begin with the
+ * run. What was in flight then is carried, and what
  * was waiting is offered. What is said of the opening of sockets stays that of the whole run, and
  * so do the extremes in by_client. */
 void http_result_subtract(struct http_result *result, const struct http_result *earlier);

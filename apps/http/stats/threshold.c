@@ -81,12 +81,31 @@ take_unit(const char *text, const struct unit *units, size_t number, double *val
     return false;
 }
 
+/* "stage2.", if it begins so. */
+static const char *
+take_stage(struct http_threshold *threshold, const char **text)
+{
+    unsigned number = 0;
+
+    if (strncmp(*text, "stage", 5) != 0)
+        return NULL;
+    for (*text += 5; **text >= '0' && **text <= '9' && number <= HTTP_STAGES_MAX; ++*text)
+        number = number * 10 + (unsigned)(**text - '0');
+    if (number < 1 || number > HTTP_STAGES_MAX || *(*text)++ != '.')
+        return "a stage is one of stage1 to stage32: write stage2.p99<20ms";
+    threshold->stage = (unsigned char)number;
+    return NULL;
+}
+
 static const char *
 take_figure(struct http_threshold *threshold, const char **text)
 {
+    const char *wrong = take_stage(threshold, text);
     bool has_what = take_word(text, whats, SXE_COUNT(whats), &threshold->what);
     double percent = 50;
 
+    if (wrong != NULL)
+        return wrong;
     if (!take_word(text, figures, SXE_COUNT(figures), &threshold->figure))
         return has_what ? "write p99, mean, min or max behind the point"
                         : "the figure is unknown: write a percentile as p99.9, mean, min, max (of "
@@ -95,6 +114,9 @@ take_figure(struct http_threshold *threshold, const char **text)
                           "skipped or achieved";
     if (has_what && threshold->figure >= RATE)
         return "rate, errors, skipped and achieved stand alone: write rate>50k";
+    if (threshold->stage > 0 && (threshold->what != RESPONSE || threshold->figure == RATE))
+        return "of a stage, conditions are about response times, errors, skipped and achieved: "
+               "write stage2.p99<20ms";
     if (threshold->figure == PERCENTILE && !take_number(text, &percent))
         return "the percentile is no number: write p99 or p99.9";
     if (percent <= 0 || percent >= 100)
@@ -153,6 +175,41 @@ http_threshold_parse(struct http_threshold *threshold, const char *text)
     return take_value(threshold, text);
 }
 
+/* What there is of it to judge: of all of a result, or of a stage. */
+struct scope {
+    uint64_t offered;
+    uint64_t begun; /* sent, or carried */
+    uint64_t sent;
+    uint64_t ok;
+    uint64_t errors;
+    uint64_t skipped;
+    uint64_t replies;
+};
+
+static struct scope
+scope_of(const struct http_threshold *threshold, const struct http_result *result)
+{
+    const struct http_stage_result *stage = &result->by_stage[threshold->stage - 1];
+
+    if (threshold->stage == 0)
+        return (struct scope){.offered = result->offered,
+                              .begun = result->sent + result->carried,
+                              .sent = result->sent,
+                              .ok = result->ends[HTTP_END_OK],
+                              .errors = http_result_errors(result),
+                              .skipped = http_result_skipped(result),
+                              .replies = http_result_replies(result)};
+    if (threshold->stage > result->stages)
+        return (struct scope){0};
+    return (struct scope){.offered = stage->offered,
+                          .begun = stage->sent,
+                          .sent = stage->sent,
+                          .ok = stage->ok,
+                          .errors = stage->errors,
+                          .skipped = http_later_part(stage->offered, stage->sent),
+                          .replies = stage->ok};
+}
+
 static const struct http_histogram *
 histogram_of(const struct http_threshold *threshold, const struct http_result *result)
 {
@@ -163,6 +220,8 @@ histogram_of(const struct http_threshold *threshold, const struct http_result *r
         [CONNECT] = &result->connect,
     };
 
+    if (threshold->stage > 0)
+        return &result->by_stage[threshold->stage - 1].response;
     return histograms[threshold->what];
 }
 
@@ -170,14 +229,16 @@ histogram_of(const struct http_threshold *threshold, const struct http_result *r
 static double
 base_of(const struct http_threshold *threshold, const struct http_result *result)
 {
+    struct scope scope = scope_of(threshold, result);
+
     switch ((enum figure)threshold->figure) {
     case RATE:
         return (double)result->elapsed_ns / 1e9;
     case ERRORS:
-        return (double)(result->sent + result->carried);
+        return (double)scope.begun;
     case SKIPPED:
     case ACHIEVED:
-        return (double)result->offered;
+        return (double)scope.offered;
     case PERCENTILE:
     case MEAN:
     case MIN:
@@ -199,19 +260,26 @@ http_threshold_can_be_sought(const struct http_threshold *threshold)
 bool
 http_threshold_is_of_errors(const struct http_threshold *threshold)
 {
-    return threshold->figure == ERRORS;
+    return threshold->figure == ERRORS && threshold->stage == 0;
 }
 
 bool
 http_threshold_is_of_delivery(const struct http_threshold *threshold)
 {
-    return threshold->figure == SKIPPED || threshold->figure == ACHIEVED;
+    return (threshold->figure == SKIPPED || threshold->figure == ACHIEVED) && threshold->stage == 0;
+}
+
+unsigned
+http_threshold_stage(const struct http_threshold *threshold)
+{
+    return threshold->stage;
 }
 
 double
 http_threshold_figure(const struct http_threshold *threshold, const struct http_result *result)
 {
     const struct http_histogram *histogram = histogram_of(threshold, result);
+    struct scope scope = scope_of(threshold, result);
     double base = base_of(threshold, result);
 
     if (base <= 0)
@@ -220,11 +288,11 @@ http_threshold_figure(const struct http_threshold *threshold, const struct http_
     case RATE:
         return http_result_rate(result);
     case ERRORS:
-        return (double)http_result_errors(result) / base;
+        return (double)scope.errors / base;
     case SKIPPED:
-        return (double)http_result_skipped(result) / base;
+        return (double)scope.skipped / base;
     case ACHIEVED:
-        return (double)result->sent / base;
+        return (double)scope.sent / base;
     case MEAN:
         return http_histogram_mean_ns(histogram);
     case MIN:
@@ -257,7 +325,7 @@ http_threshold_holds(const struct http_threshold *threshold, const struct http_r
     double figure = http_threshold_figure(threshold, result);
     bool is_at_least = http_threshold_is_at_least(threshold, result);
 
-    *is_told = base_of(threshold, result) > 0 && http_result_replies(result) > 0;
+    *is_told = base_of(threshold, result) > 0 && scope_of(threshold, result).replies > 0;
     if (threshold->figure == PERCENTILE)
         *is_told &= http_histogram_can_tell(histogram_of(threshold, result), threshold->fraction);
     if (!*is_told)
@@ -301,6 +369,8 @@ void
 http_threshold_evidence(const struct http_threshold *threshold, const struct http_result *result,
                         struct http_evidence *evidence)
 {
+    struct scope scope = scope_of(threshold, result);
+
     *evidence =
         (struct http_evidence){.needed = SAMPLES_MEAN, .samples = base_of(threshold, result)};
     switch ((enum figure)threshold->figure) {
@@ -309,19 +379,19 @@ http_threshold_evidence(const struct http_threshold *threshold, const struct htt
         evidence->allowed = 1 - threshold->fraction;
         break;
     case ERRORS:
-        evidence->beyond = (double)http_result_errors(result);
+        evidence->beyond = (double)scope.errors;
         evidence->allowed = threshold->value;
         break;
     case SKIPPED:
-        evidence->beyond = (double)http_result_skipped(result);
+        evidence->beyond = (double)scope.skipped;
         evidence->allowed = threshold->value;
         break;
     case ACHIEVED:
-        evidence->beyond = (double)(result->offered - result->sent);
+        evidence->beyond = (double)(scope.offered - scope.sent);
         evidence->allowed = 1 - threshold->value;
         break;
     case RATE:
-        evidence->samples = (double)result->ends[HTTP_END_OK];
+        evidence->samples = (double)scope.ok;
         break;
     case MEAN:
     case MIN:

@@ -3,10 +3,13 @@
  * What: one condition on a result: 'p99<20ms', 'service.p99.9 <= 1s', 'errors<0.1%', 'rate>50k'.
  * Place: --threshold and --find; exit status 3 when one does not hold.
  *
- * Shape: [what.]figure operator value. what is response (the default), service, first_byte or
- * connect; figure p and a percentile, as in p99.9, or mean, min, max; or it is rate (ok a second),
- * errors (part of the queries that were sent), skipped (part of those offered), achieved
- * (sent/offered), which stand alone. Operators < <= > >=. Values have a unit: us ms s m h, k M, %.
+ * Shape: [what.]figure operator value; or stageN.figure operator value, of what arrived in that
+ * stage of --stages: then figure is of response times, errors, skipped or achieved.
+ *
+ * what is response (the default), service, first_byte or connect; figure p and a percentile, as in
+ * p99.9, or mean, min, max; or it is rate (ok a second), errors (part of the queries that were
+ * sent), skipped (part of those offered), achieved (sent/offered), which stand alone. Operators <
+ * <= > >=. Values have a unit: us ms s m h, k M, %.
  */
 #ifndef HTTP_THRESHOLD_H
 #define HTTP_THRESHOLD_H
@@ -18,6 +21,7 @@ struct http_threshold {
     unsigned char what;
     unsigned char figure;
     unsigned char operator_; /* C++ has the other word */
+    unsigned char stage;     /* from 1 on; 0: all of the result */
     double fraction;
     double value; /* ns, a second, or a part of 1 */
 };
@@ -29,10 +33,14 @@ const char *http_threshold_parse(struct http_threshold *threshold, const char *t
  * an upper limit of a time, errors or skipped, a lower one of rate or achieved. */
 bool http_threshold_can_be_sought(const struct http_threshold *threshold);
 
-/* Whether it is about errors: then it says how many of them are good enough. */
+/* The stage that it is about, from 1 on; 0: all of a result. */
+unsigned http_threshold_stage(const struct http_threshold *threshold);
+
+/* Whether it is about errors, and of no stage: then it says how many of them are good enough. */
 bool http_threshold_is_of_errors(const struct http_threshold *threshold);
 
-/* Whether it is about what was skipped or achieved: then it says how much must be sent. */
+/* Whether it is about what was skipped or achieved, and of no stage: then it says how much must be
+ * sent. */
 bool http_threshold_is_of_delivery(const struct http_threshold *threshold);
 
 /* The figure that it is about; ns, a second, or a part of 1. */

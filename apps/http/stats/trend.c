@@ -150,7 +150,7 @@ http_trend_tell(struct http_trend *trend, const struct http_plan *plan,
     struct windows windows = {0};
 
     *trend = (struct http_trend){0};
-    if (plan->stop != HTTP_STOP_TIME || plan->rate != plan->rate_end || plan->find != NULL ||
+    if (plan->stop != HTTP_STOP_TIME || !http_plan_is_level(plan) || plan->find != NULL ||
         !fill(&windows, plan, result))
         return;
     for (unsigned which = plan->model == HTTP_CLOSED ? 0 : 1; which < 3; which++) {

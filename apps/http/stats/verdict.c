@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "pace.h"
+
 #define TOO_SHORT_NS  UINT64_C(10000000) /* nothing that is divided by a shorter time is judged */
 #define STANDSTILL_NS UINT64_C(100000000)
 #define CHANCE        4 /* deviations that a Poisson process may be away */
@@ -163,9 +165,11 @@ static double
 expected_arrivals(const struct http_plan *plan, const struct http_result *sum)
 {
     double ns = (double)(sum->elapsed_ns < plan->duration_ns ? sum->elapsed_ns : plan->duration_ns);
-    double expected = http_plan_rate(plan) * ns / 1e9;
+    double shards = plan->shards > 0 ? plan->shards : 1;
+    double expected = http_pace_expected(plan, (uint64_t)ns) / shards;
 
-    if (plan->stop != HTTP_STOP_TIME || plan->rate != plan->rate_end || plan->find != NULL)
+    if (plan->stop != HTTP_STOP_TIME || plan->find != NULL ||
+        (plan->stages_number == 0 && !http_plan_is_level(plan)))
         return 0;
     return expected - CHANCE * sqrt(expected);
 }

@@ -149,6 +149,25 @@ fill_result(struct http_result *result)
     http_histogram_record(&result->timer_error, 7);
     http_histogram_record(&result->response, UINT64_C(4000000000000));
     result->by_kind[1].errors = 3;
+    result->stages = 2;
+    for (unsigned i = 0; i < 2; i++) {
+        struct http_stage_result *stage = &result->by_stage[i];
+
+        stage->offered = 10 + i;
+        stage->sent = 9 + i;
+        stage->ok = 6 + i;
+        stage->errors = 3;
+        stage->in_time = 5 + i;
+        http_histogram_record(&stage->response, 1234567);
+    }
+}
+
+static void
+make_stages(struct http_plan *plan)
+{
+    plan->stages_number = 2;
+    plan->stages[0] = (struct http_stage){MADE_NS / 4, 5000};
+    plan->stages[1] = (struct http_stage){MADE_NS, 7000.5};
 }
 
 static char *
@@ -200,6 +219,7 @@ START_TEST(one_file_is_itself_again)
     made.plan.thresholds[0] = "p99<1s";
     made.plan.model = HTTP_PARTLY_OPEN;
     made.plan.arrivals = HTTP_FIXED;
+    make_stages(&made.plan);
     /* What is concluded of these trials is what merge concludes of them. */
     for (unsigned i = 0; i < 2; i++)
         http_result_figures(made.run.trials[i].result, made.run.trials[i].figures);

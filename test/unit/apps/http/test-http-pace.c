@@ -6,6 +6,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "test-main.h"
 
@@ -165,6 +166,142 @@ START_TEST(a_rate_of_zero_has_no_arrivals)
     begin(_i ? HTTP_FIXED : HTTP_POISSON, 0, 0, SECOND);
     ck_assert_uint_eq(http_pace_next(&pace), NEVER);
     ck_assert_uint_eq(http_pace_next(&pace), NEVER);
+}
+END_TEST
+
+/* ---- Stages ---- */
+
+#define S(seconds, rate)         \
+    {                            \
+        (seconds) * SECOND, rate \
+    }
+
+/* Rates at the ends, and when these are. */
+static const struct http_stage profiles[][7] = {
+    {S(2, 0), S(12, 1000), S(20, 1000), S(25, 0)},                      /* from an idle to an end */
+    {S(0, 500), S(3, 500), S(3, 2000), S(4, 2000), S(4, 10), S(9, 10)}, /* steps */
+    {S(1, 100), S(2, 0), S(6, 0), S(6, 300), S(7, 300), S(7, 0), S(9, 0)}, /* idle in between */
+    {S(0, 100), {290000000, 100}, {290000000, 0}, S(1, 0), S(1, 7), S(3, 7)},
+};
+#define PROFILES ((int)(sizeof(profiles) / sizeof(profiles[0])))
+
+static void
+begin_stages(enum http_arrivals arrivals, unsigned profile)
+{
+    unsigned number = 7;
+
+    while (profiles[profile][number - 1].end_ns == 0)
+        number--;
+    plan = (struct http_plan){.arrivals = arrivals, .stages_number = number, .seed = 7};
+    memcpy(plan.stages, profiles[profile], sizeof(profiles[profile]));
+    plan.rate_end = plan.stages[number - 1].rate;
+    plan.duration_ns = plan.stages[number - 1].end_ns;
+    http_pace_init(&pace, &plan, 0, 1);
+}
+
+/* Of a stage, from the definition: half the sum of its rates, times its length. */
+static long double
+stage_area(unsigned stage)
+{
+    long double from = stage == 0 ? 0 : plan.stages[stage - 1].rate;
+    uint64_t length_ns = plan.stages[stage].end_ns - http_plan_stage_ns(&plan, stage);
+
+    return (from + plan.stages[stage].rate) / 2 * length_ns / 1e9L;
+}
+
+START_TEST(a_stage_of_fixed_arrivals_has_as_many_as_the_area_under_its_rate)
+{
+    unsigned counts[HTTP_STAGES_MAX + 1] = {0};
+    long double area = 0;
+    unsigned seen = 0;
+    uint64_t ns;
+
+    begin_stages(HTTP_FIXED, (unsigned)_i);
+    while ((ns = http_pace_next(&pace)) < plan.duration_ns)
+        counts[http_plan_stage_at(&plan, ns)]++;
+    for (unsigned i = 0; i < plan.stages_number; i++) {
+        area += stage_area(i);
+        seen += counts[i];
+        /* The nth arrival is where the area is n, from 0 on. */
+        ck_assert_uint_eq(seen, (unsigned)ceill(area));
+    }
+    ck_assert(fabs(http_pace_expected(&plan, plan.duration_ns) - (double)area) < 1e-9);
+    if (plan.rate_end == 0)
+        ck_assert_uint_eq(ns, NEVER);
+}
+END_TEST
+
+START_TEST(shards_of_stages_interleave_to_the_arrivals_of_a_single_run)
+{
+    struct http_pace shards[7];
+    uint64_t ns = 0;
+
+    begin_stages(HTTP_FIXED, (unsigned)_i);
+    for (unsigned i = 0; i < 7; i++)
+        http_pace_init(&shards[i], &plan, i, 7);
+    for (unsigned i = 0; ns < plan.duration_ns; i++) {
+        ns = http_pace_next(&pace);
+        ck_assert_uint_eq(http_pace_next(&shards[i % 7]), ns);
+    }
+}
+END_TEST
+
+/* A number of mean M has a deviation of sqrt(M); five shards are one process. */
+START_TEST(a_stage_of_poisson_arrivals_has_the_mean_and_the_variance_of_its_area)
+{
+    double sum[HTTP_STAGES_MAX] = {0}, squares[HTTP_STAGES_MAX] = {0};
+    enum { RUNS = 400 };
+
+    begin_stages(HTTP_POISSON, (unsigned)_i);
+    for (unsigned run = 0; run < RUNS; run++) {
+        unsigned counts[HTTP_STAGES_MAX + 1] = {0};
+
+        plan.seed++;
+        for (unsigned shard = 0; shard < 5; shard++) {
+            uint64_t ns;
+
+            http_pace_init(&pace, &plan, shard, 5);
+            while ((ns = http_pace_next(&pace)) < plan.duration_ns)
+                counts[http_plan_stage_at(&plan, ns)]++;
+        }
+        for (unsigned i = 0; i < plan.stages_number; i++) {
+            sum[i] += counts[i];
+            squares[i] += ((double)counts[i] - (double)stage_area(i)) *
+                          ((double)counts[i] - (double)stage_area(i));
+        }
+    }
+    for (unsigned i = 0; i < plan.stages_number; i++) {
+        double mean = (double)stage_area(i);
+
+        ck_assert_double_eq_tol(sum[i] / RUNS, mean, 4 * sqrt(mean / RUNS) + 1e-9);
+        ck_assert_double_eq_tol(squares[i] / RUNS, mean, 0.35 * mean + 1e-9);
+    }
+}
+END_TEST
+
+START_TEST(stages_are_passed_over_without_giving_out_their_arrivals)
+{
+    uint64_t number = 0, at_ns = 0;
+
+    begin_stages(HTTP_FIXED, (unsigned)_i);
+    for (; at_ns < plan.duration_ns; at_ns += SECOND / 4)
+        number += http_pace_skip(&pace, at_ns);
+    number += http_pace_skip(&pace, plan.duration_ns);
+    ck_assert_uint_eq(number, (uint64_t)ceil(http_pace_expected(&plan, plan.duration_ns)));
+    ck_assert_uint_ge(http_pace_next(&pace), plan.duration_ns);
+    ck_assert_uint_eq(http_pace_skip(&pace, SECOND / 4), 0);
+}
+END_TEST
+
+START_TEST(so_many_are_expected_up_to_any_time)
+{
+    begin_stages(HTTP_POISSON, 0);
+    ck_assert_double_eq(http_pace_expected(&plan, 0), 0);
+    ck_assert_double_eq(http_pace_expected(&plan, 2 * SECOND), 0);
+    ck_assert_double_eq_tol(http_pace_expected(&plan, 7 * SECOND), 1250, 1e-9);
+    ck_assert_double_eq_tol(http_pace_expected(&plan, 12 * SECOND), 5000, 1e-9);
+    ck_assert_double_eq_tol(http_pace_expected(&plan, 15 * SECOND), 8000, 1e-9);
+    ck_assert_double_eq_tol(http_pace_expected(&plan, HOUR), 15500, 1e-9);
 }
 END_TEST
 
@@ -484,6 +621,7 @@ main(void)
 {
     Suite *suite = suite_create("http-pace");
     TCase *fixed = tcase_create("fixed");
+    TCase *stages = tcase_create("stages");
     TCase *poisson = tcase_create("poisson");
     TCase *rates = tcase_create("rates");
 
@@ -515,6 +653,16 @@ main(void)
     tcase_add_test(fixed, fixed_arrivals_are_passed_over_exactly);
     tcase_add_test(poisson, random_ones_are_passed_over_as_many_as_are_to_be_expected);
     tcase_add_loop_test(rates, where_none_come_none_are_passed_over, 0, 2);
+    tcase_add_loop_test(stages, a_stage_of_fixed_arrivals_has_as_many_as_the_area_under_its_rate, 0,
+                        PROFILES);
+    tcase_add_loop_test(stages, shards_of_stages_interleave_to_the_arrivals_of_a_single_run, 0,
+                        PROFILES);
+    tcase_add_loop_test(
+        stages, a_stage_of_poisson_arrivals_has_the_mean_and_the_variance_of_its_area, 0, PROFILES);
+    tcase_add_loop_test(stages, stages_are_passed_over_without_giving_out_their_arrivals, 0,
+                        PROFILES);
+    tcase_add_test(stages, so_many_are_expected_up_to_any_time);
+    suite_add_tcase(suite, stages);
     suite_add_tcase(suite, fixed);
     suite_add_tcase(suite, poisson);
     suite_add_tcase(suite, rates);

@@ -215,7 +215,9 @@ static struct http_result probe;
 static void
 add_probe(void)
 {
-    probe = (struct http_result){.sockets_wanted = 16, .opened = 16};
+    /* A result is more than a stack holds. */
+    memset(&probe, 0, sizeof(probe));
+    probe.sockets_wanted = probe.opened = 16;
     run.probe = &probe;
 }
 

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: --stages RATE:TIME,..., and rates as they are written.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "command-line.h"
+#include "command.h"
+#include "sxe-time.h"
+#include "threshold.h"
+
+#define STAGES_NS_MAX (86400 * SXE_NS_PER_SECOND)
+
+int
+http_command_rate(const char *text, double *rate, const char **behind)
+{
+    static const struct {
+        char letter;
+        double factor;
+    } suffixes[] = {{'k', 1e3}, {'K', 1e3}, {'M', 1e6}, {'G', 1e9}};
+    char *end;
+
+    *rate = strtod(text, &end);
+    if (end == text)
+        return -1;
+    for (unsigned i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++) {
+        if (*end == suffixes[i].letter) {
+            *rate *= suffixes[i].factor;
+            end++;
+            break;
+        }
+    }
+    *behind = end;
+    return *rate >= 0 && *rate <= 1e9 ? 0 : -1;
+}
+
+/* ":10s" and what is after it. False: it is no time. */
+static bool
+take_time(const char **text, uint64_t *ns)
+{
+    static const struct {
+        const char *text;
+        double ns;
+    } units[] = {{"ns", 1},   {"us", 1e3},   {"ms", 1e6},    {"s", 1e9},
+                 {"m", 60e9}, {"h", 3600e9}, {"d", 86400e9}, {"", 1e9}};
+    unsigned long digits, scale;
+    const char *unit = **text == ':' ? command_line_decimal(*text + 1, &digits, &scale) : NULL;
+    size_t length = unit == NULL ? 0 : strcspn(unit, ",");
+
+    for (unsigned i = 0; unit != NULL && i < sizeof(units) / sizeof(units[0]); i++) {
+        double value = (double)digits / (double)scale * units[i].ns;
+
+        if (strlen(units[i].text) != length || strncmp(unit, units[i].text, length) != 0)
+            continue;
+        *ns = value < STAGES_NS_MAX ? (uint64_t)(value + 0.5) : STAGES_NS_MAX + 1;
+        *text = unit + length;
+        return true;
+    }
+    return false;
+}
+
+const char *
+http_stages_parse(struct http_plan *plan, const char *text)
+{
+    uint64_t end_ns = 0;
+    double highest = 0;
+
+    for (const char *at = text; at == text || *at++ == ',';) {
+        struct http_stage *stage = &plan->stages[plan->stages_number];
+        uint64_t ns;
+
+        if (plan->stages_number == HTTP_STAGES_MAX)
+            return "there are more than 32 stages";
+        if (http_command_rate(at, &stage->rate, &at) < 0 || !take_time(&at, &ns) ||
+            (*at != ',' && *at != '\0'))
+            return "it must be a list of RATE:TIME, the rate at the end of each stage and how long "
+                   "it takes to get there, such as 0:10s,5k:1m,5k:2m,0:30s";
+        end_ns += ns;
+        highest = stage->rate > highest ? stage->rate : highest;
+        stage->end_ns = end_ns;
+        plan->stages_number++;
+    }
+    if (end_ns < SXE_NS_PER_MS || end_ns > STAGES_NS_MAX)
+        return "its stages take less than 1 ms or more than a day together";
+    return highest > 0 ? NULL : "all its rates are 0, so nothing would be sent";
+}
+
+int
+http_command_stages(struct http_command *command)
+{
+    const struct http_typed *typed = &command->typed;
+    struct http_plan *plan = &command->plan;
+    const char *problem = http_stages_parse(plan, typed->stages);
+
+    if (problem != NULL)
+        return http_command_refuse("the load (--stages) is '%s': %s", typed->stages, problem);
+    plan->stop = HTTP_STOP_TIME;
+    plan->model = typed->is_open ? HTTP_OPEN : HTTP_PARTLY_OPEN;
+    plan->rate = 0;
+    plan->rate_end = plan->stages[plan->stages_number - 1].rate;
+    plan->duration_ns = plan->stages[plan->stages_number - 1].end_ns;
+    return COMMAND_LINE_GO_ON;
+}
+
+/* Conditions are about stages that there are. */
+int
+http_command_check_conditions(struct http_command *command)
+{
+    const struct http_plan *plan = &command->plan;
+
+    for (unsigned i = 0; i <= HTTP_THRESHOLDS_MAX; i++) {
+        const char *condition = i < HTTP_THRESHOLDS_MAX ? plan->thresholds[i] : plan->find;
+        struct http_threshold threshold;
+
+        if (condition == NULL)
+            continue;
+        (void)http_threshold_parse(&threshold, condition);
+        if (http_threshold_stage(&threshold) > plan->stages_number)
+            return http_command_refuse("the condition '%s' is about stage %u, but there are %u "
+                                       "(--stages)",
+                                       condition, http_threshold_stage(&threshold),
+                                       plan->stages_number);
+    }
+    return COMMAND_LINE_GO_ON;
+}
+
+/* Before the plan is made: what else says how much is sent, and when. */
+int
+http_command_check_stages(struct http_command *command)
+{
+    const struct http_typed *typed = &command->typed;
+    const struct http_plan *plan = &command->plan;
+    const char *other = typed->stop_option != NULL ? typed->stop_option
+                        : typed->rate != NULL      ? "-R"
+                        : typed->replay != NULL    ? "--replay"
+                        : plan->find != NULL       ? "--find"
+                                                   : NULL;
+
+    if (typed->stages == NULL)
+        return COMMAND_LINE_GO_ON;
+    if (other != NULL)
+        return http_command_refuse("--stages says the rate from the beginning to the end, and when "
+                                   "that is: it goes without %s",
+                                   other);
+    if (plan->warmup_ns > 0 || plan->is_warmup_auto)
+        return http_command_refuse("--stages goes without --warmup: make the warm-up its first "
+                                   "stage, whose figures stand apart from those of the others");
+    return COMMAND_LINE_GO_ON;
+}

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: MIT */
+#include "stages.h"
+
+#include "json-writer.h"
+#include "output.h"
+#include "summary-page.h"
+
+#define NS           1e9
+#define NAME_COLUMNS 10 /* of the line over time, before its first column */
+#define WIDE         HTTP_SUMMARY_COLUMNS
+#define FEW          8 /* rows, which are worth more than those of the whole */
+
+/* Not a step. */
+static bool
+has_row(const struct http_plan *plan, unsigned stage)
+{
+    return plan->stages[stage].end_ns > http_plan_stage_ns(plan, stage);
+}
+
+static double
+first_rate(const struct http_plan *plan, unsigned stage)
+{
+    if (!has_row(plan, stage))
+        return plan->stages[stage].rate;
+    return stage == 0 ? 0 : plan->stages[stage - 1].rate;
+}
+
+static double
+highest_rate(const struct http_plan *plan)
+{
+    double highest = 0;
+
+    for (unsigned i = 0; i < plan->stages_number; i++)
+        highest = plan->stages[i].rate > highest ? plan->stages[i].rate : highest;
+    return highest;
+}
+
+/* ---- How long ---- */
+
+/* Of one trial, as far as it went. */
+static uint64_t
+measured_ns(const struct http_plan *plan, const struct http_result *result, unsigned stage)
+{
+    uint64_t end_ns = plan->stages[stage].end_ns;
+
+    return http_later_part(result->elapsed_ns < end_ns ? result->elapsed_ns : end_ns,
+                           http_plan_stage_ns(plan, stage));
+}
+
+double
+http_stage_seconds(const struct http_run *run, const struct http_result *result, unsigned stage)
+{
+    uint64_t ns = 0;
+
+    if (result != run->total)
+        return (double)measured_ns(run->plan, result, stage) / NS;
+    for (unsigned i = 0; i < run->trials_number; i++)
+        ns += measured_ns(run->plan, run->trials[i].result, stage);
+    return (double)ns / NS;
+}
+
+/* ---- The summary ---- */
+
+void
+http_summary_rate(struct http_page *page, const struct http_plan *plan)
+{
+    if (plan->stages_number > 0)
+        http_page_add(page, "%u stage%s up to %.10g/s ", plan->stages_number,
+                      plan->stages_number == 1 ? "" : "s", highest_rate(plan));
+    else if (http_plan_is_level(plan))
+        http_page_add(page, "%.10g/s ", plan->rate);
+    else
+        http_page_add(page, "%.10g/s to %.10g/s ", plan->rate, plan->rate_end);
+}
+
+/* "1.00k to 5.00k/s" */
+static const char *
+rates_text(const struct http_plan *plan, unsigned stage, char *text, size_t size)
+{
+    double from = first_rate(plan, stage), to = plan->stages[stage].rate;
+
+    if (from < to || from > to)
+        snprintf(text, size, "%s to %s/s", http_number_text(from), http_number_text(to));
+    else
+        snprintf(text, size, "%s/s", http_number_text(to));
+    return text;
+}
+
+static void
+add_stage(struct http_page *page, const struct http_run *run, enum http_weight weight, unsigned nth)
+{
+    const struct http_stage_result *stage = &run->total->by_stage[nth];
+    double seconds = http_stage_seconds(run, run->total, nth);
+    uint64_t from_ns = http_plan_stage_ns(run->plan, nth), ns;
+    char rates[40], name[16];
+
+    ns = run->plan->stages[nth].end_ns - from_ns;
+    snprintf(name, sizeof(name), "stage %u", nth + 1);
+    http_page_begin(page, weight, stage->errors > 0 ? HTTP_PAINT_BAD : HTTP_PAINT_NONE);
+    http_page_add(page, "%-9s%16s", name, rates_text(run->plan, nth, rates, sizeof(rates)));
+    if (page->columns >= WIDE)
+        http_page_add(page, "%9s", http_duration_text(ns));
+    http_page_add(page, "%9s", http_number_text((double)stage->offered));
+    if (page->columns >= WIDE)
+        http_page_add(page, "%9s",
+                      seconds > 0 ? http_number_text((double)stage->in_time / seconds) : "n/a");
+    http_page_add(page, "%10s%10s%10s", http_percentile_text(&stage->response, 0.5),
+                  http_percentile_text(&stage->response, 0.95),
+                  http_percentile_text(&stage->response, 0.99));
+    if (page->columns >= WIDE)
+        http_page_add(page, "%10s",
+                      stage->response.count > 0 ? http_max_text(&stage->response) : "n/a");
+    http_page_add(page, "%8s", http_number_text((double)stage->errors));
+}
+
+void
+http_summary_stages(struct http_page *page, const struct http_run *run)
+{
+    const struct http_plan *plan = run->plan;
+    bool is_wide = page->columns >= WIDE;
+    unsigned rows = 0;
+    enum http_weight weight;
+
+    for (unsigned i = 0; i < plan->stages_number; i++)
+        rows += has_row(plan, i);
+    if (rows == 0)
+        return;
+    weight = rows <= FEW ? HTTP_WEIGHT_STAGES : HTTP_WEIGHT_KINDS;
+    http_page_begin(page, weight, HTTP_PAINT_FAINT);
+    http_page_add(page, "%-9s%16s%*s%9s%*s%10s%10s%10s%*s%8s", "", "rate", is_wide ? 9 : 0,
+                  is_wide ? "for" : "", "offered", is_wide ? 9 : 0, is_wide ? "ok/s" : "", "p50",
+                  "p95", "p99", is_wide ? 10 : 0, is_wide ? "max" : "", "errors");
+    for (unsigned i = 0; i < plan->stages_number; i++)
+        if (has_row(plan, i))
+            add_stage(page, run, weight, i);
+}
+
+void
+http_summary_stage_marks(struct http_page *page, const struct http_plan *plan, uint64_t column_ns,
+                         unsigned columns)
+{
+    unsigned used = NAME_COLUMNS;
+
+    if (plan->stages_number == 0)
+        return;
+    http_page_begin(page, HTTP_WEIGHT_OVER_TIME, HTTP_PAINT_FAINT);
+    http_page_add(page, "%-*s", NAME_COLUMNS, "stages");
+    for (unsigned i = 0; i < plan->stages_number; i++) {
+        uint64_t column = http_plan_stage_ns(plan, i) / column_ns;
+        unsigned at = NAME_COLUMNS + (unsigned)column;
+
+        if (!has_row(plan, i) || column >= columns || at < used)
+            continue;
+        http_page_add(page, "%*s%u", (int)(at - used), "", i + 1);
+        used = at + (i < 9 ? 1 : 2);
+    }
+}
+
+/* ---- The JSON ---- */
+
+static void
+write_stage(struct http_json *json, const struct http_run *run, const struct http_result *result,
+            unsigned nth)
+{
+    const struct http_stage_result *stage = &result->by_stage[nth];
+    double seconds = http_stage_seconds(run, result, nth);
+
+    http_json_open(json, NULL, '{');
+    http_json_number(json, "from_s", (double)http_plan_stage_ns(run->plan, nth) / NS);
+    http_json_number(json, "seconds", seconds);
+    http_json_number(json, "rate_from", first_rate(run->plan, nth));
+    http_json_number(json, "rate_to", run->plan->stages[nth].rate);
+    http_json_count(json, "offered", stage->offered);
+    http_json_count(json, "sent", stage->sent);
+    http_json_count(json, "ok", stage->ok);
+    http_json_count(json, "errors", stage->errors);
+    http_json_count(json, "in_time", stage->in_time);
+    if (seconds > 0)
+        http_json_number(json, "rate", (double)stage->in_time / seconds);
+    else
+        http_json_null(json, "rate");
+    http_output_json_times(json, "response", &stage->response);
+    http_json_close(json, '}');
+}
+
+void
+http_output_json_stages(struct http_json *json, const struct http_run *run,
+                        const struct http_result *result)
+{
+    http_json_open(json, "stages", '[');
+    for (unsigned i = 0; i < result->stages; i++)
+        write_stage(json, run, result, i);
+    http_json_close(json, ']');
+}

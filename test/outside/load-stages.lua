@@ -1,0 +1,125 @@
+-- SPDX-License-Identifier: MIT
+--
+-- sxe-http --stages: what the server's own log says of the load, and what the reports say of each stage.
+
+local cli = require "cli"
+local httpd = require "httpd"
+
+-- Runs it against a server with a log: what it was asked for, in all, and the run.
+local function asked(...)
+    local port, log, number = wire.free_port(), os.tmpname(), 0
+    local ran
+    do
+        local server <close> = wire.spawn{wire.program("sxe-httpd"), "-p", tostring(port),
+                                          "--access-log", log}
+        server:line(20)
+        ran = cli.run("sxe-http", "--timeout", "120", "-q", "--json", "-",
+                      ("http://127.0.0.1:%d/"):format(port), ...)
+        check(ran.status == 0 or ran.status == 4, ran.errors)
+        server:signal("TERM")
+        server:wait(120)
+    end
+    for _ in io.lines(log) do
+        number = number + 1
+    end
+    os.remove(log)
+    return number, ran
+end
+
+-- A number of a stage of the total.
+local function stage(ran, nth, name)
+    local stages = ran.output:match('\n  "total": (%b{})'):match('"stages": (%b[])')
+    local i = 0
+    for one in stages:sub(2, -2):gmatch("%b{}") do
+        i = i + 1
+        if i == nth then
+            return tonumber(one:match('"' .. name .. '": ([%d.e+-]+)'))
+        end
+    end
+end
+
+-- promise: docs/load-generator.md: of `--arrivals fixed` all stages up to any one together have
+--   exactly the area under theirs, rounded up
+test("stages of fixed arrivals have the area under their rates", function()
+    local number, ran = asked("--arrivals", "fixed", "-c", "8", "--stages",
+                              "0:100ms,200:200ms,200:0.29s,0:0,0:0.1,50:0,50:100ms,0:100ms")
+    -- 0 + 20 + 58 + 0 + 5 + 2.5
+    equal(number, 86)
+    for nth, offered in ipairs{0, 20, 58, 0, 0, 0, 5, 3} do
+        equal(stage(ran, nth, "offered"), offered, "stage " .. nth)
+        equal(stage(ran, nth, "sent"), offered, "stage " .. nth)
+        equal(stage(ran, nth, "ok"), offered, "stage " .. nth)
+    end
+end)
+
+-- promise: docs/load-generator.md: `-t` and `--shard` divide each stage as they divide a rate.
+test("workers and shards have the stages together", function()
+    local words = {"--arrivals", "fixed", "-c", "8", "--stages", "100:0,100:200ms,300:0,300:200ms"}
+    local first, a = asked("--shard", "1/3", "-t", "2", table.unpack(words))
+    local second, b = asked("--shard", "2/3", "-t", "2", table.unpack(words))
+    local third, c = asked("--shard", "3/3", "-t", "2", table.unpack(words))
+    equal(first + second + third, 80)
+    equal(stage(a, 2, "offered") + stage(b, 2, "offered") + stage(c, 2, "offered"), 20)
+    equal(stage(a, 4, "offered") + stage(b, 4, "offered") + stage(c, 4, "offered"), 60)
+end)
+
+-- promise: docs/load-generator.md: `-R 1k:0` lowers it until nothing arrives any more.
+test("a rate falls to nothing", function()
+    local number = asked("--arrivals", "fixed", "-c", "8", "-R", "200:0", "-d", "0.5")
+    equal(number, 50)
+end)
+
+-- promise: docs/load-generator.md: A stage whose RATE is that of the one before it is level, and
+--   one of no time is a step.
+test("one stage that is level has a row, and a step has none", function()
+    local server <close> = httpd.start()
+    local ran = cli.run("sxe-http", "-q", "-c", "4", "--stages", "50:0,50:200ms", server.url)
+    check(ran.output:find("\nstage 2 +50/s +200 ms"), ran.output)
+    check(not ran.output:find "\nstage 1", ran.output)
+end)
+
+-- promise: docs/load-generator.md: A condition on one begins with its number: `--threshold
+--   'stage2.p99<10ms'`.
+test("a condition may be about a stage", function()
+    local server <close> = httpd.start()
+    local function run(condition)
+        return cli.run("sxe-http", "-q", "-c", "4", "--threshold", condition, "--stages",
+                       "100:0,100:300ms,0:0,0:100ms", server.url)
+    end
+    local ran = run "stage2.p50<100s"
+    check(ran.status == 0 or ran.status == 4, ran.output .. ran.errors)
+    check(ran.output:find("stage2.p50<100s held", 1, true), ran.output)
+    ran = run "stage2.p50<1us"
+    check(ran.status == 3 or ran.status == 4, ran.output .. ran.errors)
+    check(ran.output:find("stage2.p50<1us MISSED", 1, true), ran.output)
+    cli.check_refused("is about stage 5, but there are 4", "sxe-http", "--stages",
+                      "1:1,1:1,1:1,1:1", "--threshold", "stage5.p99<1s")
+end)
+
+-- promise: docs/load-generator.md: A threshold on a stage does not hold without a good reply to what
+--   arrived in it.
+test("nothing holds of a stage without replies", function()
+    local server <close> = httpd.start()
+    local ran = cli.run("sxe-http", "-q", "-c", "4", "--threshold", "stage4.errors<50%",
+                        "--stages", "100:0,100:100ms,0:0,0:100ms", server.url)
+    check(ran.status == 3 or ran.status == 4, ran.output .. ran.errors)
+    check(ran.output:find("stage4.errors<50% MISSED", 1, true), ran.output)
+end)
+
+-- promise: docs/load-generator.md: The stages say the rate from the beginning to the end, so they
+--   go without `-R`, `-d`, `-n`, `--requests`, `--replay` and `--find`.
+test("what says a rate or an end of its own is refused", function()
+    for _, words in ipairs{{"-R", "5"}, {"-d", "1"}, {"-n", "1"}, {"--requests", "1"},
+                           {"--replay", "a.log"}, {"--find", "p99<1s"}} do
+        cli.check_refused("it goes without " .. words[1], "sxe-http", "--stages", "5:1s", words[1],
+                          words[2])
+    end
+    cli.check_refused("--stages goes without --warmup", "sxe-http", "--stages", "5:1s", "--warmup",
+                      "1")
+end)
+
+-- promise: docs/load-generator.md: There are at most 32 stages, of a day together.
+test("more stages, and longer ones, are refused", function()
+    cli.check_refused("more than 32 stages", "sxe-http", "--stages", ("1:1,"):rep(32) .. "1:1")
+    cli.check_refused("more than a day", "sxe-http", "--stages", "1:1d,1:1s")
+end)

@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the reports say of a load with stages: rows, marks, the JSON; and what conditions on a stage
+ * are about.
+ */
+#include "stages.h"
+
+#include <jansson.h>
+
+#include "has.h"
+#include "http-run-fixture.h"
+#include "output.h"
+#include "summary-page.h"
+#include "summary.h"
+#include "test-main.h"
+
+#define SECOND UINT64_C(1000000000)
+
+static struct made made;
+
+/* Of the 4 s: one idle, one up to 4000/s, a step to 1000/s, two of those. */
+static void
+make_stages(struct http_plan *plan)
+{
+    static const struct http_stage stages[] = {
+        {SECOND, 0}, {2 * SECOND, 4000}, {2 * SECOND, 1000}, {4 * SECOND, 1000}};
+
+    memcpy(plan->stages, stages, sizeof(stages));
+    plan->stages_number = 4;
+    plan->model = HTTP_PARTLY_OPEN;
+    plan->rate = 0;
+    plan->rate_end = 1000;
+}
+
+/* 2,000 queries of 5 ms in the second, 10 of them failed and 100 not sent. */
+static void
+fill_stages(struct http_result *result)
+{
+    struct http_stage_result *stage = &result->by_stage[1];
+
+    result->stages = 4;
+    stage->offered += 2100;
+    stage->sent += 2000;
+    stage->ok += 1990;
+    stage->errors += 10;
+    stage->in_time += 1900;
+    for (unsigned i = 0; i < 1990; i++)
+        http_histogram_record(&stage->response, 5000000);
+    for (unsigned i = 0; i < 10; i++)
+        http_histogram_record_at_least(&stage->response, 10 * SECOND);
+}
+
+static void
+make_staged(unsigned trials)
+{
+    make_run(&made, trials);
+    make_stages(&made.plan);
+    for (unsigned i = 0; i < trials; i++) {
+        fill_stages(made.run.trials[i].result);
+        fill_stages(made.run.total);
+    }
+}
+
+static char *
+summary(void)
+{
+    FILE *out = tmpfile();
+
+    http_summary_plan(out, &made.plan);
+    http_summary_print(out, &made.run, false);
+    return text_of(out, NULL);
+}
+
+START_TEST(each_stage_that_takes_time_has_a_row)
+{
+    char *text;
+
+    make_staged(1);
+    text = summary();
+    check_has(text, "partly open: 4 stages up to 4000/s Poisson, 64 sockets for 4 s");
+    check_has(text,
+              "\n                     rate      for  offered     ok/s       p50       p95       "
+              "p99       max  errors\n");
+    check_has(text,
+              "\nstage 1               0/s      1 s        0        0       n/a       n/a       "
+              "n/a       n/a       0\n");
+    check_has(text, "\nstage 2      0 to 4.00k/s      1 s    2.10k    1.90k   5.00 ms   5.00 ms   "
+                    "5.00 ms  > 10.0 s      10\n");
+    check_has(text, "\nstage 4           1.00k/s      2 s ");
+    ck_assert_ptr_null(strstr(text, "stage 3"));
+    free(text);
+    free_run(&made);
+}
+END_TEST
+
+START_TEST(marks_stand_below_the_columns)
+{
+    struct http_page page;
+
+    make_staged(1);
+    http_page_init(&page, stdout);
+    page.columns = 100;
+    http_summary_stage_marks(&page, &made.plan, SECOND / 10, 40);
+    ck_assert_uint_eq(page.number, 1);
+    ck_assert_str_eq(page.lines[0].text, "stages    1         2         4");
+    /* No two in a column, and none beyond the last. */
+    http_summary_stage_marks(&page, &made.plan, 3 * SECOND / 2, 40);
+    ck_assert_str_eq(page.lines[1].text, "stages    14");
+    http_summary_stage_marks(&page, &made.plan, SECOND / 10, 15);
+    ck_assert_str_eq(page.lines[2].text, "stages    1         2");
+    made.plan.stages_number = 0;
+    http_summary_stage_marks(&page, &made.plan, SECOND / 10, 40);
+    http_summary_stages(&page, &made.run);
+    ck_assert_uint_eq(page.number, 3);
+    free_run(&made);
+}
+END_TEST
+
+START_TEST(the_tenth_takes_two_columns)
+{
+    struct http_page page;
+
+    make_staged(1);
+    made.plan.stages_number = 12;
+    for (unsigned i = 0; i < 12; i++)
+        made.plan.stages[i] = (struct http_stage){(i + 1) * SECOND, 5};
+    http_page_init(&page, stdout);
+    page.columns = 100;
+    http_summary_stage_marks(&page, &made.plan, SECOND, 40);
+    ck_assert_str_eq(page.lines[0].text, "stages    1234567891012");
+    /* So many rows are not worth more than the figures of the whole. */
+    http_summary_stages(&page, &made.run);
+    ck_assert_int_eq(page.lines[1].weight, HTTP_WEIGHT_KINDS);
+    free_run(&made);
+}
+END_TEST
+
+START_TEST(a_narrow_page_has_fewer_columns)
+{
+    struct http_page page;
+
+    make_staged(1);
+    http_page_init(&page, stdout);
+    page.columns = 72;
+    http_summary_stages(&page, &made.run);
+    ck_assert_uint_eq(page.number, 4);
+    ck_assert_str_eq(page.lines[2].text, "stage 2      0 to 4.00k/s    2.10k   5.00 ms   5.00 ms   "
+                                         "5.00 ms      10");
+    free_run(&made);
+}
+END_TEST
+
+START_TEST(rates_without_stages_are_as_they_were)
+{
+    struct http_page page;
+
+    make_run(&made, 1);
+    made.plan.model = HTTP_OPEN;
+    http_page_init(&page, stdout);
+    http_page_begin(&page, HTTP_WEIGHT_2010, HTTP_PAINT_NONE);
+    http_summary_rate(&page, &made.plan);
+    made.plan.rate_end = 10;
+    http_summary_rate(&page, &made.plan);
+    made.plan.stages_number = 1;
+    made.plan.stages[0] = (struct http_stage){SECOND, 7};
+    http_summary_rate(&page, &made.plan);
+    ck_assert_str_eq(page.lines[0].text, "5000/s 5000/s to 10/s 1 stage up to 7/s ");
+    free_run(&made);
+}
+END_TEST
+
+/* ---- The JSON ---- */
+
+static json_t *
+written(void)
+{
+    FILE *out = tmpfile();
+    char *text;
+    json_t *root;
+
+    ck_assert_int_eq(http_output_json(out, &made.run), 0);
+    text = text_of(out, NULL);
+    root = json_loads(text, 0, NULL);
+    free(text);
+    return root;
+}
+
+static double
+number_of(const json_t *root, const char *result, unsigned stage, const char *name)
+{
+    const json_t *stages = json_object_get(json_object_get(root, result), "stages");
+
+    return json_number_value(json_object_get(json_array_get(stages, stage), name));
+}
+
+START_TEST(the_json_has_each_stage)
+{
+    json_t *root, *stages;
+
+    make_staged(2);
+    root = written();
+    stages = json_object_get(json_object_get(root, "total"), "stages");
+    ck_assert_uint_eq(json_array_size(stages), 4);
+    ck_assert_double_eq(number_of(root, "total", 1, "from_s"), 1);
+    ck_assert_double_eq(number_of(root, "total", 1, "seconds"), 2);
+    ck_assert_double_eq(number_of(root, "total", 1, "rate_from"), 0);
+    ck_assert_double_eq(number_of(root, "total", 1, "rate_to"), 4000);
+    ck_assert_double_eq(number_of(root, "total", 1, "offered"), 4200);
+    ck_assert_double_eq(number_of(root, "total", 1, "rate"), 1900);
+    ck_assert_double_eq(number_of(root, "total", 2, "rate_from"), 1000);
+    ck_assert(json_is_null(json_object_get(json_array_get(stages, 2), "rate")));
+    stages = json_object_get(json_object_get(root, "plan"), "stages");
+    ck_assert_double_eq(json_number_value(json_object_get(json_array_get(stages, 3), "seconds")),
+                        2);
+    json_decref(root);
+    free_run(&made);
+}
+END_TEST
+
+/* It ended after 1.5 s. */
+START_TEST(a_stage_that_was_not_finished_took_as_long_as_it_took)
+{
+    make_staged(1);
+    made.run.trials[0].result->elapsed_ns = 3 * SECOND / 2;
+    ck_assert_double_eq(http_stage_seconds(&made.run, made.run.total, 0), 1);
+    ck_assert_double_eq(http_stage_seconds(&made.run, made.run.total, 1), 0.5);
+    ck_assert_double_eq(http_stage_seconds(&made.run, made.run.trials[0].result, 1), 0.5);
+    ck_assert_double_eq(http_stage_seconds(&made.run, made.run.total, 3), 0);
+    free_run(&made);
+}
+END_TEST
+
+/* ---- Conditions ---- */
+
+static const struct {
+    const char *text;
+    double figure;
+    bool holds, is_told;
+} conditions[] = {
+    {"stage2.p99<6ms", 5003000, true, true},
+    {"stage2.response.p50<6ms", 5003000, true, true},
+    {"stage2.p99<5ms", 5003000, false, true},
+    {"stage2.max<20s", 1e10, false, true},
+    {"stage2.errors<=0.5%", 0.005, true, true},
+    {"stage2.errors<0.5%", 0.005, false, true},
+    {"stage2.skipped<5%", 100. / 2100, true, true},
+    {"stage2.achieved>95%", 2000. / 2100, true, true},
+    {"stage1.p50<1h", 0, false, false},
+    {"stage1.skipped<1%", 0, false, false},
+    {"stage32.p50<1h", 0, false, false},
+    {"stage5.errors<1%", 0, false, false},
+};
+
+START_TEST(a_condition_may_be_about_a_stage)
+{
+    struct http_threshold threshold;
+    struct http_evidence evidence;
+    bool is_told = true;
+
+    make_staged(1);
+    ck_assert_ptr_null(http_threshold_parse(&threshold, conditions[_i].text));
+    ck_assert_double_eq_tol(http_threshold_figure(&threshold, made.run.total),
+                            conditions[_i].figure, conditions[_i].figure * 1e-3 + 1e-12);
+    ck_assert(http_threshold_holds(&threshold, made.run.total, &is_told) == conditions[_i].holds);
+    ck_assert(is_told == conditions[_i].is_told);
+    ck_assert(!http_threshold_is_of_errors(&threshold));
+    ck_assert(!http_threshold_is_of_delivery(&threshold));
+    http_threshold_evidence(&threshold, made.run.total, &evidence);
+    ck_assert_double_ge(evidence.samples, 0);
+    free_run(&made);
+}
+END_TEST
+
+static const char *const wrongs[] = {"stage.p99<1s",
+                                     "stage0.p99<1s",
+                                     "stage33.p99<1s",
+                                     "stage2p99<1s",
+                                     "stage2.service.p99<1s",
+                                     "stage2.rate>5",
+                                     "stage99999999999999999999.p99<1s"};
+
+START_TEST(a_condition_about_no_stage_is_refused)
+{
+    struct http_threshold threshold;
+
+    check_has(http_threshold_parse(&threshold, wrongs[_i]), "write stage2.p99<20ms");
+}
+END_TEST
+
+int
+main(void)
+{
+    Suite *suite = suite_create("http-stages");
+    TCase *tcase = tcase_create("stages");
+
+    tcase_add_test(tcase, each_stage_that_takes_time_has_a_row);
+    tcase_add_test(tcase, marks_stand_below_the_columns);
+    tcase_add_test(tcase, the_tenth_takes_two_columns);
+    tcase_add_test(tcase, a_narrow_page_has_fewer_columns);
+    tcase_add_test(tcase, rates_without_stages_are_as_they_were);
+    tcase_add_test(tcase, the_json_has_each_stage);
+    tcase_add_test(tcase, a_stage_that_was_not_finished_took_as_long_as_it_took);
+    tcase_add_loop_test(tcase, a_condition_may_be_about_a_stage, 0,
+                        (int)(sizeof(conditions) / sizeof(conditions[0])));
+    tcase_add_loop_test(tcase, a_condition_about_no_stage_is_refused, 0,
+                        (int)(sizeof(wrongs) / sizeof(wrongs[0])));
+    suite_add_tcase(suite, tcase);
+    return sxe_test_main(suite);
+}
