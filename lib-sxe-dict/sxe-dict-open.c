@@ -243,7 +243,7 @@ rebuild(SXE_DICT *dict, char *why)
     while (locked > 0)
         sxe__dict_unlock(dict, --locked);
     return result == 0 ? 0
-                       : sxe__dict_refuse(why, -result, "dict %s: cannot be made anew: %s",
+                       : sxe__dict_refuse(why, -result, "dict %s: cannot be rebuilt: %s",
                                           dict->pool->name, strerror(-result));
 }
 

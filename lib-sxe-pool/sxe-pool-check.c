@@ -246,7 +246,7 @@ lock_and_check(const struct sxe__pool_header *pool, uint32_t shard, char *why, b
         return -EAGAIN;
     if (locked == SXE_POOL_DAMAGED) {
         const struct view view = view_of(pool, shard, why);
-        return refuse(&view, "what a process that died had begun cannot be completed");
+        return refuse(&view, "a change that a dead process began cannot be completed");
     }
     const int result = check_shard(pool, shard, why, over);
     sxe__pool_unlock_shard(pool, shard);

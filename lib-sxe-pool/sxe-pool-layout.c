@@ -83,7 +83,7 @@ take_length(struct scan *scan, struct sxe_pool_field *field)
     char *end;
 
     if (!take_sign(scan, '['))
-        return refuse(scan, "a length expected behind char, as in char[24], not %s",
+        return refuse(scan, "a length expected after char, as in char[24], not %s",
                       found(scan, text));
     skip_blanks(scan);
     const unsigned long length =
@@ -93,7 +93,7 @@ take_length(struct scan *scan, struct sxe_pool_field *field)
                       found(scan, text));
     scan->at = end;
     if (!take_sign(scan, ']'))
-        return refuse(scan, "']' expected behind the length of char, not %s", found(scan, text));
+        return refuse(scan, "']' expected after the length of char, not %s", found(scan, text));
     field->kind = 'c';
     field->size = (uint32_t)length;
     return 0;
@@ -132,7 +132,7 @@ take_name(struct scan *scan, const struct sxe_pool_layout *layout, struct sxe_po
     skip_blanks(scan);
     const int length = word_length(scan);
     if (length == 0 || isdigit((unsigned char)*scan->at))
-        return refuse(scan, "a name expected behind the type, not %s", found(scan, text));
+        return refuse(scan, "a name expected after the type, not %s", found(scan, text));
     if (length > (int)SXE_POOL_FIELD_NAME_MAX)
         return refuse(scan, "the name of a field has at most %u bytes, not %d as %.*s",
                       SXE_POOL_FIELD_NAME_MAX, length, length, scan->at);
@@ -193,7 +193,7 @@ sxe_pool_layout_parse(struct sxe_pool_layout *layout, const char *text, char *wh
     if (result != 0)
         return result;
     if (*scan.at != '\0')
-        return refuse(&scan, "',' expected behind field %s, not %s",
+        return refuse(&scan, "',' expected after field %s, not %s",
                       layout->field[layout->number - 1].name, found(&scan, left));
     layout->size = round_up(layout->size, layout->alignment);
     return 0;

@@ -67,8 +67,9 @@ sxe_pool_set_oldest_elements_state(void *array, unsigned old_state, unsigned new
     sxe__pool_check_state(pool, old_state);
     sxe__pool_check_state(pool, new_state);
     /* A state that elements stay in would give the same again and again. */
-    SXE_ASSERT(old_state != new_state, "pool %s: many elements of state %s to the same state",
-               pool->name, sxe_pool_state_to_string(array, old_state));
+    SXE_ASSERT(old_state != new_state,
+               "pool %s: elements cannot move from state %s to the same state", pool->name,
+               sxe_pool_state_to_string(array, old_state));
     if (limit == 0)
         return 0;
     if (pool->sharing != NULL)

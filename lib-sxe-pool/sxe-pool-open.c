@@ -197,7 +197,7 @@ repair(struct sxe__pool_opening *opening, bool same_boot, const char *why)
         sharing->time_offset_ns = sxe__pool_carry_time_over(sharing, 0);
     const uint32_t freed = sxe__pool_rebuild(opening->pool);
     sharing->found = SXE_POOL_REBUILT;
-    sxe__pool_refuse(opening, 0, "%.300s; its lists were made anew, %u %s", why, freed,
+    sxe__pool_refuse(opening, 0, "%.300s; its lists were rebuilt, %u %s", why, freed,
                      freed == 1 ? "element lost its state" : "elements lost their state");
 }
 

@@ -173,7 +173,7 @@ SXE_PUBLIC unsigned sxe_pool_set_exact_oldest_element_state(void *array, unsigne
  * Move the oldest elements of a state to another state, up to max of them, their ids to ids, the
  * oldest first. The two must differ: elements that stay would be given again and again. Returns
  * how many; 0: there are none; SXE_POOL_LOCK_NOT_TAKEN or SXE_POOL_DAMAGED: none was moved. With
- * several shards all of a call are of one. * */
+ * several shards all of a call are of one. */
 #define SXE_POOL_MANY 64u
 SXE_PUBLIC unsigned sxe_pool_set_oldest_elements_state(void *array, unsigned old_state,
                                                        unsigned new_state, unsigned *ids,

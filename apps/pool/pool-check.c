@@ -120,7 +120,7 @@ refuse_users(const void *array)
         used += snprintf(text + used, sizeof(text) - (size_t)used, " %d", process);
         users++;
     }
-    return pool_fail("pool %s is in use, by %s%s: end %s first; sxe-pool check looks at it "
+    return pool_fail("pool %s is in use, by %s%s: end %s first; sxe-pool check works "
                      "meanwhile",
                      pool_plain_text(sxe_pool_get_name(array)),
                      users == 1 ? "process" : "processes", text, users == 1 ? "it" : "them");
@@ -134,12 +134,10 @@ tell_repaired(const void *array)
     if (sxe_pool_get_found(array) == SXE_POOL_CLOSED)
         printf("pool %s was closed in good order: nothing to repair\n", name);
     else if (sxe_pool_get_found(array) == SXE_POOL_COMPLETED)
-        printf("pool %s: all that used it were killed; what they had begun is complete now\n",
+        printf("pool %s: all its users were killed; the changes that they began are complete now\n",
                name);
     else
-        printf("pool %s: each element is on the list of the state that it says it is in, in the "
-               "order of its time:\n",
-               name);
+        printf("pool %s: each element is on the list of its state again, in time order:\n", name);
     for (unsigned state = 0; state < sxe_pool_get_states(array); state++)
         printf("  %-20s %10u\n", pool_plain_text(sxe_pool_state_to_string(array, state)),
                sxe_pool_get_number_in_state(array, state));

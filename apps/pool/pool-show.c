@@ -12,7 +12,8 @@ static const char *const found_texts[] = {
     [SXE_POOL_CREATED] = "new",
     [SXE_POOL_JOINED] = "in use",
     [SXE_POOL_CLOSED] = "closed by all that used it",
-    [SXE_POOL_COMPLETED] = "all that used it were killed; what they had begun is complete now",
+    [SXE_POOL_COMPLETED] =
+        "all its users were killed; the changes that they began are complete now",
     [SXE_POOL_REBUILT] = "it was damaged, and has new lists now",
 };
 

@@ -19,14 +19,14 @@ static const struct {
     int (*run)(const struct pool_options *options);
     unsigned words_min; /* with the command itself */
     unsigned words_max;
-    const char *words; /* where POOL is not all */
+    const char *words;
 } commands[] = {
-    {"list", pool_list, 1, POOL_WORDS_MAX, NULL},
-    {"show", pool_show, 2, 2, NULL},
-    {"check", pool_check, 2, 2, NULL},
-    {"repair", pool_repair, 2, 2, NULL},
-    {"dump", pool_dump, 2, 2, NULL},
-    {"watch", pool_watch, 2, 2, NULL},
+    {"list", pool_list, 1, POOL_WORDS_MAX, "list [DIR...]"},
+    {"show", pool_show, 2, 2, "show POOL"},
+    {"check", pool_check, 2, 2, "check POOL"},
+    {"repair", pool_repair, 2, 2, "repair POOL"},
+    {"dump", pool_dump, 2, 2, "dump POOL"},
+    {"watch", pool_watch, 2, 2, "watch POOL"},
     {"backup", pool_backup, 3, 3, "backup POOL FILE"},
     {"restore", pool_restore, 3, 3, "restore FILE POOL"},
     {"resize", pool_resize, 3, 3, "resize POOL CELLS"},
@@ -40,10 +40,12 @@ static const struct command_option table[] = {
     {{"json", no_argument, NULL, 'j'}, "", "list, show, dump: as JSON, one value a line"},
     {{"state", required_argument, NULL, 's'},
      "STATE",
-     "dump: only what is in this state; elements the oldest first"},
+     "dump: only elements in this state, the oldest first"},
     COMMAND_LINE_GROUP("watch"),
-    {{"interval", required_argument, NULL, 'i'}, "TIME", "between two looks (1s)"},
-    {{"number", required_argument, NULL, 'n'}, "NUMBER", "of looks (until a signal)"},
+    {{"interval", required_argument, NULL, 'i'}, "TIME", "time between two lines (1s)"},
+    {{"number", required_argument, NULL, 'n'},
+     "NUMBER",
+     "how many lines to print (until a signal)"},
     COMMAND_LINE_GROUP("About"),
     COMMAND_LINE_ABOUT("print all options, and exit"),
 };
@@ -53,27 +55,27 @@ static const struct command_line line = {
     .words = "COMMAND [POOL]",
     .first = "list show check repair dump watch backup restore resize",
     .summary =
-        "Looks at pools that processes share, while they are used; repairs and copies them.\n\n"
+        "Inspects, repairs and copies pools that processes share, also while they are in use.\n\n"
         "Commands:\n"
-        "  list [DIR...]      pools in /dev/shm and the directories, and those of processes\n"
-        "  show POOL          its states with their ages, and who uses it\n"
-        "  check POOL         whether it is whole\n"
-        "  repair POOL        make new lists of what each element says of itself\n"
-        "  dump POOL          its elements with their fields, or the entries of a dict\n"
-        "  watch POOL         how many are in each state, and come to it, again and again\n"
-        "  backup POOL FILE   write all that a dict has at one moment to a file\n"
-        "  restore FILE POOL  make a dict of a backup, or replace one that is not in use\n"
-        "  resize POOL CELLS  give a dict that is not in use another number of cells\n\n"
-        "POOL is a path, a name in /dev/shm, a process (12), or what one has open (12:5). "
+        "  list [DIR...]      print the pools in /dev/shm, in directories, and open in processes\n"
+        "  show POOL          print its states with their ages, and the processes that use it\n"
+        "  check POOL         check that it is whole\n"
+        "  repair POOL        rebuild its lists from the state and time of each element\n"
+        "  dump POOL          print its elements with their fields, or the entries of a dict\n"
+        "  watch POOL         print how many elements are in each state, and come into it\n"
+        "  backup POOL FILE   write a dict, as it is at one moment, to a file\n"
+        "  restore FILE POOL  make a dict from a backup, or replace one that is not in use\n"
+        "  resize POOL CELLS  change the number of cells of a dict that is not in use\n\n"
+        "POOL is a path, a name in /dev/shm, a process (12), or a descriptor of one (12:5). "
         "FILE is a path.",
     .examples =
         {
-            {"list /var/lib/app", "which pools are there?"},
+            {"list /var/lib/app", "which pools are in this directory?"},
             {"dump jobs --state READY --json", "what waits in /dev/shm/jobs, the oldest first?"},
-            {"watch 1234", "how does the pool of process 1234 do?"},
+            {"watch 1234", "what happens in the pool of process 1234?"},
         },
-    .closing = "Exit status: 0; 1 if a pool cannot be used or is not whole; 2 for what cannot be "
-               "understood; 128 and the signal's number for what a signal cut short.",
+    .closing = "Exit status: 0; 1 if a pool cannot be used or is not whole; 2 if the command line "
+               "cannot be understood; 128 plus the signal's number if a signal ended it.",
     .options = table,
     .number = sizeof(table) / sizeof(table[0]),
     .take = take,
@@ -133,11 +135,9 @@ find_command(const struct pool_options *options)
               "resize, not ",
               name);
     else if (options->words_number < commands[i].words_min)
-        wrong(commands[i].words == NULL ? "the pool is missing behind " : "a word is missing: ",
-              commands[i].words == NULL ? name : commands[i].words);
+        wrong("a word is missing: ", commands[i].words);
     else if (options->words_number > commands[i].words_max)
-        wrong(commands[i].words == NULL ? "one pool at a time, so not " : "one word too many: ",
-              options->words[commands[i].words_max]);
+        wrong("one word too many: ", options->words[commands[i].words_max]);
     else
         return i;
     return COMMANDS;

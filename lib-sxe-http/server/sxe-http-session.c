@@ -156,13 +156,14 @@ sxe__http_reject(struct sxe__http_connection *connection, unsigned status)
     sxe__http_follow(connection);
 }
 
-/* A handler said DONE, and its reply has not ended. */
+/* The handler returned SXE_HTTP_DONE without finishing the reply. */
 SXE__HTTP_SELDOM static void
 end_unanswered(struct sxe__http_slot *slot)
 {
     struct sxe_span target = sxe_http_target(&slot->request);
 
-    SXE_WARN("a handler said DONE to %.*s, and its reply has not ended: it should have said LATER",
+    SXE_WARN("the handler for %.*s returned SXE_HTTP_DONE without finishing the reply: return "
+             "SXE_HTTP_LATER to reply later",
              (int)target.length, target.base);
     sxe__http_reject(slot->connection, 500);
 }

@@ -191,7 +191,7 @@ end(struct sxe__http_slot *slot)
 
     if (slot->length_left != SXE_HTTP_LENGTH_UNKNOWN && slot->length_left > 0 &&
         sxe__http_sends_body(slot)) {
-        SXE_WARN("a reply has %llu bytes less than it said: its connection is closed",
+        SXE_WARN("a reply ended %llu bytes before its Content-Length: its connection is closed",
                  (unsigned long long)slot->length_left);
         sxe__http_break(slot);
         return 0;

@@ -637,7 +637,7 @@ START_TEST(a_repair_without_memory_may_be_tried_again)
     do_and_die(fill_and_damage);
     spec.options = SXE_POOL_OPTION_REPAIR;
     fake_os_fail(FAKE_CALLOC, 3, 1, ENOMEM);
-    refused(&spec, ENOMEM, "cannot be made anew");
+    refused(&spec, ENOMEM, "cannot be rebuilt");
     fake_os_reset();
     dict = sxe_dict_open(&spec, why);
     ck_assert_msg(dict != NULL, "%s", why);

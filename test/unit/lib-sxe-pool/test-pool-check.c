@@ -330,7 +330,7 @@ START_TEST(the_locks_of_the_dead_are_taken_over)
     sharing->shards[0].intent = (struct sxe__pool_intent){.stamp = UINT64_MAX, .id = 99};
     capture_log();
     ck_assert_int_eq(sxe_pool_check(array, why), -EUCLEAN);
-    ck_assert_str_eq(why, "what a process that died had begun cannot be completed");
+    ck_assert_str_eq(why, "a change that a dead process began cannot be completed");
     ck_assert_uint_eq(captured.number, 1);
     ck_assert_ptr_nonnull(strstr(captured.lines[0], "pool jobs is damaged"));
     close_pool();

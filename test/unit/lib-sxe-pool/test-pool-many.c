@@ -89,7 +89,7 @@ START_TEST(many_to_the_state_they_are_in_stop_the_program)
     char *array = open_kind(_i);
 
     ck_assert_ptr_nonnull(strstr(message_of(take_to_the_same_state, array),
-                                 "pool pond: many elements of state 1 to the same state"));
+                                 "pool pond: elements cannot move from state 1 to the same state"));
     sxe_pool_delete(array);
 }
 END_TEST

@@ -87,7 +87,7 @@ START_TEST(a_damaged_pool_is_refused_or_repaired)
     why[0] = '\0';
     char *array = sxe_pool_open(&repaired, why);
     ck_assert_msg(array != NULL, "%s", why);
-    expect_why("its lists were made anew");
+    expect_why("its lists were rebuilt");
     ck_assert_int_eq(sxe_pool_get_found(array), SXE_POOL_REBUILT);
     ck_assert_int_eq(sxe_pool_check(array, why), 0);
     ck_assert_uint_eq(sxe_pool_get_number_in_state(array, FREE) +

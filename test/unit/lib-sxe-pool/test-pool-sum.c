@@ -84,7 +84,7 @@ START_TEST(a_page_that_is_as_it_was_before_is_missed)
     expect_refused(&whatever, EUCLEAN, "is not what was in it when it was closed");
     array = sxe_pool_open(&repaired, why);
     ck_assert_msg(array != NULL, "%s", why);
-    expect_why("bits changed, or pages were lost; its lists were made anew");
+    expect_why("bits changed, or pages were lost; its lists were rebuilt");
     sxe_pool_delete(array);
     expect_found(&whatever, SXE_POOL_CLOSED);
 }

@@ -365,7 +365,7 @@ START_TEST(a_dict_is_repaired_with_its_table)
     RUN_POOL("check", path);
     ended(1, "", "which is older");
     RUN_POOL("repair", path);
-    ended(0, "; its lists were made anew, 0 elements lost their state\n", "");
+    ended(0, "; its lists were rebuilt, 0 elements lost their state\n", "");
     check_has(ran.output, "\nso is its table: 3 entries, each in its one place\n");
 }
 END_TEST

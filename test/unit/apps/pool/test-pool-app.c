@@ -25,9 +25,9 @@ START_TEST(a_command_line_that_cannot_be_understood_is_refused)
           "the commands are list, show, check, repair, dump, watch, backup, restore and "
           "resize, not lsit.");
     RUN_POOL("dump");
-    ended(2, "", "the pool is missing behind dump.");
+    ended(2, "", "a word is missing: dump POOL.");
     RUN_POOL("show", "a", "b");
-    ended(2, "", "one pool at a time, so not b.");
+    ended(2, "", "one word too many: b.");
     RUN_POOL("backup", "a");
     ended(2, "", "a word is missing: backup POOL FILE.");
     RUN_POOL("restore");
@@ -53,7 +53,7 @@ END_TEST
 START_TEST(help_says_what_there_is)
 {
     RUN_POOL("--help");
-    ended(0, "repair POOL        make new lists of what each element says of itself", "");
+    ended(0, "repair POOL        rebuild its lists from the state and time of each element", "");
     RUN_POOL("--version");
     ended(0, "sxe-pool " SXE_VERSION, "");
 }
@@ -406,7 +406,8 @@ START_TEST(show_tells_how_the_pool_was_found)
     ck_assert_ptr_null(strstr(ran.output, "PROCESS"));
     leave_jobs(NULL);
     RUN_POOL("show", path);
-    ended(0, "pool jobs: all that used it were killed; what they had begun is complete now\n", "");
+    ended(0, "pool jobs: all its users were killed; the changes that they began are complete now\n",
+          "");
 }
 END_TEST
 
@@ -585,7 +586,8 @@ START_TEST(repair_leaves_alone_what_is_good)
           "");
     leave_jobs(NULL);
     RUN_POOL("repair", path);
-    ended(0, "pool jobs: all that used it were killed; what they had begun is complete now\n", "");
+    ended(0, "pool jobs: all its users were killed; the changes that they began are complete now\n",
+          "");
 }
 END_TEST
 
@@ -603,9 +605,8 @@ START_TEST(repair_makes_new_lists_of_what_is_damaged)
     RUN_POOL("repair", path);
     ended(0,
           "jobs.pool: element 1 (state READY) is followed by 77, which cannot be; its lists were "
-          "made anew, 0 elements lost their state\n"
-          "pool jobs: each element is on the list of the state that it says it is in, in the order "
-          "of its time:\n"
+          "rebuilt, 0 elements lost their state\n"
+          "pool jobs: each element is on the list of its state again, in time order:\n"
           "  FREE                          2\n  READY                         2\n"
           "pool jobs is whole",
           "");
@@ -614,7 +615,7 @@ START_TEST(repair_makes_new_lists_of_what_is_damaged)
     ck_assert_int_eq(unlink(path), 0);
     leave_jobs(lose_state);
     RUN_POOL("repair", path);
-    ended(0, "; its lists were made anew, 1 element lost its state\n", "");
+    ended(0, "; its lists were rebuilt, 1 element lost its state\n", "");
 }
 END_TEST
 
