@@ -229,13 +229,15 @@ is_writing(const struct http_metrics_connection *connection)
     return connection->length > 0 && !connection->is_ending;
 }
 
+/* There is one, for otherwise nobody waits for the listener. */
 static struct http_metrics_connection *
 free_connection(struct http_metrics *metrics)
 {
-    for (unsigned i = 0; i < HTTP_METRICS_CONNECTIONS; i++)
-        if (metrics->connections[i].fd < 0)
-            return &metrics->connections[i];
-    return NULL;
+    struct http_metrics_connection *connection = metrics->connections;
+
+    while (connection->fd >= 0)
+        connection++;
+    return connection;
 }
 
 static void

@@ -525,6 +525,28 @@ START_TEST(a_reply_may_go_in_pieces)
 }
 END_TEST
 
+/* A close with bytes unread would be a reset, and the peer might not see its reply. */
+START_TEST(what_follows_the_reply_is_thrown_away)
+{
+    int fd;
+
+    open_metrics(abstract());
+    fd = connected();
+    reply[0] = '\0';
+    say(fd, GET("/metrics"));
+    serve();
+    say(fd, GET("/metrics"));
+    serve();
+    ck_assert_uint_eq(in_use(), 1);
+    ck_assert(hear(fd));
+    check_has(reply, "# EOF\n");
+    close(fd);
+    serve();
+    ck_assert_uint_eq(in_use(), 0);
+    close_metrics();
+}
+END_TEST
+
 static const struct {
     enum fake_call call;
     int error;
@@ -690,6 +712,7 @@ main(void)
     tcase_add_test(tcase, a_head_that_is_too_large_is_refused);
     tcase_add_test(tcase, a_request_may_come_byte_by_byte);
     tcase_add_test(tcase, a_reply_may_go_in_pieces);
+    tcase_add_test(tcase, what_follows_the_reply_is_thrown_away);
     tcase_add_loop_test(tcase, what_fails_costs_a_connection_at_most, 0, SXE_COUNT(troubles));
     tcase_add_test(tcase, one_that_goes_early_is_forgotten);
     tcase_add_test(tcase, those_that_say_nothing_make_room_after_a_while);
