@@ -168,8 +168,12 @@ end)
 
 -- A run until it is told to stop; where its metrics are.
 local function run_served(url, ...)
-    local proc = wire.spawn{wire.program("sxe-http"), "-c", "4", "-R", "300", "-d", "3600", "--timeout", "60",
-                            "--drain", "60", "--metrics", "0", url, ...}
+    local words = {wire.program("sxe-http"), "-c", "4", "-R", "300", "--timeout", "60", "--drain", "60",
+                   "--metrics", "0", url, ...}
+    if not table.concat(words, " "):find(" -d ", 1, true) then
+        table.move({"-d", "3600"}, 1, 2, #words + 1, words)
+    end
+    local proc = wire.spawn(words)
     local port
     repeat
         port = proc:errors():match("metrics   http://127%.0%.0%.1:(%d+)/metrics\n")
@@ -218,6 +222,7 @@ test("a parser of OpenMetrics understands what is served, and counters only rise
     openmetrics.check_later(first, second)
     equal(second.sxe_http_connections_open.samples.sxe_http_connections_open, 4)
     equal(second.sxe_http_workers.samples.sxe_http_workers, 2)
+    check(second.sxe_http_replies.samples['sxe_http_replies_total{class="2xx"}'] > 100)
     equal(second.sxe_http_response_seconds.type, "histogram")
     stop(proc)
     check(server)
@@ -227,6 +232,24 @@ local has_client = os.execute("python3 -c 'import prometheus_client' 2>/dev/null
 if not has_client then
     print("skipped: Prometheus' own parser, because python3's prometheus_client is not installed")
 end
+
+-- promise: docs/load-generator.md: Counters count from the beginning of the command, over all trials and
+--   with the warm-up.
+test("counters do not fall from trial to trial, nor in a search", function()
+    local server <close>, url = serve()
+    for _, options in ipairs{{"--trials", "200", "-d", "1.2"}, {"--find", "p50<1000s", "-d", "2"}} do
+        local proc <close>, port = run_served(url, table.unpack(options))
+        local before = scrape_until(port, "sxe_http_requests_sent", function(family)
+            return family.samples.sxe_http_requests_sent_total > 0
+        end)
+        local later = scrape_until(port, "sxe_http_trial", function(family)
+            return options[1] == "--find" or family.samples.sxe_http_trial >= 3
+        end)
+        openmetrics.check_later(before, later)
+        stop(proc)
+    end
+    check(server)
+end)
 
 test("python's prometheus_client understands it, too", function()
     if not has_client then

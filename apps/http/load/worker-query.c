@@ -395,8 +395,10 @@ http__end_with_reply(struct http__socket *socket, uint64_t now_ns)
     struct http__worker *worker = socket->worker;
     enum http_end end = judge(socket, http__flight(socket, 0), now_ns);
     uint64_t first_byte_ns = socket->first_byte_ns;
+    unsigned status_class = http_status_class(socket->reply.status);
     const struct http__flight *flight = take_oldest(socket, end, now_ns);
 
+    worker->result->classes[status_class]++;
     socket->has_replied = true;
     worker->reply_ns = now_ns;
     if (SXE_LIKELY(end == HTTP_END_OK)) {

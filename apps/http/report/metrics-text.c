@@ -107,6 +107,7 @@ add_times(struct text *text, const char *name, const char *help,
 static const char *const skip_names[] = {HTTP_EACH_SKIP(NAME)};
 static const char *const end_names[] = {HTTP_EACH_END(NAME)};
 static const char *const unopened_names[] = {HTTP_EACH_UNOPENED(NAME)};
+static const char *const class_names[] = {"1xx", "2xx", "3xx", "4xx", "5xx", "other"};
 
 static void
 add_requests(struct text *text, const struct http_tally *sum)
@@ -118,6 +119,8 @@ add_requests(struct text *text, const struct http_tally *sum)
     begin(text, "counter", "requests_ended", NULL,
           "Requests that ended: ok, or by the kind of error.");
     add_labelled(text, "requests_ended", "account", end_names, sum->ends, HTTP_ENDS);
+    begin(text, "counter", "replies", NULL, "Whole replies, good or not, by status.");
+    add_labelled(text, "replies", "class", class_names, sum->classes, HTTP_CLASSES);
     add_counter(text, "sent_bytes", "bytes", "Bytes of requests.", sum->bytes_sent);
     add_counter(text, "received_bytes", "bytes", "Bytes of replies.", sum->bytes_received);
 }

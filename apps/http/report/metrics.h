@@ -44,7 +44,8 @@ struct http_metrics_figures {
 size_t http_metrics_text(char text[HTTP_METRICS_TEXT_MAX], const struct http_plan *plan,
                          const struct http_metrics_figures *figures);
 
-/* [ADDRESS:]PORT, [IPV6]:PORT, or a path, "@name" being abstract. NULL, or what is wrong with it. */
+/* [ADDRESS:]PORT, [IPV6]:PORT, or a path, "@name" being abstract. NULL, or what is wrong with
+ * it. */
 const char *http_metrics_parse(const char *text, struct sockaddr_storage *address,
                                socklen_t *length);
 

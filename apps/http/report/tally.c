@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "tally.h"
 
-#include <stddef.h>
-
 /* The first bound is 2^6 - 1 us; two follow one another in each power of two. */
 uint64_t
 http_tally_bound_us(unsigned n)
@@ -54,6 +52,7 @@ http_tally_take(struct http_tally *tally, const struct http_result *result, bool
     tally->sent += result->sent;
     add_all(tally->skipped, result->skipped, HTTP_SKIPS);
     add_all(tally->ends, result->ends, HTTP_ENDS);
+    add_all(tally->classes, result->classes, HTTP_CLASSES);
     tally->opened += result->opened;
     add_all(tally->unopened, result->unopened, HTTP_UNOPENEDS);
     tally->reopened += result->reopened;
@@ -78,6 +77,7 @@ http_tally_add(struct http_tally *tally, const struct http_tally *over)
     tally->sent += over->sent;
     add_all(tally->skipped, over->skipped, HTTP_SKIPS);
     add_all(tally->ends, over->ends, HTTP_ENDS);
+    add_all(tally->classes, over->classes, HTTP_CLASSES);
     tally->opened += over->opened;
     add_all(tally->unopened, over->unopened, HTTP_UNOPENEDS);
     tally->reopened += over->reopened;

@@ -26,6 +26,7 @@ struct http_tally {
     uint64_t sent;
     uint64_t skipped[HTTP_SKIPS];
     uint64_t ends[HTTP_ENDS];
+    uint64_t classes[HTTP_CLASSES];
     uint64_t opened;
     uint64_t unopened[HTTP_UNOPENEDS];
     uint64_t reopened;

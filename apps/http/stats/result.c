@@ -133,6 +133,7 @@ http_result_add(struct http_result *to, const struct http_result *result)
     add_sockets(to, result);
     add_counts(to->skipped, result->skipped, HTTP_SKIPS);
     add_counts(to->ends, result->ends, HTTP_ENDS);
+    add_counts(to->classes, result->classes, HTTP_CLASSES);
     to->waiting += result->waiting;
     to->in_flight += result->in_flight;
     if (to->started_ns == 0 || (result->started_ns > 0 && result->started_ns < to->started_ns))
@@ -177,6 +178,7 @@ http_result_subtract(struct http_result *result, const struct http_result *earli
 #undef SUBTRACT
     subtract_counts(result->skipped, earlier->skipped, HTTP_SKIPS);
     subtract_counts(result->ends, earlier->ends, HTTP_ENDS);
+    subtract_counts(result->classes, earlier->classes, HTTP_CLASSES);
     result->offered += earlier->waiting;
     result->carried += earlier->in_flight;
     result->started_ns += earlier->elapsed_ns;

@@ -89,6 +89,9 @@ enum http_end { HTTP_EACH_END(HTTP_END_ENUM) HTTP_ENDS };
 enum http_unopened { HTTP_EACH_UNOPENED(HTTP_UNOPENED_ENUM) HTTP_UNOPENEDS };
 enum http_socket_state { HTTP_EACH_SOCKET_STATE(HTTP_SOCKET_ENUM) HTTP_SOCKET_STATES };
 
+/* Of a status: 1xx to 5xx, and what is none of these. */
+#define HTTP_CLASSES 6
+
 #define HTTP_KINDS_MAX   16
 #define HTTP_CLIENTS_MAX 256 /* sockets times kinds whose own times are kept, for S8 */
 
@@ -161,8 +164,9 @@ struct http_result {
     uint64_t carried;
     uint64_t skipped[HTTP_SKIPS];
     uint64_t ends[HTTP_ENDS];
-    uint64_t in_flight;  /* now */
-    uint64_t waiting;    /* now: offered, and no socket was free for it yet */
+    uint64_t classes[HTTP_CLASSES]; /* whole replies, good or not: http_status_class */
+    uint64_t in_flight;             /* now */
+    uint64_t waiting;               /* now: offered, and no socket was free for it yet */
     uint64_t drained;    /* of the ends that are ok: came after elapsed_ns, in the drain */
     uint64_t late;       /* sent more than 1 ms after their intended start */
     uint64_t started_ns; /* CLOCK_MONOTONIC: when the queries, or the measuring, began */
@@ -214,6 +218,12 @@ void http_result_add(struct http_result *to, const struct http_result *result);
  * was waiting is offered. What is said of the opening of sockets stays that of the whole run, and
  * so do the extremes in by_client. */
 void http_result_subtract(struct http_result *result, const struct http_result *earlier);
+
+static inline unsigned
+http_status_class(unsigned status)
+{
+    return status >= 100 && status < 600 ? status / 100 - 1 : HTTP_CLASSES - 1;
+}
 
 /* What of ns came behind before_ns; 0: nothing. */
 static inline uint64_t

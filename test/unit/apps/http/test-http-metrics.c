@@ -89,7 +89,12 @@ START_TEST(workers_and_trials_are_added_up)
     static struct http_result one, two;
     struct http_tally tally = {0}, over = {0};
 
-    one = (struct http_result){.offered = 10, .sent = 8, .opened = 4, .started_ns = 7};
+    /* Too large to be made on the stack. */
+    one.offered = 10;
+    one.sent = 8;
+    one.opened = 4;
+    one.started_ns = 7;
+    one.classes[http_status_class(204)] = 6;
     one.skipped[HTTP_SKIP_SHED] = one.skipped[HTTP_SKIP_UNSENT] = 1;
     one.ends[HTTP_END_OK] = 5;
     one.ends[HTTP_END_RESET] = 2;
@@ -97,7 +102,9 @@ START_TEST(workers_and_trials_are_added_up)
     one.in_state[HTTP_SOCKET_BUSY] = 1;
     one.in_state[HTTP_SOCKET_DONE] = 2;
     one.in_state[HTTP_SOCKET_LOST] = 1;
-    two = (struct http_result){.offered = 1, .waiting = 1, .started_ns = 5, .reopened = 3};
+    two.offered = two.waiting = 1;
+    two.started_ns = 5;
+    two.reopened = 3;
     two.unopened[HTTP_UNOPENED_REFUSED] = 9;
     http_tally_take(&tally, &one, true);
     http_tally_take(&tally, &two, true);
@@ -113,6 +120,7 @@ START_TEST(workers_and_trials_are_added_up)
     ck_assert_uint_eq(over.offered, 22);
     ck_assert_uint_eq(over.unopened[HTTP_UNOPENED_REFUSED], 18);
     ck_assert_uint_eq(over.reopened, 6);
+    ck_assert_uint_eq(over.classes[1], 12);
     ck_assert_uint_eq(over.in_flight, 0);
 }
 END_TEST
@@ -133,6 +141,8 @@ START_TEST(the_text_has_every_count)
     figures.sum.offered = 12;
     figures.sum.skipped[HTTP_SKIP_NO_SOCKET] = 3;
     figures.sum.ends[HTTP_END_TIMED_OUT] = 4;
+    figures.sum.classes[http_status_class(404)] = 21;
+    figures.sum.classes[http_status_class(999)] = 22;
     figures.sum.bytes_sent = 5;
     figures.sum.unopened[HTTP_UNOPENED_NO_PORT] = 6;
     figures.sum.connections = 7;
@@ -148,6 +158,9 @@ START_TEST(the_text_has_every_count)
                     "sxe_http_requests_offered_total 12\n");
     check_has(text, "sxe_http_requests_skipped_total{reason=\"no_socket\"} 3\n");
     check_has(text, "sxe_http_requests_ended_total{account=\"timed_out\"} 4\n");
+    check_has(text, "sxe_http_replies_total{class=\"4xx\"} 21\n"
+                    "sxe_http_replies_total{class=\"5xx\"} 0\n"
+                    "sxe_http_replies_total{class=\"other\"} 22\n");
     check_has(text, "# UNIT sxe_http_sent_bytes bytes\n");
     check_has(text, "sxe_http_sent_bytes_total 5\n");
     check_has(text, "sxe_http_connections_unopened_total{reason=\"no_port\"} 6\n");
