@@ -158,3 +158,35 @@ test("a comparison with what is suspect is suspect", function()
         os.remove(pair[2])
     end
 end)
+
+-- promise: docs/load-generator.md: Whatever reads such a file (`merge`, `compare`, `--baseline`,
+--   `html`) refuses one that does not fit together, with exit status 2 and the name of what is wrong
+test("a file that does not fit together is refused by all", function()
+    local good = measure("storm:0.1,1", "--requests", "300")
+    local file <close> = io.open(good)
+    local text, bad = file:read("a"), os.tmpname()
+    for name, change in pairs{
+        accounts = {'"offered": 300', '"offered": 301'},
+        histogram = {'"count": 300', '"count": 299'},
+        p50 = {'("service": ?{.-"p50": ?)[%d.]+', "%11"},
+        rate = {'("trials": ?%[.-"rate": ?)[%d.]+', "%1999999999"},
+        drain_seconds = {'"drain_seconds": ?[%d.]+', '"drain_seconds": -1'},
+        total = {'("total".-"ok": ?)%d+', "%11"},
+    } do
+        local changed, times = text:gsub(change[1], change[2], 1)
+        equal(times, 1, name)
+        do
+            local out <close> = io.open(bad, "w")
+            out:write(changed)
+        end
+        for _, words in ipairs{{"merge", bad}, {"compare", good, bad}, {"html", bad},
+                               {"--baseline", bad, "http://127.0.0.1:1/"}} do
+            local ran = cli.run("sxe-http", table.unpack(words))
+            equal(ran.status, 2, name .. " " .. words[1] .. ran.output .. ran.errors)
+            check(ran.errors:find(bad .. ": '", 1, true), ran.errors)
+        end
+    end
+    equal(cli.run("sxe-http", "html", good).status, 0)
+    os.remove(good)
+    os.remove(bad)
+end)

@@ -185,7 +185,8 @@ test("a run has its colour in every chart, also where other runs are not in it",
 end)
 
 test("errors are told of all that could end, also of what was begun before", function()
-    write("carried.json", (read("a.json"):gsub('"carried": 0', '"carried": 7')))
+    write("carried.json", (read("a.json"):gsub('"carried": 0', '"carried": 7')
+                                         :gsub('"in_flight": 0', '"in_flight": 7')))
     local ran = cli.run("sxe-http", "html", path("carried.json"))
     equal(ran.status, 0, ran.errors)
     write("carried.html", ran.output)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "output.h"
+#include "result-check.h"
 
 void
 http_result_file_print(FILE *out, const char *text)
@@ -48,6 +49,17 @@ has_our_schema(const char *path, const json_t *root, FILE *err)
     return false;
 }
 
+static bool
+fits_together(const char *path, const json_t *root, FILE *err)
+{
+    char problem[200];
+
+    if (http_result_check_file(root, problem, sizeof(problem)))
+        return true;
+    http_result_file_refuse(path, problem, err);
+    return false;
+}
+
 /* Of a file that is open; NULL: it is no result, and that is said. */
 static json_t *
 read_result(const char *path, FILE *file, FILE *err)
@@ -59,7 +71,7 @@ read_result(const char *path, FILE *file, FILE *err)
         http_result_file_refuse(path, strerror(errno), err);
     else if (root == NULL)
         refuse_json(path, &error, err);
-    else if (has_our_schema(path, root, err))
+    else if (has_our_schema(path, root, err) && fits_together(path, root, err))
         return root;
     json_decref(root);
     return NULL;

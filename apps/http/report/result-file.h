@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * What: reads a result that output-json.c has written, with jansson. Place: compare, --baseline and
- * html. What a file says is not to be believed: of the JSON, only the version of its schema is
- * checked here.
+ * html. What a file says is not to be believed: the version of its schema is checked here, and
+ * whether its counts fit together (result-check.h).
  */
 #ifndef HTTP_RESULT_FILE_H
 #define HTTP_RESULT_FILE_H

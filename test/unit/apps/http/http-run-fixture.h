@@ -190,6 +190,7 @@ make_probe(struct made *made)
         probe->offered = probe->sent = probe->ends[HTTP_END_OK] = MADE_PROBED;
         probe->elapsed_ns = MADE_NS;
         for (unsigned k = 0; k < MADE_PROBED; k++) {
+            http_histogram_record(&probe->first_byte, 900000);
             http_histogram_record(&probe->service, 1000000);
             http_histogram_record(&probe->response, 1500000);
         }

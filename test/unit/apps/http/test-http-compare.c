@@ -495,9 +495,10 @@ put_failing(unsigned side, const char *more, unsigned trials, unsigned failed, u
         fprintf(file,
                 "%s{\"rate\": %.6f, \"accounts\": {\"offered\": %u, \"sent\": 1000, "
                 "\"skipped\": {\"no_socket\": %u}, \"in_flight\": %u, \"ends\": {\"ok\": %u, "
-                "\"reset\": %u}}, \"sockets\": {\"wanted\": 4, \"unopened\": {\"refused\": %u}}",
+                "\"reset\": %u}}, \"sockets\": {\"wanted\": 4, \"opened\": %u, "
+                "\"unopened\": {\"refused\": %u}}",
                 i > 0 ? ", " : "", 1000 * around(i), 1000 + unsent, unsent, failed / 2,
-                1000 - failed, failed - failed / 2, unopened);
+                1000 - failed, failed - failed / 2, 4 - unopened, unopened);
         put_times(file, "service", &usual, around(i + 3));
         put_times(file, "response", &usual, around(i + 3));
         fprintf(file, "}");
@@ -637,13 +638,14 @@ static const struct {
     {"{\"sxe_http\": 1, \"trials\": [{\"rate\": null}]}", "trial 1 has no rate"},
     {"{\"sxe_http\": 1, \"trials\": [{\"rate\": -1}]}", "trial 1 has no rate"},
     {"{\"sxe_http\": 1, \"trials\": [{\"rate\": 1}]}", "trial 1 has no service p50"},
-    {"{\"sxe_http\": 1, \"trials\": [{\"rate\": 1, \"service\": 5}]}", "no service p50"},
+    {"{\"sxe_http\": 1, \"trials\": [{\"rate\": 1, \"service\": 5}]}",
+     "'service' is not an object"},
     {"{\"sxe_http\": 1, \"trials\": [{\"rate\": 1, \"service\": {\"p50\": \"1\"}}]}",
      "no service p50"},
     {"{\"sxe_http\": 1, \"trials\": [{\"rate\": 1, \"service\": {\"p99\": -3}}]}",
      "no service p99"},
     {"{\"sxe_http\": 1, \"trials\": [{\"rate\": 1, \"service\": {}, \"response\": []}]}",
-     "no response p50"},
+     "'response' is not an object"},
 };
 
 START_TEST(a_file_that_is_no_result_is_refused_with_its_name)
@@ -741,7 +743,7 @@ END_TEST
 static struct http_run run;
 static struct http_result results[7];
 
-/* Six trials of a second, the usual rate times that, each reply as long as that. */
+/* Six trials of four seconds, the usual rate times that, each reply as long as that. */
 static void
 make_run(double rate, uint64_t service_ns)
 {
@@ -750,9 +752,11 @@ make_run(double rate, uint64_t service_ns)
     run = (struct http_run){.plan = &plan, .total = &results[6], .trials_number = 6};
     for (unsigned i = 0; i < 6; i++) {
         run.trials[i].result = &results[i];
-        results[i].elapsed_ns = 1000000000;
-        results[i].ends[HTTP_END_OK] = (uint64_t)(rate * 1000 * around(i));
-        for (unsigned j = 0; j < 1000; j++) {
+        results[i].elapsed_ns = UINT64_C(4000000000);
+        results[i].ends[HTTP_END_OK] = (uint64_t)(rate * 4000 * around(i));
+        results[i].offered = results[i].sent = results[i].ends[HTTP_END_OK];
+        for (unsigned j = 0; j < results[i].sent; j++) {
+            http_histogram_record(&results[i].first_byte, service_ns + 1000 * i);
             http_histogram_record(&results[i].service, service_ns + 1000 * i);
             http_histogram_record(&results[i].response, service_ns + 1000 * i);
         }

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A result that was written, with one number of it changed: whether that is seen. And a result with
+ * any byte changed: that it does no harm.
+ */
+#include "result-check.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fake-os.h"
+#include "http-run-fixture.h"
+#include "output.h"
+#include "result-file.h"
+#include "run-private.h"
+#include "test-main.h"
+
+#define COUNT(table) ((int)(sizeof(table) / sizeof((table)[0])))
+
+static struct made made;
+static char problem[200];
+
+/* Two trials with a probe. */
+static json_t *
+result(void)
+{
+    char *text = NULL;
+    size_t length = 0;
+    FILE *out = open_memstream(&text, &length);
+    json_t *root;
+
+    make_run(&made, 2);
+    ck_assert_int_eq(http_output_json(out, &made.run), 0);
+    fclose(out);
+    free_run(&made);
+    root = json_loadb(text, length, HTTP_RESULT_FILE_FLAGS, NULL);
+    free(text);
+    ck_assert_ptr_nonnull(root);
+    return root;
+}
+
+static bool
+check(const json_t *root)
+{
+    return http_result_check_file(root, problem, sizeof(problem));
+}
+
+/* What a path of names and numbers leads to, but for its last word. */
+static json_t *
+owner_of(json_t *root, const char *path, const char **last)
+{
+    while (strchr(path, '/') != NULL) {
+        char word[32];
+
+        snprintf(word, sizeof(word), "%.*s", (int)strcspn(path, "/"), path);
+        root = json_is_array(root) ? json_array_get(root, (size_t)atoi(word))
+                                   : json_object_get(root, word);
+        path += strlen(word) + 1;
+    }
+    *last = path;
+    return root;
+}
+
+static const struct {
+    const char *path;
+    double value;
+    const char *says; /* NULL: nothing is wrong */
+} changes[] = {
+    {"status", 0, NULL},
+    {"trials/0/accounts/offered", 1, "'accounts' offered 1 is not sent"},
+    {"trials/1/accounts/sent", 1, "'accounts' offered"},
+    {"trials/1/accounts/in_flight", 5, "'accounts' sent"},
+    {"trials/1/sockets/opened", 3, "'accounts' sockets wanted"},
+    {"total/accounts/offered", 1, "'accounts' offered 1 is not sent"},
+    {"trials/0/service/count", 7, "'histogram' has another number of samples"},
+    {"trials/0/service/p50", 1e6, "'p50' is not what its histogram has"},
+    {"trials/0/response/p99", 1, "'p99' is not what its histogram has"},
+    {"trials/0/connect/p50", 1, "'p50' is not what its histogram has"},
+    {"trials/0/service/censored", 1e9, "'service' has bounds that cannot be"},
+    {"trials/0/first_byte/min", 1e9, "'first_byte' has bounds that cannot be"},
+    {"trials/0/first_byte/max", -1, "'max' is not a number from 0 on"},
+    {"trials/0/rate", 1, "'rate' is not what its counts say"},
+    {"total/rate", 1e9, "'rate' is not what its counts say"},
+    {"trials/0/seconds", -4, "'seconds' is not a number from 0 on"},
+    {"trials/0/accounts/ends/reset", -1, "'reset' is not a number from 0 on"},
+};
+
+START_TEST(a_number_that_does_not_fit_is_seen)
+{
+    json_t *root = result();
+    const char *last;
+    json_t *owner = owner_of(root, changes[_i].path, &last);
+
+    ck_assert(check(root));
+    ck_assert_str_eq(problem, "");
+    ck_assert_int_eq(json_object_set_new(owner, last, json_real(changes[_i].value)), 0);
+    ck_assert_int_eq(check(root), changes[_i].says == NULL);
+    ck_assert_msg(strstr(problem, changes[_i].says != NULL ? changes[_i].says : "") == problem,
+                  "%s", problem);
+    json_decref(root);
+}
+END_TEST
+
+/* One sample more, and one request less. */
+START_TEST(each_request_is_in_each_time)
+{
+    static const char *const names[] = {"first_byte", "service", "response"};
+    json_t *root = result();
+    json_t *trial = json_array_get(json_object_get(root, "trials"), 0);
+    json_t *times = json_object_get(trial, names[_i]);
+
+    json_object_del(times, "p99.9");
+    json_object_set_new(times, "count", json_real(MADE_QUERIES + 1));
+    json_array_append_new(json_object_get(times, "histogram"), json_pack("[fff]", 1., 1., 1.));
+    ck_assert(!check(root));
+    ck_assert_ptr_nonnull(strstr(problem, "' has not as many samples as requests ended"));
+    /* A worker that was killed between two counts. */
+    json_object_set_new(root, "status", json_real(_i == 0 ? 1 : 130));
+    ck_assert_msg(check(root), "%s", problem);
+    json_decref(root);
+}
+END_TEST
+
+START_TEST(a_total_is_the_sum_of_the_trials)
+{
+    json_t *root = result();
+
+    json_array_remove(json_object_get(root, "trials"), 1);
+    ck_assert(!check(root));
+    ck_assert_str_eq(problem, "'total' is not the sum of the trials");
+    json_object_del(root, "total");
+    ck_assert(check(root));
+    json_decref(root);
+}
+END_TEST
+
+START_TEST(probes_and_baselines_are_looked_at_too)
+{
+    json_t *root = result();
+    json_t *bad = json_pack("{s{sf}}", "accounts", "offered", 1.);
+    json_t *trial = json_array_get(json_object_get(root, "trials"), 0);
+
+    json_object_set(trial, "probe", bad);
+    ck_assert(!check(root));
+    json_object_set_new(trial, "probe", json_null());
+    ck_assert(check(root));
+    json_object_set_new(root, "baseline", json_pack("{s[O]}", "trials", bad));
+    ck_assert(!check(root));
+    json_decref(bad);
+    json_decref(root);
+}
+END_TEST
+
+START_TEST(what_is_missing_is_not_looked_at)
+{
+    json_t *root = json_pack("{s[{s{sf}}]}", "trials", "service", "p50", 5.);
+
+    ck_assert(check(root));
+    json_decref(root);
+}
+END_TEST
+
+START_TEST(without_memory_nothing_is_believed)
+{
+    json_t *root = result();
+
+    fake_os_fail(FAKE_MMAP, 1, 1, ENOMEM);
+    ck_assert(!check(root));
+    ck_assert_str_eq(problem, "'trials' cannot be checked, for lack of memory");
+    fake_os_reset();
+    json_decref(root);
+}
+END_TEST
+
+/* Each number of the first trial becomes one that it may not be, and each member another type. */
+static void
+spoil_each(json_t *root, json_t *owner, unsigned depth)
+{
+    static const double values[] = {-1, 0, 1e300, 1.8e19, 0.5};
+    const char *name;
+    json_t *value;
+    void *next;
+
+    json_object_foreach_safe(owner, next, name, value)
+    {
+        json_t *kept = json_incref(value);
+
+        for (unsigned i = 0; i < SXE_COUNT(values); i++) {
+            json_object_set_new(owner, name, json_real(values[i]));
+            check(root);
+        }
+        json_object_set_new(owner, name, json_string("x"));
+        check(root);
+        json_object_set_new(owner, name, json_pack("[[[]]]"));
+        check(root);
+        json_object_set(owner, name, kept);
+        if (json_is_object(kept) && depth > 0)
+            spoil_each(root, kept, depth - 1);
+        json_decref(kept);
+    }
+}
+
+START_TEST(whatever_a_member_is_does_no_harm)
+{
+    json_t *root = result();
+
+    json_array_remove(json_object_get(root, "trials"), 1);
+    spoil_each(root, json_array_get(json_object_get(root, "trials"), 0), 2);
+    json_decref(root);
+}
+END_TEST
+
+int
+main(void)
+{
+    Suite *suite = suite_create("http-result-check");
+    TCase *tcase = tcase_create("check");
+
+    tcase_set_timeout(tcase, 0);
+    tcase_add_loop_test(tcase, a_number_that_does_not_fit_is_seen, 0, COUNT(changes));
+    tcase_add_loop_test(tcase, each_request_is_in_each_time, 0, 3);
+    tcase_add_test(tcase, a_total_is_the_sum_of_the_trials);
+    tcase_add_test(tcase, probes_and_baselines_are_looked_at_too);
+    tcase_add_test(tcase, what_is_missing_is_not_looked_at);
+    tcase_add_test(tcase, without_memory_nothing_is_believed);
+    tcase_add_test(tcase, whatever_a_member_is_does_no_harm);
+    suite_add_tcase(suite, tcase);
+    return sxe_test_main(suite);
+}
