@@ -84,14 +84,22 @@ sxe__lua_option_wait(lua_State *L)
 }
 
 bool
+sxe__lua_option_bool(lua_State *L, int table, const char *what, const char *name, bool otherwise)
+{
+    const int type = lua_getfield(L, table, name);
+
+    if (type != LUA_TNIL && type != LUA_TBOOLEAN)
+        luaL_error(L, "%s: %s must be true or false, not a %s", what, name, lua_typename(L, type));
+    if (type == LUA_TBOOLEAN)
+        otherwise = lua_toboolean(L, -1);
+    lua_pop(L, 1);
+    return otherwise;
+}
+
+bool
 sxe__lua_option_flag(lua_State *L, const char *name)
 {
-    bool is_set;
-
-    lua_getfield(L, 1, name);
-    is_set = lua_toboolean(L, -1);
-    lua_pop(L, 1);
-    return is_set;
+    return sxe__lua_option_bool(L, 1, "open", name, false);
 }
 
 unsigned

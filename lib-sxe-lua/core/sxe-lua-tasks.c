@@ -4,8 +4,8 @@
  * task: what it returned, or its error, is kept there for those who join.
  *
  * Shape: object.outcome is ALIVE until the task ends, and wakes the joiners then;
- * uservalue 1: the result, or a table of them, or the error; 2: the name; 3: what on_cancel was
- * given.
+ * uservalue 1: the result, or a table of them, or the error; 2: the name; 3: a list of what on_cancel
+ * was given.
  */
 #include "sxe-lua-core-private.h"
 #include "sxe-lua-task-private.h"
@@ -172,16 +172,16 @@ void
 sxe__lua_object_cancel(uint32_t index)
 {
     lua_State *L = SCHEDULER->main;
-    bool is_started = false;
+    bool is_started = lua_checkstack(L, 4);
 
-    if (lua_checkstack(L, 3)) {
+    if (is_started) {
         push_object(L, index);
-        is_started = lua_getiuservalue(L, -1, ON_CANCEL) == LUA_TNIL;
-        if (is_started)
+        if (lua_getiuservalue(L, -1, ON_CANCEL) == LUA_TTABLE) {
+            for (lua_Integer i = 1; lua_rawgeti(L, -1, i) != LUA_TNIL; i++)
+                is_started &= sxe__lua_start(L, 0, false, NULL, NULL) != 0;
             lua_pop(L, 1);
-        else
-            is_started = sxe__lua_start(L, 0, false, NULL, NULL) != 0;
-        lua_pop(L, 1);
+        }
+        lua_pop(L, 2);
     }
     if (!is_started)
         SXE_ERROR("task: no task is free for what on_cancel was given");
@@ -269,7 +269,15 @@ l_on_cancel(lua_State *L)
     check_object(L);
     luaL_checktype(L, 2, LUA_TFUNCTION);
     lua_settop(L, 2);
-    lua_setiuservalue(L, 1, ON_CANCEL);
+    if (lua_getiuservalue(L, 1, ON_CANCEL) != LUA_TTABLE) {
+        lua_pop(L, 1);
+        lua_newtable(L);
+        lua_pushvalue(L, -1);
+        lua_setiuservalue(L, 1, ON_CANCEL);
+    }
+    lua_insert(L, 2);
+    lua_rawseti(L, 2, luaL_len(L, 2) + 1);
+    lua_settop(L, 1);
     return 1;
 }
 
@@ -475,7 +483,13 @@ static const char sugar[] =
     "\n"
     "-- A few tasks take one piece of work after the other. One that fails cancels the others.\n"
     "function task.parallel(list, fn, limit)\n"
+    "    if type(list) ~= 'table' then error('task.parallel: a list is expected', 2) end\n"
     "    if type(fn) ~= 'function' then fn, limit = nil, fn end\n"
+    "    local most = limit == nil and #list or math.type(limit) == 'integer' and limit or 0\n"
+    "    if most < 1 and #list > 0 then\n"
+    "        error('task.parallel: the limit is an integer from 1 on, not ' .. tostring(limit), "
+    "2)\n"
+    "    end\n"
     "    local workers <close> = setmetatable({ are_over = false, failed = false }, closes)\n"
     "    local results, last, why = { n = #list }, 0, nil\n"
     "    local function work(number)\n"
@@ -487,7 +501,7 @@ static const char sugar[] =
     "            if fn then results[i] = fn(list[i], i) else results[i] = list[i]() end\n"
     "        end\n"
     "    end\n"
-    "    for i = 1, math.min(math.max(limit or #list, 1), #list) do\n"
+    "    for i = 1, math.min(most, #list) do\n"
     "        local t, error = task.start(work, i)\n"
     "        if not t and i == 1 then return nil, error end\n"
     "        if not t then break end\n"

@@ -307,7 +307,7 @@ sxe__lua_pool_open(lua_State *L)
     pool = push_pool(L);
     pool->wait_ns = sxe__lua_option_wait(L);
     pool->is_exact = sxe__lua_option_flag(L, "exact");
-    pool->is_shared = sxe__lua_option_flag(L, "shared") || sxe__lua_option_flag(L, "file");
+    pool->is_shared = sxe__lua_option_flag(L, "shared") || !sxe__lua_option_is_nil(L, "file");
     if (pool->is_shared)
         results = open_shared(L, pool);
     else

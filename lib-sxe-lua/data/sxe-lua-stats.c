@@ -79,7 +79,18 @@ check_group(lua_State *L)
     return &stats.groups[sxe__lua_check_handle(L, 1, SXE__LUA_STAT, &generation)];
 }
 
-/* As Lua's own integers, it wraps around. */
+/* A counter that would not fit stays at its limit: one that wrapped around would be a lie. */
+static int64_t
+sum(int64_t value, int64_t by, bool is_less)
+{
+    int64_t result;
+
+    if (!(is_less ? __builtin_sub_overflow(value, by, &result)
+                  : __builtin_add_overflow(value, by, &result)))
+        return result;
+    return value < 0 ? INT64_MIN : INT64_MAX;
+}
+
 static int
 change(lua_State *L, bool is_less)
 {
@@ -87,12 +98,10 @@ change(lua_State *L, bool is_less)
     uint32_t index = sxe__lua_check_handle(L, 1, SXE__LUA_STAT, &generation);
     unsigned which;
     struct group *group = find_counter(index, sxe__lua_check_text(L, 2), &which);
-    uint64_t by;
 
     if (group == NULL)
         return luaL_argerror(L, 2, "no such counter");
-    by = (uint64_t)luaL_optinteger(L, 3, 1);
-    group->values[which] = (int64_t)((uint64_t)group->values[which] + (is_less ? 0 - by : by));
+    group->values[which] = sum(group->values[which], luaL_optinteger(L, 3, 1), is_less);
     lua_pushinteger(L, group->values[which]);
     return 1;
 }

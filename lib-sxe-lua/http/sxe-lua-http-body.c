@@ -97,6 +97,7 @@ gather(struct sxe_http_request *request, struct sxe_http_response *response, str
     enum sxe__lua_body body = add_part(exchange, part);
 
     if (body != SXE__LUA_BODY_GATHERED) {
+        exchange->part.length = exchange->gathered->most;
         sxe__lua_http_drop_body(exchange);
         sxe_http_release_body(request);
         sxe_http_pause(request);
@@ -246,19 +247,27 @@ default_max(const struct sxe_http_request *request)
     return sxe__lua_http.body_max;
 }
 
-/* More bytes than the most at 2. */
 static int
-refuse_long(lua_State *L)
+refuse_long(lua_State *L, size_t most)
 {
     return sxe__lua_http_refuse(L, 413, "the body has more than %llu bytes",
-                                (unsigned long long)lua_tointeger(L, 2));
+                                (unsigned long long)most);
 }
 
+/* A body that nobody had is refused from then on, in the same words, whatever the next call, of
+ * on_error perhaps, would take: the most is at 2. */
 static void
-check_length(lua_State *L, uint64_t length)
+check_length(lua_State *L, struct sxe__lua_exchange *exchange, uint64_t length)
 {
-    if (length > (uint64_t)lua_tointeger(L, 2))
-        refuse_long(L);
+    const size_t most = (size_t)lua_tointeger(L, 2);
+
+    if (length <= most)
+        return;
+    if (exchange->body == SXE__LUA_BODY_UNREAD) {
+        exchange->body = SXE__LUA_BODY_LONG;
+        exchange->part.length = most;
+    }
+    refuse_long(L, exchange->body == SXE__LUA_BODY_LONG ? exchange->part.length : most);
 }
 
 /* The body is on top: do what is done with it. */
@@ -274,7 +283,7 @@ use_whole(lua_State *L)
 static int
 use_bytes(lua_State *L, struct sxe__lua_exchange *exchange, struct sxe_span bytes)
 {
-    check_length(L, bytes.length);
+    check_length(L, exchange, bytes.length);
     lua_pushlstring(L, bytes.base, bytes.length);
     if (exchange->request == NULL) /* a finalizer sent the reply meanwhile */
         return luaL_error(L, "the request is over");
@@ -300,7 +309,7 @@ read_whole(lua_State *L, struct sxe__lua_exchange *exchange)
     case SXE__LUA_BODY_WHOLE:
         return use_bytes(L, exchange, (struct sxe_span){gathered->bytes, gathered->used});
     case SXE__LUA_BODY_LONG:
-        return refuse_long(L);
+        return refuse_long(L, exchange->part.length);
     case SXE__LUA_BODY_KEPT:
         sxe__lua_http_push_kept(L, exchange);
         return use_whole(L);
@@ -340,7 +349,7 @@ read_for(lua_State *L, lua_CFunction use)
         lua_pushnil(L);
     else
         lua_pushcfunction(L, use);
-    check_length(L, exchange->request->head.length);
+    check_length(L, exchange, exchange->request->head.length);
     if (exchange->body == SXE__LUA_BODY_UNREAD) {
         if (!has_body(exchange->request) || whole.length > 0)
             return use_bytes(L, exchange, whole);

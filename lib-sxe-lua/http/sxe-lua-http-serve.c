@@ -17,13 +17,15 @@
 static uint32_t
 number_option(lua_State *L, int table, const char *name, uint32_t most)
 {
+    const char *of = table == 1 ? "" : "limits.";
     lua_Integer value = 0;
     int is_number = 1;
 
     if (lua_getfield(L, table, name) != LUA_TNIL)
         value = lua_tointegerx(L, -1, &is_number);
     if (!is_number || value < 0 || value > most)
-        luaL_error(L, "http.serve: %s must be a number from 0 to %I", name, (lua_Integer)most);
+        luaL_error(L, "http.serve: %s%s must be a number from 0 to %I, not %s", of, name,
+                   (lua_Integer)most, luaL_tolstring(L, -1, NULL));
     lua_pop(L, 1);
     return (uint32_t)value;
 }
@@ -39,7 +41,8 @@ time_option(lua_State *L, int table, const char *name)
     else if (!lua_isnil(L, -1))
         ms = ceil(lua_tonumber(L, -1) * 1000);
     if (!lua_isnil(L, -1) && (!(ms >= 1) || ms > UINT32_MAX))
-        luaL_error(L, "http.serve: timeouts.%s must be seconds, or false", name);
+        luaL_error(L, "http.serve: timeouts.%s must be seconds, or false, not %s", name,
+                   luaL_tolstring(L, -1, NULL));
     lua_pop(L, 1);
     return (uint32_t)ms;
 }
@@ -155,9 +158,7 @@ serve(lua_State *L)
     sxe__lua_refuse_at_end(L);
     server.port = (unsigned short)number_option(L, 1, "port", UINT16_MAX);
     config.connections = number_option(L, 1, "connections", 10000000);
-    lua_getfield(L, 1, "half_close");
-    config.half_close = lua_toboolean(L, -1);
-    lua_pop(L, 1);
+    config.half_close = sxe__lua_option_bool(L, 1, "http.serve", "half_close", false);
     copy_text(L, "ip", server.ip, sizeof(server.ip));
     copy_text(L, "unix", server.path, sizeof(server.path));
     take_limits(L, &config, &server);

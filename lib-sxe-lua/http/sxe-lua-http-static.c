@@ -139,12 +139,8 @@ text_option(lua_State *L, const char *name)
 static bool
 flag_option(lua_State *L, const char *name, bool otherwise)
 {
-    bool flag = otherwise;
-
-    if (lua_istable(L, 2) && lua_getfield(L, 2, name) != LUA_TNIL)
-        flag = lua_toboolean(L, -1);
-    lua_settop(L, 4);
-    return flag;
+    return lua_istable(L, 2) ? sxe__lua_option_bool(L, 2, "http.static", name, otherwise)
+                             : otherwise;
 }
 
 /* How many ranges a request may ask for; 0: none. */
@@ -174,6 +170,20 @@ check_options(lua_State *L)
 
     if (!lua_isnil(L, 2))
         sxe__lua_option_names(L, 2, names, "http.static");
+}
+
+/* Of a directory that cannot be served, or of texts that make no sense: those are EINVAL. */
+static int
+refuse(lua_State *L, const struct sxe_http_files_config *config, int error)
+{
+    if (error != EINVAL || (config->types == NULL && config->cache_control == NULL))
+        return luaL_error(L, "http.static: %s: %s", config->root, strerrordesc_np(error));
+    return luaL_error(L,
+                      "http.static: %s%s%s cannot be used: types has lines of a type and its "
+                      "endings, as mime.types, cache_control is text without control bytes",
+                      config->types != NULL ? "types" : "",
+                      config->types != NULL && config->cache_control != NULL ? " or " : "",
+                      config->cache_control != NULL ? "cache_control" : "");
 }
 
 /* http.static(root [, options]) */
@@ -209,7 +219,7 @@ new_files(lua_State *L)
     lua_setiuservalue(L, 4, 1);
     directory->files = sxe_http_files_new(&config);
     if (directory->files == NULL)
-        return luaL_error(L, "http.static: %s: %s", config.root, strerrordesc_np(errno));
+        return refuse(L, &config, errno);
     /* Servers may have it until the state ends. */
     lua_pushvalue(L, 4);
     luaL_ref(L, LUA_REGISTRYINDEX);

@@ -41,7 +41,7 @@ struct handle {
 static _Thread_local struct file *files;
 
 static const struct sxe__lua_file_call closing = {"close", SXE__LUA_FILE_PATH, sxe__lua_file_close,
-                                                  NULL};
+                                                  NULL, NULL};
 
 /* NULL: it is closed. */
 static struct file *
@@ -147,9 +147,9 @@ push_data(lua_State *L, const struct sxe__lua_file_job *job)
 }
 
 static const struct sxe__lua_file_call reading = {"read", SXE__LUA_FILE_PATH, sxe__lua_file_get,
-                                                  push_data};
+                                                  push_data, NULL};
 static const struct sxe__lua_file_call writing = {"write", SXE__LUA_FILE_DATA, sxe__lua_file_put,
-                                                  NULL};
+                                                  NULL, NULL};
 
 /* 0, or -ENOMEM. */
 static int
@@ -281,7 +281,7 @@ static int
 open_file(lua_State *L, int flags, uint32_t mode, uint64_t deadline_ns)
 {
     static const struct sxe__lua_file_call opening = {"open", SXE__LUA_FILE_PATH,
-                                                      sxe__lua_file_open, push_handle};
+                                                      sxe__lua_file_open, push_handle, NULL};
     struct handle *handle = lua_touserdata(L, 4);
     unsigned index = take_element(L);
     size_t length;

@@ -51,6 +51,7 @@ struct sxe__lua_file_call {
     int (*run)(struct sxe__lua_file_job *job); /* in a thread: 0 or -errno */
     /* The result; NULL: true. At 2 is what the call has at 1. */
     void (*push)(lua_State *L, const struct sxe__lua_file_job *job);
+    const char *const *options; /* the names that its table may have */
 };
 
 /* ---- sxe-lua-file.c ---- */

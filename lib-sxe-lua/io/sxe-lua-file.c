@@ -176,17 +176,6 @@ go_on_done(lua_State *L, int status, lua_KContext job)
 
 /* ---- Calls ---- */
 
-static bool
-take_flag(lua_State *L, const char *name)
-{
-    bool is_set;
-
-    lua_getfield(L, OPTIONS, name);
-    is_set = lua_toboolean(L, -1);
-    lua_pop(L, 1);
-    return is_set;
-}
-
 lua_Integer
 sxe__lua_file_number(lua_State *L, int table, const char *name, lua_Integer value, lua_Integer most)
 {
@@ -205,8 +194,6 @@ sxe__lua_file_number(lua_State *L, int table, const char *name, lua_Integer valu
 static void
 push_wish(lua_State *L, const struct sxe__lua_file_call *call)
 {
-    static const char *const names[] = {"timeout", "max",  "from", "length",  "mode",
-                                        "atomic",  "sync", "link", "parents", NULL};
     bool is_directory = call->run == sxe__lua_file_mkdir;
     char what[32];
     struct sxe__lua_file_wish *wish = lua_newuserdatauv(L, sizeof(*wish), 0);
@@ -216,15 +203,15 @@ push_wish(lua_State *L, const struct sxe__lua_file_call *call)
     if (lua_isnil(L, OPTIONS))
         return;
     snprintf(what, sizeof(what), "file.%s", call->name);
-    sxe__lua_option_names(L, OPTIONS, names, what);
+    sxe__lua_option_names(L, OPTIONS, call->options, what);
     wish->from = (uint64_t)sxe__lua_file_number(L, OPTIONS, "from", 0, INT64_MAX);
     wish->length = (uint64_t)sxe__lua_file_number(L, OPTIONS, "length", INT64_MAX, INT64_MAX);
     wish->max = (uint64_t)sxe__lua_file_number(L, OPTIONS, "max", MAX_DEFAULT, MAX_MOST);
     wish->mode = (uint32_t)sxe__lua_file_number(L, OPTIONS, "mode", wish->mode, 07777);
-    wish->is_atomic = take_flag(L, "atomic");
-    wish->is_synced = take_flag(L, "sync");
-    wish->is_link = take_flag(L, "link");
-    wish->with_parents = take_flag(L, "parents");
+    wish->is_atomic = sxe__lua_option_bool(L, OPTIONS, what, "atomic", false);
+    wish->is_synced = sxe__lua_option_bool(L, OPTIONS, what, "sync", false);
+    wish->is_link = sxe__lua_option_bool(L, OPTIONS, what, "link", false);
+    wish->with_parents = sxe__lua_option_bool(L, OPTIONS, what, "parents", false);
 }
 
 int
@@ -424,15 +411,22 @@ open_files(lua_State *L)
 int
 sxe__lua_open_file(lua_State *L)
 {
+    static const char *const timeout[] = {"timeout", NULL};
+    static const char *const part[] = {"timeout", "max", "from", "length", NULL};
+    static const char *const whole[] = {"timeout", "atomic", "sync", "mode", NULL};
+    static const char *const end[] = {"timeout", "sync", "mode", NULL};
+    static const char *const names[] = {"timeout", "max", NULL};
+    static const char *const status[] = {"timeout", "link", NULL};
+    static const char *const directory[] = {"timeout", "parents", "mode", NULL};
     static const struct sxe__lua_file_call calls[] = {
-        {"read", SXE__LUA_FILE_PATH, sxe__lua_file_read, push_data},
-        {"write", SXE__LUA_FILE_DATA, sxe__lua_file_write, NULL},
-        {"append", SXE__LUA_FILE_DATA, sxe__lua_file_append, NULL},
-        {"list", SXE__LUA_FILE_PATH, sxe__lua_file_list, push_names},
-        {"stat", SXE__LUA_FILE_PATH, sxe__lua_file_stat, push_status},
-        {"remove", SXE__LUA_FILE_PATH, sxe__lua_file_remove, NULL},
-        {"rename", SXE__LUA_FILE_PATHS, sxe__lua_file_rename, NULL},
-        {"mkdir", SXE__LUA_FILE_PATH, sxe__lua_file_mkdir, NULL},
+        {"read", SXE__LUA_FILE_PATH, sxe__lua_file_read, push_data, part},
+        {"write", SXE__LUA_FILE_DATA, sxe__lua_file_write, NULL, whole},
+        {"append", SXE__LUA_FILE_DATA, sxe__lua_file_append, NULL, end},
+        {"list", SXE__LUA_FILE_PATH, sxe__lua_file_list, push_names, names},
+        {"stat", SXE__LUA_FILE_PATH, sxe__lua_file_stat, push_status, status},
+        {"remove", SXE__LUA_FILE_PATH, sxe__lua_file_remove, NULL, timeout},
+        {"rename", SXE__LUA_FILE_PATHS, sxe__lua_file_rename, NULL, timeout},
+        {"mkdir", SXE__LUA_FILE_PATH, sxe__lua_file_mkdir, NULL, directory},
     };
     enum { CALLS = sizeof(calls) / sizeof(calls[0]) };
 

@@ -145,12 +145,14 @@ static lua_Integer
 number_of_connections(lua_State *L, int options)
 {
     lua_Integer number = CONNECTIONS_DEFAULT;
+    int is_number = 1;
 
     if (lua_getfield(L, options, "connections") != LUA_TNIL)
-        number = luaL_checkinteger(L, -1);
+        number = lua_tointegerx(L, -1, &is_number);
+    if (!is_number || number <= 0 || number >= INT32_MAX)
+        luaL_error(L, "tcp.serve: connections must be a number of sockets from 1 on, not %s",
+                   luaL_tolstring(L, -1, NULL));
     lua_pop(L, 1);
-    luaL_argcheck(L, number > 0 && number < INT32_MAX, options,
-                  "connections: a number of sockets is expected");
     return number;
 }
 
@@ -327,6 +329,17 @@ path_of(const char *host)
                                                                     : NULL;
 }
 
+/* The option on top. */
+static const char *
+check_from(lua_State *L)
+{
+    const char *from = sxe__lua_option_text(L, "tcp.connect", "from");
+
+    if (*from != '\0' && !sxe__lua_is_ip(from))
+        luaL_error(L, "tcp.connect: from must be an IPv4 or IPv6 address, not '%s'", from);
+    return from;
+}
+
 /* NULL with errno. */
 static SXE *
 make_socket(lua_State *L, const char *path)
@@ -337,7 +350,7 @@ make_socket(lua_State *L, const char *path)
         return sxe_new_unix(NULL, path, on_connected, sxe__lua_conn_on_read,
                             sxe__lua_conn_on_close);
     if (lua_istable(L, OPTIONS) && lua_getfield(L, OPTIONS, "from") != LUA_TNIL)
-        from = sxe__lua_check_ip(L, -1);
+        from = check_from(L);
     return sxe_new_tcp(NULL, from, 0, on_connected, sxe__lua_conn_on_read, sxe__lua_conn_on_close);
 }
 

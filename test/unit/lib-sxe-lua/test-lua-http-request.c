@@ -155,7 +155,10 @@ static const struct body {
      "local _, done, why = assert(true, t:join()) return body .. tostring(done) .. why.status",
      CHUNKED("5\r\nhello\r\n0\r\n\r\n"), "200 OK", "hellofalse413"},
     {"pcall(req.body, req, 4) return req:body()", CHUNKED("5\r\nhello\r\n0\r\n\r\n"),
-     "413 Content Too Large", "{\"error\":\"the body has more than 1048576 bytes\"}\n"},
+     "413 Content Too Large", "{\"error\":\"the body has more than 4 bytes\"}\n"},
+    {"pcall(req.body, req, 4) return req:body()", SENT(5, "hello"), "413 Content Too Large",
+     "{\"error\":\"the body has more than 4 bytes\"}\n"},
+    {"req:body() pcall(req.body, req, 4) return req:body()", SENT(5, "hello"), "200 OK", "hello"},
 
     {"local t = req:json() return t.a .. t.b[1] .. tostring(t.c == json.null) .. t.d",
      SENT(40, "{\"a\":5,\"b\":[1,2.5],\"c\":null,\"d\":\"x\"    }"), "200 OK", "51truex"},

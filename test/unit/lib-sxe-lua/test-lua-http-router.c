@@ -367,7 +367,11 @@ static const struct wrong {
     {"http.router():use('//', http.router():use('/b//', http.router())):use('a', http.router())",
      "cannot route * a: no / to begin with"},
     {"http.static('/none')", "http.static: /none: No such file or directory"},
-    {"http.static('.', {cache_control = 'a\\r\\nB: c'})", "http.static: .: Invalid argument"},
+    {"http.static('.', {cache_control = 'a\\r\\nB: c'})",
+     "http.static: cache_control cannot be used"},
+    {"http.static('.', {types = 'nonsense', cache_control = 'a'})",
+     "http.static: types or cache_control cannot be used"},
+    {"http.static('.', {gzip = 'pre'})", "gzip must be true or false, not a string"},
     {"http.static('.', {color = 1})", "http.static has no option 'color'"},
     {"http.static('.', {1})", "http.static has no option '1'"},
     {"http.static('.', {etag = false})", "http.static has no option 'etag'"},
@@ -494,7 +498,7 @@ START_TEST(files_are_served_below_a_prefix)
     char text[6000];
 
     make_directory();
-    serve_router("r:use('/files', http.static('.', {index = 'start.htm', gzip = 'pre', "
+    serve_router("r:use('/files', http.static('.', {index = 'start.htm', gzip = true, "
                  "cache_control = 'no-cache', types = 'text/x txt\\n'}))");
     EXPECT_IN(ask_file(ASK("GET /files/a%20b.txt", "", "")), "\r\n\r\nfile a");
     EXPECT_IN(ask_file(ASK("GET /files/", "", "")), "\r\n\r\n<start>");

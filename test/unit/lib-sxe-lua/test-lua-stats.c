@@ -16,8 +16,9 @@ START_TEST(counters_count)
                "local all = s() assert(all.hits == 7 and all.misses == -1) "
                "assert(s:uptime() >= 0 and s:uptime() < 1000) s:reset() assert(s.hits == 0) "
                "collectgarbage() assert(s.misses == 0) "
-               "assert(s:inc('hits', math.maxinteger) and s:inc('hits') == math.mininteger) "
-               "assert(s:dec('hits', math.mininteger) == 0)");
+               "assert(s:inc('hits', math.maxinteger) and s:inc('hits') == math.maxinteger) "
+               "assert(s:dec('hits', math.maxinteger) == 0 and s:dec('hits', 2) == -2) "
+               "assert(s:inc('hits', math.mininteger) == math.mininteger)");
     state_stop();
 }
 END_TEST

@@ -571,7 +571,7 @@ START_TEST(serve_checks_its_arguments)
     fails_with("tcp.connect('unix:/a', 5)", "table expected, got number");
     fails_with("tcp.serve('', 0, {})", "a function is expected, or a table with handler");
     fails_with("tcp.serve('', 0, {handler = print, connections = 0})",
-               "a number of sockets is expected");
+               "connections must be a number of sockets from 1 on, not 0");
     fails_with("tcp.serve('', 0, {handler = print, conections = 1})",
                "tcp.serve has no option 'conections'");
     fails_with("tcp.serve('', 0, {handler = print, 1})", "tcp.serve has no option '1'");

@@ -94,7 +94,7 @@ START_TEST(so_it_is_for_what_waits_for_the_loop)
                "local zero = '(text without zero bytes expected)'\n"
                "local u = assert(udp.open('127.0.0.1', 0))\n"
                "fails(zero, u.sendto, u, '', 'localhost\\0x', 1)\n"
-               "fails(zero, tcp.connect, '127.0.0.1', 1, {from = '::1\\0'})\n"
+               "fails('without zero bytes', tcp.connect, '127.0.0.1', 1, {from = '::1\\0'})\n"
                "fails('stdout: \"pipe\", ', spawn, {'true', stdout = 'null\\0x'})\n"
                "local child <close> = spawn{'cat', stdin = 'pipe'}\n"
                "fails(zero, child.kill, child, 'TERM\\0x')\n"

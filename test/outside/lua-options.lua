@@ -1,0 +1,134 @@
+-- SPDX-License-Identifier: MIT
+-- What docs/lua-handlers.md says of options, of limits of tasks and counters, and of bodies that were refused.
+
+local cli = require "cli"
+local script = require "script"
+
+local function run(text)
+    return cli.run("sxe-lua", "-e", "local task = require 'sxe.task'\n" .. text)
+end
+
+local function prints(expected, text)
+    local ran = run(text)
+    equal(ran.errors, "", text)
+    equal(ran.output, expected, text)
+    equal(ran.status, 0, text)
+end
+
+-- promise: docs/lua-handlers.md: An option that the call does not have, or whose value is of another type, raises; the message names it.
+test("options of another type, and of another call, are refused by their names", function()
+    for _, case in ipairs{
+        {"half_close", [[require "sxe.http".serve{ port = 0, handler = print, half_close = "no" }]]},
+        {"connections", [[require "sxe.http".serve{ port = 0, handler = print, connections = "many" }]]},
+        {"limits.body", [[require "sxe.http".serve{ port = 0, handler = print, limits = { body = "big" } }]]},
+        {"timeouts.idle", [[require "sxe.http".serve{ port = 0, handler = print, timeouts = { idle = "long" } }]]},
+        {"unix", [[require "sxe.http".serve{ unix = true, handler = print }]]},
+        {"listing", [[require "sxe.http".static(".", { listing = "no" })]]},
+        {"gzip", [[require "sxe.http".static(".", { gzip = 0 })]]},
+        {"types", [[require "sxe.http".static(".", { types = "nonsense" })]]},
+        {"cache_control", [[require "sxe.http".static(".", { cache_control = "a\nb" })]]},
+        {"connections", [[require "sxe.tcp".serve("127.0.0.1", 0, { handler = print, connections = true })]]},
+        {"timeout", [[require "sxe.tcp".serve("127.0.0.1", 0, { handler = print, timeout = {} })]]},
+        {"from", [[task.sleep(0) require "sxe.tcp".connect("127.0.0.1", 1, { from = true })]]},
+        {"from", [[task.sleep(0) require "sxe.tcp".connect("127.0.0.1", 1, { from = "here" })]]},
+        {"stdin", [[require "sxe.spawn"{ "true", stdin = "pip" }]]},
+        {"cwd", [[require "sxe.spawn"{ "true", cwd = {} }]]},
+        {"atomic", [[require "sxe.file".write("/dev/null", "", { atomic = "yes" })]]},
+        {"atomic", [[require "sxe.file".read("/dev/null", { atomic = true })]]},
+        {"from", [[require "sxe.file".write("/dev/null", "", { from = 3 })]]},
+        {"parents", [[require "sxe.file".remove("/dev/null/x", { parents = true })]]},
+        {"max", [[require "sxe.file".read("/dev/null", { max = "all" })]]},
+        {"shared", [[require "sxe.dict".open{ name = "a", cells = 10, shared = "no" }]]},
+        {"evicts", [[require "sxe.dict".open{ name = "a", cells = 10, evicts = 1 }]]},
+        {"exact", [[require "sxe.pool".open{ name = "a", count = 1, states = { "a", "b" }, exact = "no" }]]},
+        {"limit", [[task.parallel({ print }, "two")]]},
+        {"limit", [[task.parallel({ print }, 0)]]},
+        {"limit", [[task.parallel({ print }, 1.5)]]},
+        {"limit", [[task.parallel({ print }, 0/0)]]},
+    } do
+        local ran = run("print(pcall(function() " .. case[2] .. " end)) os.exit(0)")
+        check(ran.output:find("^false\t.*" .. case[1]:gsub("%.", "%%.")), case[2] .. ": " .. ran.output .. ran.errors)
+    end
+end)
+
+-- promise: docs/lua-handlers.md: An item whose task is cancelled ends the call in the same way, which returns `nil, "cancelled"`.
+test("one item that is cancelled ends the call and the other items", function()
+    prints("nil\tcancelled\n", [[
+        print(task.parallel({ 1, 2, 3 }, function(i)
+            if i == 2 then task.self():cancel() end
+            task.sleep(1000)
+            task.sleep(1000)
+        end))]])
+    prints("3\t2\t3\n", "local r = task.parallel({ 1, 2 }, function(i) return i + 1 end, 1) print(r.n + 1, r[1], r[2])")
+end)
+
+-- promise: docs/lua-handlers.md: `fn()` run as a task when `t` is cancelled, and before it; several run in the order in which they were given.
+test("each function that on_cancel was given runs, once", function()
+    prints("one two three\n", [[
+        local said = {}
+        local t = task.start(function() task.sleep(1000) end)
+        for _, word in ipairs{ "one", "two", "three" } do
+            t:on_cancel(function() said[#said + 1] = word end)
+        end
+        task.sleep(0)
+        t:cancel()
+        t:cancel()
+        t:join()
+        task.sleep(0)
+        print(table.concat(said, " "))]])
+end)
+
+-- promise: docs/lua-handlers.md: return the new value, which stops at the largest and the smallest integer,
+test("a counter does not wrap around", function()
+    prints("true\ttrue\ttrue\ttrue\ttrue\n", [[
+        local c = require "sxe.stats"{ "a", "b" }
+        c.a, c.b = math.maxinteger, math.mininteger
+        print(c:inc("a") == math.maxinteger, c:dec("b") == math.mininteger, c:dec("b", 5) == math.mininteger,
+              c:dec("a", math.mininteger) == math.maxinteger, c:inc("b", math.mininteger) == math.mininteger)]])
+end)
+
+-- promise: docs/lua-handlers.md: 64 KiB of them at least are kept while nobody takes them, each counted with 36 bytes for its sender;
+test("as many datagrams of each size are kept", function()
+    for _, size in ipairs{0, 1, 30, 500, 5000, 60000} do
+        local number = 65536 // (size + 36)
+        prints(number .. "\n", ([[
+            local udp = require "sxe.udp"
+            local to, from = assert(udp.open("127.0.0.1", 0)), assert(udp.open("127.0.0.1", 0))
+            for i = 1, %d do
+                assert(from:sendto(("x"):rep(%d), "127.0.0.1", to.local_port))
+                task.sleep(0)
+            end
+            local n = 0
+            while to:recvfrom(0.05) do n = n + 1 end
+            print(n)]]):format(number, size))
+    end
+end)
+
+-- promise: docs/lua-handlers.md: A body that was refused is refused again.
+test("a body that was too long stays so, in on_error and behind a pcall", function()
+    local server <close> = script.start([[
+        local http = require "sxe.http"
+        local r = http.router()
+        r:post("/plain", function(req) return req:body(10) end)
+        r:post("/again", function(req)
+            local _, first = pcall(req.body, req, 10)
+            local _, second = pcall(req.body, req, 1000)
+            return 200, { first.message, second.message }
+        end)
+        r:on_error(function(req, res, err)
+            local ok, again = pcall(req.body, req)
+            return 200, { err.status, ok, ok and again or again.status, err.message }
+        end)
+        return r]])
+    for _, framing in ipairs{"Content-Length: 20\r\n\r\n" .. ("x"):rep(20),
+                             "Transfer-Encoding: chunked\r\n\r\n14\r\n" .. ("x"):rep(20) .. "\r\n0\r\n\r\n"} do
+        for path, expected in pairs{
+            ["/plain"] = '[413,false,413,"the body has more than 10 bytes"]',
+            ["/again"] = '["the body has more than 10 bytes","the body has more than 10 bytes"]',
+        } do
+            local sock <close> = server:connect()
+            sock:send("POST " .. path .. " HTTP/1.1\r\nHost: a\r\n" .. framing)
+            equal(sock:read_reply().body, expected)
+        end
+    end
+end)
