@@ -318,8 +318,8 @@ void sxe__lua_option_names_of_list(lua_State *L, int table, const char *const *n
 /* The text on top, which is an option; raises "http.serve: ip must be a string, not a table". */
 const char *sxe__lua_option_text(lua_State *L, const char *what, const char *name);
 
-/* The option of a table there, or otherwise if it is not there; raises "http.static: listing must be
- * true or false, not a string". */
+/* The option of a table there, or otherwise if it is not there; raises "http.static: listing must
+ * be true or false, not a string". */
 bool sxe__lua_option_bool(lua_State *L, int table, const char *what, const char *name,
                           bool otherwise);
 

@@ -4,8 +4,8 @@
  * task: what it returned, or its error, is kept there for those who join.
  *
  * Shape: object.outcome is ALIVE until the task ends, and wakes the joiners then;
- * uservalue 1: the result, or a table of them, or the error; 2: the name; 3: a list of what on_cancel
- * was given.
+ * uservalue 1: the result, or a table of them, or the error; 2: the name; 3: a list of what
+ * on_cancel was given.
  */
 #include "sxe-lua-core-private.h"
 #include "sxe-lua-task-private.h"

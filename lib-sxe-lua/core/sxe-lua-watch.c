@@ -500,8 +500,8 @@ sxe__lua_watch_start(struct sxe_lua *lua)
     int result = 0;
 
     pthread_once(&once, prepare_process);
-    /* Who started the program may have blocked the watchdog's signal, which outlives exec(2), and so
-     * may the thread that started this one: then nothing would end a script that computes. */
+    /* The process or thread that started this one may have blocked the watchdog's signal, and a
+     * mask outlives exec(2): then nothing would end a script that computes. */
     sigemptyset(&ours);
     sigaddset(&ours, SIGNAL);
     pthread_sigmask(SIG_UNBLOCK, &ours, NULL);

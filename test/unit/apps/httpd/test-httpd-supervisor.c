@@ -37,6 +37,8 @@ static struct shared {
     } children[LIVES_MAX];
     _Atomic unsigned loads;
     _Atomic bool may_leave;
+    _Atomic bool is_deaf; /* the supervisor hears nobody */
+    _Atomic bool is_made_deaf;
 } * shared;
 
 /* What the nth child does: its exit status. */
@@ -65,6 +67,13 @@ tick(int signal_number)
     (void)signal_number;
     fake_time_advance(MS(100));
     shared->now_ns += MS(100);
+    if (shared->is_deaf != shared->is_made_deaf) {
+        if (shared->is_deaf)
+            fake_os_fail(FAKE_POLL, 1, UINT32_MAX, EINTR);
+        else
+            fake_os_reset();
+        shared->is_made_deaf = shared->is_deaf;
+    }
 }
 
 static int
@@ -433,6 +442,40 @@ START_TEST(each_that_is_given_up_leaves_twice_the_time_to_the_next)
         ck_assert_uint_ge(shared->children[i + 1].since_ns - shared->children[i].since_ns,
                           MS(900) << (i - 1));
     ck_assert(logged("is not loaded 8 s after"));
+}
+END_TEST
+
+/* It says so when the supervisor looks at nothing but the time. */
+static int
+be_ready_when_given_up(int link)
+{
+    tell(SIGHUP);
+    tell(SIGUSR1);
+    ck_assert_uint_eq(hear(link), HANDOVER_REOPEN);
+    shared->is_deaf = true;
+    while (!shared->is_made_deaf)
+        nap();
+    say_ready(link);
+    ck_assert_uint_eq(hear(link), HANDOVER_DRAIN);
+    return 0;
+}
+
+static int
+have_reloaded_and_hear(int link)
+{
+    have_reloaded_and_drain(link);
+    shared->is_deaf = false;
+    return 0;
+}
+
+START_TEST(one_that_is_ready_as_it_is_given_up_goes_on)
+{
+    config.is_dev = true;
+    ck_assert_int_eq(SUPERVISE(have_reloaded_and_hear, be_ready_when_given_up, end_after_the_first),
+                     0);
+    ck_assert_uint_eq(shared->loads, 3);
+    ck_assert(!logged("is not loaded"));
+    ck_assert(!logged("ended with"));
 }
 END_TEST
 
@@ -932,6 +975,7 @@ supervisor_suite(void)
     tcase_add_loop_test(t, one_that_loads_slowly_is_loaded_then_there_is_one_more, 0, 2);
     tcase_add_loop_test(t, after_one_that_fails_comes_the_one_that_was_asked_for, 0, 2);
     tcase_add_test(t, each_that_is_given_up_leaves_twice_the_time_to_the_next);
+    tcase_add_test(t, one_that_is_ready_as_it_is_given_up_goes_on);
     tcase_add_test(t, at_the_end_nothing_is_loaded_once_more);
     tcase_add_test(t, under_nohup_sighup_loads_and_is_ignored_by_what_scripts_run);
     tcase_add_loop_test(t, one_that_is_ready_at_the_signal_drains, 0, 10);
