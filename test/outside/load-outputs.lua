@@ -122,6 +122,22 @@ test("a step of a workflow has annotations without being asked", function()
     check(server)
 end)
 
+-- promise: docs/load-generator.md: A merge has all three as well.
+test("a sum is judged, too", function()
+    local server <close>, url = serve()
+    local path = os.tmpname()
+    run(url, "--json", path)
+    local function merge(...)
+        return cli.run("sxe-http", "merge", path, "-q", "--threshold", "errors>50%", ...)
+    end
+    equal(junit.check(merge("--junit", "-").output)["threshold: errors>50%"].outcome, "failure")
+    check(merge("--markdown", "-").output:find("| threshold: errors>50% | **missed** |", 1, true) == nil)
+    check(merge("--markdown", "-").output:find("| threshold: errors&#62;50% | **missed** |", 1, true))
+    check(merge("--annotate").errors:find("::error title=sxe-http%3A Threshold missed::errors>50%25: ", 1, true))
+    os.remove(path)
+    check(server)
+end)
+
 -- ---- While it runs ----
 
 -- promise: docs/load-generator.md: The lines of a trial add up to its accounts: the last one is of the
@@ -269,6 +285,23 @@ print(len(list(text_string_to_metric_families(open(sys.argv[1]).read()))))]], pa
     check(tonumber(python:output()) > 15, python:errors())
     os.remove(path)
     stop(proc)
+    check(server)
+end)
+
+-- promise: docs/load-generator.md: A path, or `@name`, is a unix socket.
+test("a unix socket is served, and its file is removed", function()
+    local server <close>, url = serve()
+    local path = os.tmpname()
+    os.remove(path)
+    local proc <close> = wire.spawn{wire.program("sxe-http"), "-c", "1", "-R", "100", "-d", "3600", "--metrics", path, url}
+    repeat
+        wire.sleep(0.02)
+    until proc:errors():find("metrics   " .. path .. "\n", 1, true)
+    local sock <close> = wire.connect(path)
+    sock:send("GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n")
+    check(sock:recv_all():find("# EOF\n$"))
+    stop(proc)
+    check(not io.open(path), path .. " is still there")
     check(server)
 end)
 

@@ -12,6 +12,8 @@
  *     result.h     what was counted; histogram, timeline
  *     verdict      was it the client? threshold, stats, fanout, compare, merge, fingerprint
  *     summary      what people read; live, output-* and page.html; text, json-writer, result-file
+ *     checks       what a CI server reads: output-junit, output-markdown, annotations
+ *     monitor      what programs read while it runs: tally, metrics-*, output-jsonl
  *     json-reader  what a --json file says: result-read, plan-read
  */
 #include "perform.h"

@@ -120,6 +120,8 @@ take_outputs(struct http_plan *plan, const struct http_plan *asked)
     plan->hgrm = asked->hgrm;
     plan->hdr = asked->hdr;
     plan->html = asked->html;
+    plan->junit = asked->junit;
+    plan->markdown = asked->markdown;
     plan->fanout = asked->fanout;
     plan->quiet = asked->quiet;
 }
