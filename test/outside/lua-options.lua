@@ -132,3 +132,17 @@ test("a body that was too long stays so, in on_error and behind a pcall", functi
         end
     end
 end)
+
+-- promise: docs/lua-handlers.md: a list makes several lines, of which the first is read back;
+test("a list of header lines is sent whole, and its first line is read back", function()
+    local server <close> = script.start([[
+        return function(_, res)
+            res.headers["Set-Cookie"] = { "a=1", "b=2" }
+            return res.headers["set-cookie"]
+        end]])
+    local sock <close> = server:connect()
+    sock:send("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+    local reply = sock:recv_all()
+    check(reply:find("Set-Cookie: a=1\r\n", 1, true) and reply:find("Set-Cookie: b=2\r\n", 1, true), reply)
+    check(reply:find("\r\n\r\na=1$"), reply)
+end)
