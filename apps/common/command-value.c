@@ -61,22 +61,33 @@ command_line_decimal(const char *text, unsigned long *digits, unsigned long *sca
     return is_number ? text : NULL;
 }
 
-/* "1.5m" as a whole number, what is finer cut off; or false. */
+/* "1.5m" as a whole number, what is finer cut off, and then *is_cut; or false. */
 static bool
-parse_with_unit(const char *text, const struct unit *unit, unsigned long *value)
+parse_and_cut(const char *text, const struct unit *unit, unsigned long *value, bool *is_cut)
 {
     unsigned long digits;
     unsigned long scale;
-    const char *behind = command_line_decimal(text, &digits, &scale);
+    const char *rest = command_line_decimal(text, &digits, &scale);
     wide exact;
 
-    if (behind == NULL)
+    *is_cut = false;
+    if (rest == NULL)
         return false;
-    while (unit->name != NULL && strcmp(unit->name, behind) != 0)
+    while (unit->name != NULL && strcmp(unit->name, rest) != 0)
         unit++;
-    exact = (wide)digits * unit->factor / scale;
+    exact = (wide)digits * unit->factor;
+    *is_cut = exact % scale > 0;
+    exact /= scale;
     *value = (unsigned long)exact;
     return unit->name != NULL && exact <= ULONG_MAX;
+}
+
+static bool
+parse_with_unit(const char *text, const struct unit *unit, unsigned long *value)
+{
+    bool is_cut;
+
+    return parse_and_cut(text, unit, value, &is_cut);
 }
 
 bool
@@ -125,10 +136,12 @@ bool
 command_line_count(const struct command_line *line, const char *what, unsigned long min,
                    unsigned long max, unsigned long *value)
 {
-    if (parse_with_unit(optarg, counts, value) && *value >= min && *value <= max)
+    bool is_cut;
+
+    if (parse_and_cut(optarg, counts, value, &is_cut) && !is_cut && *value >= min && *value <= max)
         return true;
-    fprintf(stderr, "%s: %s is '%s'; it must be a number from %lu to %lu%s. Try --help.\n",
-            line->program, what, optarg, min, max,
+    fprintf(stderr, "%s: %s is '%s'; it must be a %snumber from %lu to %lu%s. Try --help.\n",
+            line->program, what, optarg, is_cut ? "whole " : "", min, max,
             max >= 1500000 ? ", such as 500, 10k or 1.5M" : "");
     return false;
 }

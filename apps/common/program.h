@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: what each of our programs does first. Who started it may have closed its standard
- * descriptors, and may have blocked signals, which stay blocked after exec(2).
+ * What: what each of our programs does first. The process that started it may have closed its
+ * standard descriptors, and may have blocked signals, which stay blocked after exec(2).
  */
 #ifndef PROGRAM_H
 #define PROGRAM_H

@@ -199,7 +199,7 @@ local function run_sockets(sockets, queries, workers)
         local server <close> = bench.start(peer, {connections = sockets, workers = workers})
         local client <close> = bench.spawn{
             wire.program("sxe-http"), "-q", "-p", server.port, "-c", sockets, "-n", queries, "-t",
-            workers, "--source", "127.0.0.1-127.0.0.8"}
+            workers, "--abort", "--source", "127.0.0.1-127.0.0.8"}
         local line
         repeat
             line = client:line(300)
@@ -232,7 +232,7 @@ local function sockets_row(sockets, queries, workers)
         title = ("sxe-http with %d sockets and %d worker%s"):format(sockets, workers,
                                                                     workers > 1 and "s" or ""),
         work = ("all sockets are opened, then each asks %d times"):format(queries),
-        command = ("sxe-http -c %d -n %d -t %d --source 127.0.0.1-127.0.0.8")
+        command = ("sxe-http -c %d -n %d -t %d --abort --source 127.0.0.1-127.0.0.8")
             :format(sockets, queries, workers),
         reference = "sxe-http", ours = "sxe-http", unit = "bytes a socket", better = "less",
         rounds = 3,

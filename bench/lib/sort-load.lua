@@ -51,9 +51,10 @@ local function start_clients(bench, servers, wanted)
             local warm_up = is_cold and server.warm_up or bench.seconds * WARM_UP
             server.is_warm = true
             local proc = bench.spawn({
-                wire.program("sxe-http"), "-q", "-c", number, "-d", ("%.3f"):format(bench.seconds),
-                "--warmup", ("%.3f"):format(warm_up), "--scenario", "examples/read-write.lua",
-                "--json", json, ("http://127.0.0.1:%d/"):format(server.port)}, {cpu = wanted.cpu})
+                wire.program("sxe-http"), "-q", "--abort", "-c", number,
+                "-d", ("%.3f"):format(bench.seconds), "--warmup", ("%.3f"):format(warm_up),
+                "--scenario", "examples/read-write.lua", "--json", json,
+                ("http://127.0.0.1:%d/"):format(server.port)}, {cpu = wanted.cpu})
             list[#list + 1] = {proc = proc, json = json}
         end
     end

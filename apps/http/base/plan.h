@@ -94,6 +94,7 @@ struct http_plan {
     unsigned ramp;        /* connects under way, over all workers */
     double ramp_rate;     /* connects a second over all workers; 0: as fast as they go */
     uint64_t timeout_ns;  /* for a connect, and for the oldest query in flight on a socket */
+    bool is_aborting;     /* connections end with a reset, and not in order */
     uint64_t seed;        /* of all that is random; trials have others, made of it */
     double probe_rate;    /* queries a second of the probe, see run.h; 0: there is none */
 
@@ -144,7 +145,7 @@ http_plan_share(const struct http_plan *plan, uint64_t whole)
     return plan->shards == 0 ? whole : whole / plan->shards + (plan->shard < whole % plan->shards);
 }
 
-/* The same of a rate. */
+/* What this process has of the rate of a whole. */
 static inline double
 http_plan_rate(const struct http_plan *plan)
 {

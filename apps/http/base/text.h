@@ -19,7 +19,7 @@
 /* A time with three digits and its unit: "41.0 us", "3.10 ms", "1.50 s". */
 const char *http_time_text(uint64_t ns);
 
-/* The same with "> " before it if the time is a lower bound only. */
+/* http_time_text, with "> " before it if the time is a lower bound only. */
 const char *http_bound_text(uint64_t ns, bool is_at_least);
 
 /* A percentile, and the longest time, of a histogram: "n/a" if fewer than ten samples are beyond

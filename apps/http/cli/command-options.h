@@ -25,6 +25,7 @@ enum {
     PIPELINE,
     CONNECT_RAMP,
     TIMEOUT,
+    ABORT,
     SEED,
     PROBE,
     REQUEST_FILE,

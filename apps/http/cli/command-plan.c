@@ -359,7 +359,8 @@ set_rate(struct http_command *command)
         is_good = http_command_rate(behind + 1, &plan->rate_end, &behind) == 0;
     if (!is_good || *behind != '\0' || plan->rate + plan->rate_end <= 0)
         return http_command_refuse("the rate (-R) is '%s'; it must be queries a second, above 0 "
-                                   "and up to 1G, such as 500, 10k or 1k:50k",
+                                   "and up to 1G, such as 500, 10k or 1k:50k; one end of a ramp "
+                                   "may be 0",
                                    typed->rate);
     if (plan->rate != plan->rate_end && plan->stop != HTTP_STOP_TIME)
         return http_command_refuse("the rate (-R) is '%s', a ramp, which needs a duration (-d)",

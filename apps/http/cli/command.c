@@ -65,6 +65,9 @@ static const struct command_option table[] = {
      "N|N/s",
      "connects under way, or a second (16)"},
     {{"timeout", required_argument, NULL, TIMEOUT}, "TIME", "for a connect, and for a reply (10)"},
+    {{"abort", no_argument, NULL, ABORT},
+     "",
+     "reset connections at their end: no port rests in TIME_WAIT"},
     {{"seed", required_argument, NULL, SEED}, "N", "of all that is random (1)"},
     {{"probe", required_argument, NULL, PROBE}, "R", "measure R a second beside the load, apart"},
     COMMAND_LINE_GROUP("What"),
@@ -416,6 +419,8 @@ take_when(struct http_command *command, int val)
         return take_ramp(plan);
     case TIMEOUT:
         return take_time("the timeout (--timeout)", 1000000, &plan->timeout_ns);
+    case ABORT:
+        return keep_flag(&plan->is_aborting);
     case SEED:
         result = take_count("the seed (--seed)", UINT64_MAX, &value);
         plan->seed = value;

@@ -35,9 +35,9 @@ enum http_reply_part {
 struct http_reply {
     uint8_t part;                  /* rw: enum http_reply_part: what comes next */
     bool is_to_head;               /* rw, before the head: a reply to HEAD has no body */
-    bool keep_alive;               /* ro, behind the head: the connection may be used again */
+    bool keep_alive;               /* ro, after the head: the connection may be used again */
     uint8_t refusal;               /* ro, after -1: enum sxe_http_refusal; 0: another protocol */
-    uint16_t status;               /* ro, behind the head: 200 to 999 */
+    uint16_t status;               /* ro, after the head: 200 to 999 */
     uint64_t left;                 /* ro: bytes of a COUNTED body to come; after -1 where it is */
     struct sxe_http_chunks chunks; /* private: of a CHUNKED one */
 };
@@ -51,8 +51,8 @@ struct http_reply_memo {
     char bytes[HTTP_REPLY_MEMO_MAX];
 };
 
-/* Who wants to see it: each head that is not of an interim response, whole, then each piece of the
- * body. data is where the head's offsets are from. */
+/* A caller that wants to see the reply: each head that is not of an interim response, whole, then
+ * each piece of the body. data is where the head's offsets are from. */
 struct http_reply_viewer {
     void (*on_head)(struct http_reply_viewer *, const struct sxe_http_parser *head,
                     const char *data, size_t length);
@@ -61,12 +61,12 @@ struct http_reply_viewer {
 
 /* Take what belongs to the reply from the front of data: bytes taken; 0 when more is needed to go
  * on; -1: this is no reply, and left is the offset of what is wrong. What is not taken is offered
- * again, with more behind it. Nothing is taken from behind a reply that is WHOLE. The viewer may be
- * NULL. */
+ * again, with more after it. Nothing is taken of what follows a reply that is WHOLE. The viewer may
+ * be NULL. */
 ssize_t http_reply_view(struct http_reply *reply, const char *data, size_t length,
                         struct http_reply_viewer *viewer);
 
-/* The same without a viewer, and quick about a head that equals the last one. */
+/* Like http_reply_view, but without a viewer, and quick about a head that equals the last one. */
 ssize_t http_reply_scan(struct http_reply *reply, const char *data, size_t length,
                         struct http_reply_memo *memo);
 

@@ -13,7 +13,7 @@
  *     worker-self.c    what the client itself costs, and copies for the parent
  *     worker.c         its life, and its talk with the parent
  *
- * Who waits for what:
+ * What waits for which time:
  *
  *     heap    QUERY      a thinking socket's next query is due
  *             HELD       a query that the source gave out with a delay is due
@@ -110,7 +110,7 @@ struct http__socket {
     struct http_expect_body body;
     uint16_t in_flight;
     uint16_t oldest;     /* in its ring */
-    uint16_t again;      /* in its ring behind those: not seen by the server, still to be asked */
+    uint16_t again;      /* in its ring after those: not seen by the server, still to be asked */
     uint16_t ready;      /* closed loop: queries that are due when it is open */
     uint16_t thinking;   /* entries QUERY in the heap */
     uint8_t state;       /* ro: enum http_socket_state, as the pool has it */
@@ -269,11 +269,15 @@ void http__settle(struct http__socket *socket);
 /* A lost one connects again. */
 void http__reopen(struct http__socket *socket);
 
-/* We end the connection, and with it what is in flight. */
+/* No more replies come on this connection, or none is wanted: we end it in order. */
+void http__close(struct http__socket *socket);
+
+/* We reset the connection, and with it end what is in flight. */
 void http__fail(struct http__socket *socket, enum http_end end, int error);
 
-/* The ones that are open, at the end of the run. */
-void http__close_all(struct http__worker *worker);
+/* Prepare the end of all connections: those with a query in flight will be reset, and with --abort
+ * all are. */
+void http__prepare_close(struct http__worker *worker);
 
 /* ---- worker-query.c ---- */
 

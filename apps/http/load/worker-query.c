@@ -484,7 +484,7 @@ scan(struct http__socket *socket, const struct http__flight *flight)
 }
 
 /* The server said that it answers no more on this connection (RFC 9112, 9.6): what is in flight
- * behind that was not seen by it, and on the next connection another is sent in its place. */
+ * after that was not seen by it, and on the next connection another is sent in its place. */
 static void
 put_back(struct http__socket *socket)
 {
@@ -503,7 +503,7 @@ put_back(struct http__socket *socket)
 }
 
 /* What is unread begins with a reply that is none; or whole replies ended before it, and nobody
- * asked for what is behind them. */
+ * asked for what follows them. */
 static void
 note_bad_reply(struct http__socket *socket, bool is_more)
 {
@@ -527,7 +527,7 @@ take_reply(struct http__socket *socket, uint64_t now_ns)
 
     if (taken > 0)
         sxe_consume(sxe, (unsigned)taken);
-    /* Nobody asked for what is behind the last reply. */
+    /* Nobody asked for what follows the last reply. */
     if (taken < 0 || (socket->reply.part == HTTP_REPLY_WHOLE && socket->in_flight == 1 &&
                       SXE_BUF_USED(sxe) > 0)) {
         note_bad_reply(socket, taken >= 0);
@@ -542,7 +542,7 @@ take_reply(struct http__socket *socket, uint64_t now_ns)
     http__end_with_reply(socket, now_ns);
     if (!keep_alive) {
         put_back(socket);
-        http__fail(socket, HTTP_END_CLOSED_EARLY, 0);
+        http__close(socket);
     }
     return keep_alive && socket->in_flight > 0 && SXE_BUF_USED(sxe) > 0;
 }
@@ -570,7 +570,7 @@ http__on_read(SXE *sxe, int length)
     if (socket->in_flight == 0) {
         /* Like "408 Request Timeout": the server ends a connection that rests. */
         SXE_BUF_CLEAR(sxe);
-        http__fail(socket, HTTP_END_CLOSED_EARLY, 0);
+        http__close(socket);
         return;
     }
     while (take_reply(socket, now_ns))

@@ -181,7 +181,7 @@ on_turn_ends(struct ev_loop *loop, ev_prepare *watcher, int events)
     look(worker, now_ns);
 }
 
-/* Before lib-sxe's own, so that of the same priority ours is called behind it; and of the
+/* Before lib-sxe's own, so that of the same priority ours is called after it; and of the
  * beginnings, ours is the later one. */
 void
 http__watch_turns(struct http__worker *worker)

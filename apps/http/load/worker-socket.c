@@ -281,7 +281,7 @@ open_some(struct http__worker *worker, uint64_t now_ns)
     }
 }
 
-/* Only ticks call it: each leaves the next one behind. */
+/* Only ticks call it: each pushes the next one. */
 static void
 open_at_rate(struct http__worker *worker, uint64_t now_ns)
 {
@@ -412,7 +412,7 @@ http__reopen(struct http__socket *socket)
         reopen_failed(socket, error);
 }
 
-/* Those behind the oldest had no reply to be bad or short. */
+/* Those after the oldest had no reply to be bad or short. */
 static enum http_end
 end_of_others(enum http_end end)
 {
@@ -485,9 +485,23 @@ http__fail(struct http__socket *socket, enum http_end end, int error)
     sxe_abort(socket->sxe);
 }
 
-/* With a reset, which leaves no port behind in TIME_WAIT: the next trial needs them. */
+/* A server that does not read would keep us until our output is sent. */
 void
-http__close_all(struct http__worker *worker)
+http__close(struct http__socket *socket)
+{
+    if (socket->worker->plan->is_aborting || sxe_get_state(socket->sxe) == SXE_STATE_WRITING) {
+        http__fail(socket, HTTP_END_CLOSED_EARLY, 0);
+        return;
+    }
+    socket->failure = HTTP_END_CLOSED_EARLY;
+    http__settle(socket);
+    (void)sxe_close(socket->sxe);
+}
+
+/* What rests is closed with FIN when the loop goes: all of its replies were read. A reset tells the
+ * server that the others will not be waited for, and leaves no port in TIME_WAIT. */
+void
+http__prepare_close(struct http__worker *worker)
 {
     static const struct linger at_once = {.l_onoff = 1, .l_linger = 0};
 
@@ -497,6 +511,8 @@ http__close_all(struct http__worker *worker)
         if (socket->sxe == NULL || !socket->is_connected)
             continue;
         count_retransmits(socket);
+        if (socket->in_flight == 0 && !worker->plan->is_aborting)
+            continue;
         (void)setsockopt(sxe_fd(socket->sxe), SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
     }
 }

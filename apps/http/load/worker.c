@@ -320,8 +320,8 @@ run(struct http__worker *worker)
     http__ramp(worker);
     sxe_run();
     ev_io_stop(worker->loop, &worker->control);
+    http__prepare_close(worker);
     http__end_unanswered(worker, sxe_time_ns());
-    http__close_all(worker);
     close_accounts(worker);
 }
 

@@ -26,9 +26,9 @@
  *         '--- LOST <-'----------------------'               one has the next query
  *
  * When it ends by itself: all was offered and answered; or the time is over (the warm-up and then
- * the duration), and what is in flight was answered or drain_ns passed; or nothing at all came for
- * two timeouts: one for a query to time out, one for the next to be answered. Connections end with
- * a reset, so that no port rests in TIME_WAIT when the next trial needs it.
+ * the duration), and what is in flight was answered or drain_ns passed; or the server is
+ * gone: no connection could be opened, and no byte came, for two timeouts. Connections
+ * that rest end with FIN, the others, and all with --abort, with a reset.
  *
  * Limits: HTTP/1.1; a reply's head of SXE_HTTP_LIMITS; 16 MiB of a reply that the source wants to
  * see; under 1 KB a socket, and 32 bytes for each query that it may have in flight, kernel aside.

@@ -400,6 +400,7 @@ write_step(struct http_json *json, const struct http_step *step)
     http_json_number(json, "achieved", step->achieved);
     http_json_number(json, "p50", (double)step->p50_ns / US);
     http_json_number(json, "p90", (double)step->p90_ns / US);
+    http_json_number(json, "p95", (double)step->p95_ns / US);
     http_json_number(json, "p99", (double)step->p99_ns / US);
     http_json_number(json, "p99.9", (double)step->p999_ns / US);
     http_json_number(json, "figure", step->figure);
@@ -459,7 +460,7 @@ write_fanout(struct http_json *json, const struct http_run *run)
     http_json_close(json, '}');
 }
 
-/* Who made the load together, and whether each of them kept up. */
+/* The processes that made the load together, and whether each kept up. */
 static void
 write_parts(struct http_json *json, const struct http_run *run)
 {

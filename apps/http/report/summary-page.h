@@ -61,7 +61,7 @@ void http_page_item(struct http_page *page, const char *format, ...) SXE_PRINTF(
 /* Add a sentence, which may be cut at any blank. */
 void http_page_words(struct http_page *page, const char *text);
 
-/* So many columns are free in the last line, behind two blanks. */
+/* So many columns are free in the last line, after two blanks. */
 unsigned http_page_room(const struct http_page *page);
 
 /* Print at most that many lines. */

@@ -12,7 +12,7 @@
 
 #define NS            1e9
 #define HEAD_LINES    3u /* at most, of the plan and of the sockets each */
-#define WHAT_COLUMNS  64 /* so that the workers have room behind it */
+#define WHAT_COLUMNS  64 /* so that there is room for the workers after it */
 #define REASONS_MAX   3u
 #define NAME_COLUMNS  9
 #define TABLE_COLUMNS (10 * (HTTP_PERCENTILES + 2)) /* the name, percentiles and max */
@@ -91,7 +91,7 @@ lay_out_plan(struct http_page *page, const struct http_plan *plan)
     http_page_item(page, "%s", what);
     http_page_item(page, "%u worker%s", plan->workers, plan->workers == 1 ? "" : "s");
     if (plan->shards > 0)
-        http_page_item(page, "shard%s of %u", shards_text(plan), plan->shards);
+        http_page_item(page, "of which this is shard%s of %u", shards_text(plan), plan->shards);
     if (plan->depth > 1)
         http_page_item(page, "pipeline %u", plan->depth);
     if (plan->think_ns > 0)
@@ -284,7 +284,7 @@ add_queries(struct http_page *page, const struct http_run *run)
     if (total->reopened > 0)
         http_page_item(page, "sockets reopened %llu", ull(total->reopened));
     if (total->resent > 0)
-        http_page_item(page, "resent %llu (were behind a Connection: close)", ull(total->resent));
+        http_page_item(page, "resent %llu (sent after a Connection: close)", ull(total->resent));
     if (total->late > 0)
         http_page_item(page, "late %llu (by more than 1 ms)", ull(total->late));
 }
@@ -505,7 +505,7 @@ add_2010(struct http_page *page, const struct http_run *run)
 
 /* Lines that the plan and the sockets have left. */
 static unsigned
-lines_behind_head(const struct http_run *run, FILE *out)
+lines_after_head(const struct http_run *run, FILE *out)
 {
     unsigned lines = HTTP_SUMMARY_LINES;
     struct http_page plan, sockets;
@@ -538,5 +538,5 @@ http_summary_print(FILE *out, const struct http_run *run, bool is_colored)
     add_client(&page, run);
     http_summary_judge(&page, run);
     add_2010(&page, run);
-    http_page_print(&page, out, lines_behind_head(run, out), is_colored);
+    http_page_print(&page, out, lines_after_head(run, out), is_colored);
 }

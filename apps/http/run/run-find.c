@@ -24,7 +24,7 @@ struct find {
     struct http_trial *trial;
     struct http_threshold condition;
     struct http_result *before; /* [workers]: their marks when the step's measuring began; and
-                                   behind them the sum of these */
+                                   after them the sum of these */
     struct http_result *delta;  /* [workers]: what they counted in the step */
     uint64_t longest_ns;        /* that a step may take */
     struct http_search search;
@@ -201,10 +201,11 @@ say_step(const struct find *find, const struct http_step *step)
     if (find->parent->plan->quiet)
         return;
     http_parent_show(find->parent, false);
-    fprintf(find->parent->err, "find      %.*f/s  ok %.*f/s  response p50 %s p99 %s  %s: %s\n",
+    fprintf(find->parent->err,
+            "find      %.*f/s  ok %.*f/s  response p50 %s p95 %s p99 %s  %s: %s\n",
             step->rate < 10, step->rate, step->rate < 10, step->achieved,
-            http_time_text(step->p50_ns), http_time_text(step->p99_ns), find->parent->plan->find,
-            word);
+            http_time_text(step->p50_ns), http_time_text(step->p95_ns),
+            http_time_text(step->p99_ns), find->parent->plan->find, word);
     fflush(find->parent->err);
     http_parent_show(find->parent, true);
 }

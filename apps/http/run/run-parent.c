@@ -16,8 +16,8 @@
 uint64_t http_parent_grace_ns = SXE_NS_PER_SECOND;
 
 /* A CPU that sleeps takes some 30 us to wake, which would be in every latency of a run with a rate.
- * While this is open none sleeps deeply (the kernel's PM QoS; cyclictest does the same). Who may
- * not open it measures as exactly as the machine allows. */
+ * While this is open none sleeps deeply (the kernel's PM QoS; cyclictest does the same). A user
+ * that may not open it measures as exactly as the machine allows. */
 static int
 keep_awake(const struct http_plan *plan)
 {
@@ -54,7 +54,7 @@ http_parent_open(struct http_parent *parent, const struct http_plan *plan, FILE 
         http_results_unmap(parent->sum, 1);
         return error;
     }
-    /* Whoever started us may ignore it, and then no process could be waited for. */
+    /* The process that started us may ignore it, and then no process could be waited for. */
     signal(SIGCHLD, SIG_DFL);
     sigprocmask(SIG_BLOCK, &mask, &parent->mask_before);
     parent->awake = keep_awake(plan);
@@ -103,8 +103,8 @@ http_parent_monitor(struct http_parent *parent)
     http_monitor_look(parent->monitor, workers, parent->load, sxe_time_ns());
 }
 
-/* To wait for what is in flight may take as long as --drain says; who is not told that a second
- * interrupt cuts it short looks for another way to end us. */
+/* To wait for what is in flight may take as long as --drain says; a user that is not told that a
+ * second interrupt cuts it short looks for another way to end us. */
 static void
 say_interrupted(struct http_parent *parent)
 {
@@ -113,8 +113,9 @@ say_interrupted(struct http_parent *parent)
     if (parent->plan->quiet || parent->number == 0)
         return;
     http_parent_show(parent, false);
-    fputs("sxe-http: interrupted: waits for replies still to come (--drain); interrupt again to "
-          "end at once\n",
+    fputs(parent->has_begun ? "sxe-http: interrupted: waits for replies still to come (--drain); "
+                              "interrupt again to end at once\n"
+                            : "sxe-http: interrupted before the load began\n",
           parent->err);
     http_parent_show(parent, is_shown);
 }

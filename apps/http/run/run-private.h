@@ -66,12 +66,13 @@ struct http_parent {
     unsigned interrupts;
     uint64_t kill_ns;       /* when workers that did not end are killed; HTTP_NEVER */
     bool has_failed;        /* said why; the exit status is 1 */
+    bool has_begun;         /* the load of this trial */
     bool is_stopping;       /* the workers of this trial were told to stop */
     uint64_t late_ns;       /* so long after --start-at this trial began; 0 */
     uint64_t end_ns;        /* when the load ends by its duration; HTTP_NEVER: it has none */
     pid_t server;           /* leads its process group; 0: none */
     unsigned number;        /* of processes */
-    unsigned load;          /* the first so many of them are the load's; behind them, the probe */
+    unsigned load;          /* the first so many of them are the load's; after them, the probe */
     struct http_plan probe; /* its plan, if there is one */
     struct http_result *shared; /* [2 * number]: each one's result and mark */
     struct http_process processes[HTTP_PROCESSES_MAX];
@@ -114,7 +115,7 @@ extern int (*http_workers_work)(const struct http_worker *worker);
  * way. */
 int http_workers_start(struct http_parent *parent);
 
-/* To all that have not said DONE; of MARK and RATE MARKED is awaited anew. */
+/* To all that have not said DONE; of MARK and RATE MARKED is awaited again. */
 void http_workers_tell(struct http_parent *parent, struct http_message message);
 
 /* Until all have said that, or DONE, or are gone: true. False: until_ns came first. DONE is awaited

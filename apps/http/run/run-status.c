@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "run-private.h"
 
+#include "text.h"
+
 bool
 http_until_ci_is_reached(const struct http_run *run)
 {
@@ -89,6 +91,20 @@ say_if_gone(const struct http_result *total, FILE *err)
                 unsent, offered);
 }
 
+/* Arrivals are random, and a low rate may have none in a short time. */
+static void
+say_if_nothing_arrived(const struct http_run *run, FILE *err)
+{
+    const struct http_plan *plan = run->plan;
+
+    if (run->total->offered == 0 && run->total->opened > 0 && !run->is_interrupted &&
+        plan->model != HTTP_CLOSED && plan->stop == HTTP_STOP_TIME)
+        fprintf(err,
+                "sxe-http: nothing arrived in %s at %.10g/s; use a longer -d, or a higher rate "
+                "(-R)\n",
+                http_duration_text(plan->duration_ns), http_plan_rate(plan));
+}
+
 void
 http_run_judge(struct http_run *run, bool has_failed, FILE *err)
 {
@@ -96,6 +112,7 @@ http_run_judge(struct http_run *run, bool has_failed, FILE *err)
     bool is_found = run->plan->find == NULL || run->found_rate > 0;
 
     say_if_gone(run->total, err);
+    say_if_nothing_arrived(run, err);
     for (unsigned i = 0; thresholds[i] != NULL; i++)
         judge_threshold(run, &run->judged[i], thresholds[i], err);
     if (run->is_interrupted)

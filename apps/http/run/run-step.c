@@ -66,6 +66,7 @@ http_step_judge(struct http_step *step, const struct http_threshold *condition,
     http_threshold_evidence(condition, result, &evidence);
     step->p50_ns = http_histogram_quantile(&result->response, 0.5);
     step->p90_ns = http_histogram_quantile(&result->response, 0.9);
+    step->p95_ns = http_histogram_quantile(&result->response, 0.95);
     step->p99_ns = http_histogram_quantile(&result->response, 0.99);
     step->p999_ns = http_histogram_quantile(&result->response, 0.999);
     step->figure = http_threshold_figure(condition, result);

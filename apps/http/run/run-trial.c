@@ -147,6 +147,7 @@ go(struct http_parent *parent, bool is_first)
 
     http_workers_tell(parent,
                       (struct http_message){.type = HTTP_MESSAGE_GO, .u.start_ns = start_ns});
+    parent->has_begun = true;
     parent->pressure = http_pressure_read(HTTP_PRESSURE_FILE);
     http_parent_show(parent, true);
     parent->end_ns =
@@ -189,7 +190,7 @@ leave_out_warmup(struct http_parent *parent, struct http_left_out *left_out)
 
 /* What is added up and judged for itself: the load, or the probe. */
 struct part {
-    const char *name; /* as it stands behind "the accounts" */
+    const char *name; /* as it stands after "the accounts" */
     const struct http_plan *plan;
     const struct http_result *const *workers;
     unsigned first; /* of its processes */

@@ -81,7 +81,7 @@ http_workers_start(struct http_parent *parent)
     unsigned number = processes_of(plan);
     int error = 0;
 
-    parent->is_stopping = false;
+    parent->is_stopping = parent->has_begun = false;
     parent->shared = http_results_map(2 * number, true);
     if (parent->shared == NULL)
         error = -errno;

@@ -309,6 +309,8 @@ http_run(struct http_run *run, const struct http_plan *plan, FILE *out, FILE *er
     http_parent_close(&parent);
     if (error == 0)
         return 0;
+    if (parent.interrupts > 0 && !parent.has_failed)
+        fputs("sxe-http: interrupted before anything was measured\n", err);
     http_run_free(run);
     return parent.interrupts > 0 ? HTTP_EXIT_INTERRUPTED : HTTP_EXIT_ERRORS;
 }

@@ -6,7 +6,7 @@
  *
  * Shape:
  *     http_run
- *       for each trial        --trials, --until-ci, --aa; --server-cmd is started anew for each
+ *       for each trial        --trials, --until-ci, --aa; --server-cmd is started again for each
  *         fork the workers    worker.h: READY, GO, MARK at the warm-up's end, DONE
  *         is it warm?         --warmup auto: warmup.h
  *         look, show          a timer of the parent: live view from the shared results
@@ -60,7 +60,7 @@ enum http_exit {
 struct http_step {
     double rate;     /* asked for, a second */
     double achieved; /* ok, a second */
-    uint64_t p50_ns, p90_ns, p99_ns, p999_ns;
+    uint64_t p50_ns, p90_ns, p95_ns, p99_ns, p999_ns;
     double figure; /* the one that the condition is about */
     bool is_told;  /* there were enough samples */
     bool holds;    /* and nearly all of the rate was answered well */

@@ -67,7 +67,8 @@ static const struct limit {
     [LOST] = {"connections that could not be opened again:", &none, 0, "",
               "the load was smaller than asked for; see why the server was away"},
     [PORTS] = {"sockets without a local port:", &none, 0, "",
-               "use --source with more addresses, or widen net.ipv4.ip_local_port_range"},
+               "use --source with more addresses, --abort, or a wider "
+               "net.ipv4.ip_local_port_range"},
     [DESCRIPTORS] = {"sockets without a descriptor:", &none, 0, "",
                      "raise ulimit -n, or use fewer"},
     [SCRIPT] = {"the script took", &percent, 0.2, " of the client's cpu",

@@ -664,6 +664,24 @@ START_TEST(a_count_may_be_in_thousands)
 }
 END_TEST
 
+START_TEST(a_part_of_one_is_no_count)
+{
+    static const char *const parts[] = {"1.5", "0.0005k", "1.0000005M", "0.5"};
+
+    for (unsigned i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+        char says[200];
+
+        ck_assert(!value_of(command_line_count, parts[i], 0, 1000));
+        snprintf(says, sizeof(says),
+                 "program: the thing (-t) is '%s'; it must be a whole number from 0 to 1000. "
+                 "Try --help.\n",
+                 parts[i]);
+        ck_assert_str_eq(errors, says);
+    }
+    ck_assert(value_of(command_line_count, "1.0", 0, 1000));
+}
+END_TEST
+
 START_TEST(a_bad_count_is_named_with_what_is_allowed)
 {
     ck_assert(!value_of(command_line_count, "10x", 1, 1000));
@@ -788,6 +806,7 @@ main(void)
                         COUNT(good_times));
     tcase_add_test(values, a_bad_time_is_named_with_what_is_allowed);
     tcase_add_loop_test(values, a_count_may_be_in_thousands, 0, COUNT(good_counts));
+    tcase_add_test(values, a_part_of_one_is_no_count);
     tcase_add_test(values, a_bad_count_is_named_with_what_is_allowed);
     tcase_add_loop_test(values, a_range_of_sizes_is_said_in_the_largest_unit, 0, COUNT(ranges));
     tcase_add_test(values, both_ends_of_a_range_are_in_it);

@@ -95,6 +95,23 @@ START_TEST(a_server_that_is_gone_is_an_error_and_said)
 }
 END_TEST
 
+START_TEST(a_rate_too_low_for_its_time_is_an_error_and_said)
+{
+    run.total->offered = run.total->sent = run.total->ends[HTTP_END_OK] = 0;
+    plan.model = HTTP_PARTLY_OPEN;
+    plan.stop = HTTP_STOP_TIME;
+    plan.rate = plan.rate_end = 1;
+    plan.duration_ns = 100000000;
+    ck_assert_int_eq(judge(false), HTTP_EXIT_ERRORS);
+    ck_assert_str_eq(errors, "sxe-http: nothing arrived in 100 ms at 1/s; use a longer -d, or a "
+                             "higher rate (-R)\n");
+    run.is_interrupted = true;
+    errors[0] = '\0';
+    ck_assert_int_eq(judge(false), HTTP_EXIT_INTERRUPTED);
+    ck_assert_str_eq(errors, "");
+}
+END_TEST
+
 START_TEST(what_is_skipped_because_the_server_is_slow_is_none)
 {
     run.total->offered += 2;
@@ -385,6 +402,7 @@ main(void)
     tcase_add_loop_test(status, a_socket_that_did_not_open_is_an_error, 0, HTTP_UNOPENEDS);
     tcase_add_test(status, a_query_without_a_socket_that_opened_is_an_error);
     tcase_add_test(status, a_server_that_is_gone_is_an_error_and_said);
+    tcase_add_test(status, a_rate_too_low_for_its_time_is_an_error_and_said);
     tcase_add_test(status, what_is_skipped_because_the_server_is_slow_is_none);
     tcase_add_test(status, a_run_without_any_good_reply_is_an_error);
     tcase_add_test(status, a_worker_or_server_that_died_is_an_error);

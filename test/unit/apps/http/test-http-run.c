@@ -644,6 +644,17 @@ START_TEST(the_first_interrupt_says_what_a_second_does)
 }
 END_TEST
 
+START_TEST(an_interrupt_before_the_load_waits_for_nothing)
+{
+    plan.quiet = false;
+    fake_worker.bad_shard = 1;
+    fake_worker.do_before_ready = interrupt_parent;
+    ck_assert_int_eq(run_plan(), 0);
+    ck_assert_int_eq(run.status, HTTP_EXIT_INTERRUPTED);
+    check_has(errors, "sxe-http: interrupted before the load began\n");
+}
+END_TEST
+
 START_TEST(an_interrupted_trial_is_not_in_the_intervals)
 {
     plan.trials = 10;
@@ -790,6 +801,7 @@ main(void)
                    a_second_interrupt_ends_without_a_wait_and_counts_what_was_in_flight);
     tcase_add_test(interrupted, a_second_interrupt_kills_one_that_does_not_end);
     tcase_add_test(interrupted, a_third_interrupt_kills);
+    tcase_add_test(interrupted, an_interrupt_before_the_load_waits_for_nothing);
     tcase_add_test(interrupted, a_run_that_is_interrupted_in_its_warm_up_says_so);
     tcase_add_loop_test(interrupted, the_first_interrupt_says_what_a_second_does, 0,
                         sizeof(interrupts) / sizeof(*interrupts));

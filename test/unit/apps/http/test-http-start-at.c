@@ -153,6 +153,7 @@ START_TEST(one_that_waits_can_be_interrupted)
     kill(child, SIGKILL);
     waitpid(child, NULL, 0);
     ck_assert_uint_eq(run.trials_number, 0);
+    ck_assert_str_eq(errors, "sxe-http: interrupted before anything was measured\n");
 }
 END_TEST
 

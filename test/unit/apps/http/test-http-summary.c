@@ -415,7 +415,7 @@ START_TEST(what_lost_sockets_left_unsent_is_no_overload)
     made.run.total->connect.count = 0;
     text = summary();
     check_has(text, "\nskipped   10 of 20010  not sent by the end 10\n");
-    check_has(text, "  sockets reopened 3\n          resent 2 (were behind a Connection: close)\n");
+    check_has(text, "  sockets reopened 3\n          resent 2 (sent after a Connection: close)\n");
     check_has_not(text, "overload");
     check_has_not(text, "\nconnect ");
     free(text);
@@ -507,7 +507,7 @@ START_TEST(the_parts_of_a_load_that_are_here_are_named)
     made.plan.shards = 4;
     made.plan.has_shard[0] = made.plan.has_shard[2] = true;
     text = summary();
-    check_has(text, "1 worker  shard 1 3 of 4\n");
+    check_has(text, "1 worker\n          of which this is shard 1 3 of 4\n");
     free(text);
 }
 END_TEST

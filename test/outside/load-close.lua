@@ -1,0 +1,95 @@
+-- SPDX-License-Identifier: MIT
+--
+-- How sxe-http ends its connections, as the server sees it: FIN or RST.
+
+local load = require "load"
+
+-- How the other end of a connection ended it: "FIN" or "RST".
+local function how_it_ended(sock)
+    local _, problem = pcall(sock.recv, sock, 1)
+    return problem:find("reset", 1, true) and "RST" or problem:find("closed", 1, true) and "FIN"
+        or problem
+end
+
+local function serve(sock, replies)
+    for _ = 1, replies do
+        sock:recv_until("\r\n\r\n")
+        sock:send(load.reply("hello"))
+    end
+end
+
+-- promise: docs/load-generator.md: A connection that rests at the end of a run is closed in order: all
+--   of its replies were read, and the server sees FIN, and no reset.
+test("a resting connection is closed with FIN", function()
+    local listener <close> = wire.listen("127.0.0.1", 0)
+    local client = load.start(listener, "-c", "2", "--requests", "20")
+    for _, sock in ipairs(load.accept(listener, 2)) do
+        serve(sock, 0)
+        client[#client + 1] = sock
+    end
+    local served = 0
+    while served < 20 do
+        for i = 1, 2 do
+            if client[i]:ready(0.01) then
+                serve(client[i], 1)
+                served = served + 1
+            end
+        end
+    end
+    equal(how_it_ended(client[1]), "FIN")
+    equal(how_it_ended(client[2]), "FIN")
+    client:finish():check_report{queries = 20, ok = 20, failed = 0}
+end)
+
+-- promise: docs/load-generator.md: One that has a request in flight is waited for first, as long as
+--   `--drain` says.
+test("a connection with a request in flight is drained, and then closed with FIN", function()
+    local listener <close> = wire.listen("127.0.0.1", 0)
+    local client = load.start(listener, "-c", "1", "-d", "0.1")
+    local sock <close> = listener:accept(20)
+    sock:recv_until("\r\n\r\n")
+    wire.sleep(0.3)
+    sock:send(load.reply("hello"))
+    equal(how_it_ended(sock), "FIN")
+    client:finish():check_report{ok = 1, failed = 0}
+end)
+
+-- promise: docs/load-generator.md: a request that is not answered by then, or times out, or whose reply
+--   is none, ends its connection with a reset.
+test("what is not answered within the drain is reset", function()
+    local listener <close> = wire.listen("127.0.0.1", 0)
+    local client = load.start(listener, "-c", "1", "-d", "0.1", "--drain", "0.1")
+    local sock <close> = listener:accept(20)
+    sock:recv_until("\r\n\r\n")
+    equal(how_it_ended(sock), "RST")
+    client:finish()
+    equal(client:count("unanswered"), 1, client.output)
+end)
+
+-- promise: docs/load-generator.md: After a reply with `Connection: close` the connection is closed in
+--   order, too, and the next request has a new one.
+test("a connection whose server wants no more requests is closed with FIN", function()
+    local listener <close> = wire.listen("127.0.0.1", 0)
+    local client = load.start(listener, "-c", "1", "-n", "2")
+    for _ = 1, 2 do
+        local sock <close> = listener:accept(20)
+        sock:recv_until("\r\n\r\n")
+        sock:send("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok")
+        equal(how_it_ended(sock), "FIN")
+    end
+    client:finish():check_report{queries = 2, ok = 2, failed = 0}
+end)
+
+-- promise: docs/load-generator.md: `--abort` ends all connections with a reset, which keeps no port.
+test("with --abort all connections are reset", function()
+    local listener <close> = wire.listen("127.0.0.1", 0)
+    local client = load.start(listener, "-c", "1", "-n", "2", "--abort")
+    local first <close> = listener:accept(20)
+    first:recv_until("\r\n\r\n")
+    first:send("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok")
+    equal(how_it_ended(first), "RST")
+    local second <close> = listener:accept(20)
+    serve(second, 1)
+    equal(how_it_ended(second), "RST")
+    client:finish():check_report{queries = 2, ok = 2, failed = 0}
+end)
