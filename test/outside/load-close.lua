@@ -54,7 +54,7 @@ test("a connection with a request in flight is drained, and then closed with FIN
     client:finish():check_report{ok = 1, failed = 0}
 end)
 
--- promise: docs/load-generator.md: a request that is not answered by then, or times out, or whose reply
+-- promise: docs/load-generator.md: A request that is not answered by then, or times out, or whose reply
 --   is none, ends its connection with a reset.
 test("what is not answered within the drain is reset", function()
     local listener <close> = wire.listen("127.0.0.1", 0)
