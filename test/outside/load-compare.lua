@@ -160,7 +160,8 @@ test("a comparison with what is suspect is suspect", function()
 end)
 
 -- promise: docs/load-generator.md: Whatever reads such a file (`merge`, `compare`, `--baseline`,
---   `html`) refuses one that does not fit together, with exit status 2 and the name of what is wrong
+--   `html`) refuses one that does not fit together, with exit status 2 and the name of what is
+--   wrong
 test("a file that does not fit together is refused by all", function()
     local good = measure("storm:0.1,1", "--requests", "300")
     local file <close> = io.open(good)

@@ -9,6 +9,7 @@
 #include "compare.h"
 #include "output.h"
 #include "result-file.h"
+#include "sxe-util.h"
 
 #define RUNS "[\"runs\"]"
 #define PLOT "/* plot.js */"
@@ -92,6 +93,23 @@ add_comparison(json_t *run, const char *a, const char *b)
     }
 }
 
+/* What the page cannot do without. */
+static bool
+has_all(const char *path, const json_t *run, FILE *err)
+{
+    static const char *const names[] = {"plan",    "trials",      "total",  "figures",
+                                        "verdict", "fingerprint", "command"};
+    char problem[40];
+
+    for (unsigned i = 0; i < SXE_COUNT(names); i++)
+        if (json_object_get(run, names[i]) == NULL) {
+            snprintf(problem, sizeof(problem), "has no '%s'", names[i]);
+            http_result_file_refuse(path, problem, err);
+            return false;
+        }
+    return true;
+}
+
 /* NULL after saying on err which file is none of ours. */
 static json_t *
 load_runs(int number, char **paths, FILE *err)
@@ -101,7 +119,8 @@ load_runs(int number, char **paths, FILE *err)
     for (int i = 0; i < number; i++) {
         json_t *run = http_result_file_load(paths[i], err);
 
-        if (run == NULL) {
+        if (run == NULL || !has_all(paths[i], run, err)) {
+            json_decref(run);
             json_decref(runs);
             return NULL;
         }

@@ -36,9 +36,9 @@ struct http_comparison {
  * until the next call. */
 const char *http_comparison_text(enum http_contrast_word word, double min_effect);
 
-/* 0; HTTP_EXIT_THRESHOLD on a regression that is shown; HTTP_EXIT_SUSPECT if a side is, but if b has
- * more failures: these are shown all the same; HTTP_EXIT_USAGE for a file that cannot be
- * read or is none of ours, after saying which, where and why. */
+/* 0; HTTP_EXIT_THRESHOLD on a regression that is shown; HTTP_EXIT_SUSPECT if a side is, unless more
+ * of b failed, which is shown all the same; HTTP_EXIT_USAGE for a file that cannot be read or is
+ * none of ours, after saying which, where and why. */
 int http_compare_files(const char *a, const char *b, double min_effect, FILE *out, FILE *err);
 /* Before a run: 0, or HTTP_EXIT_USAGE after saying why a is none to compare with. */
 int http_compare_check(const char *a, FILE *err);

@@ -570,6 +570,7 @@ static const struct {
     {HEAD "\"seconds\": -1}]}", "'seconds' is not a number from 0 on"},
     {HEAD "\"accounts\": {\"offered\": 1}}]}", "'accounts' offered 1 is not sent 0"},
     {HEAD "\"kinds\": {}}]}", "'kinds' is not an array"},
+    {HEAD "\"left_out\": 1}]}", "'left_out' is not an object"},
     {HEAD "\"kinds\": [{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}]}]}",
      "'kinds' has too many"},
     {HEAD "\"timeline\": {\"width_s\": 0.03}}]}", "'timeline' has too many slices"},

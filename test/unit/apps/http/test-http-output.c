@@ -574,6 +574,10 @@ START_TEST(html_is_the_page_with_the_run_in_it)
 END_TEST
 
 /* A file of the case's own; the caller unlinks it. */
+#define WHOLE                                                                         \
+    "\"sxe_http\": 1, \"plan\": {}, \"trials\": [], \"total\": {}, \"figures\": {}, " \
+    "\"verdict\": {}, \"fingerprint\": {}, \"command\": []"
+
 static char *
 path_with(const char *content)
 {
@@ -601,7 +605,7 @@ START_TEST(overlay_is_the_page_with_several_runs_in_it)
     text = written_by(http_output_json);
     paths[0] = path_with(text);
     free(text);
-    paths[1] = path_with("{\"sxe_http\": 1, \"x\": \"</script>\", \"y\": 0.1,"
+    paths[1] = path_with("{" WHOLE ", \"x\": \"</script>\", \"y\": 0.1,"
                          " \"seed\": 18446744073709551615}");
     ck_assert_int_eq(http_output_overlay(2, paths, out, stderr), HTTP_EXIT_OK);
     text = text_of(out, NULL);
@@ -633,6 +637,8 @@ static const struct {
     {"{}", "is no result of sxe-http"},
     {"{\"sxe_http\": 2}", "has version 2 of the schema, which is 1 here"},
     {"{\"sxe_http\": \"1\"}", "is no result of sxe-http"},
+    {"{\"sxe_http\": 1}", "has no 'plan'; give a file"},
+    {"{\"sxe_http\": 1, \"plan\": {}, \"trials\": []}", "has no 'total'; give a file"},
 };
 
 START_TEST(overlay_refuses_what_is_no_run_and_writes_nothing)
@@ -640,7 +646,7 @@ START_TEST(overlay_refuses_what_is_no_run_and_writes_nothing)
     FILE *out = tmpfile();
     FILE *err = tmpfile();
     char nowhere[] = "/nowhere/a.json";
-    char *paths[2] = {path_with("{\"sxe_http\": 1}"), nowhere};
+    char *paths[2] = {path_with("{" WHOLE "}"), nowhere};
     char *said;
     size_t length;
 
@@ -663,7 +669,7 @@ START_TEST(overlay_says_that_the_disk_is_full)
 {
     FILE *full = fopen("/dev/full", "w");
     FILE *err = tmpfile();
-    char *path = path_with("{\"sxe_http\": 1, \"long\": \"<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<\"}");
+    char *path = path_with("{" WHOLE ", \"long\": \"<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<\"}");
     char *said;
 
     ck_assert_int_eq(http_output_overlay(1, &path, full, err), HTTP_EXIT_ERRORS);

@@ -222,6 +222,25 @@ START_TEST(trials_are_added_up_and_their_times_are_too)
 }
 END_TEST
 
+/* Also not those that began at the same time, and were asked for different things. */
+START_TEST(no_two_runs_have_the_same_name)
+{
+    char name[] = "sxe-http", shard[] = "--shard=1/2";
+    char *words[] = {name, shard};
+    char first[HTTP_RUN_ID];
+
+    plan.argv = words;
+    plan.argc = 2;
+    ck_assert_int_eq(run_plan(), 0);
+    ck_assert_uint_eq(strlen(run.id), 16);
+    memcpy(first, run.id, sizeof(first));
+    http_run_free(&run);
+    shard[8] = '2';
+    ck_assert_int_eq(run_plan(), 0);
+    ck_assert_str_ne(run.id, first);
+}
+END_TEST
+
 START_TEST(trials_stop_when_their_interval_is_narrow)
 {
     plan.until_ci = 100;
@@ -777,6 +796,7 @@ main(void)
     tcase_add_test(trial, where_some_sockets_open_there_is_a_server);
     tcase_add_test(trial, accounts_that_do_not_close_are_said_to_be_a_fault_of_ours);
     tcase_add_test(trials, trials_are_added_up_and_their_times_are_too);
+    tcase_add_test(trials, no_two_runs_have_the_same_name);
     tcase_add_test(trials, trials_stop_when_their_interval_is_narrow);
     tcase_add_test(trials, trials_stop_at_their_greatest_number);
     tcase_add_test(trials, a_figure_that_a_trial_cannot_tell_has_no_interval);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Whether one side has more of something that is counted. Oracles: powers of two, Pascal's triangle,
- * and simulation with fixed seeds.
+ * Whether one side has more of something that is counted. Oracles: powers of two, Pascal's
+ * triangle, and simulation with fixed seeds.
  */
 #include "share.h"
 
