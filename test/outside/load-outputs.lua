@@ -326,3 +326,32 @@ test("silent, endless and many scrapers do not hold the run, and a good one is s
     end
     check(server)
 end)
+
+-- ---- What these tests read with ----
+
+test("the parsers of these tests refuse what is wrong", function()
+    local family = "# TYPE a counter\n# HELP a b\na_total 1\n"
+    check(pcall(openmetrics.parse, family .. "# EOF\n"))
+    local times = '# TYPE t_seconds histogram\n# UNIT t_seconds seconds\nt_seconds_bucket{le="0.1"} 1\n'
+    check(pcall(openmetrics.parse, times .. 't_seconds_bucket{le="+Inf"} 2\nt_seconds_count 2\nt_seconds_sum 0.3\n# EOF\n'))
+    for _, text in ipairs{
+        family, "# EOF", family .. "# EOF\n\n", family .. family .. "# EOF\n", family .. "a_total 2\n# EOF\n",
+        family .. "b_total 2\n# EOF\n", family .. "a 2\n# EOF\n", "# TYPE a counter\na_total -1\n# EOF\n",
+        "# TYPE a counter\na_total x\n# EOF\n", "# TYPE a counter\n# EOF\n", "a_total 1\n# EOF\n",
+        "# TYPE a gauge\n# UNIT a bytes\na 1\n# EOF\n", '# TYPE a counter\na_total{b="c} 1\n# EOF\n',
+        '# TYPE a counter\na_total{b="\\x"} 1\n# EOF\n', "# TYPE a info\na_info 2\n# EOF\n",
+        times .. "t_seconds_count 1\nt_seconds_sum 1\n# EOF\n",
+        times .. 't_seconds_bucket{le="0.05"} 2\n# EOF\n', times .. 't_seconds_bucket{le="+Inf"} 0\n# EOF\n',
+        times .. 't_seconds_bucket{le="+Inf"} 2\nt_seconds_count 3\nt_seconds_sum 1\n# EOF\n',
+    } do
+        check(not pcall(openmetrics.parse, text), text)
+    end
+    for _, text in ipairs{"", "{", "[1,]", "{\"a\":1,\"a\":2}", "01", "1.", "nil", "\"\\x\"", "\"\n\"", "1 2", "[1 2]"} do
+        check(not pcall(json.decode, text), text)
+    end
+    local xml = '<?xml version="1.0" encoding="UTF-8"?>\n'
+    for _, text in ipairs{"<a/>", xml .. "<a>", xml .. "<a></b>", xml .. "<a>&</a>", xml .. "<a>&#1;</a>",
+                          xml .. "<a b=\"1\" b=\"2\"/>", xml .. "<a/><b/>", xml .. "<a>\1</a>", xml .. "<a/>"} do
+        check(not pcall(junit.check, text), text)
+    end
+end)
