@@ -293,7 +293,8 @@ test("a unix socket is served, and its file is removed", function()
     local server <close>, url = serve()
     local path = os.tmpname()
     os.remove(path)
-    local proc <close> = wire.spawn{wire.program("sxe-http"), "-c", "1", "-R", "100", "-d", "3600", "--metrics", path, url}
+    local proc <close> = wire.spawn{wire.program("sxe-http"), "-c", "1", "-R", "100", "-d", "3600", "--metrics", path,
+                                    url}
     repeat
         wire.sleep(0.02)
     until proc:errors():find("metrics   " .. path .. "\n", 1, true)
@@ -333,7 +334,8 @@ test("the parsers of these tests refuse what is wrong", function()
     local family = "# TYPE a counter\n# HELP a b\na_total 1\n"
     check(pcall(openmetrics.parse, family .. "# EOF\n"))
     local times = '# TYPE t_seconds histogram\n# UNIT t_seconds seconds\nt_seconds_bucket{le="0.1"} 1\n'
-    check(pcall(openmetrics.parse, times .. 't_seconds_bucket{le="+Inf"} 2\nt_seconds_count 2\nt_seconds_sum 0.3\n# EOF\n'))
+    local rest = 't_seconds_bucket{le="+Inf"} 2\nt_seconds_count 2\nt_seconds_sum 0.3\n# EOF\n'
+    check(pcall(openmetrics.parse, times .. rest))
     for _, text in ipairs{
         family, "# EOF", family .. "# EOF\n\n", family .. family .. "# EOF\n", family .. "a_total 2\n# EOF\n",
         family .. "b_total 2\n# EOF\n", family .. "a 2\n# EOF\n", "# TYPE a counter\na_total -1\n# EOF\n",
@@ -346,7 +348,8 @@ test("the parsers of these tests refuse what is wrong", function()
     } do
         check(not pcall(openmetrics.parse, text), text)
     end
-    for _, text in ipairs{"", "{", "[1,]", "{\"a\":1,\"a\":2}", "01", "1.", "nil", "\"\\x\"", "\"\n\"", "1 2", "[1 2]"} do
+    for _, text in ipairs{"", "{", "[1,]", "{\"a\":1,\"a\":2}", "01", "1.", "nil", "\"\\x\"", "\"\n\"", "1 2",
+                          "[1 2]"} do
         check(not pcall(json.decode, text), text)
     end
     local xml = '<?xml version="1.0" encoding="UTF-8"?>\n'

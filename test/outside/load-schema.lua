@@ -114,8 +114,8 @@ test("a run without a server, and one with a server that lies, write what the sc
     run("-p", tostring(wire.free_port()), "-c", "2", "-n", "1")
     local listener <close> = wire.listen("127.0.0.1", 0)
     local path, lines = os.tmpname(), os.tmpname()
-    local proc <close> = wire.spawn{wire.program("sxe-http"), "-q", "-p", tostring(listener:port()), "-c", "1", "-n", "1",
-                                    "--timeout", "60", "--json", path, "--jsonl", lines}
+    local proc <close> = wire.spawn{wire.program("sxe-http"), "-q", "-p", tostring(listener:port()), "-c", "1",
+                                    "-n", "1", "--timeout", "60", "--json", path, "--jsonl", lines}
     local sock <close> = listener:accept(60)
     sock:recv_until("\r\n\r\n")
     sock:send("rub\tbish\r\n\r\n")
