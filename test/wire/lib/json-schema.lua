@@ -45,13 +45,15 @@ local function is_among(values, value)
     return false
 end
 
--- How many of these schemas the value has.
+-- How many of these schemas the value has, and of the one that goes furthest what is wrong.
 local function count_matches(root, schemas, value, where)
-    local matches, why = 0, nil
+    local matches, why = 0, ""
     for _, each in ipairs(schemas) do
         local problem = check(root, each, value, where)
         matches = matches + (problem and 0 or 1)
-        why = problem or why
+        if problem and #problem:match("^[^:]*") >= #why:match("^[^:]*") then
+            why = problem
+        end
     end
     return matches, why
 end
