@@ -67,6 +67,20 @@ sxe_unref(SXE *this)
     sxe__loop_release();
 }
 
+unsigned
+sxe_number_waited_for(enum sxe_state state)
+{
+    unsigned number = 0;
+
+    for (unsigned id = 0; id < CONTEXT->number; id++) {
+        const SXE *s = sxe__socket(id);
+
+        if (sxe__state(s) == state && !s->is_unref)
+            number++;
+    }
+    return number;
+}
+
 void
 sxe__ref(SXE *s)
 {

@@ -320,6 +320,9 @@ SXE_PUBLIC SXE *sxe_from_handle(uint64_t handle);
 
 SXE_PUBLIC unsigned sxe_number_in_state(enum sxe_state state);
 
+/* Those of them that sxe_run waits for: sockets that are not unref. Looks at each socket once. */
+SXE_PUBLIC unsigned sxe_number_waited_for(enum sxe_state state);
+
 /* ---- Later: deferred calls, timers, signals, all in the loop ---- */
 
 /* Call fn once, before the loop waits again; not if the socket closes first. -EBUSY: one is

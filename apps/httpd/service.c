@@ -102,13 +102,14 @@ on_grace_over(struct sxe_timer *timer)
     sxe_stop();
 }
 
-/* A script's connections may be of any kind: the last one that is gone is the end. */
+/* A script's connections may be of any kind. The end has come when no task waits at one, nor a
+ * client for the rest of a reply. */
 static void
 on_progress_of_end(struct sxe_timer *timer)
 {
     SXE_UNUSED_PARAMETER(timer);
     for (unsigned state = SXE_STATE_CONNECTING; state <= SXE_STATE_CLOSING; state++) {
-        if (sxe_number_in_state((enum sxe_state)state) > 0)
+        if (sxe_number_waited_for((enum sxe_state)state) > 0)
             return;
     }
     sxe_stop();

@@ -66,3 +66,18 @@ test("under nohup SIGHUP loads the script again, and programs of the script igno
     end
     os.remove(path)
 end)
+
+-- promise: docs/lua-httpd.md: It does not wait for a connection of the script at which no task waits.
+test("an idle connection of the script does not delay the end", function()
+    local peer <close> = wire.listen("127.0.0.1", 0)
+    local server <close> = script.start(([[
+        local tcp = require "sxe.tcp"
+        local kept
+        return function()
+            kept = kept or assert(tcp.connect("127.0.0.1", %d))
+            return "connected"
+        end]]):format(peer:port()), "--stop-timeout", "3600")
+    check(server:ask() == "connected", "the script's answer")
+    server.proc:signal("TERM")
+    check(server.proc:wait() == 0, "the end")
+end)

@@ -201,11 +201,10 @@ say_step(const struct find *find, const struct http_step *step)
     if (find->parent->plan->quiet)
         return;
     http_parent_show(find->parent, false);
-    fprintf(find->parent->err,
-            "find      %.*f/s  ok %.*f/s  response p50 %s p95 %s p99 %s  %s: %s\n",
-            step->rate < 10, step->rate, step->rate < 10, step->achieved,
-            http_time_text(step->p50_ns), http_time_text(step->p95_ns),
-            http_time_text(step->p99_ns), find->parent->plan->find, word);
+    fprintf(
+        find->parent->err, "find      %.*f/s  ok %.*f/s  response p50 %s p95 %s p99 %s  %s: %s\n",
+        step->rate < 10, step->rate, step->rate < 10, step->achieved, http_time_text(step->p50_ns),
+        http_time_text(step->p95_ns), http_time_text(step->p99_ns), find->parent->plan->find, word);
     fflush(find->parent->err);
     http_parent_show(find->parent, true);
 }

@@ -247,9 +247,8 @@ sum_all(struct http_parent *parent, struct http_trial *trial)
         workers[i] = parent->processes[i].result;
     http_trial_sum(parent, trial, workers);
     if (probe_of(parent) != NULL) {
-        sum_part(parent,
-                 &(struct part){" of the probe", &parent->probe, &workers[parent->load],
-                                parent->load, 1, trial->probe, &trial->probe_verdict});
+        sum_part(parent, &(struct part){" of the probe", &parent->probe, &workers[parent->load],
+                                        parent->load, 1, trial->probe, &trial->probe_verdict});
         http_verdict_judge_probe(&trial->probe_verdict, trial->probe);
     }
     http_warmup_judge(parent->plan, trial);

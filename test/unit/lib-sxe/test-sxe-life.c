@@ -44,7 +44,10 @@ START_TEST(an_unref_socket_is_not_waited_for_until_it_closes)
     sxe_unref(listener);
     sxe_unref(s[0]);
     sxe_unref(s[0]);
+    ck_assert_uint_eq(sxe_number_waited_for(SXE_STATE_IDLE), 1);
     sxe_unref(s[1]);
+    ck_assert_uint_eq(sxe_number_in_state(SXE_STATE_IDLE), 2);
+    ck_assert_uint_eq(sxe_number_waited_for(SXE_STATE_IDLE), 0);
     ck_assert_int_eq(sxe_run(), 0);
     peer_send(peer[0], "seen", 4);
     ck_assert_int_eq(sxe_run(), 0);
