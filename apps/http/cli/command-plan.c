@@ -321,6 +321,10 @@ make_requests(struct http_command *command)
         plan->requests = load_templates(command);
     if (plan->requests == NULL)
         return COMMAND_LINE_WRONG;
+    if (plan->requests->ended != NULL && plan->depth > 1)
+        return http_command_refuse("%s has steps, and a user sends one when the reply to the one "
+                                   "before is there: it goes without --pipeline",
+                                   source_of(typed));
     if (typed->request_files_number > 0)
         return add_request_files(command);
     return source_of(typed) == NULL ? add_urls(command) : COMMAND_LINE_GO_ON;

@@ -32,10 +32,14 @@ struct http_query {
     bool is_head;      /* HEAD: its reply has no body (RFC 9110, 9.3.2) */
     uint64_t delay_ns; /* wait so long before it is written (a script's delay()); 0 */
     const struct http_expect *expect; /* instead of the plan's; NULL */
+    uint32_t client;   /* in, by the worker: the socket that sends it, below requests->clients */
+    bool skips_reply;  /* although the source wants replies, not this one */
+    bool skips_body;   /* of it, only the head */
 };
 
 /* A whole reply, for a source that wants them. */
 struct http_exchange {
+    uint32_t client;
     uint16_t kind;
     uint16_t status;
     const char *head; /* status line and fields, without the empty line */
@@ -45,10 +49,27 @@ struct http_exchange {
     uint64_t service_ns;
 };
 
+/* What a source of sessions makes of a whole reply. */
+enum http_reading {
+    HTTP_READ_JUDGE,  /* it has what is wanted; status, fields and body are judged as always */
+    HTTP_READ_FAILED, /* the same, and if they are good it is a failed check */
+    HTTP_READ_FOLLOW, /* it is good, whatever is expected: the client asks for where it leads */
+    HTTP_READ_ASTRAY, /* a failed check, whatever is expected: it leads to where nobody goes */
+};
+
+/* What the end of a query was to its client's session; flags. */
+enum http_session_end {
+    HTTP_SESSION_COMPLETED = 1,
+    HTTP_SESSION_FAILED = 2,
+    HTTP_SESSION_LAST = 4, /* the client asks for nothing more */
+};
+
 struct http_requests {
     unsigned kinds;                /* ro: 1 to HTTP_KINDS_MAX */
     const char *const *kind_names; /* ro: [kinds] */
     bool wants_replies;            /* ro, after begin() */
+    uint32_t clients;              /* rw: before begin() how many sockets this worker has; after
+                                      it how many a source of sessions has something for */
     uint64_t number;               /* ro: of a log that is replayed; 0: endless */
     const uint64_t *times_ns;      /* ro: [number] when each is due; NULL */
     const char *ip; /* ro, after begin(): connect this worker there; NULL: the plan's */
@@ -65,6 +86,12 @@ struct http_requests {
 
     /* Only if wants_replies. False: the reply is a failed check. May be NULL. */
     bool (*replied)(struct http_requests *requests, const struct http_exchange *exchange);
+
+    /* Only of a source of sessions, instead of replied(); others NULL. */
+    enum http_reading (*read)(struct http_requests *requests, const struct http_exchange *exchange);
+
+    /* The same: a query of that client ended, as enum http_end: which of enum http_session_end. */
+    unsigned (*ended)(struct http_requests *requests, uint32_t client, unsigned end);
 
     /* In the worker, at its end. *calls and *ns become what its script took. May be NULL. */
     void (*end)(struct http_requests *requests, uint64_t *calls, uint64_t *ns);

@@ -6,6 +6,7 @@
 #include "expect.h"
 #include "script-private.h"
 #include "script-query.h"
+#include "script-table.h"
 #include "script-wrk.h"
 #include "sxe-util.h"
 
@@ -35,79 +36,20 @@ struct http_scenario {
 
 /* ---- Reading the table ---- */
 
-/* A name that is misspelt would silently do nothing. */
-static void
-refuse_other_names(lua_State *L, int table, const char *where, const char *const *names)
-{
-    for (lua_pushnil(L); lua_next(L, table) != 0; lua_pop(L, 1)) {
-        const char *name = luaL_tolstring(L, -2, NULL);
-        unsigned i = 0;
-
-        while (names[i] != NULL && strcmp(names[i], name) != 0)
-            i++;
-        if (names[i] == NULL || http_lua_has_zero(L, -1))
-            luaL_error(L, "%s has a '%s', which means nothing", where, name);
-        lua_pop(L, 1);
-    }
-}
-
-/* The field's value is left on the stack. */
-static bool
-read_field(lua_State *L, int table, const char *where, const char *name, int type)
-{
-    int found = lua_getfield(L, table, name);
-
-    if (found != LUA_TNIL && found != type && !(type == LUA_TSTRING && found == LUA_TNUMBER))
-        luaL_error(L, "%s.%s has to be a %s and is a %s", where, name, lua_typename(L, type),
-                   lua_typename(L, found));
-    return found != LUA_TNIL;
-}
-
-static uint64_t
-read_number(lua_State *L, int table, const char *where, const char *name, lua_Integer max)
-{
-    lua_Integer number = 1;
-    int is_integer = 1;
-
-    if (read_field(L, table, where, name, LUA_TNUMBER))
-        number = lua_tointegerx(L, -1, &is_integer);
-    lua_pop(L, 1);
-    if (!is_integer || number < 1 || number > max)
-        luaL_error(L, "%s.%s has to be a whole number from 1 to %I", where, name, max);
-    return (uint64_t)number;
-}
-
 static int
 read_function(lua_State *L, int table, const char *where, const char *name)
 {
-    if (read_field(L, table, where, name, LUA_TFUNCTION))
+    if (http_table_field(L, table, where, name, LUA_TFUNCTION))
         return luaL_ref(L, LUA_REGISTRYINDEX);
     lua_pop(L, 1);
     return LUA_NOREF;
 }
 
-/* A text that stays: the table that has it may change. */
-static const char *
-read_text(lua_State *L, int table, const char *where, const char *name)
-{
-    const char *text;
-
-    if (!read_field(L, table, where, name, LUA_TSTRING)) {
-        lua_pop(L, 1);
-        return NULL;
-    }
-    text = lua_tostring(L, -1);
-    if (http_lua_has_zero(L, -1))
-        luaL_error(L, "%s.%s has to be a text without zero bytes", where, name);
-    luaL_ref(L, LUA_REGISTRYINDEX);
-    return text;
-}
-
 static void
 read_expect(lua_State *L, int table, const char *where, struct kind *kind)
 {
-    const char *status = read_text(L, table, where, "expect_status");
-    const char *body = read_text(L, table, where, "expect_body");
+    const char *status = http_table_text(L, table, where, "expect_status");
+    const char *body = http_table_text(L, table, where, "expect_body");
     const char *wrong;
 
     kind->has_expect = status != NULL || body != NULL;
@@ -133,10 +75,10 @@ read_kind(lua_State *L, struct http_script *script, lua_Integer number)
 
     if (lua_type(L, table) != LUA_TTABLE)
         luaL_error(L, "%s has to be a table", where);
-    refuse_other_names(L, table, where, names);
-    name = read_text(L, table, where, "name");
+    http_table_refuse_others(L, table, where, names);
+    name = http_table_text(L, table, where, "name");
     http_script_add_kind(L, script, name == NULL ? where : name);
-    kind->times = read_number(L, table, where, "times", TIMES_MAX);
+    kind->times = http_table_number(L, table, where, "times", TIMES_MAX);
     kind->request = read_function(L, table, where, "request");
     kind->check = read_function(L, table, where, "check");
     script->requests.wants_replies |= kind->check != LUA_NOREF;
@@ -171,7 +113,7 @@ push_numbered(lua_State *L, int index, uint64_t n)
 static void
 push_field(lua_State *L, int table, const char *where, const char *name, uint64_t n)
 {
-    if (read_field(L, table, where, name, LUA_TSTRING)) {
+    if (http_table_field(L, table, where, name, LUA_TSTRING)) {
         push_numbered(L, -1, n);
         lua_remove(L, -2);
     }
@@ -192,7 +134,7 @@ push_headers(lua_State *L, int table, const char *where, uint64_t n)
         lua_insert(L, -2);
         lua_rawset(L, to);
     }
-    if (read_field(L, table, where, "headers", LUA_TTABLE)) {
+    if (http_table_field(L, table, where, "headers", LUA_TTABLE)) {
         for (lua_pushnil(L); lua_next(L, to + 3) != 0; lua_pop(L, 1)) {
             lua_pushvalue(L, -2);
             push_numbered(L, -2, n);
@@ -249,9 +191,15 @@ read_scenario(lua_State *L)
     if (lua_type(L, 2) != LUA_TTABLE)
         luaL_error(L,
                    "a scenario returns a table: return {files = 30, kinds = {{path = \"/{n}\"}}}");
-    refuse_other_names(L, 2, "the scenario", names);
-    script->scenario->files = read_number(L, 2, "the scenario", "files", FILES_MAX);
-    if (!read_field(L, 2, "the scenario", "kinds", LUA_TTABLE) || lua_rawlen(L, 3) == 0)
+    if (lua_getfield(L, 2, "steps") != LUA_TNIL) {
+        lua_pop(L, 1);
+        http_sessions_load(L, script);
+        return 0;
+    }
+    lua_pop(L, 1);
+    http_table_refuse_others(L, 2, "the scenario", names);
+    script->scenario->files = http_table_number(L, 2, "the scenario", "files", FILES_MAX);
+    if (!http_table_field(L, 2, "the scenario", "kinds", LUA_TTABLE) || lua_rawlen(L, 3) == 0)
         luaL_error(L, "the scenario has no kinds: kinds = {{path = \"/{n}\"}}");
     for (lua_Integer i = 1; lua_geti(L, 3, i) != LUA_TNIL; i++) {
         read_kind(L, script, i);

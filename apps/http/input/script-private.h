@@ -5,6 +5,7 @@
  * Shape: script.c         loads it, setup() and done(), what workers leave for the parent
  *        script-worker.c  a script of wrk in a worker: begin, next, replied, end
  *        scenario.c       the same for a scenario, and how one is read
+ *        session.c        the same for a scenario with steps: see session-private.h
  *        script-thread.c  the objects that setup() gets, and wrk.thread
  *        script-reply.c   response() and check(), what they get and return
  *        script-stats.c   what done() gets
@@ -39,6 +40,7 @@ struct http_script_slot {
 };
 
 struct http_scenario;
+struct http_sessions;
 
 struct http_script {
     struct http_requests requests; /* first: a script is one */
@@ -50,6 +52,7 @@ struct http_script {
     struct http_script_slot *slots; /* [options.workers] */
     struct http_address *addresses; /* [options.workers]: thread.addr */
     struct http_scenario *scenario; /* NULL: a script of wrk */
+    struct http_sessions *sessions; /* NULL: no scenario, or one of kinds */
     char names[HTTP_KINDS_MAX][HTTP_SCRIPT_NAME_MAX];
     const char *name_pointers[HTTP_KINDS_MAX];
 
@@ -78,6 +81,10 @@ struct http_script {
 void http_script_worker_init(struct http_script *script);
 bool http_scenario_load(struct http_script *script); /* false: err says why */
 void http_scenario_free(struct http_scenario *scenario);
+
+/* session.c: the same for a scenario with steps, in http_lua_call; the table is at index 2. */
+void http_sessions_load(lua_State *L, struct http_script *script);
+void http_sessions_free(struct http_sessions *sessions);
 
 /* script.c, in a worker: it is that shard of so many, with that state. */
 void http_script_begin(struct http_script *script, unsigned shard, unsigned shards,

@@ -330,8 +330,9 @@ say_slots(const struct http_script *script)
             reason = slot->reason;
     }
     if (reason != NULL)
-        fprintf(script->err, "sxe-http: %s: replies that failed check(): %llu, the first: %s\n",
-                script->options.path, (unsigned long long)failed, reason);
+        fprintf(script->err, "sxe-http: %s: %s: %llu, the first: %s\n", script->options.path,
+                script->sessions != NULL ? "sessions that failed" : "replies that failed check()",
+                (unsigned long long)failed, reason);
     if (workers > 1)
         fprintf(script->err, "sxe-http: %s: the script failed in %u of %u workers\n",
                 script->options.path, workers, script->options.workers);
@@ -364,6 +365,7 @@ http_script_free(struct http_requests *requests)
         http_lua_free(script->lua[i]);
     http_lua_free(script->parent);
     http_scenario_free(script->scenario);
+    http_sessions_free(script->sessions);
     if (script->slots != NULL)
         munmap(script->slots, slots_size(script));
     free(script->lua);

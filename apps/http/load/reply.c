@@ -169,7 +169,7 @@ http_reply_view(struct http_reply *reply, const char *data, size_t length,
 
 ssize_t
 http_reply_scan(struct http_reply *reply, const char *data, size_t length,
-                struct http_reply_memo *memo)
+                struct http_reply_memo *memo, struct http_reply_viewer *viewer)
 {
     size_t head_length = 0;
     ssize_t rest;
@@ -177,8 +177,10 @@ http_reply_scan(struct http_reply *reply, const char *data, size_t length,
     if (is_known(reply, data, length, memo)) {
         head_length = memo->length;
         begin_body(reply, &memo->head);
+        if (viewer != NULL)
+            viewer->on_head(viewer, &memo->head, data, head_length);
     }
-    rest = take_parts(reply, data + head_length, length - head_length, NULL, memo);
+    rest = take_parts(reply, data + head_length, length - head_length, viewer, memo);
     if (rest < 0) {
         reply->left += head_length;
         return BAD;

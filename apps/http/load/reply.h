@@ -66,8 +66,9 @@ struct http_reply_viewer {
 ssize_t http_reply_view(struct http_reply *reply, const char *data, size_t length,
                         struct http_reply_viewer *viewer);
 
-/* Like http_reply_view, but without a viewer, and quick about a head that equals the last one. */
+/* Like http_reply_view, but quick about a head that equals the last one: the viewer, which may be
+ * NULL, gets that with head->fields NULL. */
 ssize_t http_reply_scan(struct http_reply *reply, const char *data, size_t length,
-                        struct http_reply_memo *memo);
+                        struct http_reply_memo *memo, struct http_reply_viewer *viewer);
 
 #endif

@@ -331,7 +331,7 @@ begin(struct http__worker *worker, uint64_t now_ns)
     } else {
         sxe_timer_start(&worker->go_on);
     }
-    if (worker->result->opened == 0)
+    if (worker->result->opened == 0 || (worker->requests->ended != NULL && worker->users == 0))
         http__stop(worker, now_ns);
     http__end_when_done(worker);
 }

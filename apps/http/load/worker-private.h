@@ -9,6 +9,7 @@
  *     worker-socket.c  open, the ramp, close, open again    every change of a socket's state
  *     worker-query.c   send, receive, judge, count          every change of the accounts of queries
  *     worker-stage.c   counts what is counted seldom: stages, failures
+ *     worker-judge.c   what a whole reply is, to the source and to a session
  *     worker-pace.c    when the next one is due, and when all ends
  *     worker-self.c    what the client itself costs, and copies for the parent
  *     worker.c         its life, and its talk with the parent
@@ -74,7 +75,9 @@ struct http__flight {
     uint16_t kind;
     bool is_head : 1;
     bool is_seen : 1; /* somebody looks at its reply's head or body */
-    uint8_t stage;    /* in which it arrived; 0 if there are none */
+    bool is_kept : 1; /* the source wants to see it */
+    bool is_body_kept : 1;
+    uint8_t stage; /* in which it arrived; 0 if there are none */
 };
 
 _Static_assert(sizeof(struct http__flight) == 32, "docs: what a query in flight takes");
@@ -175,6 +178,7 @@ struct http__worker {
     bool is_source_slow;   /* its time is worth two readings of the clock a query */
     uint64_t held_number;  /* sockets with is_held */
     uint64_t again_number; /* over all sockets */
+    uint32_t users;        /* of sessions: sockets that ask for more */
     uint64_t progress_ns;  /* when a byte came, or something was done as planned */
     uint64_t reply_ns;     /* when the last reply was whole */
     uint64_t ended_ns;     /* when the last query ended, by whatever, or was given up */
@@ -318,6 +322,15 @@ void http__count_failed(struct http__worker *worker, const struct http__flight *
                         uint64_t waited_ns, uint64_t now_ns);
 uint64_t http__failed_wait_ns(const struct http__worker *worker, const struct http__flight *flight,
                               enum http_end end, uint64_t now_ns);
+
+/* ---- worker-judge.c ---- */
+
+/* The first thing that is wrong with a whole reply; the source sees each that it wants. */
+enum http_end http__judge(struct http__socket *socket, const struct http__flight *flight,
+                          uint64_t now_ns);
+
+/* A query of a session ended so. */
+void http__end_step(struct http__socket *socket, enum http_end end);
 
 /* ---- worker-pace.c ---- */
 

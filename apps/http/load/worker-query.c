@@ -78,9 +78,11 @@ write_query(struct http__socket *socket, const struct http_query *query, uint64_
         .entry = (uint32_t)number,
         .kind = query->kind,
         .is_head = query->is_head,
-        .is_seen = expect->fields > 0 || expect->body != NULL || worker->exchanges != NULL,
+        .is_kept = worker->exchanges != NULL && !query->skips_reply,
+        .is_body_kept = !query->skips_body,
         .stage = http__stage_at(worker, intended_ns - query->delay_ns),
     };
+    flight->is_seen = expect->fields > 0 || expect->body != NULL || flight->is_kept;
     socket->in_flight++;
     count_sent(worker, flight, query->length);
     if (!socket->is_timed) {
@@ -162,7 +164,7 @@ void
 http__offer(struct http__socket *socket, uint64_t number, uint64_t intended_ns, uint64_t now_ns)
 {
     struct http__worker *worker = socket->worker;
-    struct http_query query = {0};
+    struct http_query query = {.client = http__id(socket)};
 
     if (ask_source(worker, number, &query, &now_ns) < 0) {
         worker->result->skipped[HTTP_SKIP_UNSENT] += worker->is_paced;
@@ -187,7 +189,7 @@ send_one_again(struct http__socket *socket, uint64_t now_ns)
     struct http__worker *worker = socket->worker;
     const struct http__flight before = *http__flight(socket, socket->in_flight);
     uint64_t number = worker->plan->stop == HTTP_STOP_REPLAY ? before.entry : worker->given;
-    struct http_query query = {0};
+    struct http_query query = {.client = http__id(socket)};
 
     if (ask_source(worker, number, &query, &now_ns) < 0) {
         http__stop(worker, now_ns);
@@ -278,6 +280,8 @@ take_oldest(struct http__socket *socket, enum http_end end, uint64_t now_ns)
         result->by_kind[flight->kind].ok++;
     else
         result->by_kind[flight->kind].errors++;
+    if (worker->requests->ended != NULL)
+        http__end_step(socket, end);
     next_reply(socket);
     return flight;
 }
@@ -346,54 +350,11 @@ http__end_unanswered(struct http__worker *worker, uint64_t now_ns)
     }
 }
 
-static bool
-is_liked(struct http__socket *socket, const struct http__flight *flight, uint64_t now_ns)
-{
-    const struct http__worker *worker = socket->worker;
-    const struct http__exchange *kept;
-    struct http_exchange exchange;
-
-    if (worker->exchanges == NULL || worker->requests->replied == NULL)
-        return true;
-    kept = &worker->exchanges[http__id(socket)];
-    exchange = (struct http_exchange){
-        .kind = flight->kind,
-        .status = socket->reply.status,
-        .head = kept->bytes.data,
-        .head_length = kept->head_length,
-        .body = kept->bytes.data + kept->head_length,
-        .body_length = kept->bytes.used - kept->head_length,
-        .service_ns = now_ns - flight->sent_ns,
-    };
-    return worker->requests->replied(worker->requests, &exchange);
-}
-
-/* The first thing that is wrong with a whole reply. */
-static enum http_end
-judge(struct http__socket *socket, const struct http__flight *flight, uint64_t now_ns)
-{
-    const struct http_expect *expect = flight->expect;
-    bool is_ok = is_liked(socket, flight, now_ns);
-
-    if (!http_expect_status(expect, socket->reply.status)) {
-        struct http_result *result = socket->worker->result;
-
-        if (result->first_bad_status == 0)
-            result->first_bad_status = socket->reply.status;
-        return HTTP_END_BAD_STATUS;
-    }
-    if (socket->end != HTTP_END_OK)
-        return (enum http_end)socket->end;
-    if (!http_expect_body_end(expect, &socket->body))
-        return HTTP_END_BAD_BODY;
-    return is_ok ? HTTP_END_OK : HTTP_END_FAILED_CHECK;
-}
-
 void
 http__end_with_reply(struct http__socket *socket, uint64_t now_ns)
 {
     struct http__worker *worker = socket->worker;
-    enum http_end end = judge(socket, http__flight(socket, 0), now_ns);
+    enum http_end end = http__judge(socket, http__flight(socket, 0), now_ns);
     uint64_t first_byte_ns = socket->first_byte_ns;
     unsigned status_class = http_status_class(socket->reply.status);
     const struct http__flight *flight = take_oldest(socket, end, now_ns);
@@ -431,7 +392,7 @@ keep_reply(struct http__socket *socket, const char *data, size_t length)
 {
     struct http__exchange *exchange;
 
-    if (socket->worker->exchanges == NULL)
+    if (!http__flight(socket, 0)->is_kept)
         return;
     exchange = &socket->worker->exchanges[http__id(socket)];
     if (exchange->bytes.used + length > HTTP__BODY_MAX) {
@@ -465,7 +426,8 @@ on_body(struct http_reply_viewer *base, const char *data, size_t length)
 
     if (!http_expect_body_piece(viewer->expect, &socket->body, data, length))
         note(socket, HTTP_END_BAD_BODY);
-    keep_reply(socket, data, length);
+    if (http__flight(socket, 0)->is_body_kept)
+        keep_reply(socket, data, length);
 }
 
 /* Nobody looks at most replies, and then their bytes are only counted. */
@@ -478,8 +440,10 @@ scan(struct http__socket *socket, const struct http__flight *flight)
 
     socket->reply.is_to_head = flight->is_head;
     if (SXE_LIKELY(!flight->is_seen))
-        return http_reply_scan(&socket->reply, data, length, &socket->worker->memo);
+        return http_reply_scan(&socket->reply, data, length, &socket->worker->memo, NULL);
     viewer = (struct viewer){{on_head, on_body}, socket, flight->expect};
+    if (flight->expect->fields == 0)
+        return http_reply_scan(&socket->reply, data, length, &socket->worker->memo, &viewer.base);
     return http_reply_view(&socket->reply, data, length, &viewer.base);
 }
 

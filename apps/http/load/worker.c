@@ -168,6 +168,8 @@ init_sockets(struct http__worker *worker)
         worker->sockets[id].worker = worker;
         worker->sockets[id].left =
             plan->stop == HTTP_STOP_PER_SOCKET ? plan->queries : HTTP__UNBOUNDED;
+        if (worker->requests->ended != NULL && id >= worker->requests->clients)
+            worker->sockets[id].left = 0;
         worker->sockets[id].ready = worker->is_paced ? 0 : (uint16_t)plan->depth;
         worker->sockets[id].failure = HTTP_ENDS;
     }
@@ -233,12 +235,16 @@ init_sxe(struct http__worker *worker)
 static int
 prepare(struct http__worker *worker)
 {
-    int error = worker->requests->begin(worker->requests, worker->shard, worker->shards,
+    int error;
+
+    worker->requests->clients = (uint32_t)share(worker, worker->plan->sockets);
+    error = worker->requests->begin(worker->requests, worker->shard, worker->shards,
                                         worker->plan->seed);
 
     if (error < 0)
         return error;
     worker->has_begun = true;
+    worker->users = worker->requests->clients;
     read_plan(worker);
     error = get_memory(worker);
     if (error == 0)

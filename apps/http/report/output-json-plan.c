@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The member "plan" of the JSON; plan-read.c takes it out again.
+ * The member "plan" of the JSON; plan-read.c takes it out again. And "sessions" of a result.
  */
 #include "json-writer.h"
 #include "output.h"
@@ -101,5 +101,14 @@ http_output_json_plan(struct http_json *json, const struct http_plan *plan)
     else
         http_json_null(json, "start_at_s");
     http_json_bool(json, "aa", plan->aa);
+    http_json_close(json, '}');
+}
+
+void
+http_output_json_sessions(struct http_json *json, const struct http_result *result)
+{
+    http_json_open(json, "sessions", '{');
+    http_json_count(json, "completed", result->sessions_completed);
+    http_json_count(json, "failed", result->sessions_failed);
     http_json_close(json, '}');
 }

@@ -255,6 +255,7 @@ write_part(struct http_json *json, const struct http_run *run, const struct http
     http_json_number(json, "drain_seconds", (double)result->drain_ns / NS);
     write_began(json, run, result);
     write_accounts(json, result);
+    http_output_json_sessions(json, result);
     write_sockets(json, result);
     http_output_json_times(json, "connect", &result->connect);
     http_output_json_times(json, "first_byte", &result->first_byte);

@@ -35,6 +35,7 @@ void http_output_json_plan(struct http_json *json, const struct http_plan *plan)
 void http_output_json_thresholds(struct http_json *json, const struct http_run *run); /* another */
 void http_output_json_times(struct http_json *json, const char *name,
                             const struct http_histogram *histogram); /* the same */
+void http_output_json_sessions(struct http_json *json, const struct http_result *result);
 int http_output_csv(FILE *out, const struct http_run *run);
 int http_output_candles(FILE *out, const struct http_run *run);
 int http_output_hgrm(FILE *out, const struct http_run *run);

@@ -251,6 +251,16 @@ read_stages(struct http_reader *reader, const json_t *owner, struct http_result 
 
 /* ---- All of it ---- */
 
+/* Files of earlier versions have none. */
+static void
+read_sessions(struct http_reader *reader, const json_t *owner, struct http_result *result)
+{
+    const json_t *json = http_reader_object(reader, owner, "sessions");
+
+    result->sessions_completed = http_reader_count(reader, json, "completed", 1);
+    result->sessions_failed = http_reader_count(reader, json, "failed", 1);
+}
+
 void
 http_result_read(struct http_reader *reader, const json_t *json, struct http_result *result)
 {
@@ -260,6 +270,7 @@ http_result_read(struct http_reader *reader, const json_t *json, struct http_res
     result->drain_ns = http_reader_count(reader, json, "drain_seconds", NS);
     result->started_ns = http_reader_count(reader, json, "began_s", NS);
     read_accounts(reader, json, result);
+    read_sessions(reader, json, result);
     read_sockets(reader, json, result);
     read_histogram(reader, json, "connect", &result->connect);
     read_histogram(reader, json, "first_byte", &result->first_byte);

@@ -13,6 +13,25 @@
 #define PLOT_COLUMNS 60
 #define LABEL_WIDTH  9
 
+/* ---- Sessions ---- */
+
+/* A second, those that were completed within the time and its drain. */
+void
+http_summary_sessions(struct http_page *page, const struct http_run *run)
+{
+    const struct http_result *total = run->total;
+    double seconds = (double)total->elapsed_ns / 1e9;
+
+    if (total->sessions_completed + total->sessions_failed == 0)
+        return;
+    http_page_begin(page, HTTP_WEIGHT_ERRORS,
+                    total->sessions_failed > 0 ? HTTP_PAINT_BAD : HTTP_PAINT_NONE);
+    http_page_add(page, "sessions  %llu completed  %llu failed  %.4g/s",
+                  (unsigned long long)total->sessions_completed,
+                  (unsigned long long)total->sessions_failed,
+                  http_per_second(total->sessions_completed, seconds));
+}
+
 /* ---- What would make it better ---- */
 
 /* The server may run where the client does, unless somebody kept them apart. */

@@ -75,4 +75,7 @@ void http_summary_judge(struct http_page *page, const struct http_run *run);
 /* Good replies over time, those of the drain after a mark; in summary-time.c. */
 void http_summary_over_time(struct http_page *page, const struct http_run *run);
 
+/* Of a scenario with steps, how many sessions there were; in summary-judge.c. */
+void http_summary_sessions(struct http_page *page, const struct http_run *run);
+
 #endif

@@ -530,6 +530,7 @@ http_summary_print(FILE *out, const struct http_run *run, bool is_colored)
     add_left_out(&page, run);
     add_errors(&page, run->total);
     add_queries(&page, run);
+    http_summary_sessions(&page, run);
     add_skipped(&page, run);
     add_table(&page, run);
     http_summary_stages(&page, run);

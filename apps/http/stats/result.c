@@ -17,6 +17,8 @@
     X(late)           \
     X(bytes_sent)     \
     X(bytes_received) \
+    X(sessions_completed) \
+    X(sessions_failed) \
     X(cpu_user_ns)    \
     X(cpu_system_ns)  \
     X(run_queue_ns)   \

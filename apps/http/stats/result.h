@@ -176,6 +176,8 @@ struct http_result {
     uint64_t drain_ns;   /* from there to the last reply; 0: none came later */
     uint64_t bytes_sent;
     uint64_t bytes_received;
+    uint64_t sessions_completed; /* of a scenario with steps: all of them were good */
+    uint64_t sessions_failed;    /* one was not */
     uint32_t first_bad_status;
     struct http_bad_reply first_bad_reply;
     int32_t first_error; /* errno behind OTHER */

@@ -28,7 +28,8 @@ feed(struct http_reply *reply, const char *data, size_t length, size_t step, siz
 
     for (;;) {
         size_t unread = length - taken;
-        ssize_t n = http_reply_scan(reply, page_edge_bytes(data + taken, unread), unread, &memo);
+        const char *part = page_edge_bytes(data + taken, unread);
+        ssize_t n = http_reply_scan(reply, part, unread, &memo, NULL);
 
         if (n < 0)
             return -1;
@@ -107,7 +108,7 @@ START_TEST(nothing_is_taken_from_behind_a_whole_reply)
     size_t size = (size_t)snprintf(text, sizeof(text), "%s%s", good[_i].text, "HTTP/1.1");
 
     check_whole(&reply, _i, feed(&reply, text, size, 0, size));
-    ck_assert_int_eq(http_reply_scan(&reply, "HTTP/1.1", 8, &memo), 0);
+    ck_assert_int_eq(http_reply_scan(&reply, "HTTP/1.1", 8, &memo, NULL), 0);
 }
 END_TEST
 
@@ -142,7 +143,7 @@ START_TEST(without_a_length_a_reply_goes_on_until_the_peer_ends)
     ck_assert_int_eq(feed(&reply, endless[_i], size, 0, size), (ssize_t)size);
     ck_assert_uint_eq(reply.part, HTTP_REPLY_UNTIL_CLOSE);
     ck_assert(!reply.keep_alive);
-    ck_assert_int_eq(http_reply_scan(&reply, "more", 4, &memo), 4);
+    ck_assert_int_eq(http_reply_scan(&reply, "more", 4, &memo, NULL), 4);
     ck_assert_uint_eq(reply.part, HTTP_REPLY_UNTIL_CLOSE);
 }
 END_TEST
@@ -196,8 +197,8 @@ START_TEST(a_head_without_an_end_is_bad_at_the_limit)
     struct http_reply reply = {0};
     const char *text = filled(OK_200 "X: ");
 
-    ck_assert_int_eq(http_reply_scan(&reply, text, HEAD_MAX - 1, &memo), 0);
-    ck_assert_int_eq(http_reply_scan(&reply, text, HEAD_MAX, &memo), -1);
+    ck_assert_int_eq(http_reply_scan(&reply, text, HEAD_MAX - 1, &memo, NULL), 0);
+    ck_assert_int_eq(http_reply_scan(&reply, text, HEAD_MAX, &memo, NULL), -1);
 }
 END_TEST
 
@@ -207,8 +208,9 @@ START_TEST(a_trailer_without_an_end_is_bad_at_the_limit)
     size_t before = strlen(CHUNKED_200 "0\r\n");
     const char *text = filled(CHUNKED_200 "0\r\nX: ");
 
-    ck_assert_int_eq(http_reply_scan(&reply, text, before + HEAD_MAX - 1, &memo), (ssize_t)before);
-    ck_assert_int_eq(http_reply_scan(&reply, text + before, HEAD_MAX, &memo), -1);
+    ck_assert_int_eq(http_reply_scan(&reply, text, before + HEAD_MAX - 1, &memo, NULL),
+                     (ssize_t)before);
+    ck_assert_int_eq(http_reply_scan(&reply, text + before, HEAD_MAX, &memo, NULL), -1);
 }
 END_TEST
 
@@ -218,7 +220,7 @@ START_TEST(a_body_of_any_length_is_counted)
     struct http_reply reply = {0};
     size_t size = strlen(head);
 
-    ck_assert_int_eq(http_reply_scan(&reply, filled(head), size + 1000, &memo),
+    ck_assert_int_eq(http_reply_scan(&reply, filled(head), size + 1000, &memo, NULL),
                      (ssize_t)size + 1000);
     ck_assert_uint_eq(reply.left, UINT64_MAX - 1000);
     ck_assert_uint_eq(reply.part, HTTP_REPLY_COUNTED);
@@ -243,10 +245,10 @@ START_TEST(only_a_head_that_is_the_same_in_every_byte_means_the_same)
         char *byte = &text[i / sizeof(others)];
         char before = *byte;
 
-        ck_assert_int_eq(http_reply_scan(&first, AGAIN, strlen(AGAIN), &memo), strlen(AGAIN));
+        ck_assert_int_eq(http_reply_scan(&first, AGAIN, strlen(AGAIN), &memo, NULL), strlen(AGAIN));
         *byte = others[i % sizeof(others)];
-        ck_assert_int_eq(http_reply_scan(&replies[0], text, strlen(text), &memo),
-                         http_reply_scan(&replies[1], text, strlen(text), &fresh));
+        ck_assert_int_eq(http_reply_scan(&replies[0], text, strlen(text), &memo, NULL),
+                         http_reply_scan(&replies[1], text, strlen(text), &fresh, NULL));
         ck_assert_uint_eq(replies[0].part, replies[1].part);
         ck_assert_uint_eq(replies[0].status, replies[1].status);
         *byte = before;
@@ -258,10 +260,11 @@ START_TEST(a_known_head_that_is_not_there_yet_is_waited_for)
 {
     struct http_reply reply = {0};
 
-    ck_assert_int_eq(http_reply_scan(&reply, AGAIN, strlen(AGAIN), &memo), strlen(AGAIN));
+    ck_assert_int_eq(http_reply_scan(&reply, AGAIN, strlen(AGAIN), &memo, NULL), strlen(AGAIN));
     for (size_t length = 0; length < strlen(AGAIN); length++) {
         reply = (struct http_reply){0};
-        ck_assert_int_eq(http_reply_scan(&reply, page_edge_bytes(AGAIN, length), length, &memo), 0);
+        ck_assert_int_eq(
+            http_reply_scan(&reply, page_edge_bytes(AGAIN, length), length, &memo, NULL), 0);
         ck_assert_uint_eq(reply.part, HTTP_REPLY_HEAD);
     }
 }
@@ -273,10 +276,10 @@ START_TEST(the_same_head_to_head_has_no_body)
         struct http_reply to_head = {.is_to_head = true};
         struct http_reply to_get = {0};
 
-        ck_assert_int_eq(http_reply_scan(&to_head, AGAIN "?", strlen(AGAIN) + 1, &memo),
+        ck_assert_int_eq(http_reply_scan(&to_head, AGAIN "?", strlen(AGAIN) + 1, &memo, NULL),
                          strlen(AGAIN));
         ck_assert_uint_eq(to_head.part, HTTP_REPLY_WHOLE);
-        ck_assert_int_eq(http_reply_scan(&to_get, AGAIN "?", strlen(AGAIN) + 1, &memo),
+        ck_assert_int_eq(http_reply_scan(&to_get, AGAIN "?", strlen(AGAIN) + 1, &memo, NULL),
                          strlen(AGAIN) + 1);
         ck_assert_uint_eq(to_get.part, HTTP_REPLY_COUNTED);
         ck_assert_uint_eq(to_get.left, 4);
@@ -293,7 +296,7 @@ START_TEST(a_head_too_long_to_be_kept_is_read_each_time)
     for (int round = 0; round < 2; round++) {
         struct http_reply reply = {0};
 
-        ck_assert_int_eq(http_reply_scan(&reply, text, length, &memo), (ssize_t)length);
+        ck_assert_int_eq(http_reply_scan(&reply, text, length, &memo, NULL), (ssize_t)length);
         ck_assert_uint_eq(reply.part, HTTP_REPLY_WHOLE);
     }
     ck_assert_uint_eq(memo.length, 0);
@@ -306,9 +309,9 @@ START_TEST(bad_bytes_behind_a_known_head_are_bad)
     struct http_reply bad_reply = {0};
     const char *text = CHUNKED_200 "x\r\n";
 
-    ck_assert_int_eq(http_reply_scan(&good_reply, text, strlen(CHUNKED_200), &memo),
+    ck_assert_int_eq(http_reply_scan(&good_reply, text, strlen(CHUNKED_200), &memo, NULL),
                      strlen(CHUNKED_200));
-    ck_assert_int_eq(http_reply_scan(&bad_reply, text, strlen(text), &memo), -1);
+    ck_assert_int_eq(http_reply_scan(&bad_reply, text, strlen(text), &memo, NULL), -1);
     ck_assert_uint_eq(bad_reply.refusal, SXE_HTTP_REFUSED_BAD_CHUNK_SIZE);
     ck_assert_uint_eq(bad_reply.left, strlen(CHUNKED_200));
 }
@@ -393,7 +396,8 @@ START_TEST(a_reply_to_head_ends_with_its_head)
     struct http_reply reply = {.is_to_head = true};
     const char *text = OK_200 "Content-Length: 5\r\n\r\n";
 
-    ck_assert_int_eq(http_reply_scan(&reply, text, strlen(text), &memo), (ssize_t)strlen(text));
+    ck_assert_int_eq(http_reply_scan(&reply, text, strlen(text), &memo, NULL),
+                     (ssize_t)strlen(text));
     ck_assert_uint_eq(reply.part, HTTP_REPLY_WHOLE);
     ck_assert(reply.keep_alive);
 }

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT */
+#include "cookie-date.h"
+
+#include <strings.h>
+
+
+/* What was found so far; -1: not yet. */
+struct date {
+    int hour;
+    int minute;
+    int second;
+    int day;
+    int month; /* from 0 */
+    int year;
+};
+
+static bool
+is_digit(char byte)
+{
+    return byte >= '0' && byte <= '9';
+}
+
+/* Those between tokens. */
+static bool
+is_delimiter(char byte)
+{
+    return byte == '\t' || (byte >= ' ' && byte <= '/') || (byte >= ';' && byte <= '@') ||
+           (byte >= '[' && byte <= '`') || (byte >= '{' && byte <= '~');
+}
+
+/* From min to max digits at the front, behind which no other digit is; -1: there are none. */
+static int
+take_number(struct sxe_span *token, size_t min, size_t max)
+{
+    size_t digits = 0;
+    int value = 0;
+
+    while (digits < token->length && digits < max && is_digit(token->base[digits]))
+        value = value * 10 + (token->base[digits++] - '0');
+    if (digits < min || (digits < token->length && is_digit(token->base[digits])))
+        return -1;
+    token->base += digits;
+    token->length -= digits;
+    return value;
+}
+
+static bool
+take_colon(struct sxe_span *token)
+{
+    if (token->length == 0 || *token->base != ':')
+        return false;
+    token->base++;
+    token->length--;
+    return true;
+}
+
+/* Each is at most 99, so a date that has one which is too large is told later. */
+static bool
+take_time(struct date *date, struct sxe_span token)
+{
+    int hour = take_number(&token, 1, 2), minute, second;
+
+    if (hour < 0 || !take_colon(&token))
+        return false;
+    minute = take_number(&token, 1, 2);
+    if (minute < 0 || !take_colon(&token))
+        return false;
+    second = take_number(&token, 1, 2);
+    if (second < 0)
+        return false;
+    date->hour = hour;
+    date->minute = minute;
+    date->second = second;
+    return true;
+}
+
+static int
+month_of(struct sxe_span token)
+{
+    static const char months[] = "janfebmaraprmayjunjulaugsepoctnovdec";
+
+    for (int i = 0; i < 12 && token.length >= 3; i++)
+        if (strncasecmp(token.base, months + 3 * i, 3) == 0)
+            return i;
+    return -1;
+}
+
+/* The first token of each kind counts; the order is that of the RFC. */
+static void
+take_token(struct date *date, struct sxe_span token)
+{
+    struct sxe_span rest = token;
+    int number;
+
+    if (date->hour < 0 && take_time(date, token))
+        return;
+    if (date->day < 0 && (number = take_number(&rest, 1, 2)) >= 0) {
+        date->day = number;
+        return;
+    }
+    if (date->month < 0 && (number = month_of(token)) >= 0) {
+        date->month = number;
+        return;
+    }
+    rest = token;
+    if (date->year < 0 && (number = take_number(&rest, 2, 4)) >= 0)
+        date->year = number < 70 ? number + 2000 : number < 100 ? number + 1900 : number;
+}
+
+static bool
+is_leap(int year)
+{
+    return year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+}
+
+static int
+days_of(int month, int year)
+{
+    static const int days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+
+    return days[month] + (month == 1 && is_leap(year));
+}
+
+static int64_t
+seconds_of(const struct date *date)
+{
+    int64_t years = date->year - 1;
+    int64_t days = years * 365 + years / 4 - years / 100 + years / 400 - 719162 + date->day - 1;
+
+    for (int month = 0; month < date->month; month++)
+        days += days_of(month, date->year);
+    return ((days * 24 + date->hour) * 60 + date->minute) * 60 + date->second;
+}
+
+bool
+http_cookie_date(struct sxe_span text, int64_t *seconds)
+{
+    struct date date = {-1, -1, -1, -1, -1, -1};
+    size_t at = 0;
+
+    while (at < text.length) {
+        size_t begin;
+
+        while (at < text.length && is_delimiter(text.base[at]))
+            at++;
+        for (begin = at; at < text.length && !is_delimiter(text.base[at]);)
+            at++;
+        if (at > begin)
+            take_token(&date, (struct sxe_span){text.base + begin, at - begin});
+    }
+    if (date.hour < 0 || date.day < 1 || date.month < 0 || date.year < 1601 || date.hour > 23 ||
+        date.minute > 59 || date.second > 59 || date.day > days_of(date.month, date.year))
+        return false;
+    *seconds = seconds_of(&date);
+    return true;
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: the cookies of one virtual user (RFC 6265), of one server over http. Place: sessions put
+ * each Set-Cookie of a reply in, and write the Cookie field of the next request from it. Pure: no
+ * I/O, no memory, no clock; a jar is all that there is, and all zero it is empty.
+ *
+ * Shape: cookies lie one behind the other in the order in which they are sent (5.4): those of the
+ * longer path first, of equal ones the older first. One that is set again, with the same name and
+ * path, keeps its place; one that has expired is removed.
+ *
+ *     [head|name|value|path][head|name|value|path] ... room
+ *
+ * There is one server, so a cookie's Domain is only checked: a cookie for another domain is
+ * ignored. One that is Secure is kept and never sent, for sxe-http has no TLS.
+ *
+ * Limits: HTTP_JAR_COOKIES cookies in HTTP_JAR_BYTES bytes; for another one the oldest goes. Name
+ * and value have at most HTTP_COOKIE_MAX bytes together, a path HTTP_COOKIE_PATH_MAX; a cookie with
+ * more is ignored. A field has no control bytes: sxe-http refuses a reply that has.
+ */
+#ifndef HTTP_COOKIE_JAR_H
+#define HTTP_COOKIE_JAR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sxe-util.h"
+
+#define HTTP_JAR_COOKIES     50
+#define HTTP_JAR_BYTES       8192
+#define HTTP_COOKIE_MAX      4096
+#define HTTP_COOKIE_PATH_MAX 1024
+
+/* Of a Cookie field: what stands before a cookie there is less than before one in the jar. */
+#define HTTP_JAR_TEXT_MAX HTTP_JAR_BYTES
+
+struct http_jar {
+    uint32_t serial; /* private: of the cookie that is newest */
+    uint16_t used;   /* private: bytes */
+    uint8_t number;  /* ro: of cookies */
+    bool has_times;  /* ro: some expire, so now_s counts */
+    char bytes[HTTP_JAR_BYTES];
+};
+
+/* Where a reply came from. */
+struct http_jar_origin {
+    struct sxe_span host; /* without a port; an IPv6 address without brackets */
+    struct sxe_span path; /* of the request's target; what stands behind a ? is left out */
+};
+
+void http_jar_clear(struct http_jar *jar);
+
+/* The value of a Set-Cookie field, at now_s, seconds since 1970. */
+void http_jar_take(struct http_jar *jar, const struct http_jar_origin *origin, const char *field,
+                   size_t length, int64_t now_s);
+
+/* Write "a=b; c=d", the cookies for a path, and return how long that is, at most
+ * HTTP_JAR_TEXT_MAX; 0: there are none. */
+size_t http_jar_write(const struct http_jar *jar, struct sxe_span path, int64_t now_s, char *text);
+
+#endif

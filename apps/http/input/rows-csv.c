@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: MIT */
+#include <string.h>
+
+#include "rows-private.h"
+
+/* How far it was read, and where values that lost their quotes go: never beyond. */
+struct csv {
+    struct http_rows_reader *reader;
+    size_t at;
+    size_t to;
+};
+
+static bool
+is_at_end(const struct csv *csv)
+{
+    return csv->at == csv->reader->length;
+}
+
+/* CR LF or LF. */
+static size_t
+line_end(const struct csv *csv)
+{
+    const char *text = csv->reader->text + csv->at;
+    size_t left = csv->reader->length - csv->at;
+
+    if (left > 0 && *text == '\n')
+        return 1;
+    return left > 1 && text[0] == '\r' && text[1] == '\n' ? 2 : 0;
+}
+
+static void
+put(struct csv *csv, char byte)
+{
+    csv->reader->text[csv->to++] = byte;
+    csv->at++;
+}
+
+/* Behind the first quote, up to what is behind the last. */
+static bool
+read_quoted(struct csv *csv)
+{
+    struct http_rows_reader *reader = csv->reader;
+    uint64_t first_line = reader->line;
+
+    while (!is_at_end(csv)) {
+        char byte = reader->text[csv->at];
+
+        if (byte == '"') {
+            csv->at++;
+            if (is_at_end(csv) || reader->text[csv->at] != '"')
+                return true;
+        }
+        reader->line += byte == '\n';
+        put(csv, byte);
+    }
+    reader->line = first_line;
+    return http_rows_refuse(reader, "a quote is not closed");
+}
+
+static bool
+read_plain(struct csv *csv)
+{
+    while (!is_at_end(csv) && csv->reader->text[csv->at] != ',' && line_end(csv) == 0) {
+        char byte = csv->reader->text[csv->at];
+
+        if (byte == '"')
+            return http_rows_refuse(csv->reader, "a quote stands inside of a value; write the "
+                                                 "value in quotes, and it twice");
+        put(csv, byte);
+    }
+    return true;
+}
+
+/* One value, and whether another follows it in the line. */
+static bool
+read_value(struct csv *csv, size_t *begin, bool *is_more)
+{
+    struct http_rows_reader *reader = csv->reader;
+
+    *begin = csv->to;
+    if (!is_at_end(csv) && reader->text[csv->at] == '"') {
+        csv->at++;
+        if (!read_quoted(csv))
+            return false;
+    } else if (!read_plain(csv)) {
+        return false;
+    }
+    *is_more = !is_at_end(csv) && reader->text[csv->at] == ',';
+    csv->at += *is_more;
+    if (*is_more || is_at_end(csv))
+        return true;
+    if (line_end(csv) == 0)
+        return http_rows_refuse(reader, "behind a closing quote stands neither a comma nor the "
+                                        "line's end");
+    csv->at += line_end(csv);
+    return true;
+}
+
+static bool
+read_names(struct csv *csv)
+{
+    bool is_more = true;
+    size_t begin;
+
+    while (is_more)
+        if (!read_value(csv, &begin, &is_more) ||
+            !http_rows_add_name(csv->reader, begin, csv->to - begin))
+            return false;
+    return true;
+}
+
+static bool
+read_row(struct csv *csv)
+{
+    struct http_rows_reader *reader = csv->reader;
+    unsigned columns = reader->rows->columns, column = 0;
+    uint64_t line = reader->line;
+    bool is_more = true;
+    size_t begin;
+
+    for (; is_more && column < columns; column++)
+        if (!read_value(csv, &begin, &is_more) ||
+            !http_rows_add_cell(reader, column, begin, csv->to - begin))
+            return false;
+    if (!is_more && column == columns)
+        return true;
+    reader->line = line;
+    return http_rows_refuse(reader, "the row has %s values than the %u names of the first line",
+                            is_more ? "more" : "fewer", columns);
+}
+
+bool
+http_rows_read_csv(struct http_rows_reader *reader)
+{
+    struct csv csv = {.reader = reader};
+
+    /* What some editors write at the front of UTF-8. */
+    if (reader->length >= 3 && memcmp(reader->text, "\xEF\xBB\xBF", 3) == 0)
+        csv.at = csv.to = 3;
+    if (!read_names(&csv))
+        return false;
+    while (!is_at_end(&csv)) {
+        size_t empty = line_end(&csv);
+
+        reader->line++;
+        csv.at += empty;
+        if (empty == 0 && !read_row(&csv))
+            return false;
+    }
+    return true;
+}

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT */
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "rows-private.h"
+#include "take-json.h"
+
+/* Names and values are copied from the lines, where each takes as many bytes or more. */
+struct lines {
+    struct http_rows_reader *reader;
+    const char *at;
+    const char *end;
+    size_t to;
+};
+
+/* Jansson keeps the order of the line. */
+static bool
+read_names(struct lines *lines, json_t *row)
+{
+    struct http_rows_reader *reader = lines->reader;
+    const char *name;
+    json_t *value;
+
+    json_object_foreach(row, name, value)
+    {
+        size_t length = strlen(name);
+
+        memcpy(reader->text + lines->to, name, length);
+        if (!http_rows_add_name(reader, lines->to, length))
+            return false;
+        lines->to += length;
+    }
+    return reader->rows->columns > 0 || http_rows_refuse(reader, "the first object is empty");
+}
+
+static bool
+refuse_value(struct http_rows_reader *reader, const json_t *value, struct sxe_span name)
+{
+    return http_rows_refuse(reader, "'%.*s' is %s; a value is a string, a number, true or false",
+                            (int)name.length, name.base,
+                            value == NULL            ? "not there"
+                            : json_is_null(value)    ? "null"
+                            : json_is_object(value) ? "an object"
+                                                     : "an array");
+}
+
+/* As it is written, but a string without its quotes: so 1.10 stays 1.10. */
+static bool
+read_value(struct lines *lines, const json_t *row, unsigned column, struct sxe_span line)
+{
+    struct http_rows_reader *reader = lines->reader;
+    const struct http_cell *cell = &reader->rows->names[column];
+    struct sxe_span name = {reader->text + cell->at, cell->length};
+    struct http_json_path path = {1, {{name.base, name.length, 0}}};
+    struct http_json_value text = {reader->text + lines->to, reader->length - lines->to, 0};
+    char key[HTTP_ROWS_WHY];
+    const json_t *value;
+
+    snprintf(key, sizeof(key), "%.*s", (int)name.length, name.base);
+    value = json_object_get(row, key);
+    if (value == NULL || json_is_null(value) || json_is_object(value) || json_is_array(value))
+        return refuse_value(reader, value, name);
+    if (http_json_find(&path, line.base, line.length, &text) != HTTP_JSON_FOUND)
+        return http_rows_refuse(reader, "objects and arrays are nested deeper than %d",
+                                HTTP_JSON_DEPTH);
+    lines->to += text.length;
+    return http_rows_add_cell(reader, column, lines->to - text.length, text.length);
+}
+
+static bool
+read_row(struct lines *lines, struct sxe_span line)
+{
+    struct http_rows_reader *reader = lines->reader;
+    json_error_t error;
+    json_t *row = json_loadb(line.base, line.length, JSON_REJECT_DUPLICATES, &error);
+    bool is_good = json_is_object(row);
+
+    if (row == NULL)
+        (void)http_rows_refuse(reader, "the line is no JSON object: %s", error.text);
+    else if (!is_good)
+        (void)http_rows_refuse(reader, "the line is an array; it must be an object");
+    if (is_good && reader->rows->columns == 0)
+        is_good = read_names(lines, row);
+    for (unsigned i = 0; is_good && i < reader->rows->columns; i++)
+        is_good = read_value(lines, row, i, line);
+    json_decref(row);
+    return is_good;
+}
+
+static bool
+is_empty(struct sxe_span line)
+{
+    for (size_t i = 0; i < line.length; i++)
+        if (line.base[i] != ' ' && line.base[i] != '\t' && line.base[i] != '\r')
+            return false;
+    return true;
+}
+
+static bool
+read_lines(struct lines *lines)
+{
+    for (; lines->at < lines->end; lines->reader->line++) {
+        const char *end = memchr(lines->at, '\n', (size_t)(lines->end - lines->at));
+        struct sxe_span line = {lines->at, (size_t)((end == NULL ? lines->end : end) - lines->at)};
+
+        lines->at += line.length + (end != NULL);
+        if (!is_empty(line) && !read_row(lines, line))
+            return false;
+    }
+    return true;
+}
+
+bool
+http_rows_read_json(struct http_rows_reader *reader)
+{
+    char *text = reader->rows->text;
+    struct lines lines = {reader, text, text + reader->length, 0};
+    bool is_good;
+
+    reader->text = reader->rows->text = malloc(reader->length + 1);
+    is_good = reader->text != NULL ? read_lines(&lines)
+                                   : http_rows_refuse(reader, "there is no memory for the rows");
+    free(text);
+    return is_good;
+}

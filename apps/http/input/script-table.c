@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+#include "script-table.h"
+
+#include <string.h>
+
+#include "script-lua.h"
+
+/* A name that is misspelt would silently do nothing. */
+void
+http_table_refuse_others(lua_State *L, int table, const char *where, const char *const *names)
+{
+    for (lua_pushnil(L); lua_next(L, table) != 0; lua_pop(L, 1)) {
+        const char *name = luaL_tolstring(L, -2, NULL);
+        unsigned i = 0;
+
+        while (names[i] != NULL && strcmp(names[i], name) != 0)
+            i++;
+        if (names[i] == NULL || http_lua_has_zero(L, -1))
+            luaL_error(L, "%s has a '%s', which means nothing", where, name);
+        lua_pop(L, 1);
+    }
+}
+
+bool
+http_table_field(lua_State *L, int table, const char *where, const char *name, int type)
+{
+    int found = lua_getfield(L, table, name);
+
+    if (found != LUA_TNIL && found != type && !(type == LUA_TSTRING && found == LUA_TNUMBER))
+        luaL_error(L, "%s.%s has to be a %s and is a %s", where, name, lua_typename(L, type),
+                   lua_typename(L, found));
+    return found != LUA_TNIL;
+}
+
+uint64_t
+http_table_number(lua_State *L, int table, const char *where, const char *name, lua_Integer max)
+{
+    lua_Integer number = 1;
+    int is_integer = 1;
+
+    if (http_table_field(L, table, where, name, LUA_TNUMBER))
+        number = lua_tointegerx(L, -1, &is_integer);
+    lua_pop(L, 1);
+    if (!is_integer || number < 1 || number > max)
+        luaL_error(L, "%s.%s has to be a whole number from 1 to %I", where, name, max);
+    return (uint64_t)number;
+}
+
+const char *
+http_table_text(lua_State *L, int table, const char *where, const char *name)
+{
+    const char *text;
+
+    if (!http_table_field(L, table, where, name, LUA_TSTRING)) {
+        lua_pop(L, 1);
+        return NULL;
+    }
+    text = lua_tostring(L, -1);
+    if (http_lua_has_zero(L, -1))
+        luaL_error(L, "%s.%s has to be a text without zero bytes", where, name);
+    luaL_ref(L, LUA_REGISTRYINDEX);
+    return text;
+}

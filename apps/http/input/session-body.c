@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: forms: application/x-www-form-urlencoded (WHATWG URL, 5.2) and multipart/form-data
+ * (RFC 7578).
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "script-table.h"
+#include "session-private.h"
+#include "whole-file.h"
+
+/* ---- Pairs ---- */
+
+/* The text at the top, which stays and is taken off: a string or a number. */
+static struct sxe_span
+take_text(lua_State *L, const char *where)
+{
+    struct sxe_span text;
+
+    if (lua_type(L, -1) != LUA_TSTRING && lua_type(L, -1) != LUA_TNUMBER)
+        luaL_error(L, "%s has to be a string or a number, and is a %s", where,
+                   luaL_typename(L, -1));
+    text.base = lua_tolstring(L, -1, &text.length);
+    luaL_ref(L, LUA_REGISTRYINDEX);
+    return text;
+}
+
+/* Of the pair at the top; it stays there. */
+static struct sxe_span
+name_of(lua_State *L, const char *where)
+{
+    lua_rawgeti(L, -1, 1);
+    return take_text(L, where);
+}
+
+/* ---- Forms ---- */
+
+void
+http_session_read_form(lua_State *L, struct http_sessions *sessions, struct http_user_step *step,
+                       int table)
+{
+    int top = lua_gettop(L);
+    const char *where;
+
+    if (!http_table_field(L, table, step->where, "form", LUA_TTABLE)) {
+        lua_settop(L, top);
+        return;
+    }
+    step->content = HTTP_CONTENT_FORM;
+    where = lua_pushfstring(L, "%s.form", step->where);
+    lua_insert(L, -2);
+    http_session_push_pairs(L, where);
+    for (lua_Integer i = 1; lua_rawgeti(L, top + 2, i) != LUA_TNIL; i++) {
+        struct sxe_span name = name_of(L, where);
+        const char *field = lua_pushfstring(L, "%s.%s", where, name.base);
+
+        lua_rawgeti(L, -2, 2);
+        if (i > 1)
+            http_session_add_literal(L, sessions, &step->body, "&", 1);
+        http_session_add_text(L, sessions, &step->body, field, name, HTTP_ESCAPE_FORM);
+        http_session_add_literal(L, sessions, &step->body, "=", 1);
+        http_session_add_text(L, sessions, &step->body, field, take_text(L, field),
+                              HTTP_ESCAPE_FORM);
+        lua_settop(L, top + 2);
+    }
+    lua_settop(L, top);
+}
+
+/* ---- Multipart ---- */
+
+static void
+add_word(lua_State *L, struct http_sessions *sessions, struct http_pieces *to, const char *word)
+{
+    http_session_add_literal(L, sessions, to, word, strlen(word));
+}
+
+/* As browsers do (WHATWG HTML, multipart/form-data): quotes and line ends become %XX. */
+static void
+add_quoted(lua_State *L, struct http_sessions *sessions, struct http_pieces *to,
+           struct sxe_span text)
+{
+    while (text.length > 0) {
+        size_t length = 0;
+
+        while (length < text.length && memchr("\"\r\n", text.base[length], 3) == NULL)
+            length++;
+        http_session_add_literal(L, sessions, to, text.base, length);
+        text.base += length;
+        text.length -= length;
+        if (text.length == 0)
+            return;
+        add_word(L, sessions, to, *text.base == '"' ? "%22" : *text.base == '\r' ? "%0D" : "%0A");
+        text.base++;
+        text.length--;
+    }
+}
+
+/* All bytes of a file, as pieces that stay. */
+static void
+add_file(lua_State *L, struct http_script *script, struct http_form_part *part, const char *where,
+         const char *name)
+{
+    struct http_sessions *sessions = script->sessions;
+    const char *path = http_session_push_path(L, script, name);
+    size_t length;
+    char *copy;
+
+    sessions->file = http_whole_file(path, &length);
+    if (sessions->file == NULL)
+        luaL_error(L, "%s: cannot read '%s': %s", where, path, strerror(errno));
+    copy = lua_newuserdatauv(L, length + 1, 0);
+    memcpy(copy, sessions->file, length);
+    free(sessions->file);
+    sessions->file = NULL;
+    luaL_ref(L, LUA_REGISTRYINDEX);
+    http_session_add_literal(L, sessions, &part->content, copy, length);
+}
+
+static const char *
+name_in_path(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash == NULL ? path : slash + 1;
+}
+
+/* {file = "photo.png", name = "a.png", type = "image/png"}. */
+static void
+read_upload(lua_State *L, struct http_script *script, struct http_form_part *part,
+            const char *where, int table)
+{
+    static const char *const names[] = {"file", "name", "type", NULL};
+    struct http_sessions *sessions = script->sessions;
+    const char *file, *name, *type;
+
+    http_table_refuse_others(L, table, where, names);
+    file = http_table_text(L, table, where, "file");
+    name = http_table_text(L, table, where, "name");
+    type = http_table_text(L, table, where, "type");
+    if (file == NULL)
+        luaL_error(L, "%s.file is missing: the name of the file to upload", where);
+    if (type != NULL && strpbrk(type, "\r\n") != NULL)
+        luaL_error(L, "%s.type has a line end", where);
+    name = name == NULL ? name_in_path(file) : name;
+    add_word(L, sessions, &part->head, "\"; filename=\"");
+    add_quoted(L, sessions, &part->head, (struct sxe_span){name, strlen(name)});
+    add_word(L, sessions, &part->head, "\"\r\nContent-Type: ");
+    add_word(L, sessions, &part->head, type == NULL ? "application/octet-stream" : type);
+    add_word(L, sessions, &part->head, "\r\n");
+    add_file(L, script, part, where, file);
+}
+
+static void
+read_part(lua_State *L, struct http_script *script, struct http_form_part *part, const char *where)
+{
+    struct http_sessions *sessions = script->sessions;
+    struct sxe_span name = name_of(L, where);
+    const char *field = lua_pushfstring(L, "%s.%s", where, name.base);
+
+    lua_rawgeti(L, -2, 2);
+    add_word(L, sessions, &part->head, "Content-Disposition: form-data; name=\"");
+    add_quoted(L, sessions, &part->head, name);
+    if (lua_type(L, -1) == LUA_TTABLE) {
+        read_upload(L, script, part, field, lua_gettop(L));
+        return;
+    }
+    add_word(L, sessions, &part->head, "\"\r\n");
+    http_session_add_text(L, sessions, &part->content, field, take_text(L, field),
+                          HTTP_ESCAPE_NONE);
+    part->has_values = http_session_has_values(sessions, part->content);
+}
+
+void
+http_session_read_parts(lua_State *L, struct http_script *script, struct http_user_step *step,
+                        int table)
+{
+    int top = lua_gettop(L);
+    const char *where;
+
+    if (!http_table_field(L, table, step->where, "multipart", LUA_TTABLE)) {
+        lua_settop(L, top);
+        return;
+    }
+    step->content = HTTP_CONTENT_PARTS;
+    where = lua_pushfstring(L, "%s.multipart", step->where);
+    lua_insert(L, -2);
+    http_session_push_pairs(L, where);
+    for (lua_Integer i = 1; lua_rawgeti(L, top + 2, i) != LUA_TNIL; i++) {
+        if (step->parts_number == HTTP_PARTS_MAX)
+            luaL_error(L, "%s has more than %d parts", where, HTTP_PARTS_MAX);
+        read_part(L, script, &step->parts[step->parts_number++], where);
+        lua_settop(L, top + 2);
+    }
+    if (step->parts_number == 0)
+        luaL_error(L, "%s has no part", where);
+    lua_settop(L, top);
+}

@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: a query from a step's pieces and a user's values.
+ */
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "session-private.h"
+
+/* What a byte may become at most, in any escape. */
+#define ESCAPED_MAX 6
+
+/* What else a head may have: the version, Content-Length, Content-Type with a boundary. */
+#define HEAD_ROOM   512
+#define LENGTH_ROOM 48
+
+/* ---- Values ---- */
+
+static void
+put_bytes(struct http_bytes *to, const char *bytes, size_t length)
+{
+    memcpy(to->bytes + to->length, bytes, length);
+    to->length += length;
+}
+
+static void
+put_text(struct http_bytes *to, const char *text)
+{
+    put_bytes(to, text, strlen(text));
+}
+
+static bool
+is_alphanumeric(char byte)
+{
+    char letter = (char)(byte | 0x20);
+
+    return (letter >= 'a' && letter <= 'z') || (byte >= '0' && byte <= '9');
+}
+
+static void
+put_percent(struct http_bytes *to, char byte)
+{
+    static const char digits[] = "0123456789ABCDEF";
+
+    to->bytes[to->length++] = '%';
+    to->bytes[to->length++] = digits[(unsigned char)byte >> 4];
+    to->bytes[to->length++] = digits[byte & 15];
+}
+
+static void
+put_url(struct http_bytes *to, char byte)
+{
+    if (is_alphanumeric(byte) || byte == '-' || byte == '.' || byte == '_' || byte == '~')
+        to->bytes[to->length++] = byte;
+    else
+        put_percent(to, byte);
+}
+
+/* What RFC 9112 does not have in a target, and a fragment, which is not sent. */
+static void
+put_raw(struct http_bytes *to, char byte)
+{
+    if (byte > ' ' && byte < '\177' && memchr("\"#<>\\^`{|}", byte, 10) == NULL)
+        to->bytes[to->length++] = byte;
+    else
+        put_percent(to, byte);
+}
+
+static void
+put_form(struct http_bytes *to, char byte)
+{
+    if (is_alphanumeric(byte) || byte == '*' || byte == '-' || byte == '.' || byte == '_')
+        to->bytes[to->length++] = byte;
+    else if (byte == ' ')
+        to->bytes[to->length++] = '+';
+    else
+        put_percent(to, byte);
+}
+
+static void
+put_json(struct http_bytes *to, char byte)
+{
+    static const char escaped[] = "\"\\\b\f\n\r\t", letters[] = "\"\\bfnrt";
+    const char *at = memchr(escaped, byte, sizeof(escaped) - 1);
+
+    if (at != NULL) {
+        to->bytes[to->length++] = '\\';
+        to->bytes[to->length++] = letters[at - escaped];
+    } else if ((unsigned char)byte < ' ') {
+        put_text(to, "\\u00");
+        to->bytes[to->length++] = (char)('0' + (byte >> 4));
+        to->bytes[to->length++] = "0123456789abcdef"[byte & 15];
+    } else {
+        to->bytes[to->length++] = byte;
+    }
+}
+
+static void
+put_field(struct http_bytes *to, char byte)
+{
+    bool is_control = ((unsigned char)byte < ' ' && byte != '\t') || byte == '\177';
+
+    to->bytes[to->length++] = is_control ? ' ' : byte;
+}
+
+void
+http_session_put(struct http_bytes *to, enum http_escape escape, struct sxe_span value)
+{
+    static void (*const puts[])(struct http_bytes *, char) = {
+        [HTTP_ESCAPE_URL] = put_url,     [HTTP_ESCAPE_RAW] = put_raw,
+        [HTTP_ESCAPE_FIELD] = put_field, [HTTP_ESCAPE_FORM] = put_form,
+        [HTTP_ESCAPE_JSON] = put_json,
+    };
+
+    if (escape == HTTP_ESCAPE_NONE) {
+        put_bytes(to, value.base, value.length);
+        return;
+    }
+    for (size_t i = 0; i < value.length; i++)
+        puts[escape](to, value.base[i]);
+}
+
+struct sxe_span
+http_session_value(const struct http_sessions *sessions, const struct http_user *user,
+                   unsigned value)
+{
+    uint16_t column = sessions->names[value].column;
+
+    if (column != HTTP_LITERAL)
+        return http_rows_cell(sessions->rows, user->row, column);
+    return (struct sxe_span){user->text + user->values[value].at, user->values[value].length};
+}
+
+/* ---- Room ---- */
+
+static size_t
+room_of(const struct http_sessions *sessions, struct http_pieces pieces)
+{
+    size_t room = 0;
+
+    for (uint32_t i = 0; i < pieces.number; i++) {
+        const struct http_piece *piece = &sessions->pieces[pieces.first + i];
+
+        if (piece->value == HTTP_LITERAL)
+            room += piece->length;
+        else if (sessions->names[piece->value].column == HTTP_LITERAL)
+            room += (size_t)ESCAPED_MAX * HTTP_TAKEN_MAX;
+        else
+            room += ESCAPED_MAX * sessions->rows->longest[sessions->names[piece->value].column];
+    }
+    return room;
+}
+
+void
+http_session_measure(struct http_sessions *sessions)
+{
+    for (unsigned i = 0; i < sessions->number; i++) {
+        const struct http_user_step *step = &sessions->steps[i];
+        size_t head = strlen(step->method) + room_of(sessions, step->target) + HTTP_TARGET_MAX +
+                      room_of(sessions, step->fields) + room_of(sessions, step->own_type) +
+                      HTTP_JAR_TEXT_MAX + HEAD_ROOM;
+        size_t body = room_of(sessions, step->body) + sizeof(sessions->boundary) + 8;
+
+        for (unsigned part = 0; part < step->parts_number; part++)
+            body += room_of(sessions, step->parts[part].head) +
+                    room_of(sessions, step->parts[part].content) + sizeof(sessions->boundary) + 16;
+        if (head + body > sessions->request_room)
+            sessions->request_room = head + body;
+    }
+}
+
+/* ---- Bodies ---- */
+
+static void
+put_pieces(const struct http_sessions *sessions, const struct http_user *user,
+           struct http_bytes *to, struct http_pieces pieces)
+{
+    const struct http_piece *piece = &sessions->pieces[pieces.first];
+
+    for (uint32_t i = 0; i < pieces.number; i++, piece++) {
+        if (piece->value == HTTP_LITERAL)
+            put_bytes(to, piece->text, piece->length);
+        else
+            http_session_put(to, (enum http_escape)piece->escape,
+                             http_session_value(sessions, user, piece->value));
+    }
+}
+
+/* SplitMix64 (Steele, Lea, Flood, OOPSLA 2014). */
+uint64_t
+http_session_random(struct http_sessions *sessions)
+{
+    uint64_t number = sessions->random += UINT64_C(0x9E3779B97F4A7C15);
+
+    number = (number ^ number >> 30) * UINT64_C(0xBF58476D1CE4E5B9);
+    number = (number ^ number >> 27) * UINT64_C(0x94D049BB133111EB);
+    return number ^ number >> 31;
+}
+
+void
+http_session_new_boundary(struct http_sessions *sessions)
+{
+    snprintf(sessions->boundary, sizeof(sessions->boundary), "----sxe-http-%016llx",
+             (unsigned long long)http_session_random(sessions));
+    sessions->is_boundary_new = true;
+}
+
+static bool
+has_boundary(const struct http_sessions *sessions, const char *bytes, size_t length)
+{
+    return memmem(bytes, length, sessions->boundary, strlen(sessions->boundary)) != NULL;
+}
+
+/* RFC 2046, 5.1.1. False: a part has the boundary inside. What never changes was looked at before
+ * the run, unless the boundary is another one now. */
+static bool
+put_parts(const struct http_sessions *sessions, const struct http_user *user,
+          const struct http_user_step *step, struct http_bytes *to)
+{
+    for (unsigned i = 0; i < step->parts_number; i++) {
+        const struct http_form_part *part = &step->parts[i];
+        size_t begin;
+
+        put_text(to, "--");
+        put_text(to, sessions->boundary);
+        put_text(to, "\r\n");
+        begin = to->length;
+        put_pieces(sessions, user, to, part->head);
+        put_text(to, "\r\n");
+        put_pieces(sessions, user, to, part->content);
+        if ((part->has_values || sessions->is_boundary_new) &&
+            has_boundary(sessions, to->bytes + begin, to->length - begin))
+            return false;
+        put_text(to, "\r\n");
+    }
+    put_text(to, "--");
+    put_text(to, sessions->boundary);
+    put_text(to, "--\r\n");
+    return true;
+}
+
+static void
+put_body(struct http_sessions *sessions, const struct http_user *user,
+         const struct http_user_step *step, struct http_bytes *to)
+{
+    put_pieces(sessions, user, to, step->body);
+    while (step->content == HTTP_CONTENT_PARTS && !put_parts(sessions, user, step, to)) {
+        to->length = 0;
+        http_session_new_boundary(sessions);
+    }
+}
+
+/* ---- Heads ---- */
+
+/* The target is kept, for cookies and for where a redirect leads. */
+static void
+put_target(const struct http_sessions *sessions, struct http_user *user,
+           const struct http_user_step *step, struct http_bytes *to)
+{
+    size_t begin = to->length, length;
+
+    if (user->is_hop) {
+        put_bytes(to, user->target, user->target_length);
+        return;
+    }
+    put_pieces(sessions, user, to, step->target);
+    /* A value may be all of it. */
+    if (to->length == begin || to->bytes[begin] != '/') {
+        memmove(to->bytes + begin + 1, to->bytes + begin, to->length - begin);
+        to->bytes[begin] = '/';
+        to->length++;
+    }
+    length = to->length - begin;
+    user->target_length = (uint16_t)(length < HTTP_TARGET_MAX ? length : HTTP_TARGET_MAX);
+    memcpy(user->target, to->bytes + begin, user->target_length);
+}
+
+static void
+put_cookies(const struct http_user *user, struct http_bytes *to)
+{
+    static const char name[] = "Cookie: ";
+    size_t length = sizeof(name) - 1;
+    struct timespec now = {0, 0};
+
+    if (user->jar.has_times)
+        clock_gettime(CLOCK_REALTIME_COARSE, &now);
+    memcpy(to->bytes + to->length, name, length);
+    length = http_jar_write(&user->jar, (struct sxe_span){user->target, user->target_length},
+                            now.tv_sec, to->bytes + to->length + length);
+    if (length == 0)
+        return;
+    to->length += sizeof(name) - 1 + length;
+    put_text(to, "\r\n");
+}
+
+static void
+put_type(const struct http_sessions *sessions, const struct http_user *user,
+         const struct http_user_step *step, struct http_bytes *to)
+{
+    if (step->has_own_type) {
+        put_pieces(sessions, user, to, step->own_type);
+    } else if (step->content == HTTP_CONTENT_FORM) {
+        put_text(to, "Content-Type: application/x-www-form-urlencoded\r\n");
+    } else if (step->content == HTTP_CONTENT_PARTS) {
+        put_text(to, "Content-Type: multipart/form-data; boundary=");
+        put_text(to, sessions->boundary);
+        put_text(to, "\r\n");
+    }
+}
+
+static void
+put_content(const struct http_sessions *sessions, const struct http_user *user,
+            const struct http_user_step *step, struct http_bytes *to, struct sxe_span body)
+{
+    put_type(sessions, user, step, to);
+    /* POST, PUT and PATCH say that they have none: RFC 9110, 8.6. */
+    if (step->content != HTTP_CONTENT_NONE || *step->method == 'P')
+        to->length += (size_t)snprintf(to->bytes + to->length, LENGTH_ROOM,
+                                       "Content-Length: %zu\r\n", body.length);
+    put_text(to, "\r\n");
+    put_bytes(to, body.base, body.length);
+}
+
+void
+http_session_compose(struct http_sessions *sessions, struct http_user *user,
+                     struct http_query *query)
+{
+    const struct http_user_step *step = &sessions->steps[user->step];
+    bool is_get = user->is_hop && user->is_get && !step->is_head;
+    struct http_bytes to = {sessions->request, 0};
+    struct http_bytes body = {sessions->request + sessions->request_room, 0};
+
+    if (!is_get)
+        put_body(sessions, user, step, &body);
+    put_text(&to, is_get ? "GET" : step->method);
+    put_text(&to, " ");
+    put_target(sessions, user, step, &to);
+    put_text(&to, " HTTP/");
+    put_text(&to, sessions->version);
+    put_text(&to, "\r\n");
+    put_pieces(sessions, user, &to, step->fields);
+    if (sessions->has_cookies && user->jar.number > 0)
+        put_cookies(user, &to);
+    if (is_get)
+        put_text(&to, "\r\n");
+    else
+        put_content(sessions, user, step, &to, (struct sxe_span){body.bytes, body.length});
+    query->bytes = to.bytes;
+    query->length = (unsigned)to.length;
+}

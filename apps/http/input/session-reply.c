@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: what a reply gives to a user: cookies, values, where to go next.
+ */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+#include <time.h>
+
+#include "session-private.h"
+
+/* What is wrong with the reply; the first counts. */
+SXE_PRINTF(3, 4)
+static void
+fail(struct http_sessions *sessions, struct http_user *user, const char *format, ...)
+{
+    va_list arguments;
+
+    if (!user->has_failed) {
+        va_start(arguments, format);
+        vsnprintf(sessions->why, sizeof(sessions->why), format, arguments);
+        va_end(arguments);
+    }
+    user->has_failed = true;
+}
+
+/* ---- Fields ---- */
+
+static struct sxe_span
+trim(struct sxe_span text)
+{
+    while (text.length > 0 && memchr(" \t", *text.base, 2) != NULL) {
+        text.base++;
+        text.length--;
+    }
+    while (text.length > 0 && memchr(" \t\r", text.base[text.length - 1], 3) != NULL)
+        text.length--;
+    return text;
+}
+
+bool
+http_session_find_field(struct sxe_span head, const char *name, size_t *at, struct sxe_span *value)
+{
+    size_t length = strlen(name);
+
+    while (*at < head.length) {
+        const char *line = head.base + *at;
+        const char *end = memchr(line, '\n', head.length - *at);
+        size_t line_length = (size_t)((end == NULL ? head.base + head.length : end) - line);
+
+        *at += line_length + (end != NULL);
+        if (line_length > length && line[length] == ':' && ((*line ^ *name) & 0xDF) == 0 &&
+            strncasecmp(line, name, length) == 0) {
+            *value = trim((struct sxe_span){line + length + 1, line_length - length - 1});
+            return true;
+        }
+    }
+    return false;
+}
+
+static void
+take_cookies(const struct http_sessions *sessions, struct http_user *user, struct sxe_span head)
+{
+    struct http_jar_origin origin = {sessions->host, {user->target, user->target_length}};
+    struct timespec now = {0, 0};
+    struct sxe_span value;
+    size_t at = 0;
+
+    while (http_session_find_field(head, "Set-Cookie", &at, &value)) {
+        if (now.tv_sec == 0)
+            clock_gettime(CLOCK_REALTIME_COARSE, &now);
+        http_jar_take(&user->jar, &origin, value.base, value.length, now.tv_sec);
+    }
+}
+
+/* ---- Values ---- */
+
+/* Take the bytes of an earlier value of this name out. */
+static void
+remove_value(struct http_sessions *sessions, struct http_user *user, unsigned value)
+{
+    unsigned at = user->values[value].at, length = user->values[value].length;
+
+    if (length == 0)
+        return;
+    memmove(user->text + at, user->text + at + length, (size_t)user->used - at - length);
+    user->used = (uint16_t)(user->used - length);
+    for (unsigned i = 0; i < sessions->names_number; i++)
+        if (user->values[i].at > at)
+            user->values[i].at = (uint16_t)(user->values[i].at - length);
+}
+
+static void
+keep_value(struct http_sessions *sessions, struct http_user *user, const struct http_take *take,
+           struct sxe_span value)
+{
+    remove_value(sessions, user, take->value);
+    if (user->used + value.length > HTTP_TAKEN_ROOM) {
+        fail(sessions, user, "take.%s: the values of a session have more than %d bytes", take->name,
+             HTTP_TAKEN_ROOM);
+        return;
+    }
+    memcpy(user->text + user->used, value.base, value.length);
+    user->values[take->value].at = user->used;
+    user->values[take->value].length = (uint16_t)value.length;
+    user->used = (uint16_t)(user->used + value.length);
+}
+
+static enum http_json_found
+find_value(const struct http_take *take, struct sxe_span head, struct sxe_span body,
+           struct sxe_span *value, char room[HTTP_TAKEN_MAX])
+{
+    struct http_json_value text = {room, HTTP_TAKEN_MAX, 0};
+    enum http_json_found found = HTTP_JSON_FOUND;
+    size_t at = 0;
+    bool is_found = true;
+
+    if (take->json != NULL) {
+        found = http_json_find(take->json, body.base, body.length, &text);
+        *value = (struct sxe_span){room, text.length};
+    } else if (take->pattern != NULL) {
+        is_found = http_pattern_find(take->pattern, body.base, body.length, value);
+    } else {
+        is_found = http_session_find_field(head, take->header, &at, value);
+    }
+    if (!is_found)
+        return HTTP_JSON_MISSING;
+    return found == HTTP_JSON_FOUND && value->length > HTTP_TAKEN_MAX ? HTTP_JSON_TOO_LONG : found;
+}
+
+static void
+take_value(struct http_sessions *sessions, struct http_user *user, const struct http_take *take,
+           struct sxe_span head, struct sxe_span body)
+{
+    static const char *const texts[] = {
+        [HTTP_JSON_MISSING] = "is not in the reply",
+        [HTTP_JSON_NULL] = "is null",
+        [HTTP_JSON_BROKEN] = "cannot be found, for the body is no JSON",
+        [HTTP_JSON_TOO_LONG] = "has more than 4096 bytes",
+    };
+    char room[HTTP_TAKEN_MAX];
+    struct sxe_span value = {NULL, 0};
+    enum http_json_found found = find_value(take, head, body, &value, room);
+
+    if (found == HTTP_JSON_FOUND)
+        keep_value(sessions, user, take, value);
+    else
+        fail(sessions, user, "take.%s: %s %s", take->name, take->what, texts[found]);
+}
+
+/* ---- Redirects ---- */
+
+static bool
+is_redirect(unsigned status)
+{
+    return status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
+}
+
+static void
+follow(struct http_sessions *sessions, struct http_user *user, unsigned status,
+       struct sxe_span location)
+{
+    const struct http_user_step *step = &sessions->steps[user->step];
+    const char *wrong = NULL;
+
+    if (user->hops == step->follow)
+        fail(sessions, user, "it is redirected more than %u times (follow)", step->follow);
+    else if ((wrong = http_session_follow(sessions, user, location)) != NULL)
+        fail(sessions, user, "the Location '%.*s' %s",
+             (int)(location.length < 80 ? location.length : 80), location.base, wrong);
+    if (user->has_failed)
+        return;
+    /* 307 and 308 keep the method of the query before, which may be a GET already. */
+    user->is_get = status < 307 || (user->is_hop && user->is_get);
+    user->is_hop = true;
+    user->hops++;
+}
+
+enum http_reading
+http_session_read_reply(struct http_sessions *sessions, struct http_user *user,
+                        const struct http_exchange *exchange)
+{
+    const struct http_user_step *step = &sessions->steps[user->step];
+    struct sxe_span head = {exchange->head, exchange->head_length};
+    struct sxe_span body = {exchange->body, exchange->body_length};
+    struct sxe_span location;
+    size_t at = 0;
+
+    if (sessions->has_cookies)
+        take_cookies(sessions, user, head);
+    if (step->follow > 0 && is_redirect(exchange->status) &&
+        http_session_find_field(head, "Location", &at, &location)) {
+        follow(sessions, user, exchange->status, location);
+        return user->has_failed ? HTTP_READ_ASTRAY : HTTP_READ_FOLLOW;
+    }
+    user->is_hop = false;
+    for (unsigned i = 0; i < step->takes_number; i++)
+        take_value(sessions, user, &step->takes[i], head, body);
+    return user->has_failed ? HTTP_READ_FAILED : HTTP_READ_JUDGE;
+}

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: texts with places like {token}, as pieces; and tables of names and values.
+ */
+#include <string.h>
+
+#include "session-private.h"
+
+/* ---- Pieces ---- */
+
+static void
+add_piece(lua_State *L, struct http_sessions *sessions, struct http_pieces *to,
+          struct http_piece piece)
+{
+    if (sessions->pieces_number == HTTP_PIECES_MAX)
+        luaL_error(L, "the steps have too many places and headers; %d pieces are the most",
+                   HTTP_PIECES_MAX);
+    if (to->number == 0)
+        to->first = sessions->pieces_number;
+    (void)SXE_ALWAYS(to->first + to->number == sessions->pieces_number);
+    sessions->pieces[sessions->pieces_number++] = piece;
+    to->number++;
+}
+
+void
+http_session_add_literal(lua_State *L, struct http_sessions *sessions, struct http_pieces *to,
+                         const char *text, size_t length)
+{
+    if (length > 0)
+        add_piece(L, sessions, to,
+                  (struct http_piece){text, (uint32_t)length, HTTP_LITERAL, HTTP_ESCAPE_NONE});
+}
+
+bool
+http_session_has_values(const struct http_sessions *sessions, struct http_pieces pieces)
+{
+    for (uint32_t i = 0; i < pieces.number; i++)
+        if (sessions->pieces[pieces.first + i].value != HTTP_LITERAL)
+            return true;
+    return false;
+}
+
+/* ---- Places ---- */
+
+/* {name} or {raw:name}. */
+struct place {
+    size_t at; /* of the brace */
+    size_t length;
+    struct sxe_span form; /* "raw"; base NULL: none */
+    struct sxe_span name;
+};
+
+/* The next place of a text, from at on. Other braces are bytes like others. */
+static bool
+find_place(struct sxe_span text, size_t at, struct place *place)
+{
+    for (; at < text.length; at++) {
+        const char *begin = text.base + at + 1;
+        const char *end;
+        const char *colon;
+
+        if (text.base[at] != '{')
+            continue;
+        end = memchr(begin, '}', text.length - at - 1);
+        if (end == NULL)
+            return false;
+        colon = memchr(begin, ':', (size_t)(end - begin));
+        *place = (struct place){at, (size_t)(end - begin) + 2, {NULL, 0}, {begin, 0}};
+        if (colon != NULL) {
+            place->form = (struct sxe_span){begin, (size_t)(colon - begin)};
+            place->name.base = colon + 1;
+        }
+        place->name.length = (size_t)(end - place->name.base);
+        if (http_rows_is_name(place->name.base, place->name.length) &&
+            (colon == NULL || http_rows_is_name(place->form.base, place->form.length)))
+            return true;
+    }
+    return false;
+}
+
+static bool
+is_form(const struct place *place, const char *form)
+{
+    return place->form.length == strlen(form) &&
+           memcmp(place->form.base, form, place->form.length) == 0;
+}
+
+/* What a place asks for may not make another request of the one that it stands in. */
+static enum http_escape
+escape_of(lua_State *L, const char *where, const struct place *place, enum http_escape escape)
+{
+    bool is_path = escape == HTTP_ESCAPE_URL;
+
+    if (place->form.base == NULL)
+        return escape;
+    if (escape == HTTP_ESCAPE_FORM)
+        luaL_error(L, "%s: a form encodes its values itself; write {name}", where);
+    if (is_form(place, "url"))
+        return HTTP_ESCAPE_URL;
+    if (is_form(place, "raw"))
+        return is_path ? HTTP_ESCAPE_RAW : escape;
+    if (!is_form(place, "json") || is_path)
+        luaL_error(L,
+                   is_path ? "%s: of a path, a place is {name} or {raw:name}"
+                           : "%s: a place is {name}, {json:name}, {url:name} or {raw:name}",
+                   where);
+    return HTTP_ESCAPE_JSON;
+}
+
+static uint16_t
+find_value(lua_State *L, const struct http_sessions *sessions, const char *where,
+           struct sxe_span name)
+{
+    for (unsigned i = 0; i < sessions->names_number; i++)
+        if (sessions->names[i].length == name.length &&
+            memcmp(sessions->names[i].name, name.base, name.length) == 0)
+            return (uint16_t)i;
+    lua_pushlstring(L, name.base, name.length);
+    luaL_error(L,
+               "%s has a place for '%s', but %s, and no step before it takes it; for the text "
+               "itself write {{%s}",
+               where, lua_tostring(L, -1),
+               sessions->data == NULL ? "there is no data" : "the data has no such column",
+               lua_tostring(L, -1));
+    return 0;
+}
+
+/* What stands between places; of a form it is encoded. */
+static void
+add_between(lua_State *L, struct http_sessions *sessions, struct http_pieces *to,
+            struct sxe_span text, enum http_escape escape)
+{
+    struct http_bytes encoded;
+
+    if (escape != HTTP_ESCAPE_FORM || text.length == 0) {
+        http_session_add_literal(L, sessions, to, text.base, text.length);
+        return;
+    }
+    encoded = (struct http_bytes){lua_newuserdatauv(L, 3 * text.length, 0), 0};
+    http_session_put(&encoded, escape, text);
+    http_session_add_literal(L, sessions, to, encoded.bytes, encoded.length);
+    luaL_ref(L, LUA_REGISTRYINDEX);
+}
+
+void
+http_session_add_text(lua_State *L, struct http_sessions *sessions, struct http_pieces *to,
+                      const char *where, struct sxe_span text, enum http_escape escape)
+{
+    struct place place;
+
+    while (find_place(text, 0, &place)) {
+        bool is_text = place.at > 0 && text.base[place.at - 1] == '{';
+        size_t before = is_text ? place.at - 1 : place.at;
+        size_t behind = place.at + place.length;
+
+        add_between(L, sessions, to, (struct sxe_span){text.base, before}, escape);
+        if (is_text)
+            add_between(L, sessions, to, (struct sxe_span){text.base + place.at, place.length},
+                        escape);
+        else
+            add_piece(L, sessions, to,
+                      (struct http_piece){
+                          .value = find_value(L, sessions, where, place.name),
+                          .escape = (uint8_t)escape_of(L, where, &place, escape),
+                      });
+        text = (struct sxe_span){text.base + behind, text.length - behind};
+    }
+    add_between(L, sessions, to, text, escape);
+}
+
+/* ---- Names and values ---- */
+
+/* Whether the name at -2 comes before the one at -1. */
+static bool
+is_before(lua_State *L)
+{
+    return lua_compare(L, -2, -1, LUA_OPLT);
+}
+
+/* Put the pair at the top where its name belongs in the list below it. */
+static void
+insert_pair(lua_State *L, int list)
+{
+    lua_Integer at = (lua_Integer)lua_rawlen(L, list);
+
+    for (; at > 0; at--) {
+        bool belongs;
+
+        lua_rawgeti(L, list, at);
+        lua_rawgeti(L, -2, 1);
+        lua_rawgeti(L, -2, 1);
+        belongs = !is_before(L);
+        lua_pop(L, 2);
+        if (belongs) {
+            lua_pop(L, 1);
+            break;
+        }
+        lua_rawseti(L, list, at + 1);
+    }
+    lua_rawseti(L, list, at + 1);
+}
+
+static void
+check_pair(lua_State *L, const char *where)
+{
+    if (lua_type(L, -1) != LUA_TTABLE)
+        luaL_error(L, "%s: a list has pairs such as {\"name\", \"value\"}", where);
+    if (lua_rawgeti(L, -1, 1) != LUA_TSTRING || lua_rawgeti(L, -2, 2) == LUA_TNIL)
+        luaL_error(L, "%s: a pair has a name and a value: {\"name\", \"value\"}", where);
+    lua_pop(L, 2);
+}
+
+void
+http_session_push_pairs(lua_State *L, const char *where)
+{
+    int table = lua_gettop(L), list = table + 1;
+
+    lua_newtable(L);
+    for (lua_Integer i = 1; lua_rawgeti(L, table, i) != LUA_TNIL; i++) {
+        check_pair(L, where);
+        lua_rawseti(L, list, i);
+    }
+    lua_pop(L, 1);
+    for (lua_pushnil(L); lua_next(L, table) != 0; lua_pop(L, 1)) {
+        if (lua_rawlen(L, table) > 0 && lua_isinteger(L, -2))
+            continue;
+        if (lua_type(L, -2) != LUA_TSTRING || lua_rawlen(L, table) > 0)
+            luaL_error(L, "%s has to have either names, which are strings, or a list of pairs",
+                       where);
+        lua_createtable(L, 2, 0);
+        lua_pushvalue(L, -3);
+        lua_rawseti(L, -2, 1);
+        lua_pushvalue(L, -2);
+        lua_rawseti(L, -2, 2);
+        insert_pair(L, list);
+    }
+    lua_replace(L, table);
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: finds one value in JSON (RFC 8259) by its path, without a tree. Place: steps of a session
+ * take values out of bodies with it, and rows of JSON lines are read with it. Pure: no I/O, no
+ * memory.
+ *
+ * Shape: a path is a part of JSONPath (RFC 9535): names and indexes from 0.
+ *
+ *     $.user.emails[0]    $["a b"].id    $
+ *
+ * What stands before the value must be JSON, and is read once; what stands behind it is not looked
+ * at. Of equal names the first counts. A string gives its text, with escapes replaced; a number,
+ * true, false, an object and an array give their bytes as they are. null is no value.
+ *
+ * Limits: HTTP_JSON_PARTS parts; HTTP_JSON_DEPTH arrays and objects inside each other.
+ *
+ * Example:
+ *     struct http_json_path path;
+ *     char text[100];
+ *     struct http_json_value value = {text, sizeof(text), 0};
+ *     if (http_json_path_compile(&path, "$.id", 4) == NULL &&
+ *         http_json_find(&path, body, length, &value) == HTTP_JSON_FOUND)
+ *         printf("%.*s\n", (int)value.length, value.text);
+ */
+#ifndef HTTP_TAKE_JSON_H
+#define HTTP_TAKE_JSON_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define HTTP_JSON_PARTS 16
+#define HTTP_JSON_DEPTH 64
+
+struct http_json_path {
+    unsigned number;
+    struct {
+        const char *name; /* NULL: an index */
+        size_t length;
+        uint64_t index;
+    } parts[HTTP_JSON_PARTS];
+};
+
+/* Where a value goes. */
+struct http_json_value {
+    char *text;
+    size_t room;
+    size_t length; /* of what is found */
+};
+
+enum http_json_found {
+    HTTP_JSON_FOUND,
+    HTTP_JSON_MISSING,  /* nothing is there */
+    HTTP_JSON_NULL,     /* null is there */
+    HTTP_JSON_BROKEN,   /* the bytes up to there are no JSON */
+    HTTP_JSON_TOO_LONG, /* there is no room for it */
+};
+
+/* NULL, or what is wrong, as a text that stays. The path borrows the text. */
+const char *http_json_path_compile(struct http_json_path *path, const char *text, size_t length);
+
+enum http_json_found http_json_find(const struct http_json_path *path, const char *json,
+                                    size_t length, struct http_json_value *value);
+
+#endif
