@@ -409,11 +409,8 @@ lose_patience(struct http__worker *worker, uint64_t now_ns)
     }
     worker->ended_ns = now_ns;
     worker->is_offering = false;
+    /* What was in flight has timed out meanwhile. */
     worker->has_given_up = true;
-    for (uint32_t id = 0; id < worker->number; id++) {
-        if (worker->sockets[id].in_flight > 0 && worker->sockets[id].failure == HTTP_ENDS)
-            http__fail(&worker->sockets[id], HTTP_END_TIMED_OUT, 0);
-    }
 }
 
 /* ---- Ticks ---- */

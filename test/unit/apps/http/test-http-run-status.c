@@ -95,6 +95,16 @@ START_TEST(a_server_that_is_gone_is_an_error_and_said)
 }
 END_TEST
 
+START_TEST(a_threshold_says_how_much_must_be_sent)
+{
+    run.total->offered += 100;
+    run.total->skipped[HTTP_SKIP_NO_SOCKET] += 100;
+    ck_assert_int_eq(judge(false), HTTP_EXIT_ERRORS);
+    plan.thresholds[0] = "skipped<50%";
+    ck_assert_int_eq(judge(false), HTTP_EXIT_OK);
+}
+END_TEST
+
 START_TEST(a_rate_too_low_for_its_time_is_an_error_and_said)
 {
     run.total->offered = run.total->sent = run.total->ends[HTTP_END_OK] = 0;
@@ -402,6 +412,7 @@ main(void)
     tcase_add_loop_test(status, a_socket_that_did_not_open_is_an_error, 0, HTTP_UNOPENEDS);
     tcase_add_test(status, a_query_without_a_socket_that_opened_is_an_error);
     tcase_add_test(status, a_server_that_is_gone_is_an_error_and_said);
+    tcase_add_test(status, a_threshold_says_how_much_must_be_sent);
     tcase_add_test(status, a_rate_too_low_for_its_time_is_an_error_and_said);
     tcase_add_test(status, what_is_skipped_because_the_server_is_slow_is_none);
     tcase_add_test(status, a_run_without_any_good_reply_is_an_error);
