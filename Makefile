@@ -39,8 +39,9 @@ closure  = $(call uniq,$1 $(foreach n,$($1.needs),$(call closure,$n)))
 uniq     = $(if $1,$(call uniq,$(filter-out $(lastword $1),$1)) $(lastword $1))
 includes = $(foreach m,$1,-Ilib-$m) -I$B/include
 
-# $(call sources,lib-sxe): the files in a folder and in its rooms; its public headers stand in the folder itself.
-sources  = $(wildcard $1/*.c $1/*/*.c)
+# $(call sources,lib-sxe): the files in a folder and in its rooms; its public headers stand in the folder itself. The
+# room mpi is of a program of its own.
+sources  = $(filter-out apps/http/mpi/%,$(wildcard $1/*.c $1/*/*.c))
 rooms    = $(patsubst %/,-I%,$(wildcard $1/*/))
 lib.rooms := $(foreach m,$(modules),$(call rooms,lib-$m))
 
@@ -151,7 +152,19 @@ $(foreach a,$(apps),$(eval $(call program_rule,$a)))
 
 $B/sxe-lua $B/sxe-httpd: $B/libsxe-lua.a
 
-programs := $(apps:%=$B/sxe-%)
+# sxe-http with a worker a core, of one machine or of several: a program of its own, where Open MPI is installed. libev
+# is inside of it, for Open MPI brings libevent, whose names libev has as well.
+mpi.cflags  := $(shell mpicc --showme:compile 2>/dev/null)
+mpi.main    := apps/http/mpi/main-mpi.c
+mpi.sources := $(filter-out $(mpi.main),$(wildcard apps/http/mpi/*.c))
+mpi.objects  = $(patsubst %.c,$B/obj/%.o,$(mpi.main) $(mpi.sources) $(filter-out %/cli/http.c,$(call sources,apps/http)))
+$B/obj/$(mpi.main:.c=.o): app_cflags += $(mpi.cflags)
+$B/sxe-http-mpi: $(mpi.objects) $B/apps-common.a $B/libsxe.a
+	@$(call say,LD,$@)
+	$Q$(CC) $(ALL_LDFLAGS) -o $@ $(mpi.objects) $B/apps-common.a $B/libsxe.a $(http.libs) -l:libev.a -Wl,--exclude-libs,libev.a \
+	    $(shell mpicc --showme:link 2>/dev/null) -lm
+
+programs := $(apps:%=$B/sxe-%) $(if $(mpi.cflags),$B/sxe-http-mpi)
 
 build: $(programs) $(foreach m,$(modules),$(call archive,$m)) $B/libsxe.a $B/$(SONAME)
 
@@ -176,7 +189,7 @@ test_cflags  = $(ALL_CFLAGS) -fPIE -Wno-null-dereference -Wno-conversion -Wno-si
 comma       := ,
 wraps       := $(addprefix -Wl$(comma)--wrap=,$(shell sed 's/\#.*//' test/fake/wrapped 2>/dev/null))
 
-app.archives := $(patsubst %,$B/test/libapp-%.a,$(apps) common)
+app.archives := $(patsubst %,$B/test/libapp-%.a,mpi $(apps) common)
 unit.bin := $(patsubst %.c,$B/test/%,$(notdir $(unit.src)))
 fake.obj := $(patsubst %.c,$B/obj/%.o,$(wildcard test/fake/*.c))
 # An application's sources linked into a test: its main() becomes sxe_<name>_main(), so that file is compiled again.
@@ -193,6 +206,11 @@ $B/test/libapp-$1.a: $$(patsubst %.c,$B/obj/%.o,$(filter-out $(app.main),$(call 
 	$$Q$$(AR) rcsD $$@ $$^
 endef
 $(foreach a,$(apps) common,$(eval $(call app_test_rules,$a)))
+# What of sxe-http-mpi is not MPI; a test has main-mpi.c inside of it, with an MPI of its own.
+$B/test/libapp-mpi.a: $(patsubst %.c,$B/obj/%.o,$(mpi.sources))
+	@mkdir -p $(@D)
+	@rm -f $@
+	$Q$(AR) rcsD $@ $^
 $B/obj/test/%.o: test/%.c $B/flags | $B/include/sxe-log-2010.h
 	@mkdir -p $(@D)
 	@$(call say,CC,$<)
@@ -201,6 +219,7 @@ $B/obj/test/unit/%.o: test/unit/%.c $B/flags | $B/include/sxe-log-2010.h
 	@mkdir -p $(@D)
 	@$(call say,CC,$<)
 	$Q$(CC) $(test_cflags) $(unit_cflags) -MMD -MP -c -o $@ $<
+$B/obj/test/unit/apps/http/test-http-mpi-main.o: unit_cflags += -Itest/fake/mpi
 $(foreach s,$(unit.src),$(eval $B/test/$(basename $(notdir $s)): $B/obj/$(s:.c=.o)))
 $(unit.bin): $(fake.obj) $(app.archives) $B/libsxe.a test/fake/wrapped
 	@mkdir -p $(@D)
@@ -292,12 +311,17 @@ replay.bin := $(patsubst test/fuzz/fuzz-%.c,$B/test/replay-%,$(wildcard test/fuz
 
 # ---- What to type ----
 
-.PHONY: all build release debug coverage run test check test-mode bench bench-smoke bench-profile bench-deps bench-build instructions examples lint man format fuzz model soak truth promises install uninstall print-flags clean help
+.PHONY: all build mpi release debug coverage run test check test-mode bench bench-smoke bench-profile bench-deps bench-build instructions examples lint man format fuzz model soak truth promises install uninstall print-flags clean help
 
 all: ## build the libraries and programs in MODE (the default)
 	@tools/deps.sh check build
 	@$(MAKE) --no-print-directory $(parallel) MODE=$(MODE) build
 	@echo "built: $B/sxe-httpd, $B/sxe-http, $B/libsxe.a and .so; next: make run, make test"
+
+mpi: ## build sxe-http-mpi, the load generator for several machines; it needs Open MPI
+	@tools/deps.sh check build mpi
+	@$(MAKE) --no-print-directory $(parallel) MODE=$(MODE) $B/sxe-http-mpi
+	@echo "built: $B/sxe-http-mpi; next: mpirun -np 4 $B/sxe-http-mpi URL"
 
 release: ## build the libraries and programs with MODE=release
 	@$(MAKE) --no-print-directory MODE=release all
@@ -396,6 +420,7 @@ soak: ## kill processes that use a shared pool, at random, for SOAK_SECONDS (360
 	@$(MAKE) --no-print-directory $(parallel) MODE=release build/release/test/soak
 	@build/release/test/soak $(SOAK_SECONDS)
 
+installed   := $(apps) $(if $(mpi.cflags),http-mpi)
 completions := bash-completion/completions zsh/site-functions fish/vendor_completions.d
 headers := $(foreach m,$(core),$(filter-out %-private.h,$(wildcard lib-$m/*.h))) \
            $(addprefix lib-sxe-lua/,sxe-lua.h sxe-lua-http.h sxe-lua-port.h sxe-lua-repl.h sxe-lua-stats.h)
@@ -403,14 +428,14 @@ pc_file  = sed 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@INCDIR@|$(INCDI
            > $(DESTDIR)$(LIBDIR)/pkgconfig/$1.pc
 install: release ## install below PREFIX (/usr/local) in DESTDIR
 	@install -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(INCDIR) $(DESTDIR)$(MANDIR)/man1
-	@install -m 755 $(apps:%=build/release/sxe-%) $(DESTDIR)$(BINDIR)
+	@install -m 755 $(installed:%=build/release/sxe-%) $(DESTDIR)$(BINDIR)
 	@install -m 644 $(headers) build/release/include/sxe-log-2010.h $(DESTDIR)$(INCDIR)
 	@install -m 644 build/release/libsxe.a build/release/libsxe-lua.a $(DESTDIR)$(LIBDIR)
 	@install -m 755 build/release/$(SONAME) $(DESTDIR)$(LIBDIR)
 	@ln -sf $(SONAME) $(DESTDIR)$(LIBDIR)/libsxe.so
 	@$(call pc_file,sxe)
 	@$(call pc_file,sxe-lua)
-	@for m in $(apps); do install -m 644 docs/$$m.1 $(DESTDIR)$(MANDIR)/man1/sxe-$$m.1 || exit 1; done
+	@for m in $(installed); do install -m 644 docs/$$m.1 $(DESTDIR)$(MANDIR)/man1/sxe-$$m.1 || exit 1; done
 	@install -d $(DESTDIR)$(PREFIX)/share/sxe/library/sxe
 	@install -m 644 library/sxe.lua library/luacheckrc $(DESTDIR)$(PREFIX)/share/sxe/library
 	@install -m 644 library/sxe/*.lua $(DESTDIR)$(PREFIX)/share/sxe/library/sxe
@@ -421,13 +446,20 @@ install: release ## install below PREFIX (/usr/local) in DESTDIR
 	    build/release/sxe-$$m --completion zsh > $(DESTDIR)$(PREFIX)/share/$(word 2,$(completions))/_sxe-$$m && \
 	    build/release/sxe-$$m --completion fish > $(DESTDIR)$(PREFIX)/share/$(word 3,$(completions))/sxe-$$m.fish || exit 1; \
 	done
+	@# sxe-http-mpi has the options of sxe-http.
+	@for m in $(filter http-mpi,$(installed)); do \
+	    of() { build/release/sxe-http --completion $$1 | sed 's/sxe-http/sxe-http-mpi/g; s/sxe_http/sxe_http_mpi/g'; }; \
+	    of bash > $(DESTDIR)$(PREFIX)/share/$(word 1,$(completions))/sxe-$$m && \
+	    of zsh > $(DESTDIR)$(PREFIX)/share/$(word 2,$(completions))/_sxe-$$m && \
+	    of fish > $(DESTDIR)$(PREFIX)/share/$(word 3,$(completions))/sxe-$$m.fish || exit 1; \
+	done
 	@echo "installed in $(DESTDIR)$(PREFIX)"
 
 uninstall: ## remove what install put there
-	@rm -f $(apps:%=$(DESTDIR)$(BINDIR)/sxe-%)
-	@rm -f $(foreach c,$(completions),$(foreach m,$(apps),$(addprefix $(DESTDIR)$(PREFIX)/share/$c/,sxe-$m _sxe-$m sxe-$m.fish)))
+	@rm -f $(apps:%=$(DESTDIR)$(BINDIR)/sxe-%) $(DESTDIR)$(BINDIR)/sxe-http-mpi
+	@rm -f $(foreach c,$(completions),$(foreach m,$(apps) http-mpi,$(addprefix $(DESTDIR)$(PREFIX)/share/$c/,sxe-$m _sxe-$m sxe-$m.fish)))
 	@rm -f $(DESTDIR)$(LIBDIR)/libsxe.a $(DESTDIR)$(LIBDIR)/$(SONAME) $(DESTDIR)$(LIBDIR)/libsxe.so $(DESTDIR)$(LIBDIR)/libsxe-lua.a
-	@rm -f $(DESTDIR)$(LIBDIR)/pkgconfig/sxe.pc $(DESTDIR)$(LIBDIR)/pkgconfig/sxe-lua.pc $(apps:%=$(DESTDIR)$(MANDIR)/man1/sxe-%.1)
+	@rm -f $(DESTDIR)$(LIBDIR)/pkgconfig/sxe.pc $(DESTDIR)$(LIBDIR)/pkgconfig/sxe-lua.pc $(apps:%=$(DESTDIR)$(MANDIR)/man1/sxe-%.1) $(DESTDIR)$(MANDIR)/man1/sxe-http-mpi.1
 	@for h in $(notdir $(headers)) sxe-log-2010.h; do rm -f $(DESTDIR)$(INCDIR)/$$h; done
 	@rm -rf $(DESTDIR)$(PREFIX)/share/sxe/library
 	@rm -f $(DESTDIR)$(PREFIX)/share/sxe/load-generator.schema.json

@@ -1,14 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# usage: deps.sh check|install GROUP...      groups: build check test peers lint fuzz
+# usage: deps.sh check|install GROUP...      groups: build mpi check test peers lint fuzz
 #
 # Finds out what is missing by compiling a probe, not by asking for package names. check says what to type;
 # install does it when it can: as root, or where sudo needs no password. Nothing is installed with
 # SXE_NO_INSTALL=1, nor under fakeroot, as packages are built: that is a check.
 #
 # What is needed and missing is an error. What tests compare ours with is wanted: where it is missing, they
-# skip that. The large ones, some 700 MB (Chromium), are in the group peers, which is asked for: PEERS=all.
+# skip that. The large ones, some 800 MB (Chromium, Open MPI), are in the group peers, which is asked for: PEERS=all.
 set -u
 
 compiles() { # compiles 'source' flags...: does a program of that source link?
@@ -48,6 +48,12 @@ int main(void) { return zlibVersion()[0] != ZLIB_VERSION[0]; }' -lz
 int main(void) { history_end(history_init()); return 0; }' -ledit
 }
 
+# Of sxe-http-mpi.
+probe_mpi() {
+    need libopenmpi-dev sh -c 'mpicc --showme:version | grep "Open MPI"'
+    need openmpi-bin command -v mpirun
+}
+
 # The parsers that ours is compared with; of llhttp the package has the sources.
 probe_parsers() {
     want libhttp-parser-dev compiles '#include <http_parser.h>
@@ -77,6 +83,8 @@ probe_test() {
 
 probe_peers() {
     want chromium command -v chromium
+    want libopenmpi-dev sh -c 'mpicc --showme:version | grep "Open MPI"'
+    want openmpi-bin command -v mpirun
 }
 
 probe_lint() {

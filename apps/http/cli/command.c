@@ -16,6 +16,8 @@
 #define QUERIES_MAX 1000000000000ul
 #define DAY_NS      (86400 * SXE_NS_PER_SECOND)
 
+unsigned http_command_workers = 1;
+
 static int take(void *settings, int val);
 
 static const struct command_option table[] = {
@@ -512,7 +514,7 @@ http_command_parse(struct http_command *command, int argc, char **argv)
     *command = (struct http_command){0};
     command->plan = (struct http_plan){
         .sockets = 1000,
-        .workers = 1,
+        .workers = http_command_workers,
         .queries = 1,
         .drain_ns = HTTP_DRAIN_TIMEOUT,
         .depth = 1,

@@ -71,6 +71,9 @@ struct http_command {
     struct http_template_options request;
 };
 
+/* Where -t is not given: 1, or as many as there are ranks (mpi/). */
+extern unsigned http_command_workers;
+
 /* -1: go on with *command; otherwise all is said, and this is the exit status. Either way the
  * caller frees it. */
 int http_command_parse(struct http_command *command, int argc, char **argv);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * What: one command, from the words of its command line to its exit status: a run with its report
- * and its files, a sum, a comparison, the self-test. Place: main() of sxe-http, and of sxe-http-mpi.
+ * and its files, a sum, a comparison, the self-test. Place: main() of sxe-http and of
+ * sxe-http-mpi.
  */
 #ifndef HTTP_PERFORM_H
 #define HTTP_PERFORM_H

@@ -354,6 +354,15 @@ http_script_done(struct http_requests *requests, const struct http_run *run)
     return has_failed ? HTTP_EXIT_ERRORS : HTTP_EXIT_OK;
 }
 
+void *
+http_script_left(struct http_requests *requests, unsigned shard, unsigned shards, size_t *size)
+{
+    const struct http_script *script = (const struct http_script *)requests;
+
+    *size = sizeof(struct http_script_slot);
+    return &script->slots[http_script_slot(script, shard, shards)];
+}
+
 void
 http_script_free(struct http_requests *requests)
 {

@@ -64,4 +64,9 @@ struct http_requests *http_script_new(const struct http_script_options *options,
 int http_script_done(struct http_requests *requests, const struct http_run *run);
 void http_script_free(struct http_requests *requests);
 
+/* What the worker of that shard leaves for done(), as bytes: they can be copied to where the same
+ * script was loaded for as many workers. */
+void *http_script_left(struct http_requests *requests, unsigned shard, unsigned shards,
+                       size_t *size);
+
 #endif

@@ -67,6 +67,7 @@ struct http_worker {
     struct http_result *result; /* shared */
     struct http_result *mark;   /* shared */
     int control;                /* the worker's end; it closes it */
+    bool is_probe;
 };
 
 /* In the child: all of a worker's life. 0, or -errno when nothing could be started (and READY said

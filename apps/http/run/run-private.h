@@ -54,6 +54,7 @@ struct http_process {
 
 struct http_parent {
     const struct http_plan *plan;
+    struct http_run *run;
     FILE *out; /* NULL: nowhere */
     FILE *err;
     struct http_live *live;       /* NULL: not shown now */
@@ -163,6 +164,13 @@ uint64_t http_trial_seed(const struct http_plan *plan, unsigned trial);
 void http_probe_plan(struct http_plan *probe, const struct http_plan *plan);
 
 /* ---- run-trial.c ---- */
+
+/* From GO to the first query: every worker has read its message by then. */
+extern uint64_t http_trial_start_in_ns;
+
+/* Of workers that are judged one by one, each with a name (mpi/ranks.c); NULL: they are not. */
+extern void (*http_trial_parts)(struct http_parent *parent, struct http_trial *trial,
+                                const struct http_result *const *workers);
 
 /* What is done between GO and STOP. True: it has left the trial's result itself; otherwise the
  * workers' whole results are added up. */

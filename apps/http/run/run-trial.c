@@ -9,8 +9,9 @@
 #include "summary.h"
 #include "sxe-time.h"
 
-/* From GO to the first query: every worker has read its message by then. */
-#define START_IN_NS (2 * SXE_NS_PER_MS)
+uint64_t http_trial_start_in_ns = 2 * SXE_NS_PER_MS;
+void (*http_trial_parts)(struct http_parent *parent, struct http_trial *trial,
+                         const struct http_result *const *workers);
 
 /* Before --start-at sockets are opened so early, and not held for hours; later than it is late. */
 #define OPEN_BEFORE_NS (60 * SXE_NS_PER_SECOND)
@@ -133,10 +134,10 @@ start_of(struct http_parent *parent, bool is_first)
 
     parent->late_ns = 0;
     if (is_first && parent->plan->start_at_ns > 0) {
-        late_ns = wait_for_start(parent, START_IN_NS);
-        parent->late_ns = http_later_part(late_ns, START_IN_NS);
+        late_ns = wait_for_start(parent, http_trial_start_in_ns);
+        parent->late_ns = http_later_part(late_ns, http_trial_start_in_ns);
     }
-    return sxe_time_ns() + http_later_part(START_IN_NS, late_ns);
+    return sxe_time_ns() + http_later_part(http_trial_start_in_ns, late_ns);
 }
 
 static uint64_t
@@ -233,6 +234,8 @@ http_trial_sum(struct http_parent *parent, struct http_trial *trial,
 {
     sum_part(parent, &(struct part){"", parent->plan, workers, 0, parent->load, trial->result,
                                     &trial->verdict});
+    if (http_trial_parts != NULL)
+        http_trial_parts(parent, trial, workers);
     http_result_figures(trial->result, trial->figures);
     trial->at_least = http_figures_at_least(trial->result, trial->figures);
 }

@@ -44,6 +44,7 @@ fork_worker(struct http_parent *parent, const struct http_plan *plan, unsigned s
         .shards = parts * plan->workers,
         .result = &parent->shared[2 * parent->number],
         .mark = &parent->shared[2 * parent->number + 1],
+        .is_probe = plan == &parent->probe,
     };
     int ends[2];
 

@@ -234,6 +234,7 @@ begin(struct http_run *run, struct http_parent *parent, FILE *out, FILE *err)
 
     if (error < 0)
         return error;
+    parent->run = run;
     run->total = http_results_map_run(run->plan, &run->probe);
     if (run->total == NULL) {
         error = -errno;

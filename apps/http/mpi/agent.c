@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: MIT */
+#include "agent.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "delta.h"
+#include "frame.h"
+#include "ranks.h"
+#include "run-private.h"
+#include "script.h"
+#include "sxe-time.h"
+
+uint64_t http_agent_period_ns = 200 * SXE_NS_PER_MS;
+uint64_t http_agent_silent_ns = 10 * SXE_NS_PER_SECOND;
+uint64_t http_agent_stopped_ns = 10 * SXE_NS_PER_SECOND;
+int (*http_agent_worker)(const struct http_worker *worker) = http_worker_run;
+
+enum { RESULT, MARK, SCRIPT, DELTAS };
+
+/* One worker, from its START to its end. */
+struct load {
+    const struct http_agent *agent;
+    struct http_plan plan;
+    struct http_worker worker;
+    pid_t pid;
+    int control;
+    struct http_result *shared; /* [2] result and mark */
+    char *sent;                 /* what rank 0 has of them, and of what a script leaves */
+    size_t sent_size;
+    struct http_delta deltas[DELTAS];
+    uint64_t heard_ns;   /* rank 0, last */
+    uint64_t send_ns;    /* the next RESULT */
+    uint64_t stopped_ns; /* since when the worker is stopped; 0: it is not */
+    bool is_done;        /* it said so */
+    bool is_over;
+    bool is_alone; /* rank 0 is gone */
+};
+
+/* ---- What is counted ---- */
+
+/* What has changed from there to there. */
+static void
+send_delta(struct load *load, unsigned which, size_t from, size_t to)
+{
+    static const enum http_frame_type types[DELTAS] = {
+        [RESULT] = HTTP_FRAME_RESULT, [MARK] = HTTP_FRAME_MARK, [SCRIPT] = HTTP_FRAME_SCRIPT};
+    static struct http_frame frame;
+    struct http_delta *delta = &load->deltas[which];
+    size_t bytes;
+
+    frame.type = types[which];
+    delta->at = from - from % HTTP_DELTA_BLOCK;
+    delta->end = to;
+    while ((bytes = http_delta_take(delta, frame.bytes, sizeof(frame.bytes))) > 0 &&
+           http_frame_send(load->agent->channel, &frame, bytes))
+        ;
+}
+
+/* All of it. */
+static void
+send_whole(struct load *load, unsigned which)
+{
+    send_delta(load, which, 0, sizeof(*load->shared));
+}
+
+/* What people look at meanwhile; not the large tables at its end, of which little is used. */
+static void
+send_result(struct load *load)
+{
+    static struct http_frame frame = {.type = HTTP_FRAME_RESULT};
+    unsigned kinds = load->shared[RESULT].kinds;
+
+    send_delta(load, RESULT, 0, offsetof(struct http_result, by_kind[kinds]));
+    /* An empty one says that we are there. */
+    http_frame_send(load->agent->channel, &frame, 0);
+    load->send_ns = sxe_time_ns() + http_agent_period_ns;
+}
+
+static void
+say(const struct load *load, const struct http_message *message)
+{
+    struct http_frame frame = {.type = HTTP_FRAME_SAID, .u.message = *message};
+
+    http_frame_send(load->agent->channel, &frame, 0);
+}
+
+/* ---- The worker ---- */
+
+static _Noreturn void
+be_worker(const struct load *load)
+{
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    close(load->control);
+    close(load->agent->channel);
+    exit(http_agent_worker(&load->worker) == 0 ? EXIT_SUCCESS : EXIT_FAILURE);
+}
+
+static int
+fork_worker(struct load *load)
+{
+    int ends[2];
+
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+        return -errno;
+    load->control = ends[0];
+    load->worker.control = ends[1];
+    fflush(NULL);
+    load->pid = fork();
+    if (load->pid == 0)
+        be_worker(load);
+    close(ends[1]);
+    return load->pid < 0 ? -errno : 0;
+}
+
+static void
+set_deltas(struct load *load, void *left, size_t left_size)
+{
+    const char *result = (const char *)load->shared;
+    size_t size = sizeof(*load->shared);
+    size_t time_at = offsetof(struct http_result, started_ns);
+
+    load->deltas[RESULT] =
+        (struct http_delta){.now = result, .sent = load->sent, .size = size, .time_at = time_at};
+    load->deltas[MARK] = (struct http_delta){
+        .now = result + size, .sent = load->sent + size, .size = size, .time_at = time_at};
+    load->deltas[SCRIPT] = (struct http_delta){
+        .now = left, .sent = load->sent + 2 * size, .size = left_size, .time_at = SIZE_MAX};
+}
+
+/* The shared results, and what is known of them elsewhere: nothing. */
+static int
+map(struct load *load)
+{
+    struct http_requests *script = load->agent->script;
+    size_t left_size = 0;
+    void *left = NULL;
+
+    if (script != NULL)
+        left = http_script_left(script, load->worker.shard, load->worker.shards, &left_size);
+    load->sent_size = 2 * sizeof(*load->shared) + left_size;
+    load->shared = http_results_map(2, true);
+    load->sent = calloc(1, load->sent_size);
+    if (load->shared == NULL || load->sent == NULL)
+        return -ENOMEM;
+    load->worker.result = &load->shared[0];
+    load->worker.mark = &load->shared[1];
+    set_deltas(load, left, left_size);
+    return 0;
+}
+
+/* Its end, once: whole if it said so, and otherwise with the reason why not. */
+static void
+bury(struct load *load, const char *reason)
+{
+    load->is_over = true;
+    send_whole(load, RESULT);
+    send_delta(load, SCRIPT, 0, load->deltas[SCRIPT].size);
+    if (reason == NULL)
+        say(load, &(struct http_message){.type = HTTP_MESSAGE_DONE});
+    else
+        http_frame_send_text(load->agent->channel, HTTP_FRAME_GONE, reason);
+}
+
+static void
+bury_ended(struct load *load, int status)
+{
+    bool is_good = status == 0 && load->is_done;
+
+    load->pid = 0;
+    bury(load, is_good ? NULL : http_wait_text(status));
+}
+
+static void
+kill_worker(struct load *load)
+{
+    if (load->pid > 0) {
+        kill(load->pid, SIGKILL);
+        waitpid(load->pid, NULL, 0);
+        load->pid = 0;
+    }
+}
+
+/* Whether it has ended, or somebody has stopped it. */
+static void
+look(struct load *load)
+{
+    uint64_t now_ns = sxe_time_ns();
+    int status;
+
+    if (waitpid(load->pid, &status, WNOHANG | WUNTRACED | WCONTINUED) == load->pid) {
+        if (WIFSTOPPED(status) || WIFCONTINUED(status))
+            load->stopped_ns = WIFSTOPPED(status) ? now_ns : 0;
+        else
+            bury_ended(load, status);
+    }
+    if (!load->is_over && load->stopped_ns > 0 &&
+        now_ns - load->stopped_ns >= http_agent_stopped_ns) {
+        kill_worker(load);
+        bury(load, "was stopped for too long, and is ended");
+    }
+}
+
+/* ---- What is said ---- */
+
+static void
+hear_worker(struct load *load)
+{
+    struct http_message message;
+    ssize_t got;
+
+    while ((got = recv(load->control, &message, sizeof(message), MSG_DONTWAIT)) ==
+           (ssize_t)sizeof(message)) {
+        /* DONE is passed on when its process has ended: only then it has left all. */
+        load->is_done |= message.type == HTTP_MESSAGE_DONE;
+        if (message.type == HTTP_MESSAGE_DONE)
+            continue;
+        /* What it says is about these. */
+        if (message.type == HTTP_MESSAGE_MARKED) {
+            send_whole(load, MARK);
+            send_whole(load, RESULT);
+        }
+        send_result(load);
+        say(load, &message);
+    }
+    if (got < 0 && errno == EAGAIN)
+        return;
+    close(load->control);
+    load->control = -1;
+}
+
+static void
+tell_worker(struct load *load, const struct http_frame *frame)
+{
+    struct http_message message = frame->u.message;
+    uint64_t ahead_ns = (uint64_t)frame->clock.ahead_ns;
+
+    load->deltas[RESULT].ahead_ns = load->deltas[MARK].ahead_ns = frame->clock.ahead_ns;
+    if (message.type == HTTP_MESSAGE_GO)
+        message.u.start_ns += ahead_ns;
+    else if (message.type == HTTP_MESSAGE_MARK && message.u.end_ns > 0)
+        message.u.end_ns += ahead_ns;
+    if (load->control >= 0)
+        (void)!send(load->control, &message, sizeof(message), MSG_NOSIGNAL);
+}
+
+static void
+hear_rank_0(struct load *load)
+{
+    static struct http_frame frame;
+    int bytes;
+
+    while ((bytes = http_frame_receive(load->agent->channel, &frame)) >= 0) {
+        load->heard_ns = sxe_time_ns();
+        if (frame.type == HTTP_FRAME_TELL)
+            tell_worker(load, &frame);
+    }
+    load->is_alone |= bytes == -2 || sxe_time_ns() >= load->heard_ns + http_agent_silent_ns;
+}
+
+/* ---- All of it ---- */
+
+static void
+turn(struct load *load)
+{
+    uint64_t wait_ns = http_later_part(load->send_ns, sxe_time_ns());
+    struct pollfd fds[2] = {{load->agent->channel, POLLIN, 0}, {load->control, POLLIN, 0}};
+
+    /* A worker that has closed its control ends at once. */
+    if (load->control < 0)
+        wait_ns = SXE_NS_PER_MS;
+    poll(fds, 2, (int)(wait_ns / SXE_NS_PER_MS) + 1);
+    hear_rank_0(load);
+    if (load->control >= 0)
+        hear_worker(load);
+    look(load);
+    if (!load->is_over && sxe_time_ns() >= load->send_ns)
+        send_result(load);
+}
+
+static void
+name_machine(const struct http_agent *agent)
+{
+    char host[HTTP_HOST_MAX + 1] = "";
+
+    gethostname(host, sizeof(host) - 1);
+    http_frame_send_text(agent->channel, HTTP_FRAME_NAME, host);
+}
+
+static void
+run_load(const struct http_agent *agent, const struct http_start *start)
+{
+    static struct load load;
+    int error;
+
+    load = (struct load){.agent = agent, .plan = *agent->plan, .control = -1};
+    load.plan.rate = start->rate;
+    load.plan.rate_end = start->rate_end;
+    load.plan.duration_ns = start->duration_ns;
+    load.plan.seed = start->seed;
+    load.worker =
+        (struct http_worker){.plan = &load.plan, .shard = start->shard, .shards = start->shards};
+    load.heard_ns = sxe_time_ns();
+    error = map(&load);
+    if (error == 0)
+        error = fork_worker(&load);
+    if (error < 0)
+        http_frame_send_text(agent->channel, HTTP_FRAME_GONE, "cannot start: it lacks memory");
+    while (error == 0 && !load.is_over && !load.is_alone)
+        turn(&load);
+    kill_worker(&load);
+    if (load.control >= 0)
+        close(load.control);
+    http_results_unmap(load.shared, 2);
+    free(load.sent);
+}
+
+void
+http_agent_run(const struct http_agent *agent)
+{
+    static struct http_frame frame;
+    struct pollfd fd = {agent->channel, POLLIN, 0};
+    int bytes;
+
+    while ((bytes = http_frame_receive(agent->channel, &frame)) != -2) {
+        if (bytes == -1) {
+            poll(&fd, 1, -1);
+            continue;
+        }
+        if (frame.type != HTTP_FRAME_START)
+            continue;
+        name_machine(agent);
+        if (agent->plan == NULL)
+            http_frame_send_text(agent->channel, HTTP_FRAME_GONE, agent->refusal);
+        else
+            run_load(agent, &frame.u.start);
+    }
+}

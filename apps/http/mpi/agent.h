@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: the process of a rank that has its worker. Place: engine.c runs one on each rank, rank 0
+ * too; an envoy at rank 0 (envoy.h) says what to do, over the rank's channel.
+ *
+ * Shape: for each START it forks a worker, as the coordinator of a client without ranks does, and
+ * passes messages on to it, with times by this machine's clock. What the worker has counted is
+ * sent several times a second, and whole at its marks and at its end.
+ *
+ * A worker that dies, or that somebody stops for long (SIGSTOP), is gone, and what it had counted
+ * is sent before that is said. If rank 0 says nothing for long, the worker is killed: nobody is
+ * left to end the load.
+ */
+#ifndef HTTP_AGENT_H
+#define HTTP_AGENT_H
+
+#include "plan.h"
+#include "worker.h"
+
+struct http_agent {
+    int channel;
+    const struct http_plan *plan; /* of the command line; NULL: it was refused */
+    struct http_requests *script; /* the plan's, if they are a script's; or NULL */
+    const char *refusal;          /* why there is no plan */
+};
+
+extern uint64_t http_agent_period_ns;  /* between two RESULTs */
+extern uint64_t http_agent_silent_ns;  /* rank 0 may say nothing for so long */
+extern uint64_t http_agent_stopped_ns; /* a worker may be stopped for so long */
+
+/* What a worker process does: http_worker_run, but in tests. */
+extern int (*http_agent_worker)(const struct http_worker *worker);
+
+/* Do what is said over the channel, until it is closed. */
+void http_agent_run(const struct http_agent *agent);
+
+#endif

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+#include "delta.h"
+
+#include <string.h>
+
+#define ENTRY_MAX (sizeof(uint32_t) + HTTP_DELTA_BLOCK)
+
+static size_t
+block_length(size_t size, size_t at)
+{
+    return size - at < HTTP_DELTA_BLOCK ? size - at : HTTP_DELTA_BLOCK;
+}
+
+/* In a block that begins at that byte of the memory. */
+static void
+set_back(const struct http_delta *delta, char *block, size_t at, size_t length)
+{
+    size_t from = delta->time_at - at;
+    uint64_t time_ns;
+
+    if (delta->time_at < at || from + sizeof(time_ns) > length)
+        return;
+    memcpy(&time_ns, &block[from], sizeof(time_ns));
+    if (time_ns > 0)
+        time_ns -= (uint64_t)delta->ahead_ns;
+    memcpy(&block[from], &time_ns, sizeof(time_ns));
+}
+
+size_t
+http_delta_take(struct http_delta *delta, char *bytes, size_t room)
+{
+    size_t used = 0;
+
+    for (; delta->at < delta->end; delta->at += HTTP_DELTA_BLOCK) {
+        size_t length = block_length(delta->size, delta->at);
+        uint32_t number = (uint32_t)(delta->at / HTTP_DELTA_BLOCK);
+
+        if (memcmp(&delta->now[delta->at], &delta->sent[delta->at], length) == 0)
+            continue;
+        if (room - used < ENTRY_MAX)
+            return used;
+        /* Copied once, so that both ends have the same whatever is written there now. */
+        memcpy(&delta->sent[delta->at], &delta->now[delta->at], length);
+        memcpy(&bytes[used], &number, sizeof(number));
+        memcpy(&bytes[used + sizeof(number)], &delta->sent[delta->at], length);
+        set_back(delta, &bytes[used + sizeof(number)], delta->at, length);
+        used += sizeof(number) + length;
+    }
+    return used;
+}
+
+bool
+http_delta_apply(char *memory, size_t size, const char *bytes, size_t length)
+{
+    size_t at = 0;
+
+    while (at < length) {
+        uint32_t number;
+        size_t to;
+
+        if (length - at <= sizeof(number))
+            return false;
+        memcpy(&number, &bytes[at], sizeof(number));
+        at += sizeof(number);
+        to = (size_t)number * HTTP_DELTA_BLOCK;
+        if (to >= size || length - at < block_length(size, to))
+            return false;
+        memcpy(&memory[to], &bytes[at], block_length(size, to));
+        at += block_length(size, to);
+    }
+    return true;
+}

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: MIT */
+#include "envoy.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "delta.h"
+#include "frame.h"
+#include "script.h"
+#include "sxe-time.h"
+
+#define ALIVE_NS SXE_NS_PER_SECOND
+
+uint64_t http_envoy_silent_ns = 10 * SXE_NS_PER_SECOND;
+uint64_t http_envoy_first_ns = 120 * SXE_NS_PER_SECOND;
+
+static struct http_ranks *ranks;
+
+struct envoy {
+    const struct http_worker *worker;
+    unsigned rank;
+    int channel;
+    struct http_clock clock;
+    struct http_message ready; /* held back until the clock was measured */
+    uint64_t lost_ns;          /* then */
+    uint64_t alive_ns;         /* when to say that we are */
+    int status;                /* 1: go on */
+    struct http_frame frame;
+};
+
+/* One write, because other envoys write, too. */
+static void
+fail(struct envoy *envoy, const char *what)
+{
+    fprintf(stderr, "sxe-http: %s %s\n", http_rank_name(ranks, envoy->rank), what);
+    envoy->status = -ECONNABORTED;
+}
+
+static void
+pass_on(struct envoy *envoy, const struct http_message *message)
+{
+    /* If the coordinator is gone, its end of control says so. */
+    (void)!send(envoy->worker->control, message, sizeof(*message), MSG_NOSIGNAL);
+    if (message->type == HTTP_MESSAGE_DONE)
+        envoy->status = 0;
+}
+
+static void
+tell(struct envoy *envoy, enum http_frame_type type, const struct http_message *message)
+{
+    struct http_frame frame = {.type = type, .clock = envoy->clock};
+
+    if (message != NULL)
+        frame.u.message = *message;
+    if (!http_frame_send(envoy->channel, &frame, 0))
+        fail(envoy, "cannot be reached any more");
+}
+
+/* ---- What the rank says ---- */
+
+static void
+apply(struct envoy *envoy, void *memory, size_t size, int bytes)
+{
+    if (!http_delta_apply(memory, size, envoy->frame.bytes, (size_t)bytes))
+        fail(envoy, "sent what is no part of a result");
+}
+
+static void
+apply_script(struct envoy *envoy, int bytes)
+{
+    const struct http_worker *worker = envoy->worker;
+    size_t size = 0;
+    void *left = ranks->script != NULL
+                     ? http_script_left(ranks->script, worker->shard, worker->shards, &size)
+                     : NULL;
+
+    apply(envoy, left, size, bytes);
+}
+
+static void
+take_name(struct envoy *envoy, int bytes)
+{
+    struct http_rank *rank = &ranks->ranks[envoy->rank];
+
+    snprintf(rank->host, sizeof(rank->host), "%s", http_frame_text(&envoy->frame, bytes));
+    if (envoy->frame.number != http_frame_build())
+        fail(envoy, "is of another version of sxe-http-mpi; install the same everywhere");
+}
+
+/* Its clock is measured now, where nothing disturbs it, and anew for each trial: clocks drift. */
+static void
+take_said(struct envoy *envoy)
+{
+    const struct http_message *message = &envoy->frame.u.message;
+
+    if (message->type != HTTP_MESSAGE_READY || message->error != 0) {
+        pass_on(envoy, message);
+        return;
+    }
+    envoy->ready = *message;
+    if (envoy->rank > 0)
+        tell(envoy, HTTP_FRAME_CLOCK, NULL);
+    else
+        pass_on(envoy, message);
+}
+
+static void
+take_clock(struct envoy *envoy)
+{
+    envoy->clock = envoy->frame.clock;
+    ranks->ranks[envoy->rank].clock_ns = envoy->clock.error_ns;
+    pass_on(envoy, &envoy->ready);
+}
+
+static void
+take_frame(struct envoy *envoy, int bytes)
+{
+    const struct http_worker *worker = envoy->worker;
+
+    switch (envoy->frame.type) {
+    case HTTP_FRAME_NAME:
+        take_name(envoy, bytes);
+        break;
+    case HTTP_FRAME_SAID:
+        take_said(envoy);
+        break;
+    case HTTP_FRAME_RESULT:
+        apply(envoy, worker->result, sizeof(*worker->result), bytes);
+        break;
+    case HTTP_FRAME_MARK:
+        apply(envoy, worker->mark, sizeof(*worker->mark), bytes);
+        break;
+    case HTTP_FRAME_SCRIPT:
+        apply_script(envoy, bytes);
+        break;
+    case HTTP_FRAME_CLOCK:
+        take_clock(envoy);
+        break;
+    default: /* GONE */
+        fail(envoy, http_frame_text(&envoy->frame, bytes));
+    }
+}
+
+static void
+hear(struct envoy *envoy)
+{
+    int bytes;
+
+    while (envoy->status > 0 && (bytes = http_frame_receive(envoy->channel, &envoy->frame)) != -1) {
+        envoy->lost_ns = sxe_time_ns() + http_envoy_silent_ns;
+        if (bytes < 0)
+            fail(envoy, "has lost its connection");
+        else
+            take_frame(envoy, bytes);
+    }
+}
+
+/* ---- What the coordinator says ---- */
+
+static void
+obey(struct envoy *envoy)
+{
+    struct http_message message;
+    ssize_t got;
+
+    while ((got = recv(envoy->worker->control, &message, sizeof(message), MSG_DONTWAIT)) ==
+           (ssize_t)sizeof(message))
+        tell(envoy, HTTP_FRAME_TELL, &message);
+    if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR))
+        envoy->status = -EPIPE;
+}
+
+/* ---- All of it ---- */
+
+static void
+start(struct envoy *envoy)
+{
+    const struct http_worker *worker = envoy->worker;
+    const struct http_plan *plan = worker->plan;
+    struct http_frame frame = {
+        .type = HTTP_FRAME_START,
+        .u.start = {.rate = plan->rate,
+                    .rate_end = plan->rate_end,
+                    .duration_ns = plan->duration_ns,
+                    .seed = plan->seed,
+                    .shard = worker->shard,
+                    .shards = worker->shards},
+    };
+
+    if (!http_frame_send(envoy->channel, &frame, 0))
+        fail(envoy, "cannot be reached");
+    envoy->lost_ns = sxe_time_ns() + http_envoy_first_ns;
+}
+
+static void
+turn(struct envoy *envoy)
+{
+    uint64_t now_ns = sxe_time_ns();
+    uint64_t next_ns = envoy->alive_ns < envoy->lost_ns ? envoy->alive_ns : envoy->lost_ns;
+    struct pollfd fds[2] = {{envoy->channel, POLLIN, 0}, {envoy->worker->control, POLLIN, 0}};
+
+    poll(fds, 2, next_ns > now_ns ? (int)((next_ns - now_ns) / SXE_NS_PER_MS) + 1 : 0);
+    hear(envoy);
+    if (envoy->status > 0)
+        obey(envoy);
+    now_ns = sxe_time_ns();
+    if (envoy->status > 0 && now_ns >= envoy->lost_ns)
+        fail(envoy, "has said nothing for too long: it is dead, stopped or cut off");
+    if (envoy->status > 0 && now_ns >= envoy->alive_ns) {
+        tell(envoy, HTTP_FRAME_ALIVE, NULL);
+        envoy->alive_ns = now_ns + ALIVE_NS;
+    }
+}
+
+static int
+stand_for(const struct http_worker *worker, unsigned rank)
+{
+    static struct envoy envoy;
+
+    envoy = (struct envoy){.worker = worker,
+                           .rank = rank,
+                           .channel = ranks->ranks[rank].channel,
+                           .alive_ns = sxe_time_ns() + ALIVE_NS,
+                           .status = 1};
+    start(&envoy);
+    while (envoy.status > 0)
+        turn(&envoy);
+    return envoy.status;
+}
+
+/* The probe is no rank's: it is made here. Other clients make the shards between those of ranks. */
+int
+http_envoy_work(const struct http_worker *worker)
+{
+    const struct http_plan *plan = worker->plan;
+    unsigned parts = plan->shards > 0 ? plan->shards : 1;
+
+    if (worker->is_probe)
+        return http_worker_run(worker);
+    return stand_for(worker, worker->shard / parts);
+}
+
+void
+http_envoy_use(struct http_ranks *of)
+{
+    ranks = of;
+    http_workers_work = http_envoy_work;
+}

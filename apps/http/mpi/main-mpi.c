@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: the program sxe-http-mpi: sxe-http with a worker on each of many cores, of one machine or
+ * of several. Place: main(), and all that is MPI; mpirun starts it once a rank.
+ *
+ * Shape: main() forks the engine (engine.h), and then only carries what processes of the job say to
+ * one another (relay.h).
+ */
+#include <mpi.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "engine.h"
+#include "program.h"
+#include "relay.h"
+#include "run.h"
+
+#define TAG   1
+#define SLOTS 8  /* messages to one rank that are on their way */
+#define END_S 20 /* that the end of MPI may take */
+
+/* ---- The link ---- */
+
+struct mail {
+    MPI_Request sending[SLOTS];
+    MPI_Request receiving;
+    struct http_frame sent[SLOTS];
+    struct http_frame received;
+};
+
+static struct mail *mails; /* [ranks] */
+
+static bool
+is_free(MPI_Request *request)
+{
+    int is_done = 1;
+
+    /* A request that failed is over, too: who is not reached says nothing any more. */
+    if (*request != MPI_REQUEST_NULL && MPI_Test(request, &is_done, MPI_STATUS_IGNORE) != 0)
+        *request = MPI_REQUEST_NULL;
+    return is_done || *request == MPI_REQUEST_NULL;
+}
+
+static bool
+send_message(struct http_link *link, unsigned to, const void *bytes, size_t length)
+{
+    struct mail *mail = &mails[to];
+
+    (void)link;
+    for (unsigned i = 0; i < SLOTS; i++) {
+        if (!is_free(&mail->sending[i]))
+            continue;
+        memcpy(&mail->sent[i], bytes, length);
+        MPI_Isend(&mail->sent[i], (int)length, MPI_BYTE, (int)to, TAG, MPI_COMM_WORLD,
+                  &mail->sending[i]);
+        return true;
+    }
+    return false;
+}
+
+static void
+await_message(unsigned from)
+{
+    MPI_Irecv(&mails[from].received, (int)sizeof(mails[from].received), MPI_BYTE, (int)from, TAG,
+              MPI_COMM_WORLD, &mails[from].receiving);
+}
+
+static size_t
+receive_message(struct http_link *link, unsigned from, void *bytes, size_t size)
+{
+    struct mail *mail = &mails[from];
+    MPI_Status status;
+    int is_there = 0;
+    int length = 0;
+
+    (void)link;
+    MPI_Test(&mail->receiving, &is_there, &status);
+    if (!is_there)
+        return 0;
+    MPI_Get_count(&status, MPI_BYTE, &length);
+    memcpy(bytes, &mail->received, (size_t)length < size ? (size_t)length : size);
+    await_message(from);
+    return (size_t)length;
+}
+
+/* False: no memory. */
+static bool
+open_link(struct http_link *link)
+{
+    int rank = 0;
+    int ranks = 0;
+
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    *link = (struct http_link){.rank = (unsigned)rank,
+                               .ranks = (unsigned)ranks,
+                               .send = send_message,
+                               .receive = receive_message};
+    mails = calloc(link->ranks, sizeof(*mails));
+    for (unsigned i = 0; mails != NULL && i < link->ranks; i++) {
+        for (unsigned k = 0; k < SLOTS; k++)
+            mails[i].sending[k] = MPI_REQUEST_NULL;
+        await_message(i);
+    }
+    return mails != NULL && link->ranks <= HTTP_RANKS_MAX;
+}
+
+static void
+close_link(const struct http_link *link)
+{
+    for (unsigned i = 0; i < link->ranks; i++) {
+        MPI_Cancel(&mails[i].receiving);
+        MPI_Request_free(&mails[i].receiving);
+    }
+    /* It waits for all ranks, and one may have stopped only now. */
+    alarm(END_S);
+    MPI_Finalize();
+    free(mails);
+}
+
+/* ---- The program ---- */
+
+static int
+signals_of_mpirun(void)
+{
+    sigset_t mask;
+
+    sigemptyset(&mask);
+    sigaddset(&mask, SIGINT);
+    sigaddset(&mask, SIGTERM);
+    sigaddset(&mask, SIGHUP);
+    /* Before MPI has threads, which inherit it. */
+    sigprocmask(SIG_BLOCK, &mask, NULL);
+    return signalfd(-1, &mask, SFD_NONBLOCK | SFD_CLOEXEC);
+}
+
+static int
+carry(int channel, pid_t engine)
+{
+    int signals = signals_of_mpirun();
+    struct http_link link;
+    struct http_relay_end end;
+    int status;
+
+    MPI_Init(NULL, NULL);
+    if (!open_link(&link)) {
+        fprintf(stderr, "sxe-http: there can be no more than %u ranks, or there is no memory\n",
+                HTTP_RANKS_MAX);
+        MPI_Abort(MPI_COMM_WORLD, HTTP_EXIT_USAGE);
+    }
+    http_engine_tell(channel, link.rank, link.ranks);
+    end = http_relay_run(&link, channel, engine, signals);
+    status = WIFEXITED(end.status) ? WEXITSTATUS(end.status) : 128 + WTERMSIG(end.status);
+    if (link.rank == 0 && !end.is_clean)
+        MPI_Abort(MPI_COMM_WORLD, status);
+    close_link(&link);
+    return link.rank == 0 ? status : EXIT_SUCCESS;
+}
+
+int
+main(int argc, char **argv)
+{
+    int ends[2];
+    pid_t engine;
+
+    program_begin(NULL);
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0 || (engine = fork()) < 0) {
+        perror("sxe-http: cannot start");
+        return HTTP_EXIT_ERRORS;
+    }
+    if (engine == 0) {
+        close(ends[0]);
+        setsid();
+        return http_engine_run(ends[1], argc, argv);
+    }
+    close(ends[1]);
+    return carry(ends[0], engine);
+}

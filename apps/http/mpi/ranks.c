@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT */
+#include "ranks.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+static struct http_ranks *judged;
+
+/* Of each rank, over the trials: what its rate is made of. */
+static struct count {
+    double in_time;
+    double seconds;
+} counts[HTTP_RANKS_MAX];
+
+struct http_ranks *
+http_ranks_new(unsigned number)
+{
+    struct http_ranks *ranks =
+        mmap(NULL, sizeof(*ranks), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+    if (ranks == MAP_FAILED)
+        return NULL;
+    ranks->number = number;
+    for (unsigned i = 0; i < HTTP_RANKS_MAX; i++)
+        ranks->ranks[i].channel = -1;
+    return ranks;
+}
+
+void
+http_ranks_free(struct http_ranks *ranks)
+{
+    if (judged == ranks) {
+        judged = NULL;
+        http_trial_parts = NULL;
+    }
+    munmap(ranks, sizeof(*ranks));
+}
+
+const char *
+http_rank_name(const struct http_ranks *ranks, unsigned rank)
+{
+    static char name[80];
+    const char *host = ranks->ranks[rank].host;
+
+    snprintf(name, sizeof(name), "rank %u%s%s", rank, *host != '\0' ? " on " : "", host);
+    return name;
+}
+
+/* As if it were the only one, of which its share of the load was asked. */
+static void
+judge_alone(struct http_verdict *verdict, const struct http_plan *plan, unsigned rank,
+            const struct http_result *worker)
+{
+    struct http_plan share = *plan;
+
+    share.shard = rank;
+    share.shards = judged->number;
+    http_verdict_judge(verdict, &share, worker, &worker, 1);
+    if (worker->opened == 0)
+        verdict->number = 0;
+}
+
+static void
+add_part(struct http_part *part, struct count *count, const struct http_result *worker,
+         const struct http_verdict *verdict)
+{
+    count->in_time += (double)http_result_in_time(worker);
+    count->seconds += (double)worker->elapsed_ns / 1e9;
+    part->rate = count->seconds > 0 ? count->in_time / count->seconds : 0;
+    part->ok += worker->ends[HTTP_END_OK];
+    part->errors += http_result_errors(worker);
+    part->opened += worker->opened;
+    http_verdict_add(&part->verdict, verdict);
+}
+
+/* Those that the run has; of a search those of the step that is judged. NULL: no memory. */
+static struct http_part *
+parts_of(struct http_run *run)
+{
+    size_t size = judged->number * sizeof(*run->parts);
+
+    if (run->parts == NULL) {
+        run->parts = malloc(size);
+        run->parts_number = 0;
+    }
+    if (run->parts != NULL && (run->parts_number == 0 || run->plan->find != NULL)) {
+        memset(run->parts, 0, size);
+        memset(counts, 0, sizeof(counts));
+        run->parts_number = judged->number;
+    }
+    return run->parts;
+}
+
+static bool
+is_baseline(const struct http_run *run, const struct http_trial *trial)
+{
+    return trial >= run->baseline && trial < &run->baseline[HTTP_TRIALS_MAX];
+}
+
+static void
+judge(struct http_parent *parent, struct http_trial *trial,
+      const struct http_result *const *workers)
+{
+    struct http_verdict whole = trial->verdict;
+    struct http_part *parts = is_baseline(parent->run, trial) ? NULL : parts_of(parent->run);
+
+    trial->verdict.number = 0;
+    for (unsigned i = 0; i < judged->number; i++) {
+        struct http_verdict verdict;
+
+        judge_alone(&verdict, parent->plan, i, workers[i]);
+        http_verdict_add_part(&trial->verdict, &verdict, http_rank_name(judged, i));
+        if (parts == NULL)
+            continue;
+        add_part(&parts[i], &counts[i], workers[i], &verdict);
+        snprintf(parts[i].name, sizeof(parts[i].name), "%s", http_rank_name(judged, i));
+        parts[i].clock_ns = judged->ranks[i].clock_ns;
+    }
+    /* What shows only in all of them together. */
+    if (trial->verdict.number == 0)
+        trial->verdict = whole;
+}
+
+void
+http_ranks_judge(struct http_ranks *ranks)
+{
+    judged = ranks;
+    http_trial_parts = judge;
+}

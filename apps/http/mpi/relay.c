@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: MIT */
+#include "relay.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "sxe-time.h"
+
+#define BRISK_NS (20 * SXE_NS_PER_MS) /* so long after there was something MPI is asked often */
+#define SPIN_NS  (2 * SXE_NS_PER_MS)  /* and after a PING at once: others will follow */
+#define ROUNDS   20
+
+uint64_t http_relay_end_ns = 3 * SXE_NS_PER_SECOND;
+uint64_t http_relay_pong_ns = 200 * SXE_NS_PER_MS;
+
+/* What goes in one direction and cannot go on yet. */
+struct held {
+    size_t length; /* 0: nothing */
+    struct http_frame frame;
+};
+
+struct peer {
+    unsigned rank;
+    int channel;      /* -1: none */
+    bool needs_clock; /* it was asked for, and is not measured yet */
+    bool has_ended;
+    struct held to_rank;
+    struct held to_channel;
+};
+
+struct relay {
+    struct http_link *link;
+    int engine; /* the channel to it */
+    bool is_over;
+    bool has_moved; /* something, in this turn */
+    uint64_t brisk_ns;
+    uint64_t spin_ns;
+    uint32_t rounds; /* PINGs sent */
+    uint32_t ponged; /* the number of the last PONG */
+    uint64_t pong_ns;
+    unsigned peers_number;
+    struct peer peers[HTTP_RANKS_MAX];
+};
+
+static bool
+send_head(struct relay *relay, unsigned to, enum http_frame_type type, uint32_t number)
+{
+    struct http_frame frame = {.type = type, .number = number, .u.time_ns = sxe_time_ns()};
+
+    return relay->link->send(relay->link, to, &frame, HTTP_FRAME_HEAD);
+}
+
+/* ---- From another rank ---- */
+
+static void
+flush_to_channel(struct relay *relay, struct peer *peer)
+{
+    struct held *held = &peer->to_channel;
+
+    if (held->length == 0)
+        return;
+    if (send(peer->channel, &held->frame, held->length, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 &&
+        errno == EAGAIN)
+        return;
+    held->length = 0;
+    relay->has_moved = true;
+}
+
+static void
+take_message(struct relay *relay, struct peer *peer)
+{
+    const struct http_frame *frame = &peer->to_channel.frame;
+    size_t length = peer->to_channel.length;
+
+    relay->has_moved = true;
+    peer->to_channel.length = 0;
+    switch (frame->type) {
+    case HTTP_FRAME_PING:
+        send_head(relay, peer->rank, HTTP_FRAME_PONG, frame->number);
+        relay->spin_ns = sxe_time_ns() + SPIN_NS;
+        break;
+    case HTTP_FRAME_PONG:
+        relay->ponged = frame->number;
+        relay->pong_ns = frame->u.time_ns;
+        break;
+    case HTTP_FRAME_END:
+        relay->is_over = true;
+        break;
+    case HTTP_FRAME_BYE:
+        peer->has_ended = true;
+        break;
+    default:
+        peer->to_channel.length = length;
+        flush_to_channel(relay, peer);
+    }
+}
+
+static void
+receive(struct relay *relay, struct peer *peer)
+{
+    struct held *held = &peer->to_channel;
+
+    flush_to_channel(relay, peer);
+    if (held->length > 0)
+        return;
+    held->length = relay->link->receive(relay->link, peer->rank, &held->frame, sizeof(held->frame));
+    if (held->length > 0)
+        take_message(relay, peer);
+}
+
+/* ---- The clock of a rank ---- */
+
+/* One round: false if there was no answer. */
+static bool
+ping(struct relay *relay, struct peer *peer, struct http_clock *clock)
+{
+    uint64_t sent_ns = sxe_time_ns();
+    uint64_t got_ns = sent_ns;
+    uint64_t half_ns;
+
+    if (send_head(relay, peer->rank, HTTP_FRAME_PING, ++relay->rounds))
+        while (relay->ponged != relay->rounds && got_ns < sent_ns + http_relay_pong_ns) {
+            receive(relay, peer);
+            got_ns = sxe_time_ns();
+        }
+    half_ns = (got_ns - sent_ns) / 2 + 1;
+    if (relay->ponged != relay->rounds)
+        return false;
+    if (half_ns < clock->error_ns)
+        *clock = (struct http_clock){(int64_t)(relay->pong_ns - sent_ns - half_ns), half_ns};
+    return true;
+}
+
+static void
+measure_clock(struct relay *relay, struct peer *peer)
+{
+    struct http_frame frame = {.type = HTTP_FRAME_CLOCK, .clock.error_ns = UINT64_MAX};
+
+    for (unsigned i = 0; i < ROUNDS && ping(relay, peer, &frame.clock); i++)
+        ;
+    /* Without an answer it is tried again, until the envoy says that the rank is lost. */
+    peer->needs_clock = frame.clock.error_ns == UINT64_MAX;
+    if (!peer->needs_clock)
+        http_frame_send(peer->channel, &frame, 0);
+}
+
+/* ---- From a channel ---- */
+
+static void
+flush_to_rank(struct relay *relay, struct peer *peer)
+{
+    struct held *held = &peer->to_rank;
+
+    if (held->length == 0 ||
+        !relay->link->send(relay->link, peer->rank, &held->frame, held->length))
+        return;
+    held->length = 0;
+    relay->has_moved = true;
+}
+
+/* An agent that died has closed its channel: rank 0 is told in its place. */
+static void
+lose_agent(struct peer *peer)
+{
+    static const char text[] = "has lost its agent, the process that watches its worker";
+
+    peer->to_rank.frame = (struct http_frame){.type = HTTP_FRAME_GONE};
+    memcpy(peer->to_rank.frame.bytes, text, sizeof(text));
+    peer->to_rank.length = HTTP_FRAME_HEAD + sizeof(text);
+    close(peer->channel);
+    peer->channel = -1;
+}
+
+static void
+read_channel(struct relay *relay, struct peer *peer)
+{
+    struct held *held = &peer->to_rank;
+    int bytes;
+
+    flush_to_rank(relay, peer);
+    if (held->length > 0 || peer->channel < 0)
+        return;
+    bytes = http_frame_receive(peer->channel, &held->frame);
+    if (bytes == -1)
+        return;
+    relay->has_moved = true;
+    if (bytes < 0) {
+        lose_agent(peer);
+    } else if (held->frame.type == HTTP_FRAME_CLOCK) {
+        peer->needs_clock = true;
+    } else {
+        held->length = HTTP_FRAME_HEAD + (size_t)bytes;
+    }
+    flush_to_rank(relay, peer);
+}
+
+/* ---- All of it ---- */
+
+/* Rank 0 has a peer and a channel for each other rank, which its engine gives; another rank has
+ * rank 0, and the channel of its engine. */
+static void
+take_channel(struct relay *relay)
+{
+    struct peer *peer = &relay->peers[relay->peers_number];
+    int channel = http_frame_receive_descriptor(relay->engine);
+
+    if (channel < 0) {
+        relay->is_over = true;
+        return;
+    }
+    *peer = (struct peer){.rank = ++relay->peers_number, .channel = channel};
+}
+
+static void
+take_signal(const struct relay *relay, int signals, pid_t engine)
+{
+    struct signalfd_siginfo info;
+
+    if (read(signals, &info, sizeof(info)) == (ssize_t)sizeof(info) && relay->link->rank == 0)
+        kill(engine, (int)info.ssi_signo);
+}
+
+static int
+wait_ms(const struct relay *relay, uint64_t now_ns)
+{
+    if (relay->has_moved || now_ns < relay->spin_ns)
+        return 0;
+    return now_ns < relay->brisk_ns ? 1 : HTTP_RELAY_IDLE_MS;
+}
+
+static void
+turn(struct relay *relay, int signals, pid_t engine)
+{
+    uint64_t now_ns = sxe_time_ns();
+    struct pollfd fds[2 + HTTP_RANKS_MAX] = {
+        {signals, POLLIN, 0}, {relay->link->rank == 0 ? relay->engine : -1, POLLIN, 0}};
+
+    if (relay->has_moved)
+        relay->brisk_ns = now_ns + BRISK_NS;
+    for (unsigned i = 0; i < relay->peers_number; i++) {
+        const struct peer *peer = &relay->peers[i];
+
+        fds[2 + i] = (struct pollfd){peer->to_rank.length > 0 ? -1 : peer->channel, POLLIN, 0};
+    }
+    poll(fds, 2 + relay->peers_number, wait_ms(relay, now_ns));
+    relay->has_moved = false;
+    if (fds[0].revents != 0)
+        take_signal(relay, signals, engine);
+    if (fds[1].revents != 0)
+        take_channel(relay);
+    for (unsigned i = 0; i < relay->peers_number; i++) {
+        receive(relay, &relay->peers[i]);
+        read_channel(relay, &relay->peers[i]);
+        if (relay->peers[i].needs_clock)
+            measure_clock(relay, &relay->peers[i]);
+    }
+}
+
+/* Say it until the link takes it. */
+static void
+say_to(struct relay *relay, unsigned rank, enum http_frame_type type, uint64_t until_ns)
+{
+    while (!send_head(relay, rank, type, 0) && sxe_time_ns() < until_ns)
+        poll(NULL, 0, 1);
+}
+
+/* Tell all, and wait for their answers. */
+static bool
+end_others(struct relay *relay)
+{
+    uint64_t until_ns = sxe_time_ns() + http_relay_end_ns;
+    unsigned ended = 0;
+
+    for (unsigned rank = 1; rank < relay->link->ranks; rank++)
+        say_to(relay, rank, HTTP_FRAME_END, until_ns);
+    /* Channels that were never given have no peer yet. */
+    while (relay->peers_number < relay->link->ranks - 1) {
+        relay->peers[relay->peers_number] =
+            (struct peer){.rank = relay->peers_number + 1, .channel = -1};
+        relay->peers_number++;
+    }
+    do {
+        ended = 0;
+        for (unsigned i = 0; i < relay->peers_number; i++) {
+            relay->peers[i].to_channel.length = 0;
+            receive(relay, &relay->peers[i]);
+            ended += relay->peers[i].has_ended;
+        }
+        poll(NULL, 0, ended < relay->peers_number);
+    } while (ended < relay->peers_number && sxe_time_ns() < until_ns);
+    return ended == relay->peers_number;
+}
+
+struct http_relay_end
+http_relay_run(struct http_link *link, int channel, pid_t engine, int signals)
+{
+    static struct relay relay;
+    struct http_relay_end end = {0};
+
+    /* It is too large for a value on the stack. */
+    memset(&relay, 0, sizeof(relay));
+    relay.link = link;
+    relay.engine = channel;
+    if (link->rank > 0) {
+        relay.peers_number = 1;
+        relay.peers[0] = (struct peer){.channel = channel};
+    }
+    while (!relay.is_over)
+        turn(&relay, signals, engine);
+    /* Its end of the channel is closed, or will be when it has seen that ours is. */
+    for (unsigned i = 0; i < relay.peers_number; i++)
+        if (relay.peers[i].channel >= 0)
+            close(relay.peers[i].channel);
+    waitpid(engine, &end.status, 0);
+    if (link->rank == 0)
+        end.is_clean = end_others(&relay);
+    else
+        say_to(&relay, 0, HTTP_FRAME_BYE, sxe_time_ns() + http_relay_end_ns);
+    return end;
+}
