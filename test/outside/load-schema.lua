@@ -139,6 +139,8 @@ test("servers in turn, a unix socket, a script and a log write what the schema s
     run("-c", "2", "--replay", log, url)
     write(log, "function check(status) return status == 201 end\n")
     run("-c", "2", "--requests", "20", "-s", log, url)
+    write(log, 'return {steps = {{path = "/one"}, {path = "/two"}}}\n')
+    run("-c", "2", "-d", "0.2", "--scenario", log, url)
     os.remove(log)
     check(server)
 end)
