@@ -20,6 +20,7 @@
 #define HTTP_THRESHOLDS_MAX 15
 
 #define HTTP_STAGES_MAX 32
+#define HTTP_HOSTS_MAX  16
 
 /* Of the probe: its rate times a server's latency is how many it needs, so 16 are enough for
  * 100 a second of 160 ms each. */
@@ -51,6 +52,14 @@ struct http_stage {
     double rate;     /* a second over all workers, at its end */
 };
 
+/* One of several servers that a run loads. */
+struct http_host {
+    char ip[64];
+    uint16_t port;
+    char path[108];      /* of a unix socket; "" otherwise */
+    char authority[272]; /* as below */
+};
+
 struct http_requests; /* requests.h */
 struct http_expect;   /* expect.h */
 struct http_sources;  /* source.h */
@@ -61,8 +70,11 @@ struct http_plan {
     uint16_t port;         /* 1 to 65535 */
     const char *unix_path; /* to this instead, at most 107 bytes, "@name" is abstract; NULL */
     char what
-        [HTTP_TEXT_MAX]; /* "GET http://127.0.0.1:8000/", what the first line of a report says */
-    char authority[272]; /* "127.0.0.1:8000": the Host field of the first request */
+        [HTTP_TEXT_MAX];   /* "GET http://127.0.0.1:8000/", what the first line of a report says */
+    char authority[272];   /* "127.0.0.1:8000": the Host field of the first request */
+    unsigned hosts_number; /* 0: that one; otherwise it is the first of these, and workers, whose
+                              number is a multiple of theirs, serve one each in turn */
+    struct http_host hosts[HTTP_HOSTS_MAX];
     const struct http_sources
         *sources;   /* local addresses to connect from; NULL: the system's choice */
     unsigned proxy; /* PROXY header at the front of each connection: 0 none, 1, 2 */

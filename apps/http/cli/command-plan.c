@@ -235,15 +235,15 @@ static int
 add_url(struct http_command *command, const struct http_url *url, const char *text)
 {
     const struct http_plan *plan = &command->plan;
-    bool is_fixed = command->typed.has_ip || plan->unix_path != NULL;
     char name[HTTP_TEXT_MAX];
     const char *problem;
 
-    if (!is_fixed && strcmp(url->authority, plan->authority) != 0)
-        return http_command_refuse("the URL is '%s', but the first one names %s; one run loads one "
-                                   "server: give its address with -i and -p if it serves both",
-                                   text, plan->authority);
-    print_text(name, "%s %s", command->request.method, url->target);
+    if (plan->hosts_number > 0)
+        print_text(name, "%s %s%s", command->request.method,
+                   *url->path != '\0' ? url->path : url->authority, url->target);
+    else
+        print_text(name, "%s %s", command->request.method, url->target);
+    http_templates_set_host(plan->requests, http_command_host_of(plan, url));
     problem = http_templates_add(plan->requests, url->authority, url->target, name);
     if (problem == NULL)
         return COMMAND_LINE_GO_ON;
@@ -339,6 +339,10 @@ name_it(struct http_command *command)
 
     if (source_of(typed) != NULL)
         print_text(plan->what, "%s to http://%s", source_of(typed), plan->authority);
+    else if (plan->hosts_number > 0)
+        print_text(plan->what, "%s of %u URLs at %u hosts, the first http://%s",
+                   command->request.method, typed->words_number, plan->hosts_number,
+                   plan->authority);
     else if (typed->words_number > 1)
         print_text(plan->what, "%s of %u URLs at http://%s", command->request.method,
                    typed->words_number, plan->authority);
@@ -526,6 +530,7 @@ http_command_plan(struct http_command *command)
         set_request,
         set_url,
         set_where,
+        http_command_hosts,
         make_requests,
         name_it,
     };

@@ -448,6 +448,7 @@ take_much(struct http_command *command, int val)
         command->typed.has_sockets = true;
         return take_small("the number of sockets (-c)", 1, SOCKETS_MAX, &command->plan.sockets);
     case 't':
+        command->typed.has_workers = true;
         return take_small("the number of workers (-t)", 1, HTTP_WORKERS_MAX,
                           &command->plan.workers);
     case SHARD:

@@ -50,6 +50,7 @@ struct http_typed {
     bool has_ip;
     bool has_port;
     bool has_sockets;
+    bool has_workers;
     bool has_arrivals;
     bool has_status;
     bool is_open;
@@ -84,6 +85,11 @@ void http_command_free(struct http_command *command);
 /* Make the plan of what was typed, with what stood behind "--" in argc and argv: as
  * http_command_parse. */
 int http_command_plan(struct http_command *command);
+
+/* The hosts of the URLs into the plan, if they are several; what goes without that. As
+ * http_command_plan. Which of them a URL is of, or their number. */
+int http_command_hosts(struct http_command *command);
+unsigned http_command_host_of(const struct http_plan *plan, const struct http_url *url);
 
 /* A rate at the beginning of the text, such as 500 or 10k; *behind is what comes after it. 0, or
  * -1: there is none from 0 to 1G. */

@@ -75,6 +75,12 @@ struct http_requests {
     const char *ip; /* ro, after begin(): connect this worker there; NULL: the plan's */
     uint16_t port;  /* ro: of that ip */
 
+    /* Of several hosts: which one this worker serves, with others of which it is the nth; set in
+     * the worker process before begin(). */
+    unsigned host;
+    unsigned turn;
+    unsigned turns; /* 0: there is one host */
+
     /* In the worker process, shard of shards, before its first query; 0, or -errno after saying on
      * stderr what is wrong. */
     int (*begin)(struct http_requests *requests, unsigned shard, unsigned shards, uint64_t seed);

@@ -26,6 +26,7 @@ struct http_template {
     uint32_t places_number;
     uint16_t kind;
     bool is_head;
+    uint8_t host; /* of several; 0 */
 };
 
 /* What one request is made of, besides the options. */

@@ -21,6 +21,9 @@ struct http_templates {
     struct http_template *all;
     size_t number;
     size_t room;
+    size_t here;     /* so many of them, the first, are for this worker's host */
+    unsigned shards; /* of the worker */
+    uint8_t host;    /* of those that are added */
     uint64_t random[2];
     char *names[HTTP_KINDS_MAX]; /* of kinds */
     bool is_one_kind;            /* there were too many */
@@ -45,10 +48,35 @@ http_template_query(const struct http_template *template, uint64_t sequence, uin
                                  .is_head = template->is_head};
 }
 
+/* Those of this worker's host come first. */
+static void
+take_host(struct http_templates *set)
+{
+    set->here = 0;
+    for (size_t i = 0; i < set->number; i++) {
+        struct http_template template = set->all[i];
+
+        if (set->requests.turns > 0 && template.host != set->requests.host)
+            continue;
+        set->all[i] = set->all[set->here];
+        set->all[set->here++] = template;
+    }
+}
+
+/* All workers of a host have its requests in turn, as all workers have them of one host alone. */
+static uint64_t
+turn_of(const struct http_templates *set, uint64_t sequence)
+{
+    if (set->requests.turns == 0)
+        return sequence;
+    return set->requests.turn + sequence / set->shards * set->requests.turns;
+}
+
 static int
 begin(struct http_requests *requests, unsigned shard, unsigned shards, uint64_t seed)
 {
-    (void)shards;
+    set_of(requests)->shards = shards;
+    take_host(set_of(requests));
     if (set_of(requests)->number == 0) {
         fputs("sxe-http: there is no request to send: give a URL, or a request file that has one\n",
               stderr);
@@ -63,7 +91,7 @@ static int
 next(struct http_requests *requests, uint64_t sequence, struct http_query *query)
 {
     struct http_templates *set = set_of(requests);
-    uint64_t turn = set->number == 1 ? 0 : sequence % set->number;
+    uint64_t turn = set->here == 1 ? 0 : turn_of(set, sequence) % set->here;
 
     http_template_query(&set->all[turn], sequence, set->random, query);
     return 0;
@@ -168,11 +196,20 @@ http_templates_take(struct http_requests *requests, struct http_template *templa
         wrong = http_wrong("there are more than %d requests", HTTP_TEMPLATES_MAX);
     else if (!make_room(set) || !find_kind(set, name, &template->kind))
         wrong = NO_MEMORY;
-    if (wrong == NULL)
-        set->all[set->number++] = *template;
-    else
+    template->host = set->host;
+    if (wrong != NULL) {
         http_template_free(template);
-    return wrong;
+        return wrong;
+    }
+    set->all[set->number++] = *template;
+    set->here = set->number;
+    return NULL;
+}
+
+void
+http_templates_set_host(struct http_requests *requests, unsigned host)
+{
+    set_of(requests)->host = (uint8_t)host;
 }
 
 const char *

@@ -44,6 +44,9 @@ struct http_template_options {
 struct http_requests *http_templates_new(const struct http_template_options *options);
 void http_templates_free(struct http_requests *requests);
 
+/* Those that are added from now on are for that host of several, and sent by its workers only. */
+void http_templates_set_host(struct http_requests *requests, unsigned host);
+
 /* A request to a target ("/a?b") of an authority; name is its kind's ("GET /a"). NULL, or what is
  * wrong, as a text of this thread. */
 const char *http_templates_add(struct http_requests *requests, const char *authority,

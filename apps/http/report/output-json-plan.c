@@ -2,6 +2,7 @@
  *
  * The member "plan" of the JSON; plan-read.c takes it out again. And "sessions" of a result.
  */
+#include "hosts.h"
 #include "json-writer.h"
 #include "output.h"
 
@@ -91,6 +92,7 @@ http_output_json_plan(struct http_json *json, const struct http_plan *plan)
     http_json_count(json, "port", plan->port);
     http_json_text(json, "unix_path", plan->unix_path);
     http_json_count(json, "proxy", plan->proxy);
+    http_output_json_plan_hosts(json, plan);
     write_when(json, plan);
     write_how_much(json, plan);
     write_shards(json, plan);

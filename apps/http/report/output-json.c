@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "fanout.h"
+#include "hosts.h"
 #include "json-writer.h"
 #include "output.h"
 #include "requests.h"
@@ -266,6 +267,7 @@ write_part(struct http_json *json, const struct http_run *run, const struct http
     write_trend(json, run, result);
     write_kinds(json, run->plan, result);
     http_output_json_stages(json, run, result);
+    http_output_json_hosts(json, run->plan, result);
     write_verdict(json, verdict);
 }
 

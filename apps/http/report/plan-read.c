@@ -37,6 +37,26 @@ read_text(struct http_reader *reader, const json_t *json, const char *name, char
 }
 
 static void
+read_hosts(struct http_reader *reader, const json_t *json, struct http_plan *plan)
+{
+    const json_t *hosts = http_reader_array(reader, json, "hosts");
+
+    if (json_array_size(hosts) > HTTP_HOSTS_MAX) {
+        http_reader_refuse(reader, "hosts", "are too many");
+        return;
+    }
+    for (size_t i = 0; i < json_array_size(hosts); i++) {
+        const json_t *one = json_array_get(hosts, i);
+        struct http_host *host = &plan->hosts[plan->hosts_number++];
+
+        read_text(reader, one, "authority", host->authority, sizeof(host->authority));
+        read_text(reader, one, "ip", host->ip, sizeof(host->ip));
+        host->port = (uint16_t)http_reader_count(reader, one, "port", 1);
+        read_text(reader, one, "unix_path", host->path, sizeof(host->path));
+    }
+}
+
+static void
 read_where(struct http_reader *reader, const json_t *json, struct http_plan *plan)
 {
     read_text(reader, json, "what", plan->what, sizeof(plan->what));
@@ -45,6 +65,7 @@ read_where(struct http_reader *reader, const json_t *json, struct http_plan *pla
     plan->port = (uint16_t)http_reader_count(reader, json, "port", 1);
     plan->unix_path = http_reader_text(reader, json, "unix_path");
     plan->proxy = (unsigned)http_reader_count(reader, json, "proxy", 1);
+    read_hosts(reader, json, plan);
 }
 
 static void

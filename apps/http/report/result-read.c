@@ -249,6 +249,38 @@ read_stages(struct http_reader *reader, const json_t *owner, struct http_result 
     }
 }
 
+/* ---- Hosts ---- */
+
+static void
+read_hosts(struct http_reader *reader, const json_t *owner, struct http_result *result)
+{
+    const json_t *hosts = http_reader_array(reader, owner, "hosts");
+
+    if (json_array_size(hosts) > HTTP_HOSTS_MAX) {
+        http_reader_refuse(reader, "hosts", "are too many");
+        return;
+    }
+    result->hosts = (uint32_t)json_array_size(hosts);
+    for (unsigned i = 0; i < result->hosts; i++) {
+        const json_t *json = json_array_get(hosts, i);
+        struct http_host_result *host = &result->by_host[i];
+
+#define TAKE(name) host->name = http_reader_count(reader, json, #name, 1);
+        TAKE(sockets_wanted)
+        TAKE(opened)
+        TAKE(reopened)
+        TAKE(not_reopened)
+        TAKE(offered)
+        TAKE(sent)
+        TAKE(skipped)
+        TAKE(ok)
+        TAKE(errors)
+#undef TAKE
+        read_histogram(reader, json, "connect", &host->connect);
+        read_histogram(reader, json, "response", &host->response);
+    }
+}
+
 /* ---- All of it ---- */
 
 /* Files of earlier versions have none. */
@@ -280,6 +312,7 @@ http_result_read(struct http_reader *reader, const json_t *json, struct http_res
     read_timeline(reader, json, &result->timeline);
     read_kinds(reader, json, result);
     read_stages(reader, json, result);
+    read_hosts(reader, json, result);
     open = http_result_check(result);
     if (open != NULL)
         http_reader_refuse(reader, "accounts", open);

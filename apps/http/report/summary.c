@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "hosts.h"
 #include "output.h"
 #include "requests.h"
 #include "stages.h"
@@ -534,6 +535,7 @@ http_summary_print(FILE *out, const struct http_run *run, bool is_colored)
     add_skipped(&page, run);
     add_table(&page, run);
     http_summary_stages(&page, run);
+    http_summary_hosts(&page, run);
     add_probe(&page, run);
     http_summary_over_time(&page, run);
     add_client(&page, run);

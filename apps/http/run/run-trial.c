@@ -54,6 +54,25 @@ hint_at_server(const struct http_parent *parent, const struct http_result *resul
                 strerror(result->first_error), where);
 }
 
+/* Some sockets opened, but none of that host's. */
+static void
+hint_at_hosts(const struct http_parent *parent, const struct http_result *result)
+{
+    const struct http_plan *plan = parent->plan;
+
+    for (unsigned i = 0; i < plan->hosts_number && result->opened > 0; i++) {
+        const struct http_host *host = &plan->hosts[i];
+        uint64_t opened = 0;
+
+        for (unsigned k = i; k < parent->load; k += plan->hosts_number)
+            opened += parent->processes[k].result->opened;
+        if (opened == 0 && !parent->is_stopping)
+            fprintf(parent->err,
+                    "sxe-http: no socket to %s could be opened; the load goes on without it\n",
+                    *host->path != '\0' ? host->path : host->authority);
+    }
+}
+
 /* NULL: there is none. */
 static const struct http_process *
 probe_of(const struct http_parent *parent)
@@ -86,6 +105,7 @@ say_sockets(struct http_parent *parent)
     }
     hint_at_limit(parent->err, parent->sum);
     hint_at_server(parent, parent->sum);
+    hint_at_hosts(parent, parent->sum);
     hint_at_probe(parent, parent->sum);
 }
 
@@ -208,8 +228,12 @@ sum_part(struct http_parent *parent, const struct part *part)
     const char *open;
 
     http_results_clear(part->sum, 1);
-    for (unsigned i = 0; i < part->number; i++)
+    for (unsigned i = 0; i < part->number; i++) {
         http_result_add(part->sum, part->workers[i]);
+        if (part->plan->hosts_number > 0)
+            http_result_add_host(part->sum, part->workers[i], i % part->plan->hosts_number,
+                                 part->plan->hosts_number);
+    }
     part->sum->interrupted = parent->interrupts > 0;
     http_verdict_judge(&limits, part->plan, part->sum, part->workers, part->number);
     *part->verdict = (struct http_verdict){0};

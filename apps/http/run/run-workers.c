@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "requests.h"
 #include "sxe-time.h"
 
 int (*http_workers_work)(const struct http_worker *worker) = http_worker_run;
@@ -17,6 +18,25 @@ static unsigned
 bit(enum http_message_type type)
 {
     return 1u << type;
+}
+
+/* In the worker process: its own plan is for the host that it serves. */
+static void
+take_host(struct http_plan *own, struct http_worker *worker, unsigned nth)
+{
+    const struct http_plan *plan = worker->plan;
+    struct http_requests *requests = plan->requests;
+    unsigned parts = plan->shards > 0 ? plan->shards : 1;
+    const struct http_host *host = &plan->hosts[nth % plan->hosts_number];
+
+    *own = *plan;
+    memcpy(own->ip, host->ip, sizeof(own->ip));
+    own->port = host->port;
+    own->unix_path = *host->path != '\0' ? host->path : NULL;
+    requests->host = nth % plan->hosts_number;
+    requests->turn = nth / plan->hosts_number * parts + plan->shard;
+    requests->turns = plan->workers / plan->hosts_number * parts;
+    worker->plan = own;
 }
 
 /* The life of a worker process. exit() and not _exit(), so that it leaves nothing unwritten. */
@@ -46,6 +66,7 @@ fork_worker(struct http_parent *parent, const struct http_plan *plan, unsigned s
         .mark = &parent->shared[2 * parent->number + 1],
         .is_probe = plan == &parent->probe,
     };
+    struct http_plan own;
     int ends[2];
 
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
@@ -58,6 +79,8 @@ fork_worker(struct http_parent *parent, const struct http_plan *plan, unsigned s
     };
     parent->number++;
     process->pid = fork();
+    if (process->pid == 0 && plan->hosts_number > 0)
+        take_host(&own, &worker, shard);
     if (process->pid == 0)
         be_worker(parent, &worker);
     close(ends[1]);

@@ -123,6 +123,51 @@ add_stages(struct http_result *to, const struct http_result *result)
     }
 }
 
+#define EACH_HOST_COUNT(X) \
+    X(sockets_wanted)      \
+    X(opened)              \
+    X(reopened)            \
+    X(not_reopened)        \
+    X(offered)             \
+    X(sent)
+
+static void
+add_hosts(struct http_result *to, const struct http_result *result)
+{
+    if (result->hosts > to->hosts)
+        to->hosts = result->hosts;
+    for (unsigned i = 0; i < result->hosts; i++) {
+        struct http_host_result *sum = &to->by_host[i];
+        const struct http_host_result *host = &result->by_host[i];
+
+#define ADD(name) sum->name += host->name;
+        EACH_HOST_COUNT(ADD)
+        ADD(skipped)
+        ADD(ok)
+        ADD(errors)
+#undef ADD
+        http_histogram_add(&sum->connect, &host->connect);
+        http_histogram_add(&sum->response, &host->response);
+    }
+}
+
+void
+http_result_add_host(struct http_result *sum, const struct http_result *result, unsigned host,
+                     unsigned hosts)
+{
+    struct http_host_result *to = &sum->by_host[host];
+
+    sum->hosts = hosts;
+#define ADD(name) to->name += result->name;
+    EACH_HOST_COUNT(ADD)
+#undef ADD
+    to->skipped += http_result_skipped(result);
+    to->ok += result->ends[HTTP_END_OK];
+    to->errors += http_result_errors(result);
+    http_histogram_add(&to->connect, &result->connect);
+    http_histogram_add(&to->response, &result->response);
+}
+
 void
 http_result_add(struct http_result *to, const struct http_result *result)
 {
@@ -153,6 +198,7 @@ http_result_add(struct http_result *to, const struct http_result *result)
     add_clients(to, result);
     add_kinds(to, result);
     add_stages(to, result);
+    add_hosts(to, result);
 }
 
 static void

@@ -121,6 +121,21 @@ struct http_stage_result {
     struct http_histogram response;
 };
 
+/* What a host of several got. */
+struct http_host_result {
+    uint64_t sockets_wanted;
+    uint64_t opened;
+    uint64_t reopened;
+    uint64_t not_reopened;
+    uint64_t offered;
+    uint64_t sent;
+    uint64_t skipped;
+    uint64_t ok;
+    uint64_t errors;
+    struct http_histogram connect;
+    struct http_histogram response;
+};
+
 /* How the run went over time: slices of equal width. When they are all used, each two neighbours
  * become one and the width doubles, so a day takes as much memory as a second. Latencies are those
  * of response, in coarse buckets: eight a power of two from 1 us. */
@@ -204,16 +219,22 @@ struct http_result {
     struct http_timeline timeline;
     uint32_t kinds;   /* used */
     uint32_t stages;  /* used */
+    uint32_t hosts;   /* used; 0: there is one */
     uint32_t clients; /* used: sockets whose times are in by_client; 0: too many */
     struct http_kind_result by_kind[HTTP_KINDS_MAX];
     struct http_client_result by_client[HTTP_CLIENTS_MAX]; /* client * kinds + kind */
     struct http_stage_result by_stage[HTTP_STAGES_MAX];
+    struct http_host_result by_host[HTTP_HOSTS_MAX];
 };
 
 /* Add the second to the first: counts and histograms are summed; started_ns is the earliest,
  * connect_ns, elapsed_ns and drain_ns the longest, first_... that of the first result that has one.
  * Clients follow one another. */
 void http_result_add(struct http_result *to, const struct http_result *result);
+
+/* Count a worker's whole result, which served that one of so many hosts, in the sum's by_host. */
+void http_result_add_host(struct http_result *sum, const struct http_result *result, unsigned host,
+                          unsigned hosts);
 
 /* Leave what came since earlier, a copy of *result; of a load without stages, which begin with the
  * run. What was in flight then is carried, and what

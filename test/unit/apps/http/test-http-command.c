@@ -209,6 +209,46 @@ START_TEST(several_urls_take_turns)
 }
 END_TEST
 
+START_TEST(urls_may_be_of_several_hosts)
+{
+    GOOD("http://127.0.0.1:81/a", "http://[::1]:82/b", "unix:/run/c:/c", "http://127.0.0.1:81/d");
+    ck_assert_uint_eq(plan->hosts_number, 3);
+    ck_assert_uint_eq(plan->workers, 3);
+    ck_assert_str_eq(plan->what, "GET of 4 URLs at 3 hosts, the first http://127.0.0.1:81");
+    ck_assert_str_eq(plan->hosts[0].ip, "127.0.0.1");
+    ck_assert_uint_eq(plan->hosts[0].port, 81);
+    ck_assert_str_eq(plan->hosts[1].ip, "::1");
+    ck_assert_uint_eq(plan->hosts[1].port, 82);
+    ck_assert_str_eq(plan->hosts[1].authority, "[::1]:82");
+    ck_assert_str_eq(plan->hosts[2].path, "/run/c");
+    ck_assert_uint_eq(plan->requests->kinds, 4);
+    ck_assert_str_eq(plan->requests->kind_names[1], "GET [::1]:82/b");
+    ck_assert_str_eq(plan->requests->kind_names[2], "GET /run/c/c");
+    GOOD("unix:/run/c:/c", "http://127.0.0.1:81/a", "-t", "4", "--shard", "2/3");
+    ck_assert_uint_eq(plan->workers, 4);
+    ck_assert_str_eq(plan->hosts[0].path, "/run/c");
+    GOOD("http://127.0.0.1:81/a", "http://127.0.0.1:82/b", "--source", "127.0.0.1");
+    ck_assert_uint_eq(plan->hosts_number, 2);
+}
+END_TEST
+
+START_TEST(there_may_be_16_hosts)
+{
+    static char texts[17][40];
+    const char *argv[20] = {"sxe-http"};
+
+    for (unsigned i = 0; i < 17; i++) {
+        snprintf(texts[i], sizeof(texts[i]), "http://127.0.0.1:%u/", 81 + i);
+        argv[1 + i] = texts[i];
+    }
+    ck_assert_int_eq(parse(argv), COMMAND_LINE_WRONG);
+    ck_assert_ptr_nonnull(strstr(errors, "there are more than 16 hosts"));
+    argv[17] = NULL;
+    ck_assert_msg(parse(argv) == COMMAND_LINE_GO_ON, "%s", errors);
+    ck_assert_uint_eq(plan->hosts_number, 16);
+}
+END_TEST
+
 /* ---- How much and when ---- */
 
 START_TEST(each_stop_rule_is_taken)
@@ -509,6 +549,7 @@ END_TEST
 /* ---- What cannot be ---- */
 
 #define U1 "http://127.0.0.1:81/a"
+#define U2 "http://127.0.0.1:82/a"
 
 static const struct {
     const char *argv[8];
@@ -594,7 +635,15 @@ static const struct {
     {{U1, "--", "x"}, "'x' stands behind --"},
     {{"https://127.0.0.1/"}, "https is not there yet"},
     {{U1, "https://127.0.0.1/"}, "https is not there yet"},
-    {{U1, "http://127.0.0.1:82/"}, "but the first one names 127.0.0.1:81"},
+    {{U1, "http://no-such-host.invalid/"}, "the URL is 'http://no-such-host.invalid/'"},
+    {{U1, U2, "-p", "7"}, "the URLs have 2 hosts: they go without -p"},
+    {{U1, U2, "--server-cmd", "true"}, "they go without --server-cmd"},
+    {{U1, U2, "--probe", "7"}, "they go without --probe"},
+    {{U1, U2, "-t", "3"}, "2 hosts and 3 workers (-t); each worker serves one"},
+    {{U1, U2, "-c", "1"}, "2 workers, one for each host, for 1 sockets (-c)"},
+    {{U1, U2, "--shard", "1/200"}, "and 256 may be in all shards together"},
+    {{U1, "unix:/x:/", "--source", "127.0.0.1"}, "/x cannot be connected to from"},
+    {{U1, "http://[::1]:81/", "--source", "127.0.0.1"}, "[::1]:81 cannot be connected to from"},
     {{"http://no-such-host.invalid/"}, "the URL is 'http://no-such-host.invalid/'"},
     {{"-m", "G T"}, "Try --help"},
     {{"-b", "@/none"}, "the body (--body) is '@/none': No such file or directory"},
@@ -724,6 +773,8 @@ main(void)
     tcase_add_test(plans, a_unix_socket_is_connected_to);
     tcase_add_test(plans, sources_and_proxy_headers_are_taken);
     tcase_add_test(plans, several_urls_take_turns);
+    tcase_add_test(plans, urls_may_be_of_several_hosts);
+    tcase_add_test(plans, there_may_be_16_hosts);
     tcase_add_test(plans, each_stop_rule_is_taken);
     tcase_add_test(plans, each_model_is_taken);
     tcase_add_test(plans, a_warm_up_that_is_found_out_is_bounded);

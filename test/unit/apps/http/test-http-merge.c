@@ -155,6 +155,8 @@ fill_result(struct http_result *result)
             http_histogram_record_at_least(&result->response, 1000000000);
     }
     result->by_kind[1].errors = 3;
+    for (unsigned i = 0; i < 2; i++)
+        http_result_add_host(result, result, i, 2);
     result->stages = 2;
     for (unsigned i = 0; i < 2; i++) {
         struct http_stage_result *stage = &result->by_stage[i];
@@ -166,6 +168,14 @@ fill_result(struct http_result *result)
         stage->in_time = 5 + i;
         http_histogram_record(&stage->response, 1234567);
     }
+}
+
+static void
+make_hosts(struct http_plan *plan)
+{
+    plan->hosts_number = 2;
+    plan->hosts[0] = (struct http_host){"192.0.2.1", 8000, "", "a.example:8000"};
+    plan->hosts[1] = (struct http_host){"", 0, "/run/b", "localhost"};
 }
 
 static void
@@ -226,6 +236,7 @@ START_TEST(one_file_is_itself_again)
     made.plan.model = HTTP_PARTLY_OPEN;
     made.plan.arrivals = HTTP_FIXED;
     make_stages(&made.plan);
+    make_hosts(&made.plan);
     /* What is concluded of these trials is what merge concludes of them. */
     for (unsigned i = 0; i < 2; i++) {
         struct http_trial *trial = &made.run.trials[i];

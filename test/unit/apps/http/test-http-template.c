@@ -298,6 +298,41 @@ START_TEST(several_take_turns_over_all_workers)
 }
 END_TEST
 
+/* The nth of four workers, of two hosts with one and three URLs. */
+static struct http_requests *
+begin_for_host(unsigned worker)
+{
+    struct http_requests *requests = http_templates_new(&bare);
+
+    ck_assert_ptr_null(http_templates_add(requests, "a", "/0", "GET a/0"));
+    http_templates_set_host(requests, 1);
+    ck_assert_ptr_null(http_templates_add(requests, "b", "/1", "GET b/1"));
+    ck_assert_ptr_null(http_templates_add(requests, "b", "/2", "GET b/2"));
+    ck_assert_ptr_null(http_templates_add(requests, "b", "/3", "GET b/3"));
+    requests->turns = 2;
+    requests->host = worker % 2;
+    requests->turn = worker / 2;
+    ck_assert_int_eq(requests->begin(requests, worker, 4, 1), 0);
+    return requests;
+}
+
+START_TEST(workers_of_a_host_have_its_requests_in_turn)
+{
+    char sent[2][9] = {"", ""};
+
+    for (unsigned worker = 0; worker < 4; worker++) {
+        struct http_requests *requests = begin_for_host(worker);
+
+        for (unsigned i = 0; i < 4; i++)
+            sent[worker % 2][2 * i + worker / 2] =
+                ask(requests, worker + 4 * i).bytes[strlen("GET /")];
+        requests->free(requests);
+    }
+    ck_assert_str_eq(sent[0], "00000000");
+    ck_assert_str_eq(sent[1], "12312312");
+}
+END_TEST
+
 START_TEST(requests_of_one_name_are_of_one_kind)
 {
     struct http_requests *requests = http_templates_new(&bare);
@@ -404,6 +439,7 @@ main(void)
     tcase_add_loop_test(tcase, others_are_refused, 0, COUNT(bad));
     tcase_add_test(tcase, heads_have_limits);
     tcase_add_test(tcase, several_take_turns_over_all_workers);
+    tcase_add_test(tcase, workers_of_a_host_have_its_requests_in_turn);
     tcase_add_test(tcase, requests_of_one_name_are_of_one_kind);
     tcase_add_test(tcase, too_many_kinds_become_one);
     tcase_add_test(tcase, there_may_be_many_requests_but_not_more);

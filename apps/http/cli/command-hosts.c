@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: the hosts of several URLs, and what goes without more than one of them.
+ */
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "command-line.h"
+#include "command.h"
+
+/* The address that -i or --unix say is that of all URLs. */
+static bool
+is_one(const struct http_command *command)
+{
+    bool is_unix =
+        command->plan.unix_path != NULL && command->plan.unix_path != command->typed.url.path;
+
+    return command->typed.words_number < 2 || command->typed.has_ip || is_unix;
+}
+
+static bool
+is_host(const struct http_host *host, const struct http_url *url)
+{
+    return strcmp(host->authority, url->authority) == 0 && strcmp(host->path, url->path) == 0;
+}
+
+unsigned
+http_command_host_of(const struct http_plan *plan, const struct http_url *url)
+{
+    unsigned host = 0;
+
+    while (host < plan->hosts_number && !is_host(&plan->hosts[host], url))
+        host++;
+    return host;
+}
+
+/* The first has been looked up already. */
+static const char *
+add_host(struct http_plan *plan, const struct http_url *url)
+{
+    struct http_host *host = &plan->hosts[plan->hosts_number];
+
+    if (http_command_host_of(plan, url) < plan->hosts_number)
+        return NULL;
+    if (plan->hosts_number == HTTP_HOSTS_MAX)
+        return "there are more than 16 hosts";
+    *host = (struct http_host){.port = url->port};
+    snprintf(host->authority, sizeof(host->authority), "%s", url->authority);
+    snprintf(host->path, sizeof(host->path), "%s", url->path);
+    plan->hosts_number++;
+    if (plan->hosts_number == 1)
+        memcpy(host->ip, plan->ip, sizeof(host->ip));
+    else if (*host->path == '\0')
+        return http_url_resolve(url->host, url->port, host->ip, sizeof(host->ip));
+    return NULL;
+}
+
+static int
+check_sources(const struct http_command *command)
+{
+    const struct http_plan *plan = &command->plan;
+
+    for (unsigned i = 0; i < plan->hosts_number && plan->sources != NULL; i++) {
+        const struct http_host *host = &plan->hosts[i];
+        int family = strchr(host->ip, ':') != NULL ? AF_INET6 : AF_INET;
+
+        if (*host->path != '\0' || family != command->sources.family)
+            return http_command_refuse("%s cannot be connected to from the addresses of --source, "
+                                       "which are of another family",
+                                       *host->path != '\0' ? host->path : host->authority);
+    }
+    return COMMAND_LINE_GO_ON;
+}
+
+/* Each worker serves one host. */
+static int
+share_workers(struct http_command *command)
+{
+    struct http_plan *plan = &command->plan;
+    unsigned hosts = plan->hosts_number, shards = plan->shards > 0 ? plan->shards : 1;
+
+    if (!command->typed.has_workers)
+        plan->workers = hosts;
+    if (plan->workers % hosts != 0)
+        return http_command_refuse("there are %u hosts and %u workers (-t); each worker serves one "
+                                   "host, so give a multiple of %u",
+                                   hosts, plan->workers, hosts);
+    if (plan->workers > http_plan_share(plan, plan->sockets) ||
+        plan->workers * shards > HTTP_WORKERS_MAX)
+        return http_command_refuse("there are %u workers, one for each host, for %u sockets (-c); "
+                                   "each needs one, and %u may be in all shards together",
+                                   plan->workers, (unsigned)http_plan_share(plan, plan->sockets),
+                                   HTTP_WORKERS_MAX);
+    return check_sources(command);
+}
+
+int
+http_command_hosts(struct http_command *command)
+{
+    struct http_plan *plan = &command->plan;
+    const char *alone;
+
+    for (unsigned i = 0; i < command->typed.words_number && !is_one(command); i++) {
+        const char *text = command->typed.words[i];
+        struct http_url url;
+        const char *problem = http_url_parse(&url, text);
+
+        if (problem == NULL)
+            problem = add_host(plan, &url);
+        if (problem != NULL)
+            return http_command_refuse("the URL is '%s': %s", text, problem);
+    }
+    if (plan->hosts_number < 2) {
+        plan->hosts_number = 0;
+        return COMMAND_LINE_GO_ON;
+    }
+    alone = command->typed.has_port    ? "-p, which is the port of one; write the ports in the URLs"
+            : plan->server_cmd != NULL ? "--server-cmd, which starts one server"
+            : command->typed.probe != NULL ? "--probe, which would ask one of them alone"
+                                           : NULL;
+    if (alone != NULL)
+        return http_command_refuse("the URLs have %u hosts: they go without %s", plan->hosts_number,
+                                   alone);
+    return share_workers(command);
+}
