@@ -46,7 +46,7 @@ struct sxe_chunks {
     uint32_t *out;
     uint32_t number;
     uint32_t size;
-    uint32_t fresh;      /* this one and all behind it were never out */
+    uint32_t fresh;      /* this one and all after it were never taken */
     uint32_t first_free; /* given back last, or SXE_NONE */
     uint32_t free_number;
     char name[NAME_MAX_LENGTH + 1];

@@ -6,7 +6,8 @@
  * Place: lib-sxe keeps unread input and unsent output in it; programs use it for text. Uses
  * sxe-log. One thread at a time.
  *
- * Shape: a chunk is 4 zero bytes, then `size` bytes. A buffer looks at one chunk, or at any memory:
+ * Shape: a chunk is 4 zero bytes, then `size` bytes. A buffer refers to one chunk, or to any
+ * memory:
  *
  *         0000 taken-bytes|unread ........ bytes|room .....
  *         base            base+taken            base+used   base+size       taken <= used <= size
@@ -62,8 +63,8 @@ SXE_PUBLIC void sxe_chunks_give(struct sxe_chunks *chunks, uint32_t chunk);
 /* The chunk's first byte; the 4 before it are zero. */
 SXE_PUBLIC char *sxe_chunks_data(const struct sxe_chunks *chunks, uint32_t chunk);
 
-/* A word kept for the owner while the chunk is out: the next chunk of a chain. SXE_NONE at first.
- */
+/* A word for the owner while it has the chunk, such as the next chunk of a chain. SXE_NONE at
+ * first. */
 SXE_PUBLIC uint32_t *sxe_chunks_link(struct sxe_chunks *chunks, uint32_t chunk);
 
 SXE_PUBLIC uint32_t sxe_chunks_size(const struct sxe_chunks *chunks);   /* bytes in a chunk */
@@ -85,11 +86,11 @@ struct sxe_buffer {
         NULL, 0, 0, 0, SXE_NONE \
     }
 
-/* Look at memory of the caller's: used bytes are there to be read, size - used are room. */
+/* Use the caller's memory: its first `used` bytes are unread, size - used bytes are room. */
 SXE_PUBLIC void sxe_buffer_wrap(struct sxe_buffer *buffer, char *memory, uint32_t used,
                                 uint32_t size);
 
-/* Borrow a chunk for an empty-handed buffer: 0, or -ENOBUFS when none is free. */
+/* Borrow a chunk for a buffer that holds no chunk: 0, or -ENOBUFS when none is free. */
 SXE_PUBLIC SXE_MUST_USE int sxe_buffer_borrow(struct sxe_buffer *buffer, struct sxe_chunks *chunks);
 
 /* Forget the contents and give the chunk back, if there is one. */
@@ -108,8 +109,7 @@ sxe_buffer_length(const struct sxe_buffer *buffer)
     return buffer->used - buffer->taken;
 }
 
-/* Bytes that can be added, those before taken included: adding moves the unread bytes when it must.
- */
+/* Bytes that can be added, consumed ones included: adding moves the unread bytes if it must. */
 static inline uint32_t
 sxe_buffer_room(const struct sxe_buffer *buffer)
 {
@@ -127,12 +127,12 @@ SXE_PUBLIC SXE_MUST_USE int sxe_buffer_printf(struct sxe_buffer *buffer, const c
 SXE_PUBLIC SXE_MUST_USE int sxe_buffer_vprintf(struct sxe_buffer *buffer, const char *format,
                                                va_list arguments) SXE_PRINTF(2, 0);
 
-/* For reading straight into it: all the room, contiguous (the unread bytes move to the front), then
- * say how much of it was filled. NULL with *room 0 when full. */
+/* For reading straight into the buffer: reserve returns all the room, contiguous (unread bytes move
+ * to the front), and commit says how much of it was filled. NULL with *room 0 when full. */
 SXE_PUBLIC char *sxe_buffer_reserve(struct sxe_buffer *buffer, uint32_t *room);
 SXE_PUBLIC void sxe_buffer_commit(struct sxe_buffer *buffer, uint32_t length);
 
-/* Consume length of the unread bytes; more than there are stops the program. */
+/* Consume length of the unread bytes. A length above sxe_buffer_length stops the program. */
 SXE_PUBLIC void sxe_buffer_take(struct sxe_buffer *buffer, uint32_t length);
 
 /* Consume all. */
@@ -145,7 +145,7 @@ SXE_PUBLIC char *sxe_buffer_find(const struct sxe_buffer *buffer, const void *ne
 SXE_PUBLIC char *sxe_buffer_find_nocase(const struct sxe_buffer *buffer, const void *needle,
                                         size_t length);
 
-/* The same over any memory; sxe_find_nocase is what memmem would be. */
+/* Like sxe_buffer_find and sxe_buffer_find_nocase, but in any memory. */
 SXE_PUBLIC void *sxe_find(const void *hay, size_t hay_length, const void *needle, size_t length);
 SXE_PUBLIC void *sxe_find_nocase(const void *hay, size_t hay_length, const void *needle,
                                  size_t length);

@@ -5,12 +5,12 @@
  *     lock `batch` -> no shard has anything staged by the dead -> lock the shards, ascending
  *     -> all conditions hold -> make room
  *     -> fill cells, chain them (staged_puts, staged_removes), staged = serial
- *     -> committed = serial       from here on it will be done, by us or by who has the lock next
+ *     -> committed = serial       from here on it will be done, by us or by the lock's next owner
  *     -> apply shard by shard -> unlock all
  *
- * Whoever finds a shard with something staged has its lock, so he who staged it is dead: it is done
- * if control.committed says so, and forgotten otherwise. For that to be decided rightly, all that
- * one batch has staged is decided before the next is committed.
+ * A process that finds staged changes in a shard holds the shard's lock, so the process that staged
+ * them is dead: they are done if control.committed says so, and dropped otherwise. That decision
+ * needs an order: all changes of one batch are decided before the next batch is committed.
  */
 #include "sxe-dict-private.h"
 
@@ -317,8 +317,8 @@ stage_shard(const SXE_DICT_BATCH *batch, uint32_t shard, uint64_t serial)
     return 0;
 }
 
-/* Under the locks of the shards. What is staged and not committed is forgotten by who has the lock
- * next; here, by us. */
+/* Under the locks of the shards. Drop staged changes that are not committed, which otherwise the
+ * next owner of the lock does. */
 static int
 commit_locked(const SXE_DICT_BATCH *batch)
 {

@@ -55,7 +55,7 @@ sxe__dict_expiry(const SXE_DICT *dict, double ttl_s, uint64_t *expires_ns)
     *expires_ns = 0;
     if (!(ttl_s >= 0))
         return false;
-    /* What is beyond 2^62 ns, 146 years, is for ever. */
+    /* A time beyond 2^62 ns, 146 years, means for ever. */
     if (ttl_s > 0 && ttl_s * NS_PER_S < 0x1p62)
         *expires_ns = sxe_pool_get_now(dict->array) + (uint64_t)(ttl_s * NS_PER_S) + 1;
     return true;

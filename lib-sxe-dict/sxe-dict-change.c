@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Changes of entries. Whatever is done after a commit is written so that it may be done again from
- * the beginning: a step looks first whether it is done. What is changed where it is, 8 bytes by one
- * store, has its sum in another word: record.changed says of which version they may not agree.
+ * Changes of entries. Every step after a commit may be repeated from the beginning: it first checks
+ * whether it is done. A change in place is one store of 8 bytes, and the entry's sum is another
+ * word: record.changed names the version in which the two may disagree.
  */
 #include "sxe-dict-private.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The table as a whole: whether each cell has its one place, and, after the pool's lists had to be
- * made anew, a table of the entries that are whole.
+ * Checks that each cell has its one place in the table, and rebuilds the table from the whole
+ * entries after the pool's lists had to be rebuilt.
  */
 #include "sxe-dict-private.h"
 
@@ -238,7 +238,7 @@ sxe_dict_check_until(SXE_DICT *dict, char *why, bool (*is_over)(void))
     return result;
 }
 
-/* ---- Making it anew ---- */
+/* ---- Rebuilding ---- */
 
 /* Whether all that a version needs is there, and no other's. Its cells are then met. */
 static bool

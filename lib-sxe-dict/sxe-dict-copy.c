@@ -293,7 +293,7 @@ write_copy(struct copying *copying, unsigned cells)
 
 /* ---- The target ---- */
 
-/* What a rename did is on the disk when its directory is. */
+/* A rename is on the disk once its directory is. */
 static int
 sync_directory(const struct copying *copying)
 {

@@ -50,7 +50,7 @@ extra_size(uint64_t shards, uint64_t buckets)
                              (size_t)buckets * sizeof(uint32_t));
 }
 
-/* What tools show of a cell. A pool whose cells say anything else is no dict. */
+/* The fields of a cell, for tools. A pool whose cells have other fields is no dict. */
 static void
 write_fields(char *fields, size_t size, size_t cell_size)
 {
@@ -61,7 +61,7 @@ write_fields(char *fields, size_t size, size_t cell_size)
              cell_size - SXE__DICT_HEAD_SIZE);
 }
 
-/* What the pool is to be. 0 or -EINVAL. */
+/* Fill in the spec of the dict's pool. 0 or -EINVAL. */
 static int
 plan(const SXE_DICT_SPEC *spec, SXE_POOL_SPEC *pool, char *fields, size_t size, char *why)
 {
@@ -157,7 +157,8 @@ lock_shard(const SXE_DICT *dict, uint32_t shard)
     return locked == SXE_POOL_LOCK_NOT_TAKEN ? -EAGAIN : -EUCLEAN;
 }
 
-/* Under the lock of the first shard. Who dies in here has not written the magic, which is last. */
+/* The caller holds the lock of the first shard. The magic is written last, so a process that dies
+ * in here leaves no table. */
 static int
 make_table(const SXE_DICT *dict, bool evicts)
 {
@@ -260,8 +261,8 @@ check_table(SXE_DICT *dict, char *why)
                             strerror(-result));
 }
 
-/* What was not closed by all is looked at, and what was found damaged. A repair is two, of the
- * pool's lists and of the table: who did the first may have been killed before the second. */
+/* Check a dict that some user did not close, or that was found damaged. A repair has two parts, the
+ * pool's lists and the table: a process may have been killed between them. */
 static int
 make_sure(SXE_DICT *dict, const SXE_DICT_SPEC *spec, char *why)
 {

@@ -12,7 +12,7 @@
  *     sxe-dict-walker.c     the walk over all
  *     sxe-dict-snapshot.c   snapshots
  *     sxe-dict-batch.c      batches
- *     sxe-dict-check.c      every invariant; the table made anew of its cells
+ *     sxe-dict-check.c      every invariant; the table rebuilt from its cells
  *     sxe-dict-stats.c      what was counted, and how long chains are
  *     sxe-dict-open.c       opening and closing
  *     sxe-dict-copy.c       backup, restore, resize: another file, put in place by a rename
@@ -28,17 +28,17 @@
  * the current version of each key of its bucket and the OLD ones that snapshots may see.
  *
  * How a put survives a death: the new version is written into cells that stay FREE, which nobody
- * else takes while the lock is held. One store, record.pending = its link, commits. What follows
- * (link it, move its cells to their states, retire what it replaces, pending = 0) may be done any
- * number of times, from the beginning, by whoever has the lock next: cells that became FREE are not
- * written to before pending is 0. A removal is the same with record.doomed; in a batch the places
- * are staged_puts and staged_removes of each shard, and count if control.committed says so.
+ * else takes while the lock is held. One store, record.pending = its link, commits. The steps after
+ * it (link it, move its cells to their states, retire the old version, pending = 0) may be repeated
+ * from the beginning, by any later owner of the lock: cells that became FREE are not written to
+ * before pending is 0. A removal is the same with record.doomed; in a batch the places are
+ * staged_puts and staged_removes of each shard, and count if control.committed says so.
  *
  * How snapshots see: control.epoch grows by one with each, under the locks of all shards. A version
- * is born and dies in an epoch; snapshot s sees it if born <= s < died. What is replaced or removed
- * stays, OLD, if an active snapshot s has born <= s: it dies in this epoch, and this epoch is above
- * every s. It may go when no active snapshot has born <= s < died. That only ever becomes true and
- * never false again, since snapshots end but none begins in an epoch of the past.
+ * is born and dies in an epoch; snapshot s sees it if born <= s < died. A replaced or removed
+ * version stays, OLD, if an active snapshot s has born <= s: it dies in this epoch, and this epoch
+ * is above every s. It may go when no active snapshot has born <= s < died. That only ever becomes
+ * true and never false again, since snapshots end but none begins in an epoch of the past.
  *
  * How room of OLD versions comes back: a shard is swept when a snapshot has ended since its last
  * sweep began (record.swept). The number of snapshots that have ended is not kept anywhere, because
@@ -86,7 +86,7 @@ struct sxe__dict_cell {
 };
 _Static_assert(sizeof(struct sxe__dict_cell) == SXE__DICT_HEAD_SIZE, "the layout is version 2's");
 
-/* What is being done in a shard; written under its lock. */
+/* The change in progress in a shard; written under its lock. */
 struct sxe__dict_record {
     uint32_t pending;        /* a new version to be put in */
     uint32_t doomed;         /* a version to be taken out */
@@ -103,9 +103,9 @@ struct sxe__dict_record {
 };
 _Static_assert(sizeof(struct sxe__dict_record) == 64, "the layout is version 2's");
 
-/* What was counted in a shard since the dict was made. Each is changed under the shard's lock by a
- * plain load and a store, so no get waits for another processor. A process that is killed between a
- * read and its count leaves the read uncounted, and nothing else depends on the number. */
+/* The counts of a shard since the dict was made. Each is changed under the shard's lock by a plain
+ * load and a store, so no get waits for another processor. A process that is killed between a read
+ * and its count leaves the read uncounted, and nothing else depends on the number. */
 struct sxe__dict_counts {
     uint64_t hits;
     uint64_t misses;
@@ -137,7 +137,7 @@ struct sxe__dict_control {
 };
 _Static_assert(sizeof(struct sxe__dict_control) == 512, "the layout is version 2's");
 
-/* What a process keeps, and trusts. */
+/* A dict as one process sees it: values that it has checked, and trusts. */
 struct sxe_dict {
     void *array;
     const struct sxe__pool_header *pool;
@@ -185,7 +185,7 @@ struct sxe__dict_view {
     uint64_t died;
 };
 
-/* What goes into a new version. */
+/* The contents of a new version. */
 struct sxe__dict_put {
     const struct sxe__dict_key *key;
     const void *value;
@@ -343,7 +343,7 @@ uint32_t sxe__dict_value_sum(const char *value, size_t size);
 uint64_t *sxe__dict_counter(const SXE_DICT *dict, const struct sxe__dict_view *view);
 
 /* Write a version into FREE cells from *cursor on (set it to the FREE list's oldest), which moves
- * on behind them. Its first cell, or -EUCLEAN. */
+ * past them. Its first cell, or -EUCLEAN. */
 int64_t sxe__dict_fill(const SXE_DICT *dict, const struct sxe__dict_put *put, uint32_t *cursor);
 
 /* ---- Changes: under the lock of their shard ---- */
@@ -372,8 +372,8 @@ int sxe__dict_commit_remove(const SXE_DICT *dict, uint32_t shard, uint32_t id);
 void sxe__dict_change(const SXE_DICT *dict, uint32_t shard, uint32_t id, uint64_t *place,
                       uint64_t value, uint32_t difference);
 
-/* Give a version that was being changed when all died the sum that it was to get, if it needs that:
- * for who makes the table anew, and completes nothing else. */
+/* Give a version that was being changed when all users died the sum that it was to get, if it needs
+ * one: for a rebuild, which completes nothing else. */
 void sxe__dict_settle_change(const SXE_DICT *dict, uint32_t shard);
 
 /* Do what a batch has staged in a shard, and forget it. 0. */
@@ -423,7 +423,7 @@ int64_t sxe__dict_sweep(const SXE_DICT *dict, uint32_t shard, uint32_t *steps);
 /* Write a sentence to why, unless it is NULL; -error. */
 int sxe__dict_refuse(char *why, int error, const char *format, ...) SXE_PRINTF(3, 4);
 
-/* Make the table anew of the cells that are whole; under the locks of all shards. 0 or -ENOMEM. */
+/* Rebuild the table from the whole cells; under the locks of all shards. 0 or -ENOMEM. */
 int sxe__dict_rebuild(SXE_DICT *dict);
 
 #endif

@@ -59,9 +59,9 @@ left_to_sweep(const SXE_DICT *dict, uint32_t shard)
     return old;
 }
 
-/* What is put at the young end meanwhile is not looked at twice: the snapshots that would have to
- * end before it may go are ended after this sweep began, so another one follows. A cell counts as
- * looked at after it was: a death in between makes the next caller look at one too many. */
+/* Cells that come to the young end meanwhile are not examined: the snapshots that see them end
+ * after this sweep began, so another sweep follows. A cell is counted after it was examined, so
+ * after a kill in between the next caller examines one cell twice. */
 int64_t
 sxe__dict_sweep(const SXE_DICT *dict, uint32_t shard, uint32_t *steps)
 {

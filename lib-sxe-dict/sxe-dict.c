@@ -6,8 +6,8 @@
 
 /* ---- In and out ---- */
 
-/* Lock the shard of a key, and find its entry. 1: it is there; 0: it is not; the shard is locked.
- * -errno: it is not. What has expired is taken out. */
+/* Lock the shard of a key, find its entry, and remove it if it has expired. 1: found; 0: none; in
+ * both cases the shard is locked. -errno: the shard is not locked. */
 static int
 enter(const SXE_DICT *dict, struct sxe__dict_key *key, const void *bytes, size_t size,
       struct sxe__dict_view *view)

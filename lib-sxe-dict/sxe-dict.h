@@ -76,10 +76,10 @@ typedef struct sxe_dict_spec {
     const char *file;   /* as in sxe_pool_open */
 } SXE_DICT_SPEC;
 
-/* Open a dict, and make it if it is not there; errors as sxe_pool_open, and EMEDIUMTYPE: a pool,
- * but no dict. The hash is SipHash-1-3 with a key drawn when it is made. If all that used it were
- * killed, it is checked. With SXE_POOL_OPTION_REPAIR what is damaged is made anew of the entries
- * that are whole. Owns: close it. */
+/* Open a dict, and make it if there is none; errors as sxe_pool_open, and EMEDIUMTYPE: a pool, but
+ * no dict. The hash is SipHash-1-3 with a random key of the dict. If all its users were killed, it
+ * is checked. With SXE_POOL_OPTION_REPAIR a damaged dict is rebuilt from its whole entries. Owns:
+ * close it. */
 SXE_PUBLIC SXE_MUST_USE SXE_DICT *sxe_dict_open(const SXE_DICT_SPEC *spec, char *why);
 
 /* As sxe_pool_open_fd; the spec may be NULL. */
@@ -232,7 +232,8 @@ SXE_PUBLIC int sxe_dict_batch_commit(SXE_DICT_BATCH *batch);
  * Taking one costs the same for any size: it numbers an epoch. From then on a value that is
  * replaced or removed stays in its cells as long as a snapshot can see it. Where that leaves no
  * room, writers win: the oldest snapshot ends, and its calls return -ESTALE; so does one whose
- * process is dead. What had expired then is not in it; times to live and states are today's. */
+ * process is dead. Entries that had expired by then are not in it; times to live and states are the
+ * current ones. */
 
 typedef struct sxe_dict_snapshot SXE_DICT_SNAPSHOT;
 
@@ -253,7 +254,7 @@ SXE_PUBLIC void sxe_dict_snapshot_walk(SXE_DICT_WALKER *walker, SXE_DICT_SNAPSHO
  * the metrics are copied; the order of use is not: in the copy, no entry is older than another
  * because of what was read before.
  *
- * What is replaced must be a dict's file, be it damaged, or an empty one, which no process has
+ * The replaced file must be a dict's, even a damaged one, or empty, and no process may have
  * open; those that open it meanwhile wait, and have the new one. Its mode stays.
  *
  * Files are named as in sxe_dict_open. is_over, unless NULL, is asked at least every 256 entries:

@@ -56,7 +56,7 @@ struct sxe_http_chunks {
 SXE_PUBLIC void sxe_http_chunks_init(struct sxe_http_chunks *chunks, struct sxe_http_field *fields,
                                      uint16_t room, const struct sxe_http_limits *limits);
 
-/* What is at the front of data: see above. `body` is set by every call. Takes nothing when done. */
+/* Read the front of data: see above. `body` is set by every call. Takes nothing when done. */
 SXE_PUBLIC SXE_MUST_USE ssize_t sxe_http_chunks_read(struct sxe_http_chunks *chunks,
                                                      const char *data, size_t length,
                                                      struct sxe_span *body);

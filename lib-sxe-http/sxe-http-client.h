@@ -13,7 +13,7 @@
  *                                                                                     |
  *                                         IDLE <--- if it can be kept (RFC 9112, 9.3) '
  *
- *     connect_timeout: CONNECTING    head_timeout: HEAD     stall_timeout: SENDING and BODY, anew
+ *     connect_timeout: CONNECTING    head_timeout: HEAD     stall_timeout: SENDING and BODY, again
  *     idle_timeout: IDLE             total_timeout: from send to on_done      with each progress
  *
  * Rules: 1 no callback runs inside a call of the program's. 2 on_response comes once at most, then
@@ -97,7 +97,7 @@ SXE_PUBLIC SXE_MUST_USE ssize_t sxe_http_request_write(const struct sxe_http_req
 
 struct sxe_http_client;
 
-/* 0 means the default in each number, which stands behind it; UINT32_MAX of a timeout: none. The
+/* 0 means the default in each number, given in its comment; UINT32_MAX of a timeout: none. The
  * texts are copied. */
 struct sxe_http_client_config {
     const char *ip; /* IPv4 or IPv6 text */
@@ -107,7 +107,7 @@ struct sxe_http_client_config {
     uint32_t connections_max;      /* 16 */
     uint32_t idle_max;             /* connections kept without a call; default: all */
     uint32_t calls_max;            /* calls under way and waiting; 64 */
-    uint32_t request_max;          /* bytes of a head and a body copied behind it; 4096 */
+    uint32_t request_max;          /* bytes of a head and a copied body after it; 4096 */
     uint32_t body_max;             /* bytes of a body that on_done gets whole; 65536 */
     struct sxe_http_limits limits; /* of a response's head and trailer; SXE_HTTP_LIMITS */
     uint32_t connect_timeout_ms;   /* 3000 */
@@ -117,7 +117,7 @@ struct sxe_http_client_config {
     uint32_t total_timeout_ms;     /* none */
 };
 
-/* What callbacks see of a call; valid only inside them. */
+/* A call as callbacks see it; valid only inside them. */
 struct sxe_http_exchange {
     struct sxe_http_client *client;
     uint64_t handle;
@@ -141,8 +141,8 @@ struct sxe_http_call {
     void (*on_body)(const struct sxe_http_exchange *exchange, struct sxe_span part);
 
     /* CONNECT succeeded, or the server switched protocols (RFC 9110, 7.8): the socket is the
-     * program's now, which sets its callbacks; bytes behind the head are unread. on_done follows.
-     * It stays one of the sockets that the client registered, so register one more for each. */
+     * program's now, which sets its callbacks; bytes after the head are unread. on_done follows. It
+     * stays one of the sockets that the client registered, so register one more for each. */
     void (*on_upgrade)(const struct sxe_http_exchange *exchange, SXE *socket);
 
     /* It is over: 0, or -errno, see above. The call's handle means nothing any more. */

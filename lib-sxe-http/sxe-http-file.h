@@ -32,7 +32,7 @@
  * shrinks meanwhile ends the connection.
  *
  * Limits: entries_max names, the longest unused one makes way; names of 4095 bytes; ranges_max
- * ranges a request, or all is sent; 10,000 names a listing, made one at a time. What is missing is
+ * ranges a request, or all is sent; 10,000 names a listing, made one at a time. Missing files are
  * not kept.
  *
  * Example:
@@ -62,7 +62,7 @@ struct sxe_http_files;
 
 #define SXE_HTTP_FILES_RANGES_MOST 256
 
-/* 0 and NULL mean the default, which stands behind each. Texts are borrowed until delete. */
+/* 0 and NULL mean the default, given in each comment. Texts are borrowed until delete. */
 struct sxe_http_files_config {
     const char *root;          /* the directory; there is no default */
     const char *prefix;        /* what paths have before the name, as "/static"; nothing */
@@ -101,9 +101,10 @@ SXE_PUBLIC void sxe_http_files_delete(struct sxe_http_files *files);
 SXE_PUBLIC enum sxe_http_verdict sxe_http_files_handle(struct sxe_http_request *request,
                                                        struct sxe_http_response *response);
 
-/* The same, but for the file at another path than the request's, escapes and all, without a prefix
- * and for any method. A directory's path has its slash: without, it is redirected (301) where the
- * request's path ends with that path, below a prefix of a handler's, and 404 elsewhere. */
+/* Like sxe_http_files_handle, but for the file at another path than the request's, which is
+ * escaped, has no prefix, and is for any method. A directory's path has its slash: without, it is
+ * redirected (301) where the request's path ends with that path, below a prefix of a handler's, and
+ * 404 elsewhere. */
 SXE_PUBLIC enum sxe_http_verdict sxe_http_files_send(struct sxe_http_files *files,
                                                      struct sxe_http_request *request,
                                                      struct sxe_span path);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: the one signature that all handlers of requests have, written in C or behind a binding of
- * another language.
+ * What: the one signature that all handlers of requests have, written in C or in another language
+ * with a binding.
  * Place: sxe-http-router.h stores handlers, sxe-http.h calls them. Calls nothing.
  * Limits: types only; what a request and a response are is said in sxe-http.h.
  */

@@ -19,8 +19,8 @@
  *     n > 0   the head is whole and has n bytes          0   more is needed
  *     -1      refused: `refusal` says why, and sxe_http_refusal_status which status answers it
  *
- * Limits: in struct sxe_http_limits, 16 bits each, so a head is less than 64 KiB; 255 fields. What
- * is over a limit is refused as soon as that is certain.
+ * Limits: in struct sxe_http_limits, 16 bits each, so a head is less than 64 KiB; 255 fields. A
+ * message over a limit is refused as soon as that is certain.
  *
  * Example:
  *     struct sxe_http_field  fields[100];
@@ -167,7 +167,7 @@ struct sxe_http_limits {
     uint16_t fields_max; /* more than 255 means 255 */
 };
 
-/* What NULL means. */
+/* The limits that NULL means. */
 #define SXE_HTTP_LIMITS  \
     {                    \
         8192, 16384, 100 \

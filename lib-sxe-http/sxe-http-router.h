@@ -14,11 +14,11 @@
  *     /users/{id}/posts/{post}           '- {file...}
  *     /{file...}
  *
- * Patterns: {name} takes the whole rest of a segment, at least a byte, less the literal behind it:
- * "/v{major}/{file}.json". {name...}, or * as the last segment, ends a pattern and takes all that
- * is left, which may be nothing. Where two patterns take a path, the first byte that they take
- * differently decides: a literal wins against a parameter, and that against a tail. What begins
- * well and ends nowhere is undone, so that "/users/{id}/x" does not hide "/{file...}".
+ * Patterns: {name} takes the whole rest of a segment, at least a byte, without the literal after
+ * it: "/v{major}/{file}.json". {name...}, or * as the last segment, ends a pattern and takes all
+ * that is left, which may be nothing. Where two patterns take a path, the first byte that they take
+ * differently decides: a literal wins against a parameter, and that against a tail. A branch that
+ * begins well and does not match is undone, so that "/users/{id}/x" does not hide "/{file...}".
  *
  * The path alone chooses the pattern, then the method chooses among the pattern's routes: its own
  * name, for HEAD that of GET, then "*". OPTIONS without a route is left to the caller, with the
@@ -58,7 +58,7 @@ enum { SXE_HTTP_ROUTE_PARAMETERS = 16, SXE_HTTP_PATTERN_MAX = 1024 };
 
 struct sxe_http_router;
 
-/* What was added, all of it ro; it stays until the router is deleted. */
+/* A route that was added, all of it ro; it stays until the router is deleted. */
 struct sxe_http_route {
     const char *methods; /* "GET" or "GET,POST", as it was given */
     const char *pattern; /* "/users/{id}" */
@@ -67,7 +67,7 @@ struct sxe_http_route {
     unsigned flags;
 };
 
-/* What a route carries for its caller. NULL means {NULL, 0}. */
+/* Data of a route for its caller. NULL means {NULL, 0}. */
 struct sxe_http_route_options {
     void *user;
     unsigned flags;
@@ -80,8 +80,8 @@ enum sxe_http_routing {
     SXE_HTTP_ROUTE_OPTIONS             /* OPTIONS without a route of its own: 204 with Allow */
 };
 
-/* What was found, all of it ro. Texts are offsets, names into the pattern and values into the path,
- * so that a path may be moved afterwards. */
+/* The result of a find, all of it ro. Texts are offsets, names into the pattern and values into the
+ * path, so that a path may be moved afterwards. */
 struct sxe_http_match {
     const struct sxe_http_route *route; /* NULL unless FOUND */
     const char *pattern;                /* for logs and counters; NULL if no pattern was found */
@@ -106,8 +106,8 @@ SXE_PUBLIC SXE_MUST_USE int sxe_http_router_add(struct sxe_http_router *router, 
                                                 const char *pattern, sxe_http_handler handler,
                                                 const struct sxe_http_route_options *options);
 
-/* What was wrong with the last add: "GET /a/{id: a { without }, at byte 3", counted
- * from 0; "" after a good one. */
+/* The error of the last add: "GET /a/{id: a { without }, at byte 3", counted from 0; "" after a
+ * good one. */
 SXE_PUBLIC const char *sxe_http_router_error(const struct sxe_http_router *router);
 
 /* The routes in the order in which they were added: the one after `route`, the first after NULL;
@@ -117,8 +117,8 @@ SXE_PUBLIC const struct sxe_http_route *sxe_http_router_next(const struct sxe_ht
 
 /* ---- For each request ---- */
 
-/* What answers the method, by its name where it is SXE_HTTP_OTHER, on the path. The path "*" of
- * OPTIONS is the whole server: allow is then every method there is. The match is filled whatever
+/* Find the route for the method, by its name where it is SXE_HTTP_OTHER, and the path. The path "*"
+ * of OPTIONS is the whole server: allow is then every method there is. The match is filled whatever
  * the result; any number of threads may ask at once. */
 SXE_PUBLIC SXE_MUST_USE enum sxe_http_routing
 sxe_http_router_find(const struct sxe_http_router *router, enum sxe_http_method method,

@@ -43,7 +43,7 @@ extern "C" {
 
 #define SXE_HTTP_NO_DATE INT64_MIN
 
-/* What the server has; all of it is the caller's. */
+/* The server's representation; all of it is the caller's. */
 struct sxe_http_representation {
     struct sxe_span etag;  /* "x" or W/"x" with its quotes; base NULL: it has none */
     int64_t modified;      /* Last-Modified, seconds since 1970, or SXE_HTTP_NO_DATE */
@@ -52,7 +52,7 @@ struct sxe_http_representation {
     bool modified_is_weak; /* it may have changed twice in that second (RFC 9110, 8.8.2.2) */
 };
 
-/* What the client says. Of fields that are not there the list is all zero, the span's base NULL. */
+/* The client's conditions. A missing field has a list of all zeros, or a span with base NULL. */
 struct sxe_http_conditions {
     enum sxe_http_method method;
     struct sxe_http_list if_match;
@@ -64,7 +64,7 @@ struct sxe_http_conditions {
     int64_t now; /* seconds since 1970, for years of two digits */
 };
 
-/* Those of a request; parser and data must stay. */
+/* The conditions of a request; parser and data must stay. */
 SXE_PUBLIC struct sxe_http_conditions sxe_http_conditions_of(const struct sxe_http_parser *parser,
                                                              const char *data, int64_t now);
 
@@ -115,8 +115,8 @@ SXE_PUBLIC SXE_MUST_USE int sxe_http_select_ranges(const struct sxe_http_conditi
 
 #define SXE_HTTP_CONTENT_RANGE_MAX 70
 
-/* Write a Content-Range with a NUL behind it, "bytes 0-99/1234", or, range NULL, "bytes" and "*"
- * with the length, for 416. Returns its length, less than the room. */
+/* Write a Content-Range with a final NUL, "bytes 0-99/1234", or, range NULL, "bytes" and "*" with
+ * the length, for 416. Returns its length, less than the room. */
 SXE_PUBLIC size_t sxe_http_content_range(const struct sxe_http_range *range, uint64_t length,
                                          char room[SXE_HTTP_CONTENT_RANGE_MAX]);
 

@@ -60,7 +60,7 @@ extern "C" {
 struct sxe_http_target {
     struct sxe_span authority; /* host, and port; base NULL: the target has none */
     struct sxe_span path;      /* begins with "/", which may be missing in the target, or is "*" */
-    struct sxe_span query;     /* behind the "?"; base NULL: there is no "?" */
+    struct sxe_span query;     /* after the "?"; base NULL: there is no "?" */
 };
 
 /* Take apart a target that the parser let through, in origin, absolute or asterisk form. -EINVAL:
@@ -83,7 +83,7 @@ SXE_PUBLIC SXE_MUST_USE int sxe_http_normalise_path(struct sxe_span path, char *
 SXE_PUBLIC SXE_MUST_USE ssize_t sxe_http_decode_path(struct sxe_span path, char *room, size_t size);
 
 /* The path as the name of a file, for openat2(): in its normal form, decoded, without the first
- * slash, with a NUL behind it. "/" is "."; a slash at the end stays, for it names a directory. room
+ * slash, with a final NUL. "/" is "."; a slash at the end stays, for it names a directory. room
  * needs path.length + 1 bytes, and may be the path's own if there is one more. Returns the length
  * without the NUL; -EINVAL, -EILSEQ or -ENOBUFS, as the two functions above. */
 SXE_PUBLIC SXE_MUST_USE ssize_t sxe_http_path_to_file(struct sxe_span path, char *room,
@@ -130,7 +130,7 @@ SXE_PUBLIC SXE_MUST_USE ssize_t sxe_http_query_find(struct sxe_span text, const 
 SXE_PUBLIC SXE_MUST_USE ssize_t sxe_http_encode_segment(struct sxe_span text, char *room,
                                                         size_t size);
 
-/* The same, but slashes stay. */
+/* Like the function above, but slashes stay. */
 SXE_PUBLIC SXE_MUST_USE ssize_t sxe_http_encode_path(struct sxe_span text, char *room, size_t size);
 
 /* Write & < > " ' so that they are text, in an element or a quoted attribute of HTML. At most six

@@ -17,9 +17,9 @@
  *
  *     slot: | request, response | fields of the reply | decoded path | head | body |
  *
- * Each state is one of a pool, with a time of its own. What comes behind a request waits, in the
- * kernel, until its reply is on the way: replies are in order, and one request of a connection is
- * under way. A message that can be read in two ways is refused, and the connection ends.
+ * Each state is one of a pool, with a time of its own. Bytes after a request wait in the kernel
+ * until its reply is on the way: replies are in order, and one request of a connection is under
+ * way. A message that can be read in two ways is refused, and the connection ends.
  *
  * Rules: 1 a handler that returns SXE_HTTP_LATER answers from another callback of the same loop.
  * 2 Request and response are there until on_done, which is called once, and never inside a call of
@@ -69,8 +69,8 @@ struct sxe_http;
 
 /* ---- The server ---- */
 
-/* What on_reply gets, when a reply has been sent or given up. One that was copied as a whole is
- * sent when lib-sxe has it; others when the kernel has them. */
+/* The argument of on_reply, when a reply has been sent or given up. A reply that was copied as a
+ * whole counts as sent when lib-sxe has it; others when the kernel has them. */
 struct sxe_http_summary {
     unsigned status;      /* 0: none was sent */
     uint64_t body_length; /* bytes of the reply's body, none for HEAD; of one that was given up,
@@ -79,7 +79,7 @@ struct sxe_http_summary {
     int result;           /* 0, or -errno: the connection ended first */
 };
 
-/* 0 means the default, which stands behind each; UINT32_MAX means none, where there may be none. */
+/* 0 means the default, given in each comment; UINT32_MAX means no limit, where that is allowed. */
 struct sxe_http_config {
     sxe_http_handler handler;             /* for what no route of the router takes; NULL: 404 */
     const struct sxe_http_router *router; /* borrowed; NULL: every request is the handler's */
@@ -130,8 +130,8 @@ SXE_PUBLIC unsigned short sxe_http_port(const struct sxe_http *http);
 SXE_PUBLIC void sxe_http_stop(struct sxe_http *http, void (*done)(struct sxe_http *));
 
 /* Accept nothing more, and close each connection with its next reply: for a server that another one
- * takes over from. Those that wait for a request are left to ask one last time, or to their
- * timeouts; sxe_http_stop may follow. done is as there. */
+ * takes over from. Idle connections may make one last request, or time out; sxe_http_stop may
+ * follow. done is as there. */
 SXE_PUBLIC void sxe_http_drain(struct sxe_http *http, void (*done)(struct sxe_http *));
 
 /* Bytes of address space that the server has, printed like sxe_plan_print; out may be NULL. */
@@ -146,7 +146,7 @@ struct sxe_http_request {
     struct sxe_http_match match; /* ro: the route, and its parameters */
     struct sxe_span raw_path;    /* ro: as it came, for logs; "*" for OPTIONS * */
     struct sxe_span path;        /* ro: in its normal form, see sxe-http-uri.h; "*" likewise */
-    struct sxe_span query;       /* ro: behind the ?, as it came; base NULL: there is no ? */
+    struct sxe_span query;       /* ro: after the ?, as it came; base NULL: there is no ? */
     void *user;                  /* rw: the route's or the configuration's at first */
     struct sxe_http *http;       /* ro */
 };
@@ -186,8 +186,7 @@ sxe_http_known_value(const struct sxe_http_request *request, enum sxe_http_field
     return value;
 }
 
-/* Decoded into room, with a NUL behind it: the length; -ENOENT none of that name; -ENOBUFS no
- * room. */
+/* Decoded into room, with a final NUL: the length; -ENOENT none of that name; -ENOBUFS no room. */
 SXE_PUBLIC ssize_t sxe_http_query_value(const struct sxe_http_request *request, const char *name,
                                         char *room, size_t size);
 
@@ -196,7 +195,7 @@ SXE_PUBLIC ssize_t sxe_http_query_value(const struct sxe_http_request *request, 
 SXE_PUBLIC ssize_t sxe_http_parameter(const struct sxe_http_request *request, const char *name,
                                       char *room, size_t size);
 
-/* Whose request it is, by the PROXY header where there was one; 0: a unix socket. */
+/* The client's address, from the PROXY header where there was one; 0: a unix socket. */
 SXE_PUBLIC socklen_t sxe_http_peer(const struct sxe_http_request *request,
                                    struct sockaddr_storage *address);
 SXE_PUBLIC const char *
@@ -271,11 +270,12 @@ SXE_PUBLIC void sxe_http_abort(struct sxe_http_response *response);
 /* The whole body, or the last part of one that was begun. Copies: output_max (1 MiB) at most. */
 SXE_PUBLIC int sxe_http_end(struct sxe_http_response *response, const void *body, size_t length);
 
-/* The same, borrowed until on_done, of any length. */
+/* End the reply with a body of any length, borrowed until on_done. */
 SXE_PUBLIC int sxe_http_end_borrowed(struct sxe_http_response *response, const void *body,
                                      size_t length);
 
-/* The same from a file, borrowed until on_done. If it ends early, so does the connection. */
+/* End the reply with a part of a file, borrowed until on_done. If it ends early, so does the
+ * connection. */
 SXE_PUBLIC int sxe_http_end_file(struct sxe_http_response *response, int fd, off_t offset,
                                  size_t length);
 
@@ -293,13 +293,13 @@ SXE_PUBLIC int sxe_http_write_file(struct sxe_http_response *response, int fd, o
 SXE_PUBLIC int sxe_http_on_room(struct sxe_http_response *response,
                                 void (*on_room)(struct sxe_http_response *response));
 
-/* A field behind a chunked body, before its end; where the reply is not chunked it is dropped. Not
- * for what a recipient needs before the body (RFC 9110, 6.5.1). */
+/* A field after a chunked body, before the reply's end; where the reply is not chunked it is
+ * dropped. Not for what a recipient needs before the body (RFC 9110, 6.5.1). */
 SXE_PUBLIC int sxe_http_add_trailer(struct sxe_http_response *response, const char *name,
                                     const char *value);
 
 /* Answer 101, with the fields that were added, and leave the connection to the program: it is the
- * caller's, with these callbacks and no half-close; bytes that came behind the request are shown in
+ * caller's, with these callbacks and no half-close; bytes that came after the request are shown in
  * this turn of the loop. NULL: the request does not name that protocol in its Upgrade, its body is
  * not whole, or 101 cannot be sent; then it is still to be answered. Otherwise request and response
  * are gone, and there is no on_done. */

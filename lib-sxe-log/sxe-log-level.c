@@ -4,8 +4,8 @@
  *
  * Shape: the level in a control is a cache of what the settings say. A control whose level was
  * never asked for is not in the list; the first line through it reads the environment, puts it
- * there and fills the cache. Whoever changes a setting then counts the version up and fills all
- * caches again. Filling repeats until the version stood still, so that of two that race the one
+ * there and fills the cache. A thread that changes a setting then increments the version and fills
+ * all caches again. Filling repeats until the version stood still, so that of two that race the one
  * that read old settings writes again. Nothing waits, nothing is ever removed.
  *
  *     controls -> sxe-pool -> sxe-log -> program -> end

@@ -2,11 +2,11 @@
  *
  * What: the traced calls that this thread is in, outermost first.
  *
- * Shape: the stack grows down, so a call made later has a lower frame address. What the compiler
- * inlined shares its caller's address and returns where that does; functions called one after the
- * other from one place may share the address and return to different ones. Hence, seen from a
- * running function, all calls with lower addresses are over, and those with the same address that
- * return elsewhere, however they ended (return without a trace, longjmp).
+ * Shape: the stack grows down, so a call made later has a lower frame address. An inlined function
+ * shares its caller's address and returns where that does; functions called one after the other
+ * from one place may share the address and return to different ones. Hence, seen from a running
+ * function, all calls with lower addresses are over, and those with the same address that return
+ * elsewhere, however they ended (return without a trace, longjmp).
  *
  *     calls[0] main 0x7ff0 | calls[1] f 0x7fa0 | calls[2] g 0x7fa0, inlined in f | ...
  *

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * Formats a line, a dump or a failed assertion, and hands it to the sink.
+ */
 #include "sxe-log-private.h"
 
 #include <errno.h>

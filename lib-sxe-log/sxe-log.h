@@ -27,8 +27,8 @@
  *
  * Limits: a line is at most SXE_LOG_LINE_MAX bytes with its newline; a longer one ends in "..".
  * Bytes that are not printable ASCII are escaped (\n \r \t \\ \xHH), so text from a peer cannot
- * forge a line. What the sink refuses (a full disk, a blocked or closed pipe) is dropped and
- * counted, never waited for. Not for signal handlers.
+ * forge a line. A line that the sink refuses (a full disk, a blocked or closed pipe) is dropped and
+ * counted; the log never waits. Not for signal handlers.
  *
  * Example:
  *     SXE_INFO("listening on %s:%u", ip, port);
@@ -98,7 +98,7 @@ struct sxe_log_site {
 #define SXE_DEBUG(...) SXE_LOG_LINE(SXE_LOG_DEBUG, SXE_NO_ID, __VA_ARGS__)
 #define SXE_TRACE(...) SXE_LOG_LINE(SXE_LOG_TRACE, SXE_NO_ID, __VA_ARGS__)
 
-/* The same about something that has an id: a connection, an element of a pool. */
+/* Like the macros above, for a thing that has an id: a connection, an element of a pool. */
 #define SXE_ERROR_ID(id, ...) SXE_LOG_LINE(SXE_LOG_ERROR, id, __VA_ARGS__)
 #define SXE_WARN_ID(id, ...)  SXE_LOG_LINE(SXE_LOG_WARNING, id, __VA_ARGS__)
 #define SXE_INFO_ID(id, ...)  SXE_LOG_LINE(SXE_LOG_INFORMATION, id, __VA_ARGS__)
@@ -111,7 +111,7 @@ struct sxe_log_site {
 
 /* ---- Call traces (checked builds) ----
  * The first and the last statement of a function worth seeing: SXE_ENTER("f(n=%d)", n) and
- * SXE_LEAVE("return %d", result). What is logged between them is indented. A frame whose function
+ * SXE_LEAVE("return %d", result). Lines between them are indented. A frame whose function
  * was left otherwise (longjmp, a forgotten SXE_LEAVE) is dropped at the next line. */
 #define SXE_ENTER(...)        SXE_LOG_ENTER_AT(SXE_LOG_TRACE, SXE_NO_ID, __VA_ARGS__)
 #define SXE_LEAVE(...)        SXE_LOG_LEAVE_AT(SXE_LOG_TRACE, SXE_NO_ID, __VA_ARGS__)
@@ -142,8 +142,8 @@ SXE_PUBLIC sxe_log_fatal_hook sxe_log_set_fatal_hook(sxe_log_fatal_hook hook);
 SXE_PUBLIC int sxe_log_set_level(int level);
 SXE_PUBLIC int sxe_log_get_level(void);
 
-/* The same for one library by name ("sxe-pool"; "" is the program), loaded or not. 0, -EINVAL for a
- * bad name (more than 31 bytes) or level, -ENOSPC after 16 names. */
+/* Like sxe_log_set_level, for one library by name ("sxe-pool"; "" is the program), loaded or not.
+ * 0, -EINVAL for a bad name (more than 31 bytes) or level, -ENOSPC after 16 names. */
 SXE_PUBLIC int sxe_log_set_library_level(const char *library, int level);
 
 /* "3", "warning" or "WARNING" -> 3; "0" or "none" -> 0; the old "8" and "9" -> 7; -EINVAL for

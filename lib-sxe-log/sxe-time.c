@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * The clocks: monotonic, the time of the loop's turn, and the wall clock of 2010.
+ */
 #include "sxe-time-private.h"
 
 #include <time.h>

@@ -3,7 +3,7 @@
  * What: takes UTF-8 (RFC 3629) apart. Place: the log's JSON, and programs that write their own.
  * Calls nothing.
  *
- * Shape: one character a call. What is refused is what the RFC refuses: bytes that begin none, a
+ * Shape: one character a call. It refuses what the RFC refuses: bytes that begin none, a
  * character that is cut off, overlong forms, surrogates, and what is above U+10FFFF.
  *
  * Example:
@@ -19,7 +19,7 @@
 #include <stdint.h>
 
 /* The length of the character at in, of which left bytes, at least one, can be read; 0 if it is no
- * UTF-8. Of a text that ends with a NUL left may be 4: no character goes on behind that. */
+ * UTF-8. Of a text that ends with a NUL left may be 4: no character continues after it. */
 static inline size_t
 sxe_utf8_decode(uint32_t *character, const unsigned char *in, size_t left)
 {

@@ -20,7 +20,7 @@ enum {
     POWERS = 32             /* of 2: there are fewer than 2^32 elements */
 };
 
-/* What is looked at: one shard, or a pool of one thread as if it were one. */
+/* The checked part: one shard, or a pool of one thread as if it were one. */
 struct view {
     const struct sxe__pool_header *pool;
     struct sxe__pool_node *nodes;
@@ -282,7 +282,7 @@ sxe_pool_check_until(void *array, char *why, bool (*over)(void))
 
 /* ---- New lists ---- */
 
-/* What elements are sorted by, state, then stamp; and which comes after it in its chain. */
+/* The sort key of an element, state, then stamp; and the next element in its chain. */
 struct key {
     uint32_t id;
     uint32_t state;

@@ -146,7 +146,7 @@ count_words(const char *text)
     return number;
 }
 
-/* What would do something to the terminal on which it is shown. */
+/* Whether the byte would control the terminal that shows it. */
 static bool
 has_controls(const char *text)
 {
@@ -507,7 +507,7 @@ see_whether_empty(struct sxe__pool_opening *opening, const struct sxe__pool_head
     return blank < 0 ? blank : 0;
 }
 
-/* What kind of file it is; a head that is damaged becomes its copy. */
+/* Find out what kind of file it is; replace a damaged head by its copy. */
 static int
 read_kind(struct sxe__pool_opening *opening, struct sxe__pool_head *head, ssize_t length)
 {

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * Parses the text of a pool's fields, and lays them out as C lays out a struct.
+ */
 #include "sxe-pool-layout.h"
 
 #include <ctype.h>
@@ -20,7 +23,7 @@ static const struct {
     {"f32", 'f', 4}, {"f64", 'f', 8}, {"bool", 'b', 1},
 };
 
-/* What is left of the text. */
+/* The rest of the text. */
 struct scan {
     const char *at;
     char *why;
@@ -65,7 +68,7 @@ take_sign(struct scan *scan, char sign)
     return true;
 }
 
-/* What stands next, for messages: up to 20 bytes of it. */
+/* The next word, for messages: up to 20 bytes of it. */
 static const char *
 found(const struct scan *scan, char text[32])
 {
@@ -75,7 +78,7 @@ found(const struct scan *scan, char text[32])
     return text;
 }
 
-/* "[24]" behind char. */
+/* "[24]" after char. */
 static int
 take_length(struct scan *scan, struct sxe_pool_field *field)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * What: the text that says what is in a pool's elements, "u64 hits, char[24] name", taken apart.
- * Whoever knows only the pool's file can so show its fields, and a program that is not in C agrees
- * with one that is.
+ * With it a tool that knows only the pool's file can show its fields, and a program in another
+ * language agrees with one in C.
  *
  * Place: part of lib-sxe-pool, whose files keep the text (SXE_POOL_SPEC.fields); the program
  * sxe-pool and the Lua module read it. Uses nothing.
@@ -42,7 +42,7 @@ extern "C" {
 
 struct sxe_pool_field {
     char name[SXE_POOL_FIELD_NAME_MAX + 1];
-    char kind; /* u unsigned, i signed, f floating, b bool; c text, 0 behind it if it is short */
+    char kind;     /* u unsigned, i signed, f floating, b bool; c text, 0 after it if it is short */
     uint32_t size; /* bytes */
     uint32_t offset;
 };

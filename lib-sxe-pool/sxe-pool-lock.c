@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * The slow path of a shard's lock: spin, ask whether the owner is alive, take over, wait.
+ */
 #include <errno.h>
 #include <time.h>
 
@@ -62,7 +65,7 @@ sxe_pool_set_wait(void *array, double seconds)
     return 0;
 }
 
-/* What is left of a call's time, in ns. */
+/* The rest of a call's time, in ns. */
 static uint64_t
 time_left(const struct sxe__pool_sharing *sharing, struct sxe__pool_patience *patience)
 {

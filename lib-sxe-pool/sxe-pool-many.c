@@ -4,7 +4,7 @@
  */
 #include "sxe-pool-change-private.h"
 
-/* Those who wait are woken one for each element. */
+/* Wake one waiting process for each element. */
 static void
 tell_all(const struct sxe__pool_header *pool, uint32_t state, unsigned number)
 {
@@ -86,8 +86,8 @@ sxe_pool_set_oldest_elements_state(void *array, unsigned old_state, unsigned new
 
 /* ---- Those that are named ---- */
 
-/* Those of one shard that follow each other, under its lock: how many were moved; *why is why the
- * next was not, if it is of that shard. */
+/* Move consecutive elements of one shard under its lock. Returns how many; *why is the reason why
+ * the next of that shard was not moved. */
 static unsigned
 move_locked(const struct sxe__pool_site *site, const unsigned *ids, unsigned number,
             const uint32_t states[2], unsigned *why)

@@ -109,7 +109,8 @@ sxe__pool_file_check(struct sxe__pool_opening *opening)
                                 "the processes of one user",
                                 status.st_uid, geteuid());
     opening->is_file = status.st_nlink != 0;
-    /* What has no name cannot be opened by who has not been given it, whatever its mode. */
+    /* Memory without a name can only be opened by processes that were given its descriptor,
+     * whatever its mode. */
     if (opening->is_file && (status.st_mode & (S_IWGRP | S_IWOTH)) != 0)
         return sxe__pool_refuse(opening, EPERM,
                                 "others may write to the file (mode %04o): chmod 0600, if what is "
@@ -151,7 +152,7 @@ sxe__pool_file_allocate(const struct sxe__pool_opening *opening)
     return error == 0 ? 0 : sxe__pool_refuse_errno(opening, "have room for all of the file");
 }
 
-/* What is beyond that limit would be answered by a signal. */
+/* A file beyond that limit (RLIMIT_FSIZE) would cause a signal. */
 static int
 check_limit(const struct sxe__pool_opening *opening)
 {
@@ -225,7 +226,7 @@ map(size_t size, int fd, uint64_t from, void *at)
     return mmap(at, size, PROT_READ | PROT_WRITE, kind | MAP_NORESERVE | place, fd, (off_t)from);
 }
 
-/* What this process keeps: copies of what was checked. */
+/* Copy the checked values into this process's own page. */
 static struct sxe__pool_header *
 keep(const struct sxe__pool_opening *opening, void *memory, size_t own_size, void *head)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Who opens or closes holds the opening lock, and so knows whether it is alone: then locks are the
- * dead's, and the lists are looked at before anybody uses them.
+ * A process that opens or closes holds the opening lock, and so knows whether it is alone: then
+ * locks are the dead's, and the lists are looked at before anybody uses them.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -461,7 +461,7 @@ close_last(struct sxe__pool_header *pool)
     const size_t own_size = (size_t)((uintptr_t)(pool + 1) - (uintptr_t)sharing);
 
     head->wall_offset_ns = sxe__pool_wall_ns() - (sxe_time_ns() + sharing->time_offset_ns);
-    /* What the dead have left would otherwise be done after the sum is made. */
+    /* Complete the changes of dead processes first: done later, they would not be in the sum. */
     head->is_summed = sharing->is_summed && complete_all(pool);
     if (head->is_summed != 0) {
         bury(sharing);
@@ -477,7 +477,7 @@ close_last(struct sxe__pool_header *pool)
     SXE_WARN("pool %s: cannot write its file to the disk: %s", pool->name, strerror(errno));
 }
 
-/* Who cannot lock it leaves as if killed, which harms nobody. */
+/* A process that cannot take the opening lock leaves as if it were killed, which does no harm. */
 static void
 leave(struct sxe__pool_header *pool)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: what the sources that open a shared pool tell each other.
+ * What: the interface among the sources that open a shared pool.
  * Place: included by sxe-pool-{head,map,slot,open,check}.c and by tests; not installed.
  *
- * Shape: one struct sxe__pool_opening goes from hand to hand. Whoever finds something wrong writes
- * the sentence into it (sxe__pool_refuse) and returns the error, which all above hand on.
+ * Shape: one struct sxe__pool_opening goes from hand to hand. A function that finds something wrong
+ * writes the sentence into it (sxe__pool_refuse) and returns the error, which all callers pass on.
  */
 #ifndef SXE_POOL_OPENING_H
 #define SXE_POOL_OPENING_H
@@ -21,7 +21,7 @@
 #define SXE__POOL_THREADS         1u    /* the token of a pool of threads */
 _Static_assert(1u << SXE__POOL_SLOT_BITS == SXE_POOL_SLOTS, "a token has room for each slot");
 
-/* What a process has in front of the header, in pages of its own. */
+/* The data in front of the header, in pages of the process's own. */
 struct sxe__pool_own {
     struct sxe__pool_sharing sharing;
     char state_names[SXE_POOL_NAMES_MAX + 1]; /* each with its 0 */
@@ -49,7 +49,8 @@ struct sxe__pool_opening {
 int sxe__pool_refuse(const struct sxe__pool_opening *opening, int error, const char *format, ...)
     SXE_PRINTF(3, 4);
 
-/* The same for what the system answered (errno): "cannot <do>: No space left on device". */
+/* Like sxe__pool_refuse, for an error of the system (errno): "cannot <do>: No space left on
+ * device". */
 int sxe__pool_refuse_errno(const struct sxe__pool_opening *opening, const char *what);
 
 /* ---- The head (sxe-pool-head.c) ---- */
@@ -90,8 +91,8 @@ uint64_t sxe__pool_parse_namespace(const char *text);
 
 /* ---- Sums (sxe-pool-sum.c) ---- */
 
-/* Of what nobody writes while the pool is closed: parts of the head, the shards, and `size` bytes
- * from the array on. */
+/* The checksum of the parts that nobody writes while the pool is closed: parts of the head, the
+ * shards, and `size` bytes from the array on. */
 uint64_t sxe__pool_sum(const struct sxe__pool_head *head, size_t head_size, const void *array,
                        size_t size);
 

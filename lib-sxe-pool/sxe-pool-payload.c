@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What is in the elements. A writer makes the element's sequence number odd, writes, and makes it
+ * The contents of elements. A writer makes the element's sequence number odd, writes, and makes it
  * even again; a reader that met an odd number, or another one afterwards, reads again. All copies
  * go by atomic words, so that what is torn is thrown away and yet nobody races.
  *
@@ -12,8 +12,7 @@
 
 #include "sxe-pool-sharing-private.h"
 
-/* What a reader waits for at most, in pauses of the processor, some 20 to 40 ns each: about 50
- * us. */
+/* A reader waits at most this many pauses of the processor, some 20 to 40 ns each: about 50 us. */
 #define SPINS          1500u
 #define BYTES_PER_SPIN 64u /* a copy that was in vain counts, too */
 

@@ -69,7 +69,7 @@ struct sxe__pool_node {
 };
 _Static_assert(sizeof(struct sxe__pool_node) == 32, "the layout is that of version 2");
 
-/* What this thread knows of a pool beside its block. */
+/* This thread's data about a pool, outside its block. */
 struct sxe__pool_local {
     struct sxe__pool_local *next;
     void *array;
@@ -115,7 +115,7 @@ unsigned sxe__pool_shared_lease(const struct sxe__pool_header *pool, struct sxe_
 unsigned sxe__pool_shared_lease_exact(const struct sxe__pool_header *pool,
                                       struct sxe__pool_claim *claim);
 
-/* The same for those who know: LOCK_TAKEN, or what was wrong. */
+/* Move or touch an element: SXE_POOL_LOCK_TAKEN, or why it was not moved. */
 unsigned sxe__pool_shared_move(const struct sxe__pool_header *pool, uint32_t id, uint32_t old_state,
                                uint32_t new_state);
 unsigned sxe__pool_shared_touch(const struct sxe__pool_header *pool, uint32_t id);

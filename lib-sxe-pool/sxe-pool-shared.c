@@ -36,7 +36,8 @@ lock_slowly(const struct sxe__pool_header *pool, uint32_t number)
     if (got < 0)
         return SXE_POOL_LOCK_NOT_TAKEN;
     if (got > 0 && !sxe__pool_complete(pool, pool->sharing, number)) {
-        /* Whoever comes next finds the same: nobody works on in a shard that is half changed. */
+        /* Leave the intent: the next owner finds it too, so no process works in a half changed
+         * shard. */
         SXE__POOL_PUT_LAST(shard->lock, NOBODY);
         return sxe__pool_damaged(pool);
     }
@@ -254,8 +255,8 @@ take_from(const struct sxe__pool_header *pool, uint32_t shard, uint32_t old_stat
     return result;
 }
 
-/* What the count of a shard's list says while nobody changes the shard. While somebody does, who
- * may be dead, an element can be on its way from list to list and counted in neither. */
+/* The meaning of a list's count. During a change, perhaps one of a dead process, an element can be
+ * between two lists and counted in neither: LOCKED. */
 enum look { EMPTY, FILLED, LOCKED };
 
 static inline enum look

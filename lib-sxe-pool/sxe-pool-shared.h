@@ -3,29 +3,29 @@
  * What: pools that threads, or unrelated processes, share; that stay in a file; and that a kill -9
  * at any instruction cannot break. All calls of sxe-pool.h work on them as on a pool of one thread.
  *
- * Place: part of lib-sxe-pool. Who has one thread and no file needs nothing of this.
+ * Place: part of lib-sxe-pool. A program with one thread and no file does not need it.
  *
- * Shape: what is shared has no pointer in it. What a process trusts, it keeps to itself, in front
- * of the array where sxe-pool.h expects it:
+ * Shape: shared memory holds no pointers. The values that a process trusts are in its own page, in
+ * front of the array where sxe-pool.h expects them:
  *
  *     the process's own page          the file, memfd or anonymous memory that is shared
  *     [ where things are | header ]   [ T array[number] | node[...] | extra ]
  *                                     [ head: shape, checksum | slots | shards: lock, intent ]
  *
  * Elements are divided among shards (1 unless asked for): a change locks one shard, and only one,
- * because an element never leaves its shard. Before a process changes links it writes what it is
- * about to do into the shard (the intent); who finds the lock held by a dead process takes it over
- * and completes the intent. A lock is one compare-and-swap; whether its owner lives is asked only
- * when the spin is over: each process holds a byte of the file locked (fcntl, open file
+ * because an element never leaves its shard. Before a process changes links it writes the new
+ * values into the shard (the intent). A process that finds the lock held by a dead one takes it
+ * over and completes the intent. A lock is one compare-and-swap; whether its owner lives is asked
+ * only when the spin is over: each process holds a byte of the file locked (fcntl, open file
  * description), which the kernel lets go when it dies, in whatever namespace.
  *
- * What differs from a pool of one thread:
+ * Differences from a pool of one thread:
  *   - No call waits longer for a lock than a bounded spin, some 50 us, unless sxe_pool_set_wait
  *     says how long it may: after that it returns SXE_POOL_LOCK_NOT_TAKEN, and nothing was changed.
  *     That is the -EAGAIN of these calls. Opening and closing wait: for others who do, and for the
  *     disk.
- *   - If shared memory holds what no process of ours can have written, calls return
- *     SXE_POOL_DAMAGED; no index out of it is followed without a check against the pool's size.
+ *   - If shared memory holds values that the library cannot have written, calls return
+ *     SXE_POOL_DAMAGED; every index is checked against the pool's size before use.
  *   - With SXE_POOL_OPTION_SHARED a wrong old_state is SXE_POOL_INCORRECT_STATE, not the end of the
  *     program: another process may have been first.
  *   - With several shards the oldest element of a state is that of one shard. A thread stays with
@@ -35,8 +35,8 @@
  *   - Counts and states are read without a lock and may be old when they arrive.
  *
  * Limits: 128 processes, 64 shards, states and shards multiplied below 2^32 - 4 - number. A file
- * must be local, and /proc be there; who truncates it ends its users by SIGBUS, as of any file that
- * is mapped (memory without a file is sealed). A process that is stopped (SIGSTOP) in a change
+ * must be local, and /proc mounted. Truncating the file ends its users by SIGBUS, as with any
+ * mapped file (memory without a file is sealed). A process that is stopped (SIGSTOP) in a change
  * holds its shard until it goes on. A child made by fork is a process of its own; one made by a
  * bare clone() is not: it must not use the pool, nor outlive its parent without exec. To others, a
  * process that closes descriptors it has not opened (a daemon's closefrom) is dead.
@@ -63,15 +63,15 @@ extern "C" {
 
 #define SXE_POOL_OPTION_LOCKED 1u /* for the threads of this process */
 #define SXE_POOL_OPTION_SHARED 4u /* for processes; implied by a file */
-#define SXE_POOL_OPTION_REPAIR 8u /* sxe_pool_open: rebuild what would be refused as damaged */
+#define SXE_POOL_OPTION_REPAIR 8u /* sxe_pool_open: rebuild a pool that is refused as damaged */
 
-/* Whether sums are compared: of all of a file when it is opened after it was closed, of an entry
+/* Compare checksums: that of a whole file when it is opened after it was closed, that of an entry
  * when a dict reads it. Without either, files are verified and memory is not. */
 #define SXE_POOL_OPTION_VERIFIED   16u
 #define SXE_POOL_OPTION_UNVERIFIED 32u
 
 #define SXE_POOL_LOCK_NOT_TAKEN (SXE_NONE - 2) /* another holds the lock: try again later */
-#define SXE_POOL_DAMAGED        (SXE_NONE - 3) /* what is in shared memory is impossible */
+#define SXE_POOL_DAMAGED        (SXE_NONE - 3) /* shared memory holds impossible values */
 
 #define SXE_POOL_LEASE_LOST (SXE_NONE - 4) /* the element was changed since: see Leases */
 
@@ -87,14 +87,14 @@ extern "C" {
 
 typedef struct sxe_pool_spec {
     const char *name;        /* 1 to 31 bytes */
-    unsigned number;         /* of elements; 0: whatever is there, and the rest is not looked at */
+    unsigned number;         /* of elements; 0: take the existing pool; other members are ignored */
     size_t element_size;     /* bytes */
     unsigned states;         /* state 0 is where elements begin */
     unsigned options;        /* SXE_POOL_OPTION_LOCKED or _SHARED (0 is _SHARED), _REPAIR */
     unsigned shards;         /* a power of 2, at most number; 0: 1 */
     const char *file;        /* a path; without a '/', a name in /dev/shm; NULL: memory */
     const char *state_names; /* "FREE READY BUSY": for messages and tools; NULL: numbers */
-    const char *fields;      /* "u64 hits, char[24] name": what tools and Lua show; NULL: bytes */
+    const char *fields;      /* "u64 hits, char[24] name": for tools and Lua; NULL: bytes */
     size_t extra_size;       /* bytes after the nodes for the program's own use, zeroed */
 } SXE_POOL_SPEC;
 
@@ -102,17 +102,16 @@ typedef struct sxe_pool_spec {
 typedef enum sxe_pool_found {
     SXE_POOL_CREATED,   /* there was none */
     SXE_POOL_JOINED,    /* others are using it */
-    SXE_POOL_CLOSED,    /* it had been closed by all */
-    SXE_POOL_COMPLETED, /* all that used it were killed; what they had begun is now complete */
-    SXE_POOL_REBUILT    /* it was damaged; SXE_POOL_OPTION_REPAIR made new lists */
+    SXE_POOL_CLOSED,    /* all users had closed it */
+    SXE_POOL_COMPLETED, /* all users were killed; the changes that they began are complete */
+    SXE_POOL_REBUILT    /* it was damaged; SXE_POOL_OPTION_REPAIR rebuilt the lists */
 } SXE_POOL_FOUND;
 
-/* Open a pool that is shared, and make it if it is not there. The file must be this user's, mode
- * 0600 less the umask when made (whoever may read it can hold its locks, too); symbolic links are
- * not followed. With LOCKED there is no file, and no process but this one. Returns the array,
- * aligned to a page; NULL with errno and a sentence in why, which may be NULL: what is wrong,
- * where, and what to do. When it went well, why is "", or says what was found damaged and was
- * repaired.
+/* Open a shared pool, or make it if there is none. The file must be this user's; it is made with
+ * mode 0600 less the umask (a user who may read it can hold its locks, too); symbolic links are not
+ * followed. With LOCKED there is no file, and no process but this one. Returns the array, aligned
+ * to a page; NULL with errno and a sentence in why, which may be NULL: what is wrong, where, and
+ * what to do. After success why is "", or says which damage was repaired.
  *   EINVAL   the numbers, names, fields or options are impossible
  *   EMEDIUMTYPE  no pool, or one of another version or byte order; truncated; checksum wrong
  *   EEXIST   a pool of another shape: why says which part differs
@@ -125,15 +124,15 @@ typedef enum sxe_pool_found {
  *   ENOMEM   it has no file, and takes more memory than the machine has
  *   ENOSPC   its file would be larger than what its file system has left
  *   ENOENT   number is 0 and there is no file
- *   and what open, fstat, posix_fallocate, mmap and fcntl say. Owns: sxe_pool_delete leaves it, and
- * leaves the file where it is. */
+ *   and the errors of open, fstat, posix_fallocate, mmap and fcntl.
+ * Owns: sxe_pool_delete leaves it, and leaves the file where it is. */
 SXE_PUBLIC SXE_MUST_USE void *sxe_pool_open(const SXE_POOL_SPEC *spec, char *why);
 
-/* The same for a file that is open already: inherited, or received over a unix socket. It stays the
- * caller's and may be closed at once. spec->file is not looked at; the spec may be NULL. */
+/* Like sxe_pool_open, for an open file: inherited, or received over a unix socket. It stays the
+ * caller's and may be closed at once. spec->file is ignored; the spec may be NULL. */
 SXE_PUBLIC SXE_MUST_USE void *sxe_pool_open_fd(int fd, const SXE_POOL_SPEC *spec, char *why);
 
-/* To hand on; it stays the pool's. -1: LOCKED, or of one thread. */
+/* The descriptor, to give to another process; it stays the pool's. -1: LOCKED, or of one thread. */
 SXE_PUBLIC int sxe_pool_get_fd(const void *array);
 
 SXE_PUBLIC SXE_POOL_FOUND sxe_pool_get_found(const void *array);
@@ -143,22 +142,22 @@ SXE_PUBLIC unsigned sxe_pool_get_shards(const void *array);
 SXE_PUBLIC const char *sxe_pool_get_fields(const void *array);        /* "": none were given */
 SXE_PUBLIC void *sxe_pool_get_extra(const void *array, size_t *size); /* NULL: none */
 
-/* The pool's time now, what sxe_pool_get_element_time_by_index counts in: monotonic nanoseconds,
+/* The pool's time now, in the unit of sxe_pool_get_element_time_by_index: monotonic nanoseconds,
  * which for a file go on over a reboot as the wall clock did. */
 SXE_PUBLIC SXE_TIME sxe_pool_get_now(const void *array);
 
-/* How long each call of this thread's process on this pool may wait when another has the lock, in
- * seconds from 0 to SXE_POOL_WAIT_MAX: it sleeps meanwhile, at most 1 ms at a time, holds no lock,
- * and returns SXE_POOL_LOCK_NOT_TAKEN only when that time is over. 0, as it is at first: a call
- * only spins for some 50 us, as a program with a loop wants it. Set it before other threads use the
- * pool. Nothing for a pool of one thread. 0; -EINVAL: no such time. */
+/* How long each call of this process on this pool may wait for a lock, in seconds from 0 to
+ * SXE_POOL_WAIT_MAX. A waiting call sleeps, at most 1 ms at a time, holds no lock, and returns
+ * SXE_POOL_LOCK_NOT_TAKEN only when that time is over. With 0, the default, a call only spins for
+ * some 50 us, which suits a program with a loop. Set it before other threads use the pool. No
+ * effect on a pool of one thread. 0; -EINVAL: the time is out of range. */
 SXE_PUBLIC SXE_MUST_USE int sxe_pool_set_wait(void *array, double seconds);
 
 /* Write all that processes changed before this call to the disk (msync), and wait for the disk; no
  * lock is held, and others go on. The pool stays in use: after a power cut it is refused until a
- * repair, which finds again what was not changed after the last sync. 0; -EINVAL: the pool has no
- * file; -EIO and what else msync says: nothing is promised. In /dev/shm it returns 0, and the
- * machine's end is the file's end all the same. */
+ * repair, which recovers the parts that did not change after the last sync. 0; -EINVAL: the pool
+ * has no file; -EIO and other errors of msync: nothing is promised. In /dev/shm it returns 0, but
+ * the file ends with the machine. */
 SXE_PUBLIC SXE_MUST_USE int sxe_pool_sync(void *array);
 
 /* ---- States ---- */
@@ -167,13 +166,13 @@ SXE_PUBLIC SXE_MUST_USE int sxe_pool_sync(void *array);
 SXE_PUBLIC unsigned sxe_pool_set_exact_oldest_element_state(void *array, unsigned old_state,
                                                             unsigned new_state);
 
-/* Many at a time, under one lock: what two processes hand to each other in dozens costs each a
- * fraction. On pools of one thread, too. At most SXE_POOL_MANY are moved by a call.
+/* Many at a time, under one lock, which is cheaper for each element. Also for pools of one thread.
+ * A call moves at most SXE_POOL_MANY.
  *
  * Move the oldest elements of a state to another state, up to max of them, their ids to ids, the
- * oldest first. The two must differ: elements that stay would be given again and again. Returns
- * how many; 0: there are none; SXE_POOL_LOCK_NOT_TAKEN or SXE_POOL_DAMAGED: none was moved. With
- * several shards all of a call are of one. */
+ * oldest first. The two must differ: elements that stay would be given again and again. Returns how
+ * many; 0: there are none; SXE_POOL_LOCK_NOT_TAKEN or SXE_POOL_DAMAGED: none was moved. With
+ * several shards, all elements of a call are of one shard. */
 #define SXE_POOL_MANY 64u
 SXE_PUBLIC unsigned sxe_pool_set_oldest_elements_state(void *array, unsigned old_state,
                                                        unsigned new_state, unsigned *ids,
@@ -188,29 +187,29 @@ SXE_PUBLIC unsigned sxe_pool_set_indexed_elements_state(void *array, const unsig
 
 /* ---- Leases: changes that are made only while nobody else has changed the element ----
  * A worker takes a job and stalls; a timeout gives the job to another; the first goes on, and would
- * end what is the other's by now: its id and its handle are still good. So take a lease: it knows
- * the stamp of its change, and each change by anyone gives the element another stamp, which never
- * comes again. The calls below compare stamps under the lock of the change, and do nothing if the
- * lease is lost. That costs one load more than the calls without.
+ * end the other's job: its id and its handle are still valid. So take a lease: it holds the stamp
+ * of its change, and each later change by any process gives the element another stamp, which is
+ * never used again. The calls below compare stamps under the lock of the change, and do nothing if
+ * the lease is lost. That costs one load more than the calls without.
  *
- * A lease is plain data of its owner: copy it, or forget it. It is lost when anything moves or
- * touches the element otherwise than with it. Pools of one thread have leases, too. */
+ * A lease is plain data of its owner: copy it, or forget it. It is lost when any call moves or
+ * touches the element without it. Pools of one thread have leases, too. */
 
 typedef struct sxe_pool_lease {
     unsigned id;
-    SXE_TIME stamp; /* of the change that it was given by; 0: of none, it is lost */
+    SXE_TIME stamp; /* of the change that gave it; 0: none, the lease is lost */
 } SXE_POOL_LEASE;
 
 /* Like sxe_pool_set_oldest_element_state, and ..._exact_...: an id; SXE_POOL_NO_INDEX,
  * SXE_POOL_LOCK_NOT_TAKEN or SXE_POOL_DAMAGED, and the lease is a lost one. Contents, unless NULL,
- * are a whole element, which is written under the same lock: who sees the new state sees them. A
- * process that is killed in between leaves it in old_state, and torn. */
+ * are a whole element, which is written under the same lock: a process that sees the new state sees
+ * them. A process that is killed in between leaves it in old_state, and torn. */
 SXE_PUBLIC unsigned sxe_pool_lease_oldest(void *array, unsigned old_state, unsigned new_state,
                                           const void *contents, SXE_POOL_LEASE *lease);
 SXE_PUBLIC unsigned sxe_pool_lease_exact_oldest(void *array, unsigned old_state, unsigned new_state,
                                                 const void *contents, SXE_POOL_LEASE *lease);
 
-/* The same for the element lease->id. SXE_POOL_LOCK_TAKEN, or as above, but
+/* Like sxe_pool_lease_oldest, for the element lease->id. SXE_POOL_LOCK_TAKEN, or as above, but
  * SXE_POOL_INCORRECT_STATE if it is not in old_state. */
 SXE_PUBLIC unsigned sxe_pool_lease_indexed(void *array, unsigned old_state, unsigned new_state,
                                            const void *contents, SXE_POOL_LEASE *lease);
@@ -229,47 +228,47 @@ SXE_PUBLIC unsigned sxe_pool_lease_write(void *array, const SXE_POOL_LEASE *leas
 /* Whether it is held now. By the time the caller has the answer it may be lost. */
 SXE_PUBLIC bool sxe_pool_lease_is_held(const void *array, const SXE_POOL_LEASE *lease);
 
-/* In on_timeout, of the element that it was called with: with this lease only what is due is
- * changed, not what another process has taken since. Anywhere else: a lost lease. */
+/* In on_timeout: a lease of the due element, with which a change fails if another process has taken
+ * the element since. Anywhere else: a lost lease. */
 SXE_PUBLIC void sxe_pool_lease_due(const void *array, unsigned id, SXE_POOL_LEASE *lease);
 
 /* ---- Contents: no reader sees half of what is being written ----
- * Who writes must be the only one, which the element's state says; readers may be many and lock
- * nothing. A writer that is killed in between leaves the element torn: reads say -EBUSY until
- * it is written again: whole, since a part written makes it readable as it is. */
+ * There must be one writer, which the element's state ensures; readers may be many and lock
+ * nothing. A writer that is killed in between leaves the element torn: reads return -EBUSY until it
+ * is written again. Write all of it then: after any write of a part it is readable as it is. */
 
 /* Copy the whole element out; 0, or -EBUSY if it is being written for the whole of a bounded
  * spin. */
 SXE_PUBLIC SXE_MUST_USE int sxe_pool_read_element(const void *array, unsigned id, void *copy);
 SXE_PUBLIC void sxe_pool_write_element(void *array, unsigned id, const void *value);
 
-/* The same for parts of it: offset and size in bytes. */
+/* Like the calls above, for a part of an element: offset and size in bytes. */
 SXE_PUBLIC SXE_MUST_USE int sxe_pool_read_part(const void *array, unsigned id, size_t offset,
                                                size_t size, void *copy);
 SXE_PUBLIC void sxe_pool_write_part(void *array, unsigned id, size_t offset, size_t size,
                                     const void *value);
 
 /* Add to a u64 of the element at that offset, a multiple of 8: one atomic addition, which needs no
- * state and is not held up by writers; who writes over it at the same time undoes it. Returns the
- * sum. */
+ * state and does not wait for writers; a write over it at the same time undoes it. Returns the sum.
+ */
 SXE_PUBLIC uint64_t sxe_pool_add_u64(void *array, unsigned id, size_t offset, uint64_t addend);
 
-/* Whether its last writer was killed before it was done. For who may write it now: to all others it
- * may as well be being written. */
+/* Whether its last writer was killed during the write. Only the process that may write it can tell;
+ * for others a write may be in progress. */
 SXE_PUBLIC bool sxe_pool_is_torn(const void *array, unsigned id);
 
-/* ---- Being told ----
+/* ---- Notification ----
  * A process that waits for elements in a state has a descriptor to put into its loop. It becomes
  * readable when an element came into a state that is watched; of the processes that watch, one is
- * woken for each element. What is watched is forgotten when it wakes.
+ * woken for each element. A wake-up ends the watch.
  *
  * A process that is killed after it was woken and before it took the element, or between putting an
- * element there and waking another, tells nobody: so look once a second, too, or however long such
- * an element may wait. Processes wake each other within one network namespace. From state 63 on,
- * states are watched together. */
+ * element there and waking another, wakes nobody. So also check once a second, or as often as such
+ * an element may have to wait. Processes wake each other within one network namespace. From state
+ * 63 on, states are watched together. */
 
 /* The descriptor, the same for all states; or -errno: EINVAL for a pool of one thread, EAGAIN, and
- * what socket and bind say. It stays the pool's. In a child of fork it is closed: there stop its
+ * errors of socket and bind. It stays the pool's. In a child of fork it is closed: there stop its
  * watcher, before ev_loop_fork or in an ev_fork, and ask for another, or libev aborts. */
 SXE_PUBLIC int sxe_pool_get_watch_fd(void *array);
 
@@ -277,32 +276,32 @@ SXE_PUBLIC int sxe_pool_get_watch_fd(void *array);
  * not watched: EAGAIN (a lock is taken: try again later), EUCLEAN (damaged), or as above. */
 SXE_PUBLIC int sxe_pool_watch(void *array, unsigned state);
 
-/* Do not wait for it any more; if this process was woken for it, another is woken instead. */
+/* Stop watching a state; if this process was woken for it, another is woken instead. */
 SXE_PUBLIC void sxe_pool_unwatch(void *array, unsigned state);
 
-/* Forget what made the descriptor readable: call when it is, then look, then watch again. */
+/* Clear the descriptor: call this when it is readable, then look for elements, then watch again. */
 SXE_PUBLIC void sxe_pool_watch_read(void *array);
 
 /* ---- Timeouts ---- */
 
-/* Timeouts for a pool that is there (see sxe_pool_new_with_timeouts), in this thread. One process
- * at a time runs on_timeout for it, whichever comes first to sxe_pool_check_timeouts; each may have
- * its own timeouts. Another process may move the element first, or hold the lock: then on_timeout
- * changes nothing, if it uses sxe_pool_lease_due, and the element is looked at again in a later
- * check, 1 ms on. Because others may put elements there, sxe_pool_get_next_timeout is at most a
- * second ahead: so late may come what a process left behind that died. 0, -EINVAL or -ENOMEM. */
+/* Set timeouts for an open pool (see sxe_pool_new_with_timeouts), in this thread. One process at a
+ * time runs on_timeout for it, whichever comes first to sxe_pool_check_timeouts; each may have its
+ * own timeouts. Another process may move the element first, or hold the lock: then on_timeout
+ * changes nothing, if it uses sxe_pool_lease_due, and a later check, 1 ms on, tries the element
+ * again. Because others may put elements there, sxe_pool_get_next_timeout is at most a second
+ * ahead: so an element of a dead process may time out that late. 0, -EINVAL or -ENOMEM. */
 SXE_PUBLIC SXE_MUST_USE int sxe_pool_set_timeouts(void *array, const double *timeouts,
                                                   SXE_POOL_EVENT_TIMEOUT on_timeout, void *user);
 
 /* ---- Looking in ---- */
 
-/* Whether every element is on exactly the list of its state, in time order, the counts are right
- * and no lock is held by the dead. Locks one shard after the other. 0; -EUCLEAN with a sentence in
- * why; -EAGAIN. */
+/* Check that every element is on exactly the list of its state, in time order, that the counts are
+ * right, and that no dead process holds a lock. Locks one shard after the other. 0; -EUCLEAN with a
+ * sentence in why; -EAGAIN. */
 SXE_PUBLIC SXE_MUST_USE int sxe_pool_check(void *array, char *why);
 
-/* The same, but is_over is asked before each shard, and every 65,536 of its elements: -ECANCELED,
- * with no lock held, once it is. */
+/* Like sxe_pool_check, but calls is_over before each shard, and every 65,536 of its elements:
+ * -ECANCELED, with no lock held, once it is. */
 SXE_PUBLIC SXE_MUST_USE int sxe_pool_check_until(void *array, char *why, bool (*is_over)(void));
 
 /* A process that uses the pool: its process id in its own namespace. 0: no such slot is in use. */

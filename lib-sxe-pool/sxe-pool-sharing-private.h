@@ -12,7 +12,7 @@
  *     -sum.c              the sum of a file that is closed          knows only bytes
  *     -map.c              the memory of it all                      mmap, files
  *     -open.c             opening and closing                       all of the above, in order
- *     -check.c            every invariant; lists made anew          under the locks
+ *     -check.c            every invariant; rebuilding the lists     under the locks
  *     -layout.c           the text of the fields, laid out as in C  knows only text
  *     -payload.c          elements without torn values              sequence numbers
  *     -watch.c            waking other processes                    datagrams
@@ -81,7 +81,7 @@ sxe__pool_pair_at(uint32_t *first)
 #    define SXE__POOL_FENCE_STORES() __atomic_thread_fence(__ATOMIC_RELEASE)
 #endif
 
-/* What nobody else writes: the intent of a shard whose lock is held. */
+/* For values that no other process writes: the intent of a shard whose lock is held. */
 #ifndef SXE__POOL_OWN
 #    define SXE__POOL_OWN(place) __atomic_load_n(&(place), __ATOMIC_RELAXED)
 #endif
@@ -106,8 +106,8 @@ _Static_assert(__GCC_ATOMIC_LLONG_LOCK_FREE == 2, "64-bit atomics must need no l
 #define SXE__POOL_FILE_VERSION 3u
 #define SXE__POOL_BYTE_ORDER   0x01020304u
 
-/* What a process is about to do to the links of a shard. All values are final, so that doing it
- * twice, or from any point on, comes to the same. */
+/* The change that a process is about to make to the links of a shard. All values are final, so
+ * storing them twice, or from any point on, has the same result. */
 struct sxe__pool_intent {
     uint32_t id;
     uint32_t prev; /* the neighbours that it leaves */
@@ -174,7 +174,7 @@ struct sxe__pool_head {
     char state_names[SXE_POOL_NAMES_MAX + 1];
     char fields[SXE_POOL_FIELDS_MAX + 1];
     uint64_t checksum;
-    /* What changes; written under the lock of SXE__POOL_OPEN_BYTE but for the last three. */
+    /* Fields that change; written under the lock of SXE__POOL_OPEN_BYTE except the last three. */
     uint8_t boot[16];        /* of the kernel under which it was opened last */
     uint64_t disk;           /* the kernel's number of the disk then; 0: not known */
     uint64_t time_offset_ns; /* the pool's time - the monotonic clock, wrapping */
@@ -188,8 +188,8 @@ struct sxe__pool_head {
     struct sxe__pool_slot slots[SXE_POOL_SLOTS];
 };
 
-/* What a process keeps of it, in its own page in front of the array's header; by a pool of threads
- * it is all there is beside the parts. */
+/* A process's own data about the pool, in its page in front of the array's header; a pool of
+ * threads has only this and the parts. */
 struct sxe__pool_sharing {
     struct sxe__pool_head *head;
     struct sxe__pool_shard *shards;
@@ -260,7 +260,7 @@ sxe__pool_last_stamp(const struct sxe__pool_sharing *sharing)
  * reader that read any store of the section finds the lock taken, or already released. If it finds
  * it released, GET_FIRST and PUT_LAST let it see the whole section in all that it reads later. */
 
-/* What a spin does between two looks: some 20 to 40 ns for the other thread of this core. */
+/* Pause between two looks of a spin: some 20 to 40 ns for the other thread of this core. */
 static inline void
 sxe__pool_pause(void)
 {
@@ -288,7 +288,7 @@ struct sxe__pool_patience {
 /* Sleep, and return true; false: the time is over. */
 bool sxe__pool_wait(const struct sxe__pool_sharing *sharing, struct sxe__pool_patience *patience);
 
-/* The same without a sleep: what was in vain made progress. */
+/* Like the function above, but without a sleep: the failed try made progress. */
 bool sxe__pool_may_go_on(const struct sxe__pool_sharing *sharing,
                          struct sxe__pool_patience *patience);
 

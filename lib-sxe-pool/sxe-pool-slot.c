@@ -53,7 +53,8 @@ is_locked(int fd, off_t byte, off_t number)
     return lock.l_type != F_UNLCK;
 }
 
-/* Who opens alone checks all of the file, and who closes last writes all of it to the disk. */
+/* The first process to open checks all of the file, and the last to close writes all of it to the
+ * disk. */
 static unsigned
 seconds_for(int fd)
 {

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * sxe_pool_sync: writes a pool to its disk.
+ */
 #include <errno.h>
 #include <sys/mman.h>
 

@@ -17,7 +17,7 @@ is_timeout(double seconds)
     return seconds >= 0.0;
 }
 
-/* Rounded up, so that nothing is early. What is longer than the clock can count never comes. */
+/* Rounded up, so that nothing is early. A time longer than the clock can count never comes. */
 static uint64_t
 to_ns(double seconds)
 {
@@ -182,7 +182,7 @@ find_due(const struct sxe__pool_local *local, unsigned state, uint64_t now_ns, u
 }
 
 /* An element that on_timeout left as it was (its shard was locked, or another process has it now)
- * waits, and those behind it in its shard, too. Returns whether there is one. */
+ * waits, and so do those after it in its shard. Returns whether there is one. */
 static bool
 check_shared_state(struct sxe__pool_local *local, unsigned state, uint64_t now_ns)
 {

@@ -138,7 +138,7 @@ wake_user(const struct sxe__pool_sharing *sharing, int fd, uint32_t slot)
     return errno == EAGAIN && wake_by_another(&address, length);
 }
 
-/* Wake the next one that has a bit, or all; who is woken must watch anew. */
+/* Wake the next process that has a bit, or all; a woken process must watch again. */
 static bool
 wake_users(struct sxe__pool_sharing *sharing, int fd, uint64_t bit, bool all)
 {

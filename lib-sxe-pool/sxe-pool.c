@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * The calls of sxe-pool.h: making a pool, moving and touching elements, counts, ages, handles.
+ */
 #include "sxe-pool.h"
 
 #include <errno.h>

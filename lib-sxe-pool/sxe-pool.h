@@ -75,7 +75,8 @@ SXE_PUBLIC SXE_MUST_USE void *sxe_pool_construct(void *base, const char *name, u
                                                  size_t element_size, unsigned states,
                                                  unsigned options);
 
-/* The same in memory of its own, zeroed. NULL with errno EINVAL or ENOMEM. Owns: delete it. */
+/* Like sxe_pool_construct, in zeroed memory of its own. NULL with errno EINVAL or ENOMEM. Owns:
+ * delete it. */
 SXE_PUBLIC SXE_MUST_USE void *sxe_pool_new(const char *name, unsigned number, size_t element_size,
                                            unsigned states, unsigned options);
 
@@ -118,8 +119,8 @@ SXE_PUBLIC unsigned sxe_pool_index_to_state(const void *array, unsigned id);
 SXE_PUBLIC unsigned sxe_pool_set_indexed_element_state(void *array, unsigned id, unsigned old_state,
                                                        unsigned new_state);
 
-/* The same for *new_state, but if the element is not in old_state nothing happens, *new_state
- * becomes the state it is in, and SXE_POOL_INCORRECT_STATE is returned. Otherwise id. */
+/* Like the call above, but if the element is not in old_state nothing happens, *new_state becomes
+ * the state it is in, and SXE_POOL_INCORRECT_STATE is returned. Otherwise id. */
 SXE_PUBLIC SXE_MUST_USE unsigned sxe_pool_try_to_set_indexed_element_state(void *array, unsigned id,
                                                                            unsigned old_state,
                                                                            unsigned *new_state);

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * Addresses as text and as bytes: IPv4, IPv6 with zones, paths of unix sockets.
+ */
 #include "sxe-private.h"
 
 #include <arpa/inet.h>

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * Lists of networks: parsing them, and finding an address in them.
+ */
 #include "sxe-cidr.h"
 
 #include <arpa/inet.h>

@@ -52,7 +52,7 @@ struct sxe_cidr_list {
 
 /* Add networks separated by commas, blanks around them allowed: an address, an address and how many
  * bits of it count ("10.0.0.0/8"), or "unix", which is every peer on a unix socket. 0; -EINVAL: one
- * is nothing of that, or has bits set behind those that count; -ENOSPC: they are too many. After an
+ * is none of these, or has bits set after those that count; -ENOSPC: they are too many. After an
  * error the list is as before, and *wrong (which may be NULL) is the one, in text. */
 SXE_PUBLIC SXE_MUST_USE int sxe_cidr_add(struct sxe_cidr_list *list, const char *text,
                                          struct sxe_span *wrong);

@@ -23,8 +23,8 @@
 #define LOAD_ROUNDS  64
 #define EMPTY_ROUNDS 4
 
-/* What was written waits so long at most for that of other events, if those are as quick as the
- * last ones were. */
+/* Output waits at most this long for the output of other events, if these are as quick as the last
+ * ones. */
 #define HELD_NS (100 * SXE_NS_PER_US)
 
 /* ---- Deferred calls: a list of sockets, each on it at most once ---- */
@@ -85,7 +85,7 @@ run_deferred(SXE *s)
     sxe__finish();
 }
 
-/* Those that were deferred meanwhile have to wait. */
+/* Calls that are deferred meanwhile wait for the next turn. */
 static void
 call_deferred(void)
 {
@@ -110,9 +110,9 @@ sxe_defer(SXE *this, void (*fn)(SXE *))
 
 /* ---- Sockets ---- */
 
-/* The connection is over, and nobody reads it, so nobody else would find out. But without an error
- * the peer's last bytes may still be there, with the end behind them, or with the program, which
- * was told of the end and closes when it has had them. */
+/* The connection has ended, and no read would notice it. But without an error the peer's last bytes
+ * may still be unread, followed by the end; or the program, which knows of the end, still uses them
+ * and closes afterwards. */
 static void
 end_unread(SXE *s)
 {
@@ -149,7 +149,7 @@ dispatch(SXE *s, unsigned events)
         return;
     case SXE_STATE_CONNECTING:
         sxe__connected(s);
-        /* The same change may have brought the peer's first bytes. */
+        /* This change may also have brought the peer's first bytes. */
         if (sxe__state(s) < SXE_STATE_CLOSED)
             dispatch_open(s, events);
         return;

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: what the files of lib-sxe share: the context of a thread's loop and the steps of a socket's
- * life.
+ * What: the interface among the files of lib-sxe: the context of a thread's loop and the steps of a
+ * socket's life.
  * Place: included by lib-sxe/sxe*.c only.
  *
  * Shape, in reading order; the steps of a life call each other, up and down this list:
  *
  *     sxe-address.c  text <-> sockaddr                  pure
+ *     sxe-cidr.c     lists of networks                  pure
+ *     sxe-proxy.c    headers of the PROXY protocol      pure
  *     sxe-socket.c   the few system calls on a socket   the table that TLS would be another of
  *     sxe-state.c    states, watching, ending, finish   every change of state stands here
  *     sxe-queue.c    unsent output kept in chunks       records: bytes, borrowed memory, files, end
@@ -58,7 +60,7 @@ enum sxe__flag {
     SXE__HALF_CLOSE = 1 << 2,  /* the reader sees the peer's half-close */
     SXE__ONESHOT = 1 << 3,     /* LISTENING for one connection */
     SXE__READABLE = 1 << 4,    /* the kernel may have bytes for us: it reports only changes */
-    SXE__END_NEAR = 1 << 5,    /* the peer's end or an error is behind them: read until it shows */
+    SXE__END_NEAR = 1 << 5,    /* the peer's end or an error follows: read until it shows */
     SXE__END_SEEN = 1 << 6,    /* the reader saw the peer's half-close */
     SXE__PAUSED = 1 << 7,      /* by the program */
     SXE__FULL = 1 << 8,        /* output above output_pause: not read */
@@ -71,7 +73,7 @@ enum sxe__flag {
     SXE__HELD = 1 << 15,       /* its output waits for the end of the batch of events */
 };
 
-/* What epoll reports of a socket. */
+/* The kinds of events that epoll reports of a socket. */
 enum sxe__watched {
     SXE__NOTHING,
     SXE__CONNECTION, /* every change to readable, writable, ended; registered once for its whole
@@ -171,7 +173,7 @@ struct sxe__context {
     uint32_t stage_open;  /* where the piece of stage[] begins that still grows */
     uint32_t stage_used;  /* bytes of stage[] */
     uint32_t stage_limit; /* how far its output may fill stage[] without another look; 0: look */
-    uint32_t reserved;    /* bytes of stage[] behind stage_used, that sxe_commit may add */
+    uint32_t reserved;    /* bytes of stage[] after stage_used that sxe_commit may add */
     size_t lent_bytes;    /* bytes of vector[] that are not in stage[] */
     char *stage;          /* SXE__STAGE_SIZE bytes */
     unsigned held_first;  /* those from here to held_end wait */
@@ -259,7 +261,7 @@ void sxe__ref(SXE *s);            /* it closes: sxe_unref is undone */
 void sxe__open(SXE *s);           /* NEW -> fields of an open socket */
 void sxe__end(SXE *s, int error); /* any -> CLOSED, with the reason; once */
 
-/* The same, where the peer has not got all that was written: it must not take a part for the whole,
+/* Like sxe__end, where the peer lacks a part of the output: it must not take a part for the whole,
  * nor the kernel keep megabytes for a peer that does not read. */
 void sxe__reset(SXE *s, int error);
 

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * Reads and writes headers of the PROXY protocol, versions 1 and 2.
+ */
 #include "sxe-proxy.h"
 
 #include <arpa/inet.h>
@@ -206,7 +209,7 @@ get_endpoint(struct sockaddr_storage *address, unsigned family, const uint8_t *b
     }
 }
 
-/* What is behind the fixed part, all of it there. */
+/* Read the part after the fixed one; all of it has arrived. */
 static int
 parse_block(const uint8_t *header, size_t size, unsigned family, struct sxe_proxy *proxy)
 {

@@ -21,7 +21,7 @@ struct record {
     uint32_t fd;
     size_t left; /* bytes still to be sent; of BYTES, its last ones */
     union {
-        uint32_t length;  /* BYTES: of the payload behind the record */
+        uint32_t length;  /* BYTES: of the payload after the record */
         const char *data; /* BORROWED: the next byte */
         off_t offset;     /* FILE_RANGE: of the next byte */
     } at;
@@ -268,8 +268,8 @@ take_from(SXE *s, struct record *record, size_t part)
         record->at.offset += (off_t)part;
 }
 
-/* The kernel took sent bytes of the records in front: that is progress, and the timeout of
- * writing begins anew. */
+/* The kernel took sent bytes of the records in front: that is progress, and the timeout of writing
+ * starts again. */
 static void
 advance(SXE *s, size_t sent)
 {

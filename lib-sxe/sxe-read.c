@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * What: from "readable" to on_read. Bytes are read into the loop's buffer, shown to the program,
- * and only what it leaves is copied into a borrowed chunk; the next read goes behind it.
+ * and only the bytes that it leaves are copied into a borrowed chunk; the next read continues after
+ * them.
  *
  * Without a free chunk the bytes are only peeked at: what the program takes is then taken from the
  * kernel too, the rest waits there, and the socket waits (STARVED) for a chunk. So a whole request
@@ -86,8 +87,7 @@ ended(SXE *s, int n)
     after_read(s);
 }
 
-/* A short read emptied the socket, unless the peer's end is behind it: epoll reports no change
- * then. */
+/* A short read emptied the socket, unless the peer's end follows: epoll reports no change then. */
 static void
 note_read(SXE *s, ssize_t n, uint32_t room)
 {
@@ -252,7 +252,7 @@ sxe_consume(SXE *this, unsigned length)
     if (length == 0 || this->in.size == 0)
         return;
     sxe_buffer_take(&this->in, length);
-    /* What is left is the beginning of another message, which has a time of its own. */
+    /* The rest is the beginning of another message, which has its own timeout. */
     if (sxe__state(this) == SXE_STATE_READING)
         sxe_pool_touch_indexed_element(CONTEXT->sockets, this->id);
     if (CONTEXT->reader == this)

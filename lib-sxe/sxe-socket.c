@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * The system calls of a socket: the table of reading and writing, opening, closing, registration.
+ */
 #include "sxe-private.h"
 
 #include <errno.h>
@@ -90,8 +93,8 @@ sxe__socket_open(SXE *s, int family)
 void
 sxe__socket_close(SXE *s)
 {
-    /* close(2) alone would leave the registration behind if a forked child still holds the socket.
-     */
+    /* close(2) alone would leave the registration in place while a forked child still holds the
+     * socket. */
     if (s->watched != SXE__NOTHING)
         (void)epoll_ctl(CONTEXT->epoll, EPOLL_CTL_DEL, s->fd, NULL);
     if (s->fd >= 0)

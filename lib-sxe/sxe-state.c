@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * The states of a socket: taking and giving sockets, moving them, settling, ending, closing.
+ */
 #include "sxe-private.h"
 
 #include <errno.h>
@@ -134,7 +137,7 @@ sxe__reset(SXE *s, int error)
     sxe__end(s, error);
 }
 
-/* What a socket between connecting and closing does next is a function of what it holds. */
+/* The state of a socket between connecting and closing follows from the bytes that it holds. */
 static enum sxe_state
 state_by_contents(const SXE *s)
 {

@@ -105,7 +105,7 @@ work_on(void *workers)
         pthread_mutex_unlock(&w->lock);
         work->run(work);
         pthread_mutex_lock(&w->lock);
-        /* Whoever was the first one woke the loop for all. */
+        /* The first finished work has woken the loop for all. */
         if (w->finished.first == NULL)
             ev_async_send(w->loop, &w->wake);
         w->group[work->group].running--;
@@ -150,7 +150,7 @@ on_finished(struct ev_loop *loop, ev_async *wake, int events)
         work->done(work);
         sxe__finish();
     }
-    /* What is left comes with the next turn, so that sockets have theirs. */
+    /* Leave the rest to the next turn, so that sockets get theirs. */
     ev_async_send(loop, wake);
 }
 

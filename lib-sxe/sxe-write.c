@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * What: writing to a connection. While one socket's event runs, its output is staged in the loop's
- * own buffer and goes out by one write at the end; only what the kernel does not take then, or what
- * is behind something already waiting, goes into the socket's queue. When several events came
+ * own buffer and goes out by one write at the end; only what the kernel does not take then, or
+ * bytes after something already waiting, go into the socket's queue. When several events came
  * together, what is staged is held until those of a few more are handled.
  *
  *     sxe_write --> staged (one socket at a time) --end of event----> kernel
@@ -12,7 +12,7 @@
  *                     '------> queue (any number of sockets) ---------'
  *
  * Staged are pieces of the loop's buffer and, between them, memory that stays; the last piece grows
- * until something else comes behind it.
+ * until something else follows it.
  *
  * Invariant: a socket whose bytes are staged has an empty queue. CONTEXT->staged may also name a
  * socket with nothing but a queue: then the end of the event tries that.
@@ -92,7 +92,7 @@ is_in_stage(const void *base)
     return byte >= CONTEXT->stages && byte < CONTEXT->stages + SXE__HELD_SIZE + SXE__STAGE_SIZE;
 }
 
-/* What is behind its first skip bytes goes into the queue. */
+/* Put the bytes after the first `skip` ones into the queue. */
 static int
 queue_vector(SXE *s, const struct iovec *vector, unsigned count, size_t skip)
 {
@@ -157,8 +157,7 @@ write_staged(SXE *s)
 void
 sxe__wrote(SXE *s)
 {
-    /* What is staged goes out at the end of this event, or of its batch, and all goes on from
-     * there. */
+    /* Staged output leaves at the end of this event, or of its batch, and sxe__settle runs then. */
     if (CONTEXT->staged == s || (s->flags & SXE__HELD))
         return;
     if (sxe__state(s) != SXE_STATE_CLOSING)
@@ -204,7 +203,8 @@ take_held(void)
     return NULL;
 }
 
-/* What is in a queue calls on_sent, and inside a call of the program's that comes later. */
+/* Flushing a queue calls on_sent; inside a call of the program's (may_call false) that must wait.
+ */
 static void
 send_held(bool may_call)
 {
@@ -262,7 +262,7 @@ sxe__hold_staged(void)
         send_held(true);
 }
 
-/* That of a socket which is held. */
+/* The held entry of socket s. */
 static struct sxe__held *
 held_of(const SXE *s)
 {
@@ -336,7 +336,7 @@ stage(const void *data, size_t length)
     CONTEXT->reserved = 0;
 }
 
-/* What the queue must have room for to take what is staged and one record more, however its chunks
+/* The room that the queue needs for the staged output and one more record, however its chunks
  * divide them: only copied bytes go into chunks. */
 static size_t
 room_for_staged(void)
@@ -440,7 +440,7 @@ sxe_write_static(SXE *this, const void *data, size_t length)
         return result;
     make_way(this);
     close_piece();
-    /* What is added to the stage behind it will need a place too. */
+    /* The next bytes on the stage will need a place, too. */
     if (CONTEXT->vector_used + 1 >= SXE__STAGE_VECTOR && (result = write_staged(this)) < 0)
         return result;
     CONTEXT->staged = this;
@@ -452,8 +452,8 @@ sxe_write_static(SXE *this, const void *data, size_t length)
     return 0;
 }
 
-/* What is staged goes in front of a record that only the queue can hold; the end of the event then
- * writes both at once. */
+/* Move staged output into the queue, before a record that only the queue can hold; the end of the
+ * event then writes both at once. */
 static int
 prepare_queue(SXE *s)
 {
@@ -537,7 +537,8 @@ sxe__writable(SXE *s)
     }
     if (sxe__state(s) == SXE_STATE_CLOSED)
         return;
-    /* What on_sent sent waits too, or a peer that reads fast would keep the others waiting. */
+    /* Output that on_sent wrote waits, too, or a peer that reads fast would make the others wait.
+     */
     if (CONTEXT->staged == s && !is_anything_staged()) {
         sxe__unstage(s);
         result = 1;

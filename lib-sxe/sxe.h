@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: sockets on a libev loop, tcp, udp and unix, for programs with ten thousand of them.
- * Everything is reserved before the loop starts; after that nothing is allocated and running out is
+ * What: tcp, udp and unix sockets on a libev loop, for programs with tens of thousands of them.
+ * Everything is reserved before the loop starts; later calls allocate nothing, and running out is
  * an ordinary result.
  *
  * Place: programs call it; it calls them back. Uses sxe-buffer, sxe-pool, sxe-log, libev. All state
- * hangs off one context a thread; a socket belongs to the thread that made it.
+ * belongs to one context a thread; a socket belongs to the thread that made it.
  *
  * Shape: a socket is an element of a pool, and its life is the state it is in:
  *
@@ -23,8 +23,8 @@
  *
  * One event: epoll -> one recv(2) into the loop's buffer -> on_read(), which looks at SXE_BUF() and
  * calls sxe_write(), which only appends -> one send(2) at the end of the event, or of a few that
- * came together. What on_read leaves unread is kept in a borrowed chunk; what the kernel does not
- * take is kept in others.
+ * came together. Bytes that on_read leaves unread are kept in a borrowed chunk; output that the
+ * kernel does not take is kept in others.
  *
  * Rules: 1 no callback runs inside a call of the program's. 2 on_close runs exactly once for each
  * socket that was connecting or connected, whoever closed it, and is the last one; sxe_error() says
@@ -112,7 +112,8 @@ struct sxe_listeners {
     void (*keep)(const struct sockaddr *address, socklen_t length, int fd);
 };
 
-/* What one loop gets. Start from SXE_CONFIG_DEFAULT; 0 means the default in each field. */
+/* The configuration of one loop. Start from SXE_CONFIG_DEFAULT; 0 means the default in each field.
+ */
 struct sxe_config {
     struct ev_loop *loop;  /* default: ev_default_loop(EVFLAG_AUTO) */
     uint32_t chunk_size;   /* bytes; also the most one read of a stream takes; 16384 */
@@ -123,7 +124,7 @@ struct sxe_config {
     uint32_t accept_batch; /* connections accepted in one event; 64 */
     uint32_t timeout_ms[SXE_STATES]; /* in a state, then closed with ETIMEDOUT, by a reset if output
                                         is unsent; 0: never, but CLOSING: 5000. IDLE, WRITING and
-                                        CLOSING begin anew with progress, READING when bytes are
+                                        CLOSING start again with progress, READING when bytes are
                                         consumed, not when they arrive: a slow sender ends. Counted
                                         from the start of the loop's turn in which it came into the
                                         state */
@@ -160,17 +161,17 @@ SXE_PUBLIC SXE_RETURN sxe_fini(void);
  * returned. Memory is touched only as it is used. out may be NULL. */
 SXE_PUBLIC size_t sxe_plan_print(FILE *out);
 
-/* Run the loop until sxe_stop or nothing is left to wait for: 0, or -EINVAL before sxe_init. A
- * socket is something to wait for until it is closed, but see sxe_unref. Programs may as well run
+/* Run the loop until sxe_stop or nothing is left to wait for: 0, or -EINVAL before sxe_init. The
+ * loop waits for each socket until it is closed, except after sxe_unref. Programs may also run
  * libev's loop themselves. */
 SXE_PUBLIC SXE_RETURN sxe_run(void);
 SXE_PUBLIC void sxe_stop(void);
 SXE_PUBLIC struct ev_loop *sxe_loop(void); /* this thread's, NULL before sxe_init */
 
 /* ---- Making and connecting sockets ----
- * from is whom log lines are about, or NULL. An ip is IPv4 or IPv6 text, "" or "INADDR_ANY" for
- * any. NULL with errno: ENFILE none free, EINVAL bad ip, ENAMETOOLONG path. user_data starts as
- * NULL. */
+ * `from` is the socket that log lines are about, or NULL. An ip is IPv4 or IPv6 text, "" or
+ * "INADDR_ANY" for any. NULL with errno: ENFILE none free, EINVAL bad ip, ENAMETOOLONG path.
+ * user_data starts as NULL. */
 SXE_PUBLIC SXE *sxe_new_tcp(SXE *from, const char *ip, unsigned short port,
                             SXE_IN_EVENT_CONNECTED connected, SXE_IN_EVENT_READ read,
                             SXE_IN_EVENT_CLOSE close);
@@ -181,19 +182,19 @@ SXE_PUBLIC SXE *sxe_new_unix(SXE *from, const char *path, SXE_IN_EVENT_CONNECTED
                              SXE_IN_EVENT_READ read, SXE_IN_EVENT_CLOSE close);
 
 /* Datagrams: on_read sees one at a time, whole, also one that is larger than chunk_size, and it is
- * gone afterwards. Open at once with sxe_listen. */
+ * gone afterwards. sxe_listen opens the socket at once. */
 SXE_PUBLIC SXE *sxe_new_udp(SXE *from, const char *ip, unsigned short port, SXE_IN_EVENT_READ read);
 
 /* Accept connections (or datagrams). Accepted sockets inherit callbacks, user data and options. A
- * dead unix socket file is replaced, a living one is -EADDRINUSE. 0 or -errno, then it is still
- * NEW. */
+ * unix socket file without a living owner is replaced; with one the result is -EADDRINUSE. 0 or
+ * -errno, then it is still NEW. */
 SXE_PUBLIC SXE_RETURN sxe_listen(SXE *this_);
 
-/* Close all sockets that accept connections: another process does from now on. Those of HTTP
- * servers are theirs: sxe_http_stop or sxe_http_drain comes first. */
+/* Close all listening sockets: another process accepts from now on. HTTP servers own theirs: call
+ * sxe_http_stop or sxe_http_drain first. */
 SXE_PUBLIC void sxe_stop_listening(void);
 
-/* Accept one connection and become it: connected is called with the same SXE. */
+/* Accept one connection and become that connection: connected is called with the same SXE. */
 SXE_PUBLIC SXE_RETURN sxe_listen_oneshot(SXE *this_);
 
 /* Begin to connect, from the ip and port given at creation. connected is called later, never
@@ -202,16 +203,15 @@ SXE_PUBLIC SXE_RETURN sxe_listen_oneshot(SXE *this_);
 SXE_PUBLIC SXE_RETURN sxe_connect(SXE *this_, const char *ip, unsigned short port);
 SXE_PUBLIC SXE_RETURN sxe_connect_unix(SXE *this_);
 
-/* From now on this socket alone keeps sxe_run from returning only while it closes. Its events are
- * seen as before, as long as something else keeps the loop running. NULL and a closed one are
- * allowed. */
+/* From now on sxe_run does not wait for this socket, except while it closes. Its events are seen as
+ * before, as long as something else keeps the loop running. NULL and a closed one are allowed. */
 SXE_PUBLIC void sxe_unref(SXE *this_);
 
-/* Close after what was written is sent. 0, or -EALREADY. */
+/* Close after the written bytes are sent. 0, or -EALREADY. */
 SXE_PUBLIC SXE_RETURN sxe_close(SXE *this_);
 
-/* The same, but wait (for timeout_ms[CLOSING] at most) until the peer closed too, dropping what it
- * still sends: closing at once while unread bytes arrive would make the kernel reset the
+/* Like sxe_close, but wait (for timeout_ms[CLOSING] at most) until the peer closed too, dropping
+ * what it still sends: closing at once while unread bytes arrive would make the kernel reset the
  * connection, and the peer would lose the reply. */
 SXE_PUBLIC SXE_RETURN sxe_close_lingering(SXE *this_);
 
@@ -224,9 +224,9 @@ SXE_PUBLIC SXE_RETURN sxe_abort(SXE *this_);
  * event. */
 SXE_PUBLIC void sxe_consume(SXE *this_, unsigned length);
 
-/* Stop reading this socket: no on_read until sxe_resume. A peer that resets ends it all the same;
- * that it closed or half-closed shows when reading goes on, or when it resets what is written to it
- * meanwhile: it may still want its reply. sxe_watch_end shows it at once. */
+/* Stop reading this socket: no on_read until sxe_resume. A reset by the peer still ends the socket.
+ * A close or half-close shows when reading goes on, because the peer may still want its reply, or
+ * when the peer resets because of bytes written to it meanwhile. sxe_watch_end shows it at once. */
 SXE_PUBLIC void sxe_pause(SXE *this_);
 
 /* Show the end of the peer while this socket is paused, too: on_read with length -1 when the peer
@@ -247,28 +247,28 @@ SXE_PUBLIC void sxe_resume(SXE *this_, enum sxe_resume how);
 SXE_PUBLIC void sxe_set_half_close(SXE *this_, bool wanted);
 
 /* ---- Writing ----
- * Nothing is written inside these calls but what would not fit the loop's 64 KiB output buffer; one
- * send(2) follows at the end of the event, or of up to 16 that came together, if they are so quick
- * that none waits for much longer than 100 us. -ENOTCONN: not connected; -ENOBUFS: output_max
- * reached or no chunk free; then nothing was taken. */
+ * These calls append to the loop's 64 KiB output buffer, and call the kernel only if it is full.
+ * One send(2) follows at the end of the event, or of up to 16 events that came together, if they
+ * are quick enough that none waits for much longer than 100 us. -ENOTCONN: not connected; -ENOBUFS:
+ * output_max reached or no chunk free. After an error no byte was accepted. */
 SXE_PUBLIC SXE_RETURN sxe_write(SXE *this_, const void *data, unsigned length); /* copies */
 SXE_PUBLIC SXE_RETURN sxe_write_static(SXE *this_, const void *data,
                                        size_t length); /* borrows for ever */
 
 /* Compose in place what sxe_write would copy: length bytes of the loop's output buffer, to be
- * filled before any other call that writes, or NULL, and then sxe_write tells why or finds room:
- * the socket does not take output, earlier output waits, or the buffer or output_max has not so
- * much left. */
+ * filled before any other call that writes, or NULL if the socket takes no output, earlier output
+ * waits, or the buffer or output_max has too little room. Then call sxe_write, which finds room or
+ * returns the error. */
 SXE_PUBLIC void *sxe_reserve(SXE *this_, unsigned length);
 
-/* The first length of the bytes reserved are written; the rest goes back. Once for each reserve, or
- * not at all. More than is reserved is a programming error. */
+/* Write the first length of the reserved bytes; the rest goes back. Call it once for each reserve,
+ * or not at all. A length above the reserved one is a programming error. */
 SXE_PUBLIC void sxe_commit(SXE *this_, unsigned length);
 
 /* Borrows data until on_sent, which is called once, later: when the kernel has all of it, or the
- * socket closed. Any length; any number of sends may be under way. Length 0 is a mark: on_sent
- * comes when the kernel has all that was written before it, so it is time for more; if it has all
- * now, at the end of this event. */
+ * socket closed. Any length; any number of sends may be in progress. Length 0 is a mark: on_sent
+ * comes when the kernel has all bytes written before it, at the earliest at the end of this event.
+ */
 SXE_PUBLIC SXE_RETURN sxe_send(SXE *this_, const void *data, size_t length,
                                SXE_OUT_EVENT_SENT on_sent);
 
@@ -277,18 +277,17 @@ SXE_PUBLIC SXE_RETURN sxe_send(SXE *this_, const void *data, size_t length,
 SXE_PUBLIC SXE_RETURN sxe_sendfile(SXE *this_, int fd, off_t offset, size_t length,
                                    SXE_OUT_EVENT_SENT on_sent);
 
-/* Send our half-close after what was written. */
+/* Half-close: send the end of our output after the written bytes. */
 SXE_PUBLIC SXE_RETURN sxe_shutdown(SXE *this_);
 
 /* One datagram from a udp socket: 0 or -errno; -EAGAIN: the kernel's buffer is full, not sent. */
 SXE_PUBLIC SXE_RETURN sxe_write_to(SXE *this_, const void *data, unsigned length,
                                    const struct sockaddr *to, socklen_t to_length);
 
-/* Copied bytes that are not yet the kernel's. */
+/* Copied bytes that the kernel has not accepted yet. */
 SXE_PUBLIC unsigned sxe_unsent(const SXE *this_);
 
-/* In on_close: bytes, copied and lent and of files, that waited to be sent when the socket ended.
- */
+/* In on_close: bytes, copied, borrowed and of files, that were unsent when the socket ended. */
 SXE_PUBLIC size_t sxe_dropped(const SXE *this_);
 
 /* ---- Looking at a socket ---- */
@@ -307,11 +306,11 @@ SXE_PUBLIC unsigned short sxe_peer_port(const SXE *this_);
 SXE_PUBLIC const char *sxe_local_ip(const SXE *this_);
 SXE_PUBLIC unsigned short sxe_local_port(const SXE *this_);
 
-/* The same as bytes: copies the peer's address, and returns its length; 0: there is none. A program
- * that needs it often asks once, in connected. */
+/* The peer's address as bytes: copies it, and returns its length; 0: there is none. A program that
+ * needs it often asks once, in connected. */
 SXE_PUBLIC socklen_t sxe_get_peer(const SXE *this_, struct sockaddr_storage *address);
 
-/* The same sender's address, for sxe_write_to; NULL if there is none. */
+/* The sender's address of the datagram, for sxe_write_to; NULL if there is none. */
 SXE_PUBLIC const struct sockaddr *sxe_peer_address(const SXE *this_, socklen_t *length);
 
 /* A number that never means another socket; and back: NULL if that one is gone. */
@@ -335,8 +334,8 @@ struct sxe_timer {
     void (*on_timer)(struct sxe_timer *); /* ro */
     void *user;                           /* rw */
 };
-/* after and repeat in seconds, repeat 0: once. A timer never fires early. Started again after it
- * fired or was stopped it begins anew; starting one that runs changes nothing. */
+/* after and repeat in seconds, repeat 0: once. A timer never fires early. Started after it fired or
+ * was stopped, it begins from zero; starting one that runs changes nothing. */
 SXE_PUBLIC void sxe_timer_init(struct sxe_timer *timer, void (*on_timer)(struct sxe_timer *),
                                double after, double repeat);
 SXE_PUBLIC void sxe_timer_start(struct sxe_timer *timer);

@@ -105,6 +105,23 @@ stale_limits() {
         [ -z "$option" ] || grep -q -- "$option " "$work/help" || echo "$page: sxe-httpd has no $option"
     done <$page
 }
+# The project's English (CONTRIBUTING.md, "Language"), in the files that keep to it so far: add yours. "behind" is for
+# space only, a comment begins with its subject or a verb, and a .c file with a sentence that says what it holds.
+plain_files='README.md CONTRIBUTING.md docs/architecture.md docs/benchmarks.md docs/buffer.md docs/dict.md docs/from-*.md
+docs/http.md docs/http-parser.md docs/limits.md docs/log.md docs/pool.md docs/pool.1.in docs/recipes.md docs/sxe.md
+lib-sxe-log lib-sxe-buffer lib-sxe-pool lib-sxe-dict lib-sxe lib-sxe-http apps/pool'
+unplain_words() {
+    sources $plain_files | xargs grep -nwiE 'behind|anew' |
+        grep -vE '# Behind a proxy|behind a balancer|no server behind it|pace falls behind|The project.s English|"behind"'
+    sources $plain_files | grep '\.[ch]$' |
+        xargs grep -nE '(/\*|^ \*|[.:;]) (Who|Whoever|Whose|What|That of|Of what|Of those|Those) ' | grep -vE '^[^:]*:[0-9]*: \* What: '
+    sources $plain_files | grep '\.md$' | xargs grep -nE '(^|[.:;] )(Who|Whoever|That of|Of what) '
+}
+without_sentence() {
+    sources $plain_files | grep '\.c$' | while read -r f; do
+        [ "$(sed -n 2p "$f")" = " *" ] || echo "$f: says nothing of what it holds"
+    done
+}
 peeking() { sources 'test/outside/*.[ch]' | xargs grep -nE '#include .*(private|fake|\.\./|\.c[">])'; }
 stale_man_pages() {
     for source in docs/*.1.in; do
@@ -161,6 +178,8 @@ done
 check "the man pages name every option" empty undocumented_options
 check "the man pages are as the programs say" empty stale_man_pages
 check "what the load generator claims has a test" empty untested_claims
+check "no words that need decoding" empty unplain_words
+check "each .c file opens with what it holds" empty without_sentence
 check "docs/limits.md has the defaults of headers and options" empty stale_limits
 shown() { cat "$2"; return "$1"; } # shown STATUS FILE: what a check that is done came to
 wait "$counting"

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * The commands check and repair.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

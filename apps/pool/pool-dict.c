@@ -45,7 +45,7 @@ print_bytes(const char *name, const char *bytes, size_t size, size_t room, bool 
     fputs(is_json ? "\"" : "", stdout);
 }
 
-/* What may be a counter is a number. */
+/* Print 8 bytes that may be a counter as a number. */
 static void
 print_value(const SXE_DICT_ENTRY *entry, bool is_json)
 {

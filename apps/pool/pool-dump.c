@@ -24,7 +24,7 @@ struct dump {
     struct sxe_pool_layout layout; /* number 0: bytes */
 };
 
-/* What is known of an element, all of one moment. */
+/* An element as it was at one moment. */
 struct seen {
     unsigned id;
     unsigned state;

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * Reads the heads of pool files without opening the pools, for list and for finding POOL.
+ */
 #include "pool-peek.h"
 
 #include <dirent.h>

@@ -59,7 +59,7 @@ bool pool_peek_is_new(const struct pool_peek *peek, struct pool_seen *seen);
 /* For how long sxe_pool_open would wait for who opens or closes that file; 0: nobody does. */
 unsigned pool_peek_busy_ms(const char *path);
 
-/* 0, or an errno: of opendir. What cannot be opened is passed over. */
+/* 0, or the errno of opendir. Skips files that cannot be opened. */
 int pool_peek_directory(const char *directory, POOL_PEEK_FOUND found, void *user);
 int pool_peek_process(int process, POOL_PEEK_FOUND found, void *user);
 

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * The command show: shape, states with their ages, users, and the counts of a dict.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * Numbers, times and untrusted bytes as texts for people and for JSON.
+ */
 #include "pool-text.h"
 
 #include <fcntl.h>

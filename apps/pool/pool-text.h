@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: numbers and texts as people and JSON read them. What is returned belongs to this thread and
- * is good until the eighth call from now.
+ * What: numbers and texts as people and JSON read them. A returned text belongs to this thread and
+ * is valid until the eighth call from now.
  */
 #ifndef POOL_TEXT_H
 #define POOL_TEXT_H
@@ -22,7 +22,7 @@ const char *pool_count_text(unsigned long number, const char *what);
 /* A string of JSON on standard output, quotes included; what is no UTF-8 becomes U+FFFD. */
 void pool_print_json(const char *text, size_t length);
 
-/* What a process calls itself, cut to 60 bytes; "?": nobody may know. */
+/* The command line of a process, cut to 60 bytes; "?" if it cannot be read. */
 const char *pool_command_text(int process);
 
 #endif

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * Finds the pool that POOL names: a path, a name in /dev/shm, a process, or a descriptor of one.
+ */
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -103,7 +106,7 @@ is_process(const char *which, int *process, int *descriptor)
     return *end == '\0';
 }
 
-/* What a process has open. */
+/* The pools that a process has open. */
 struct choice {
     int descriptor;          /* of the first */
     char text[CHOICES_SIZE]; /* "12:5 (jobs), 12:7 (cache)" */

@@ -318,7 +318,7 @@ sxe__http_client_dispatch(struct sxe_http_client *client)
 
     while ((job = sxe_pool_get_oldest_element_index(client->queue, SXE__HTTP_QUEUE_WAITING)) !=
            SXE_POOL_NO_INDEX) {
-        /* What one could not open, the next cannot. */
+        /* If this link cannot be opened, the next cannot either. */
         int result = error < 0 && sxe__http_client_is_at_rest(client)
                          ? error
                          : sxe__http_job_start(client, job);

@@ -42,7 +42,7 @@ enum sxe__http_link_state {
 enum sxe__http_job_state { SXE__HTTP_JOB_FREE, SXE__HTTP_JOB_LIVE, SXE__HTTP_JOB_STATES };
 enum sxe__http_queue_state { SXE__HTTP_QUEUE_OUT, SXE__HTTP_QUEUE_WAITING, SXE__HTTP_QUEUE_STATES };
 
-/* What a written request says of itself. */
+/* The properties of a written request. */
 struct sxe__http_asked {
     uint8_t method;  /* enum sxe_http_method */
     bool keep_alive; /* it does not ask to close */
@@ -118,7 +118,7 @@ sxe__http_link_job(const struct sxe__http_link *link)
     return &link->client->jobs[link->job];
 }
 
-/* The bytes of a response's head; those of a body that is kept stand head_max behind. */
+/* The bytes of a response's head; those of a kept body follow at head_max. */
 static inline char *
 sxe__http_link_room(const struct sxe__http_link *link)
 {
@@ -150,7 +150,7 @@ void sxe__http_link_end(struct sxe__http_link *link, enum sxe__http_end how);
 /* The socket becomes the program's, and the link FREE. */
 void sxe__http_link_forget(struct sxe__http_link *link);
 
-/* What callbacks see of a job. */
+/* The view of a job for callbacks. */
 struct sxe_http_exchange sxe__http_exchange(struct sxe_http_client *client, unsigned job);
 
 /* The job is over without a word; its link, if any, has none. */
@@ -159,7 +159,7 @@ void sxe__http_job_release(struct sxe_http_client *client, unsigned job);
 /* The job is over, and on_done says so. */
 void sxe__http_job_end(struct sxe_http_client *client, unsigned job, int result);
 
-/* The same, and its link, if any, ends at once. */
+/* Like the function above; the job's link, if any, also ends at once. */
 void sxe__http_job_fail(struct sxe_http_client *client, unsigned job, int error);
 
 /* Give the job a link: 0; 1: it waits for one that has another job, or closes; -errno: no link has

@@ -2,9 +2,9 @@
  *
  * What: from the bytes that a link's socket has unread to the callbacks of its job.
  *
- * A head is looked at where it was read, and goes into the link's room when it is whole, or when
- * more of it must be waited for; so it may be larger than what the socket can keep, and callbacks
- * see it until on_done. A body is shown where it was read, or goes into the room behind the head.
+ * A head is parsed where it was read, and is copied into the link's room when it is whole, or when
+ * the rest has not arrived yet; so it may be larger than what the socket can keep, and callbacks
+ * see it until on_done. A body is shown where it was read, or goes into the room after the head.
  */
 #include "sxe-http-client-private.h"
 
@@ -29,7 +29,7 @@ refuse(struct sxe__http_link *link, uint8_t refusal)
 
 /* ---- The end of a response ---- */
 
-/* What is behind a response nobody asked for. */
+/* Bytes after a response belong to no request, so such a link is not used again. */
 static bool
 may_be_reused(const struct sxe__http_link *link)
 {

@@ -2,9 +2,9 @@
  *
  * What: the head of a request, as bytes.
  *
- * What is written is then read by the parser that refuses what is not valid or may be understood in
- * two ways; so the rules of RFC 9112 stand there alone. Here it is made sure only that no text can
- * end the line, or the name, that it is in.
+ * The parser then reads the written head, and refuses a request that is not valid or may be
+ * understood in two ways; so the rules of RFC 9112 stand there alone. Here it is made sure only
+ * that no text can end the line, or the name, that it is in.
  */
 #include "sxe-http-client-private.h"
 #include "sxe-http-private.h"
@@ -24,7 +24,7 @@ is_all(enum sxe__http_set set, struct sxe_span text)
     return sxe__http_stop(&in, set, 0) == text.length;
 }
 
-/* Those that the writer adds itself. */
+/* Whether the field is one that the writer adds itself. */
 static bool
 is_ours(struct sxe_span name)
 {

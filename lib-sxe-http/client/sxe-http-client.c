@@ -225,7 +225,7 @@ prepare(struct sxe_http_client *client, unsigned id, const struct sxe_http_call 
     return 0;
 }
 
-/* Start the job, behind those that wait: 0 or -errno. */
+/* Start the job, after the waiting ones: 0 or -errno. */
 static int
 begin(struct sxe_http_client *client, unsigned id)
 {

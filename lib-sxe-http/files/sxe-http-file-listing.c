@@ -68,7 +68,7 @@ sxe__http_listing_size(void)
 
 /* ---- Rows ---- */
 
-/* What a link leads to, if that is beneath the root. 0 or -1. */
+/* Look up the target of a link, if it is beneath the root. 0 or -1. */
 static int
 follow(const struct sxe__http_file *file, const char *name, struct stat *found)
 {
@@ -94,7 +94,7 @@ is_shown(const struct sxe__http_file *file, const char *name, size_t length)
     return *name != '.' || file->files->config.dot_files;
 }
 
-/* What cannot be opened has no row. */
+/* Add a row, unless the file cannot be opened. */
 static void
 add_row(struct sxe__http_file *file, int fd, const char *name)
 {

@@ -120,7 +120,7 @@ open_and_stat(const struct sxe_http_files *files, const char *path, int flags, s
 
 /* ---- Refusals ---- */
 
-/* What has no name there, leads out of the root, or is nothing to read, is 404. */
+/* A file that does not exist, is outside the root, or cannot be read as a file, is 404. */
 static unsigned
 status_of(int error)
 {
@@ -231,7 +231,7 @@ keep_content(struct sxe__http_file *file, int fd, struct stat *found)
 
 /* ---- What it is ---- */
 
-/* path has room for a suffix behind its length bytes. */
+/* path has room for a suffix after its length bytes. */
 static bool
 has_sibling(const struct sxe__http_file *file, char *path, size_t length, const char *suffix)
 {

@@ -66,7 +66,7 @@ enum sxe__http_file_state {
     SXE__HTTP_FILE_STATES
 };
 
-/* What a request wants, for as long as it is not answered. */
+/* The file that a request waits for, until it is answered. */
 struct sxe__http_wish {
     struct sxe_http_request *request;
     struct sxe__http_file *base; /* a sibling of this one, which is held; NULL: not that far */

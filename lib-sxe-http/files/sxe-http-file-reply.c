@@ -103,7 +103,7 @@ add_lines(struct sxe_http_response *response, const struct line *lines, unsigned
     return result;
 }
 
-/* Those of every answer that is about the representation, 304 too (RFC 9110, 15.4.5). */
+/* Add the fields of every reply about the representation, 304 too (RFC 9110, 15.4.5). */
 static int
 add_validators(const struct reply *reply)
 {
@@ -146,7 +146,7 @@ is_copied(const struct sxe__http_file *file)
     return file->content != NULL && file->size <= SXE__HTTP_COPY_MAX;
 }
 
-/* What cannot be sent is answered 500, or not even that. */
+/* If the reply cannot be sent, answer 500, or abort if that fails, too. */
 static void
 finish(const struct reply *reply, int result)
 {

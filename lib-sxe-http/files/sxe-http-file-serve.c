@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: from a name to an entry that is fresh, and so to the reply. What has to be opened first is
- * opened by a thread, once for all who want it; they wait in a line of its entry.
+ * What: from a name to an entry that is fresh, and so to the reply. A thread opens the file, once
+ * for all requests that want it; they wait in a line of its entry.
  *
  *     wish: a.js -> [ entry of a.js ] -> its reply
  *                        '-> wish: its sibling a.js.br -> [ entry of a.js.br ] -> the reply of both
@@ -224,7 +224,7 @@ settle(struct sxe__http_file *file)
         known->checked = file->checked;
         return known;
     }
-    /* What cannot be read just now may be as it was. */
+    /* A file that cannot be read just now (5xx) may be unchanged: keep its old entry. */
     if (known != NULL && file->status < 500)
         sxe__http_cache_remove(known);
     return file;

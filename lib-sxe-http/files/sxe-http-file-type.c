@@ -142,7 +142,7 @@ take_word(char **text)
     return word;
 }
 
-/* What the reply's field can have. */
+/* Whether the text can be a field's value. */
 static bool
 is_type(const char *type)
 {
@@ -196,7 +196,7 @@ read_lines(struct sxe__http_types *types)
 
 /* ---- Where they come from ---- */
 
-/* Of those behind the first `used` bytes; -errno. */
+/* Read the types after the first `used` bytes; -errno. */
 static ssize_t
 read_file(const char *path, char **text, size_t used)
 {

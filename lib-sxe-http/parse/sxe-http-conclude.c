@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * Framing: what the fields of a head mean for the connection. Where the body ends, whether the
+ * connection stays, 100 (Continue), Upgrade; and refusals where two recipients could disagree.
+ */
 #include "sxe-http-private.h"
 
 #include <string.h>

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * Walks the elements of lists, over all fields of a name.
+ */
 #include "sxe-http-list.h"
 
 #include "sxe-http-private.h"

@@ -88,7 +88,7 @@ more(struct sxe_http_parser *parser, size_t at)
     return MORE;
 }
 
-/* What is read next begins at `at`. */
+/* The next part begins at `at`. */
 static int
 next(struct sxe_http_parser *parser, enum state state, size_t at)
 {
@@ -380,8 +380,8 @@ whole_fields(struct sxe_http_parser *parser, struct sxe__http_input *in)
 
         if (colon == line || colon == in->end || data[colon] != ':')
             break;
-        /* What is good in a name is good in a value, so the end is looked for from the line's
-         * beginning: the processor need not wait for the colon. */
+        /* Bytes allowed in a name are allowed in a value, so the search for the end starts at the
+         * line's beginning: the processor need not wait for the colon. */
         end = sxe__http_stop(in, SXE__HTTP_VALUE, line > in->base ? line : in->base);
         if (in->end - end < 2 || data[end] != '\r' || data[end + 1] != '\n')
             break;
@@ -457,8 +457,8 @@ field_lines(struct sxe_http_parser *parser, struct sxe__http_input *in)
     return result;
 }
 
-/* All lines. What is beyond the limit of the first one is not looked at before that is whole, so
- * that the answer does not depend on how many bytes there are. */
+/* All lines. Bytes beyond the first line's limit are not read before that line is whole, so that
+ * the result does not depend on how many bytes have arrived. */
 static int
 read_head(struct sxe_http_parser *parser, const char *data, size_t end)
 {

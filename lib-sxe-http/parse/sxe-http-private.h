@@ -52,10 +52,10 @@ struct sxe__http_input {
         .base = (size_t)0 - SXE__HTTP_BLOCK /* so that it has no byte */ \
     }
 
-/* What the processor must have for a way to scan. */
+/* Features that a way to scan needs from the processor. */
 enum { SXE__HTTP_SSE42 = 1, SXE__HTTP_AVX2 = 2 };
 
-/* Those of them that this processor has. */
+/* The features that this processor has. */
 unsigned sxe__http_scan_features(void);
 
 /* From now on, in all threads, scan in the fastest way that these features allow; its name. */

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * Conditional requests, ranges and content codings (RFC 9110, 12 to 14), as pure functions.
+ */
 #include "sxe-http-select.h"
 
 #include <errno.h>
@@ -72,7 +75,7 @@ sxe_http_etag_matches(struct sxe_span a, struct sxe_span b, enum sxe_http_compar
     return tag_a.length == tag_b.length && memcmp(tag_a.base, tag_b.base, tag_a.length) == 0;
 }
 
-/* What a list of entity tags says of one. */
+/* The result of looking for an entity tag in a list. */
 struct tags {
     bool has_tag;  /* it is in the list */
     bool has_star; /* any tag is */
@@ -422,8 +425,8 @@ is_coding(struct sxe_span name, const char *coding)
     return is_word(name, coding) || (strcmp(coding, "gzip") == 0 && is_word(name, "x-gzip"));
 }
 
-/* Fills in the weights of the codings offered and, behind them, of identity; of each the first good
- * mention counts, or else that of the rest. */
+/* Fill in the weights of the offered codings and, after them, of identity. For each the first valid
+ * mention counts, otherwise the weight of "*". */
 static void
 read_weights(struct sxe_http_list list, const char *const *offered, unsigned number, int *weights)
 {

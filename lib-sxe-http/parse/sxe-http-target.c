@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * Checks the target of a request in each of its forms, and hosts (RFC 9112, 3.2; RFC 3986).
+ */
 #include "sxe-http-private.h"
 
 #include <arpa/inet.h>
@@ -24,7 +27,7 @@ is_hex(char c)
     return is_digit(c) || (c >= 'A' && c <= 'F') || (c >= 'a' && c <= 'f');
 }
 
-/* What a registered name has besides escapes (RFC 3986, 3.2.2). */
+/* The bytes of a registered name besides escapes (RFC 3986, 3.2.2). */
 static bool
 is_name(char c)
 {
@@ -79,7 +82,7 @@ literal_end(const char *p, const char *end)
     return close;
 }
 
-/* RFC 1034, 3.1: only the root's label is empty, behind the last dot. */
+/* RFC 1034, 3.1: only the root's label is empty, after the last dot. */
 static bool
 has_empty_label(const char *name, const char *end)
 {
@@ -127,7 +130,7 @@ is_port(const char *p, const char *end)
 }
 
 /* Of 8 bytes, the highest bit of each that is no letter, digit, dot or hyphen, or is a dot or
- * hyphen behind another. A sum has that bit from the first byte of a range on; it carries only if
+ * hyphen after another. A sum has that bit from the first byte of a range on; it carries only if
  * the byte has it too, and is odd by that. */
 static uint64_t
 odd_bytes(const char *bytes)

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * Paths and queries: normal form, decoding, parameters, escapes for HTML and URIs.
+ */
 #include "sxe-http-uri.h"
 
 #include <errno.h>
@@ -39,7 +42,7 @@ hex_value(char digit)
     return letter < 6 ? letter + 10 : 16;
 }
 
-/* What an escape stands for, or BAD_ESCAPE. */
+/* The byte of an escape, or BAD_ESCAPE. */
 static int
 read_escape(const char *escape, const char *end)
 {
@@ -197,8 +200,8 @@ is_normal(struct sxe_span path)
     return true;
 }
 
-/* The end of what was written, where the segment that was written last is resolved if it is dots
- * (RFC 3986, 5.2.4): behind the slash before it, or before its parent. NULL: above the root. */
+/* Resolve the last written segment if it is dots (RFC 3986, 5.2.4), and return the new end: after
+ * the slash before it, or before its parent. NULL: above the root. */
 static char *
 resolve_dots(char *segment, char *out, const char *room)
 {
@@ -429,7 +432,7 @@ sxe_http_encode_path(struct sxe_span text, char *room, size_t size)
     return encode(text, '/', room, size);
 }
 
-/* What stands for the byte in HTML. */
+/* The escape of the byte in HTML. */
 static struct sxe_span
 html_of(const char *byte)
 {

@@ -22,14 +22,15 @@ enum {
     KNOWN_MAX = 0 SXE_HTTP_METHODS(ROOM_OF_NAME) /* bytes of "GET, HEAD, ..." */
 };
 
-/* What "*" says in Allow: not TRACE, which scanners report, nor CONNECT, which has no path. */
+/* The methods that "*" lists in Allow: not TRACE, which scanners report, nor CONNECT, which has no
+ * path. */
 #define ANY_METHOD \
     (BIT(GET) | BIT(HEAD) | BIT(POST) | BIT(PUT) | BIT(DELETE) | BIT(OPTIONS) | BIT(PATCH))
 
 static const char token_bytes[] = "!#$%&'*+-.^_`|~0123456789"
                                   "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 static const char name_bytes[] = "_-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-/* What a path has as it is, and escapes; but for the asterisk. */
+/* The bytes of a path that need no escape, and %; without the asterisk. */
 static const char path_bytes[] = "-._~%!$&'()+,;=:@[]|/0123456789"
                                  "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
@@ -242,7 +243,7 @@ add_name(struct sxe__http_words *words, size_t at, size_t length)
     return 0;
 }
 
-/* At the literal behind a parameter, which goes as far as the segment. */
+/* At the literal after a parameter; it ends with the segment. */
 static int
 parse_suffix(struct sxe__http_words *words, size_t at)
 {
@@ -274,7 +275,7 @@ parse_parameter(struct sxe__http_words *words, size_t at)
     if (!is_tail)
         return parse_suffix(words, at);
     if (end[1] != '\0')
-        return bad_pattern(words, at, "more behind a tail");
+        return bad_pattern(words, at, "more after a tail");
     return add_part(words, SXE__HTTP_TAIL, at, 0);
 }
 

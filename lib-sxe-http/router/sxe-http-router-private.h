@@ -51,12 +51,12 @@ int sxe__http_words_parse(struct sxe__http_words *words);
 SXE_PRINTF(3, 4)
 int sxe__http_words_refuse(const struct sxe__http_words *words, int error, const char *format, ...);
 
-/* The next method of a list, "GET,POST", from *rest on, which moves behind it; false: no more. */
+/* The next method of a list, "GET,POST", from *rest on, which moves past it; false: no more. */
 bool sxe__http_methods_next(const char **rest, struct sxe_span *method);
 bool sxe__http_methods_have(const char *list, struct sxe_span method);
 
-/* What a text for Allow becomes with more methods; `old` with a NULL text is none at all. Owns the
- * text, which is NULL when there is no memory. */
+/* A text for Allow with more methods added; a NULL text in `old` means none yet. Owns the text,
+ * which is NULL when there is no memory. */
 struct sxe__http_allow sxe__http_allow_with(const struct sxe__http_allow *old, const char *methods);
 
 #endif

@@ -21,7 +21,7 @@ enum {
 };
 
 struct node {
-    const char *text; /* a literal's bytes; of a parameter the literal behind it in its segment */
+    const char *text; /* a literal's bytes; of a parameter the literal after it in its segment */
     uint16_t length;
     uint8_t kind;
     char first;              /* byte of a literal */
@@ -55,12 +55,12 @@ struct sxe_http_router {
     uint32_t nodes_room; /* a power of two, or 0; there are twice as many slots */
     struct pattern *patterns;
     struct route *first_route;
-    struct route **last_route;    /* the link behind the last */
+    struct route **last_route;    /* the link after the last */
     struct sxe__http_allow allow; /* of all patterns */
     char error[SXE__HTTP_ROUTE_ERROR_MAX];
 };
 
-/* What is to be added, and what was made for it. */
+/* A route that is being added, and the memory made for it. */
 struct addition {
     struct sxe__http_words words;
     struct pattern *existing; /* of this text, or NULL */

@@ -24,7 +24,7 @@
     "Connection: close\r\n\r\n"                   \
     "503 Service Unavailable\n"
 
-/* Whoever has waited longest for the first byte of a request, or NO_INDEX. */
+/* The connection that has waited longest for the first byte of a request, or NO_INDEX. */
 static unsigned
 longest_waiting(const struct sxe_http *http)
 {
@@ -36,8 +36,8 @@ longest_waiting(const struct sxe_http *http)
                                              is_idle ? SXE__HTTP_IDLE : SXE__HTTP_FRESH);
 }
 
-/* Whoever has its last reply for longest, or NO_INDEX. Some may still have to read; of many only a
- * few are looked at. */
+/* The connection that got its last reply first, or NO_INDEX. Connections whose client still has to
+ * read are skipped; of many only a few are examined. */
 static unsigned
 longest_closing(const struct sxe_http *http)
 {

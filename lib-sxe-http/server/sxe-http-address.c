@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * What: how many connections an address has: a hash table with open addressing and linear probing,
- * twice as large as there can be connections. What is removed lets those behind it move up, so
- * there are no graves.
+ * twice as large as there can be connections. A removal moves later entries up, so there are no
+ * tombstones.
  */
 #include "sxe-http-server-private.h"
 
@@ -100,7 +100,7 @@ sxe__http_addresses_add(struct sxe__http_addresses *addresses, uint64_t key)
     return ++entry->count;
 }
 
-/* Fill the hole with what came to stand behind it for want of a place further up. */
+/* Fill the hole with a later entry that found no free place nearer to its own. */
 static void
 close_hole(struct sxe__http_addresses *addresses, uint32_t hole)
 {

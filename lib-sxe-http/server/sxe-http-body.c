@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: the body of a request, as it comes: kept behind the head until it is whole, shown to a
+ * What: the body of a request, as it comes: kept after the head until it is whole, shown to a
  * handler in parts, or dropped when the reply ended before it.
  */
 #include "sxe-http-server-private.h"
@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* What the bytes of the body are for. */
+/* Uses of the bytes of the body. */
 enum use { KEEP, SHOW, DROP };
 
 static enum use

@@ -213,7 +213,7 @@ compose(struct sxe__http_slot *slot, uint64_t length)
     last->used = (uint32_t)(to - http->head);
 }
 
-/* What it was composed from. One with a long type is not kept. */
+/* Note the values that the last head was composed from. A head with a long type is not kept. */
 static void
 note_last(const struct sxe__http_slot *slot, const char *type, uint64_t length)
 {

@@ -44,7 +44,7 @@ sxe_http_close(struct sxe_http_response *response)
 
 /* ---- Fields ---- */
 
-/* Those that say where a message ends, or that the library sends itself. */
+/* Whether the field is a framing field, or one that the library sends itself. */
 static bool
 is_reserved(enum sxe_http_field_id id)
 {

@@ -36,8 +36,8 @@ extern struct sxe_log_control sxe__http_log;
 #define SXE__HTTP_SPARE       16 /* sockets of those who are told that there is no place */
 #define SXE__HTTP_DISCARD_MAX (64u * 1024) /* bytes of an unwanted body that are read, to go on */
 
-/* The states of a connection in the pool: each has a time. What is done with its bytes says its
- * phase. */
+/* The states of a connection in the pool: each has a timeout. The phase says what happens with the
+ * connection's bytes. */
 enum sxe__http_state {
     SXE__HTTP_FREE,
     SXE__HTTP_FRESH,    /* not a byte of a request came yet */
@@ -46,7 +46,7 @@ enum sxe__http_state {
     SXE__HTTP_BODY,     /* more of a body is awaited */
     SXE__HTTP_HANDLING, /* a handler answers later, or the body waits for it */
     SXE__HTTP_SENDING,  /* lib-sxe watches over it: its peer must read */
-    SXE__HTTP_CLOSING,  /* the same behind its last reply: its peer must read, and may close */
+    SXE__HTTP_CLOSING,  /* after its last reply: its peer must read, and may close */
     SXE__HTTP_STATES
 };
 
@@ -91,7 +91,7 @@ struct sxe__http_slot {
     sxe_http_handler handler;
     void *user;
 
-    /* What begins with its own value. */
+    /* Fields that begin with a value of their own. */
     SXE_TIME since;
     uint64_t body_left;   /* of BODY_LENGTH */
     uint64_t length_left; /* of a reply that was begun with a length */
@@ -100,7 +100,7 @@ struct sxe__http_slot {
     uint32_t path_length; /* of the decoded path, once it is made */
     struct sxe_http_chunks chunks;
 
-    /* What a new request clears; few bytes, see sxe__http_slot_reset. */
+    /* Fields that a new request clears; few bytes, see sxe__http_slot_reset. */
     struct sxe_http_response response;
 
     /* The body of the request. */
@@ -115,7 +115,7 @@ struct sxe__http_slot {
 
     /* The reply. */
     uint8_t progress;
-    bool close; /* the connection, behind it */
+    bool close; /* close the connection after it */
     bool is_chunked;
     bool is_lending; /* the kernel reads memory or a file of the handler's */
     bool is_sending; /* the end of it waits for the kernel, or for the socket to close */
@@ -132,7 +132,7 @@ struct sxe__http_slot {
     struct sxe_http_field fields[];
 };
 
-/* What the last head was composed from: the same makes the same. */
+/* The values that the last head was composed from: equal values give the same head. */
 struct sxe__http_last_head {
     uint64_t until_ns; /* its Date is right; 0: none is kept */
     uint64_t length;
@@ -249,7 +249,7 @@ void sxe__http_reject(struct sxe__http_connection *connection, unsigned status);
 /* The connection is over: the reply goes out, what still comes is dropped. */
 void sxe__http_over(struct sxe__http_connection *connection);
 
-/* The same where no reply is on its way, so that nobody has to wait for the peer. */
+/* Close without lingering: no reply is in flight. */
 void sxe__http_dismiss(struct sxe__http_connection *connection);
 
 /* The request, if there is one, will not be answered any more. */
@@ -279,8 +279,8 @@ void sxe__http_slot_give(struct sxe__http_connection *connection);
 
 /* ---- sxe-http-request.c ---- */
 
-/* Who answers: sets handler, user, whether the body is shown in parts. 0, or the status that
- * refuses the target. */
+/* Find the handler: set handler, user, and whether the body is shown in parts. 0, or the status
+ * that refuses the target. */
 SXE_MUST_USE unsigned sxe__http_route(struct sxe__http_slot *slot);
 
 /* ---- sxe-http-response.c ---- */

@@ -106,7 +106,7 @@ allocate(struct sxe_http *http)
         [SXE__HTTP_HANDLING] = seconds(config->handler_timeout_ms),
     };
 
-    /* Behind the Date: the end of its line. */
+    /* The end of the line follows the Date. */
     http->common_length = (uint32_t)strlen(config->fields) + 2;
     http->common = malloc(http->common_length + 1);
     if (http->common == NULL)
@@ -174,11 +174,11 @@ sxe_http_delete(struct sxe_http *http)
     free(http);
 }
 
-/* A client whose machine is gone says nothing, and with config.half_close one that closed looks
- * like one that waits for its reply. What is sent to it tells, but a handler may have nothing to
- * send for long: then the kernel asks, and hears by a reset, or by nothing, that nobody is there.
- * It asks later than idle connections are closed by default: they cost nothing. Accepted sockets
- * inherit it. */
+/* A client whose machine is gone sends nothing, and with config.half_close a client that closed
+ * looks like one that waits for its reply. Sending to it would tell, but a handler may have nothing
+ * to send for long. So the kernel probes the client, and learns from a reset, or from silence, that
+ * it is gone. The first probe comes later than idle connections are closed by default, so these
+ * cost nothing. Accepted sockets inherit it. */
 static void
 ask_for_silent(const SXE *listener)
 {

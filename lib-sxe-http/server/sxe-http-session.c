@@ -117,7 +117,7 @@ sxe__http_follow(struct sxe__http_connection *connection)
 {
     struct sxe__http_slot *slot = connection->slot;
 
-    /* Who begins to read behind the last byte sees the end too. */
+    /* A handler that starts reading after the last byte still gets the final callback. */
     if (slot->on_body != NULL && slot->body_whole && !slot->body_shown &&
         sxe__http_body_shows(slot)) {
         show(connection, (struct sxe_span){slot->request.data, 0});
@@ -224,7 +224,7 @@ check_head(const struct sxe__http_slot *slot)
     return 0;
 }
 
-/* Who answers a head that is whole, and whether anybody does. */
+/* Find the handler for a whole head. 0, or the status that refuses it. */
 static unsigned
 look_at_head(struct sxe__http_slot *slot)
 {
@@ -257,7 +257,7 @@ begin_request(struct sxe__http_connection *connection, unsigned status)
         connection->phase = SXE__HTTP_READ_BODY;
 }
 
-/* What came of a head, as far as it may be: handlers and logs look at it in the slot. */
+/* Copy the head into the slot as far as it fits: handlers and logs read it there. */
 static void
 keep_head(struct sxe__http_slot *slot, const char *data, size_t length)
 {
@@ -273,7 +273,7 @@ keep_head(struct sxe__http_slot *slot, const char *data, size_t length)
     slot->request.data = head;
 }
 
-/* Who polls says the same again and again; what is the same needs not be understood again. */
+/* Polling clients repeat the same head: skip parsing and routing when it matches. */
 static bool
 repeats_head(const struct sxe__http_slot *slot, const char *data, size_t length)
 {
@@ -307,8 +307,8 @@ read_new_head(struct sxe__http_connection *connection, const char *data, size_t 
     return (size_t)n;
 }
 
-/* The same for any head. What was understood of the last one holds where it comes again; it had no
- * body. */
+/* Read any head. If it repeats the last one, which had no body, the results of parsing that one
+ * still hold. */
 static size_t
 read_head(struct sxe__http_connection *connection, const char *data, size_t length)
 {

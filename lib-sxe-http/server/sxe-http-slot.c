@@ -37,7 +37,7 @@ sxe__http_slots_new(struct sxe_http *http)
     http->reply_at = round_up(sizeof(struct sxe__http_slot) + fields, 64);
     http->path_at = round_up(http->reply_at + config->fields_max, 64);
     http->head_at = round_up(http->path_at + 2u * config->head.line_max, ALIGN);
-    /* One byte more: there is a NUL behind a body. */
+    /* One byte more, for the NUL after a body. */
     http->slot_size =
         round_up(http->head_at + config->head.head_max + config->body_max + 1u, ALIGN);
     http->free_slots = calloc(number, sizeof(*http->free_slots));
@@ -128,7 +128,7 @@ sxe__http_slot_take(struct sxe__http_connection *connection)
     return slot;
 }
 
-/* Give back to the kernel what lies behind the first `keep` bytes. */
+/* Give the memory after the first `keep` bytes back to the kernel. */
 static uint32_t
 release(struct sxe__http_slot *slot, size_t touched, size_t keep)
 {

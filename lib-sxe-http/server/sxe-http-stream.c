@@ -28,7 +28,7 @@ sxe_http_begin(struct sxe_http_response *response, uint64_t length)
     if (slot->progress != SXE__HTTP_UNANSWERED)
         return -EINVAL;
     slot->is_chunked = is_open && slot->request.head.minor > 0;
-    /* Who waits for 100 will not get it any more: what it sends next may be the body or not. */
+    /* No 100 was sent, so the next bytes may or may not be the body: close after the reply. */
     if (slot->continue_due || slot->request.http->draining ||
         (is_open && slot->request.head.minor == 0))
         slot->close = true;
@@ -182,8 +182,8 @@ write_last_chunk(struct sxe__http_slot *slot)
     return 0;
 }
 
-/* All parts are written. What was lent is done when the kernel has it, and so is a reply whose
- * on_room is still to come; unless the last part tells it, a mark behind it does. */
+/* All parts are written. A reply with borrowed memory, or with an on_room still to come, is done
+ * when the kernel has it; the last part reports that, or a mark after it. */
 static int
 end(struct sxe__http_slot *slot)
 {
@@ -207,7 +207,7 @@ end(struct sxe__http_slot *slot)
     return 0;
 }
 
-/* Whether nothing comes behind this last part, so that the reply is sent when it is. */
+/* Whether nothing follows this last part, so that the reply is sent when the part is. */
 static bool
 tells_end(const struct sxe__http_slot *slot, const struct part *part)
 {

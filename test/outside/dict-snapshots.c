@@ -33,8 +33,8 @@ at_second(double second)
     sxe_time_set_turn_ns(SXE_NS_PER_SECOND * 1000 + (uint64_t)(second * 1e9));
 }
 
-/* promise: lib-sxe-dict/sxe-dict.h: What had expired then is not in it; times to live and states
- * are today's. */
+/* promise: lib-sxe-dict/sxe-dict.h: Entries that had expired by then are not in it; times to live
+ * and states are the current ones. */
 START_TEST(a_snapshot_has_what_had_not_expired_then)
 {
     at_second(1);

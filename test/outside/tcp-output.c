@@ -92,7 +92,8 @@ note_sent(SXE *this, int result)
 
 /* ---- Refusals ---- */
 
-/* promise: lib-sxe/sxe.h: -ENOBUFS: output_max reached or no chunk free; then nothing was taken. */
+/* promise: lib-sxe/sxe.h: -ENOBUFS: output_max reached or no chunk free. After an error no byte was
+ * accepted. */
 START_TEST(what_is_refused_is_not_sent_and_what_was_taken_is)
 {
     static char block[1000];
