@@ -498,7 +498,7 @@ static const char *const in_help[] = {
     "\nWhat it serves:\n  -r, --root ",
     "\nScripts (",
     "\n      --lua ",
-    "\nWhat it says:\n      --access-log ",
+    "\nLogs and counters:\n      --access-log ",
     "\nLimits (",
     "\n  -c, --connections ",
     "\nTime (",
