@@ -85,7 +85,7 @@ static const struct command_option table[] = {
     {{"script", required_argument, NULL, 's'},
      "FILE",
      "Lua, as wrk's; words behind -- are its own"},
-    {{"scenario", required_argument, NULL, SCENARIO}, "FILE", "Lua: a mix of kinds of requests"},
+    {{"scenario", required_argument, NULL, SCENARIO}, "FILE", "Lua: kinds of requests, or a session"},
     COMMAND_LINE_GROUP("What is well answered"),
     {{"expect-status", required_argument, NULL, EXPECT_STATUS}, "LIST", "2xx, 200,304 ... (2xx)"},
     {{"expect-header", required_argument, NULL, EXPECT_HEADER},

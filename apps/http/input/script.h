@@ -23,6 +23,7 @@
  *     files   n goes from 1 to this, round robin, for each kind (1)
  *     kinds   a list: name, times in a row (1), method, path, headers, body with {n} in them, or
  *             request = function(n); expect_status, expect_body; check = function, as above
+ *     steps   instead of both: a session, see session-private.h and docs/load-generator.md
  *
  * Limits: an error in a script, or a function that has used 5 s of CPU time, ends the run with a
  * traceback, never the process; a script gets HTTP_SCRIPT_MEMORY bytes; 1 MB of globals that are

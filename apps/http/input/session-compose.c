@@ -2,6 +2,7 @@
  *
  * What: a query from a step's pieces and a user's values.
  */
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -87,7 +88,8 @@ put_json(struct http_bytes *to, char byte)
     if (at != NULL) {
         to->bytes[to->length++] = '\\';
         to->bytes[to->length++] = letters[at - escaped];
-    } else if ((unsigned char)byte < ' ') {
+    } else if ((unsigned char)byte < ' ' || byte == '\177') {
+        /* DEL need not be escaped in JSON, but may not stand in a header. */
         put_text(to, "\\u00");
         to->bytes[to->length++] = (char)('0' + (byte >> 4));
         to->bytes[to->length++] = "0123456789abcdef"[byte & 15];
@@ -104,6 +106,14 @@ put_field(struct http_bytes *to, char byte)
     to->bytes[to->length++] = is_control ? ' ' : byte;
 }
 
+/* Whether a % is one of %XX, which a target may have. */
+static bool
+is_escaped(struct sxe_span value, size_t at)
+{
+    return value.length - at > 2 && isxdigit((unsigned char)value.base[at + 1]) &&
+           isxdigit((unsigned char)value.base[at + 2]);
+}
+
 void
 http_session_put(struct http_bytes *to, enum http_escape escape, struct sxe_span value)
 {
@@ -117,8 +127,12 @@ http_session_put(struct http_bytes *to, enum http_escape escape, struct sxe_span
         put_bytes(to, value.base, value.length);
         return;
     }
-    for (size_t i = 0; i < value.length; i++)
-        puts[escape](to, value.base[i]);
+    for (size_t i = 0; i < value.length; i++) {
+        if (escape == HTTP_ESCAPE_RAW && value.base[i] == '%' && !is_escaped(value, i))
+            put_percent(to, '%');
+        else
+            puts[escape](to, value.base[i]);
+    }
 }
 
 struct sxe_span

@@ -116,13 +116,13 @@ find_value(lua_State *L, const struct http_sessions *sessions, const char *where
             memcmp(sessions->names[i].name, name.base, name.length) == 0)
             return (uint16_t)i;
     lua_pushlstring(L, name.base, name.length);
-    luaL_error(L,
-               "%s has a place for '%s', but %s, and no step before it takes it; for the text "
-               "itself write {{%s}",
-               where, lua_tostring(L, -1),
-               sessions->data == NULL ? "there is no data" : "the data has no such column",
-               lua_tostring(L, -1));
-    return 0;
+    return (uint16_t)luaL_error(
+        L,
+        "%s has a place for '%s', but %s, and no step before it takes it; for the text itself "
+        "write {{%s}",
+        where, lua_tostring(L, -1),
+        sessions->data == NULL ? "there is no data" : "the data has no such column",
+        lua_tostring(L, -1));
 }
 
 /* What stands between places; of a form it is encoded. */

@@ -430,6 +430,21 @@ START_TEST(request_files_scripts_and_logs_are_sources)
 }
 END_TEST
 
+START_TEST(a_session_goes_without_a_pipeline)
+{
+    static const char session[] = "return {steps = {{path = \"/one\"}}}\n";
+    char name[64];
+
+    snprintf(name, sizeof(name), "%s", file_with(session, sizeof(session) - 1));
+    ck_assert_int_eq(PARSE("--scenario", name, "--pipeline", "2"), COMMAND_LINE_WRONG);
+    ck_assert_ptr_nonnull(strstr(errors, " has steps, and a user sends one when the reply to the "
+                                         "one before is there: it goes without --pipeline. Try"));
+    teardown();
+    GOOD("--scenario", name);
+    unlink(name);
+}
+END_TEST
+
 /* ---- Judging and saying ---- */
 
 START_TEST(expectations_replace_the_default)
@@ -784,6 +799,7 @@ main(void)
     tcase_add_test(plans, a_request_is_made_as_asked);
     tcase_add_test(plans, a_body_comes_from_a_file_byte_by_byte);
     tcase_add_test(plans, request_files_scripts_and_logs_are_sources);
+    tcase_add_test(plans, a_session_goes_without_a_pipeline);
     tcase_add_test(plans, expectations_replace_the_default);
     tcase_add_test(plans, judgements_are_taken);
     tcase_add_test(plans, outputs_are_taken);

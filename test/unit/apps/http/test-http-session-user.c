@@ -3,6 +3,7 @@
  * A virtual user goes through the steps of its session: what it sends, what it takes out of
  * replies, where redirects lead it, which row it has.
  */
+#include "script-query.h"
 #include "session-case.h"
 
 /* ---- Requests ---- */
@@ -97,7 +98,7 @@ START_TEST(a_value_is_escaped_where_it_is_put)
     ck_assert_str_eq(
         ask(0),
         "POST /a%20b%2F%C3%A9%0D%0A%22%26%2B~%2A%01%5C%3F%23%25?a%20b/%C3%A9%0D%0A%22&+~*%01%5C?"
-        "%23% HTTP/1.1\r\n" HOST "X: <a b/\xC3\xA9  \"&+~* \\?#%>\r\n"
+        "%23%25 HTTP/1.1\r\n" HOST "X: <a b/\xC3\xA9  \"&+~* \\?#%>\r\n"
         "Y: a b/\xC3\xA9\\r\\n\\\"&+~*\\u0001\\\\?#%\r\n"
         "Z: a%20b%2F%C3%A9%0D%0A%22%26%2B~%2A%01%5C%3F%23%25\r\n"
         "Content-Length: 138\r\n\r\n"
@@ -156,6 +157,43 @@ START_TEST(a_boundary_is_in_no_part)
     must_begin_steps(text);
     ck_assert_int_eq(sscanf(strstr(ask(0), "boundary=") + 9, "%63s", other), 1);
     ck_assert_str_ne(other, boundary);
+}
+END_TEST
+
+/* Any bytes, which JSON gives and a row has: one request, whose body is as long as it says. */
+START_TEST(no_value_splits_a_request)
+{
+    static const char steps[] =
+        "return {cookies = true, steps = {{path = '/', take = {v = {json = '$'}}},"
+        "{method = 'PUT', path = '/{v}?{raw:v}', headers = {A = '{v}', B = '{json:v}', C = "
+        "'{url:v}'}, body = '{v}{json:v}'}, {path = '{raw:v}', form = {a = '{v}'}},"
+        "{path = '/', multipart = {a = '{v}'}}}}";
+    const char *why = "it is not whole";
+    char text[400];
+
+    srand(5);
+    for (unsigned i = 0; i < 300; i++) {
+        size_t length = 1;
+
+        if (i % 100 == 0) {
+            free_script();
+            must_begin_steps(steps);
+        }
+        text[0] = '"';
+        for (unsigned number = (unsigned)rand() % 50; number > 0; number--)
+            length += (size_t)snprintf(text + length, 7, "\\u%04x",
+                                       rand() % 3 == 0 ? (rand() % 2 == 0 ? '\r' : '\n')
+                                                       : rand() % 0x200);
+        memcpy(text + length, "\"", 2);
+        goes(0, "", text);
+        for (unsigned step = 2; step <= 4; step++) {
+            ask(0);
+            ck_assert_msg(http_script_query(query.bytes, query.length, &query.is_head, &why) ==
+                              (ssize_t)query.length,
+                          "step %u, %s: %s", step, text, why);
+            requests->ended(requests, 0, HTTP_END_OK);
+        }
+    }
 }
 END_TEST
 
@@ -536,6 +574,7 @@ suite(void)
     tcase_add_test(cases, a_cookie_that_expires_is_not_sent);
     tcase_add_test(cases, headers_are_those_of_the_command_line_and_over_them_the_step_s);
     tcase_add_test(cases, a_value_is_escaped_where_it_is_put);
+    tcase_add_test(cases, no_value_splits_a_request);
     tcase_add_test(cases, a_form_is_encoded);
     tcase_add_test(cases, a_boundary_is_in_no_part);
     tcase_add_test(cases, values_are_taken_out_of_replies);

@@ -422,6 +422,27 @@ START_TEST(what_lost_sockets_left_unsent_is_no_overload)
 }
 END_TEST
 
+START_TEST(sessions_have_a_line)
+{
+    static const char *const lines[] = {"\nsessions  400 completed  0 failed  100/s\n",
+                                        "\nsessions  400 completed  2 failed  100/s\n"};
+    char *text;
+
+    for (unsigned i = 0; i < 2; i++) {
+        make_run(&made, 1);
+        made.run.total->sessions_completed = 400;
+        made.run.total->sessions_failed = 2 * i;
+        text = summary();
+        check_has(text, lines[i]);
+        free(text);
+    }
+    make_run(&made, 1);
+    text = summary();
+    check_has_not(text, "\nsessions");
+    free(text);
+}
+END_TEST
+
 START_TEST(what_was_begun_before_the_measuring_is_in_the_account)
 {
     char *text;
@@ -1187,6 +1208,7 @@ main(void)
     tcase_add_test(tcase, in_a_rate_response_stands_beside_service);
     tcase_add_test(tcase, too_high_a_rate_is_called_overload);
     tcase_add_test(tcase, what_lost_sockets_left_unsent_is_no_overload);
+    tcase_add_test(tcase, sessions_have_a_line);
     tcase_add_test(tcase, what_was_begun_before_the_measuring_is_in_the_account);
     tcase_add_loop_test(tcase, what_an_interruption_or_a_closed_loop_left_unsent_is_no_overload, 0,
                         2);
