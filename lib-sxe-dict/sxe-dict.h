@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
  * What: a hash table of bytes to bytes in a shared pool: for one program or many, in memory or in a
- * file, with expiry, eviction of what was not used for longest, counters, compare-and-put, batches
+ * file, with expiry, eviction of the least recently used entry, counters, compare-and-put, batches
  * that appear at once or not at all, and snapshots. It is a cache, a session store, a rate limiter.
  *
- * Place: used by programs and by lib-sxe-lua (sxe.dict). Uses lib-sxe-pool, from which it has its
- * locks, its safety from kill -9, its files, and its tool: sxe-pool shows a dict as what it is.
+ * Place: used by programs and by lib-sxe-lua (sxe.dict). Uses lib-sxe-pool for locks, safety from
+ * kill -9 and files; the tool sxe-pool shows dicts, too.
  *
- * Shape: an entry is a pool element (a cell): its key, then its value; a longer one goes on in more
- * cells. The state of the cell is the state of the entry, and the time order of the state is the
- * order of use, so that eviction is "take the oldest".
+ * Shape: an entry is a pool element (a cell): its key, then its value; a longer entry continues in
+ * more cells. The state of the cell is the state of the entry, and the time order of the state is
+ * the order of use, so that eviction is "take the oldest".
  *
  *     bucket[hash] -> cell -> cell -> cell     FREE   cells nobody uses
  *                      |       OLD             LIVE   entries, the oldest is evicted first
@@ -17,9 +17,9 @@
  *                                              MORE   continuations; OLD   what only snapshots see
  *
  * A key belongs to a shard, with its bucket and its cells; a call locks that shard and no other. A
- * value is never changed where it is, but for a counter, which is one store: the new one is written
- * into free cells and then put in place of the old one, and from the store that decides it whoever
- * comes next completes that. So a process that is killed leaves the one or the other.
+ * value is never changed in place, except a counter, which is one store. A new value is written
+ * into free cells; then one store decides, after which the next owner of the lock completes the
+ * change if this process is killed. So a kill leaves the old value or the new one.
  *
  * Limits: keys of 0 to 65,535 bytes (they must fit into one cell), values up to 2^31 - 1 bytes or
  * what one shard has room for; to replace a value of several cells takes as many free ones. 16
@@ -28,8 +28,7 @@
  * the lock.
  *
  * Errors of all calls: -EAGAIN try again later; -EUCLEAN the memory is damaged; -EINVAL the key is
- * too long, or the time to live is negative or no number. Nothing else but what stands beside the
- * call.
+ * too long, or the time to live is negative or no number. Other errors are given with each call.
  *
  * Example:
  *     char why[SXE_POOL_WHY_SIZE];
@@ -68,10 +67,10 @@ typedef enum sxe_dict_state {
 
 typedef struct sxe_dict_spec {
     const char *name;   /* 1 to 31 bytes */
-    unsigned cells;     /* an entry takes one, or more; 0: open what is there */
+    unsigned cells;     /* an entry takes one or more; 0: open an existing dict */
     unsigned cell_size; /* a multiple of 64 from 128 to 65,536, 64 for the cell's own; 0: 256 */
     unsigned shards;    /* a power of 2; 0: 1. Each has its part of the cells */
-    bool evicts;        /* a put without room takes the oldest LIVE entry's; otherwise -ENOSPC */
+    bool evicts;        /* a put without room evicts the oldest LIVE entry; otherwise -ENOSPC */
     unsigned options;   /* SXE_POOL_OPTION_LOCKED, _SHARED or _REPAIR, as in sxe_pool_open */
     const char *file;   /* as in sxe_pool_open */
 } SXE_DICT_SPEC;
@@ -89,22 +88,22 @@ SXE_PUBLIC void sxe_dict_close(SXE_DICT *dict); /* NULL is allowed; a file stays
 /* The cells: for sxe_pool_get_fd, sxe_pool_check, sxe_pool_get_found. It stays the dict's. */
 SXE_PUBLIC void *sxe_dict_get_pool(const SXE_DICT *dict);
 
-/* sxe_pool_set_wait: how long each call of this process on this dict may wait, in seconds from 0,
- * as it is at first, to SXE_POOL_WAIT_MAX. A put that returns -EAGAIN while it makes room goes on
- * itself, too. 0; -EINVAL: no such time. */
+/* As sxe_pool_set_wait: how long each call of this process on this dict may wait, in seconds from
+ * 0, the default, to SXE_POOL_WAIT_MAX. A put that would return -EAGAIN while it makes room then
+ * continues by itself. 0; -EINVAL: the time is out of range. */
 SXE_PUBLIC SXE_MUST_USE int sxe_dict_set_wait(SXE_DICT *dict, double seconds);
 
 /* sxe_pool_sync. */
 SXE_PUBLIC SXE_MUST_USE int sxe_dict_sync(SXE_DICT *dict);
 
-/* Whether each cell has its one place in the table, which sxe_pool_check does not see, and whether
+/* Check that each cell has its one place in the table, which sxe_pool_check does not see, and that
  * the room of each comes back: a cell is free, an entry's, or seen by a snapshot, or the next put
- * without room frees it. Holds one shard's lock after the other for as long as that takes. 0;
- * -EUCLEAN with a sentence in why, which may be NULL; -EAGAIN; -ENOMEM. */
+ * without room frees it. Locks one shard after the other. 0; -EUCLEAN with a sentence in why, which
+ * may be NULL; -EAGAIN; -ENOMEM. */
 SXE_PUBLIC SXE_MUST_USE int sxe_dict_check(SXE_DICT *dict, char *why);
 
-/* The same, but is_over is asked before each shard, and every 65,536 of its places: -ECANCELED,
- * with no lock held, once it is. */
+/* Like sxe_dict_check, but calls is_over before each shard, and every 65,536 of its places:
+ * -ECANCELED, with no lock held, once it returns true. */
 SXE_PUBLIC SXE_MUST_USE int sxe_dict_check_until(SXE_DICT *dict, char *why, bool (*is_over)(void));
 
 /* ---- One entry ---- */
@@ -114,18 +113,18 @@ SXE_PUBLIC SXE_MUST_USE int sxe_dict_check_until(SXE_DICT *dict, char *why, bool
 SXE_PUBLIC ssize_t sxe_dict_get(SXE_DICT *dict, const void *key, size_t key_size, void *value,
                                 size_t size);
 
-/* The same without making it the youngest. */
+/* Like sxe_dict_get, but the entry's age stays. */
 SXE_PUBLIC ssize_t sxe_dict_peek(SXE_DICT *dict, const void *key, size_t key_size, void *value,
                                  size_t size);
 
-/* Put a value in, in place of what was there, for ttl_s seconds (FOREVER: until it is removed or
- * evicted). The entry keeps its state; a new one is LIVE. 0; -ENOSPC; -EFBIG: more than the dict's
- * shard could ever hold. */
+/* Insert or replace a value, for ttl_s seconds (FOREVER: until it is removed or evicted). The entry
+ * keeps its state; a new one is LIVE. 0; -ENOSPC; -EFBIG: more than the dict's shard could ever
+ * hold. */
 SXE_PUBLIC int sxe_dict_put(SXE_DICT *dict, const void *key, size_t key_size, const void *value,
                             size_t size, double ttl_s);
 
-/* The same only if the value is `expected` (NULL: only if there is none). Also -EEXIST: it is not.
- */
+/* Like sxe_dict_put, but only if the value is `expected` (NULL: only if there is none). Also
+ * -EEXIST: it is not. */
 SXE_PUBLIC int sxe_dict_compare_and_put(SXE_DICT *dict, const void *key, size_t key_size,
                                         const void *expected, size_t expected_size,
                                         const void *value, size_t size, double ttl_s);
@@ -136,11 +135,11 @@ SXE_PUBLIC int sxe_dict_compare_and_put(SXE_DICT *dict, const void *key, size_t 
 SXE_PUBLIC int sxe_dict_add(SXE_DICT *dict, const void *key, size_t key_size, int64_t addend,
                             double ttl_s, int64_t *sum);
 
-/* 0; -ENOENT, and so the three after it. */
+/* Remove an entry. 0 or -ENOENT, as the three calls below. */
 SXE_PUBLIC int sxe_dict_remove(SXE_DICT *dict, const void *key, size_t key_size);
 
-/* Make it the youngest of its state; give it another time to live; another state (-EINVAL: there is
- * none of that number). */
+/* Make an entry the youngest of its state; give it another time to live; another state (-EINVAL: no
+ * such state). */
 SXE_PUBLIC int sxe_dict_touch(SXE_DICT *dict, const void *key, size_t key_size);
 SXE_PUBLIC int sxe_dict_expire(SXE_DICT *dict, const void *key, size_t key_size, double ttl_s);
 SXE_PUBLIC int sxe_dict_set_state(SXE_DICT *dict, const void *key, size_t key_size,
@@ -168,12 +167,12 @@ SXE_PUBLIC void sxe_dict_get_stats(const SXE_DICT *dict, SXE_DICT_STATS *stats);
 typedef struct sxe_dict_chains {
     size_t buckets;      /* of the table */
     size_t buckets_used; /* that have a chain */
-    size_t versions;     /* in all chains: entries, and what only snapshots see */
+    size_t versions;     /* in all chains: entries, and versions that only snapshots see */
     size_t longest;      /* chain, in versions: as many cells a miss may look at */
 } SXE_DICT_CHAINS;
 
-/* Look at each chain, with a lock held for 1,024 buckets at a time: this takes as long as a walk
- * over all entries. 0; -EAGAIN; -EUCLEAN: nothing was written to chains. */
+/* Read each chain, with a lock held for 1,024 buckets at a time: this takes as long as a walk over
+ * all entries. 0; -EAGAIN; -EUCLEAN: nothing was written to chains. */
 SXE_PUBLIC SXE_MUST_USE int sxe_dict_get_chains(SXE_DICT *dict, SXE_DICT_CHAINS *chains);
 
 /* ---- All entries ----
@@ -210,8 +209,8 @@ typedef struct sxe_dict_batch SXE_DICT_BATCH;
 SXE_PUBLIC SXE_MUST_USE SXE_DICT_BATCH *sxe_dict_batch_new(SXE_DICT *dict); /* NULL: no memory */
 SXE_PUBLIC void sxe_dict_batch_delete(SXE_DICT_BATCH *batch);
 
-/* Note what is to be done; the bytes are copied. The last word on a key counts; the time to live
- * begins now. 0; -ENOMEM; -EFBIG; -E2BIG: more than SXE_DICT_BATCH_MAX. */
+/* Note a change; the bytes are copied. The last change of a key counts; the time to live begins
+ * now. 0; -ENOMEM; -EFBIG; -E2BIG: more than SXE_DICT_BATCH_MAX. */
 SXE_PUBLIC int sxe_dict_batch_put(SXE_DICT_BATCH *batch, const void *key, size_t key_size,
                                   const void *value, size_t size, double ttl_s);
 SXE_PUBLIC int sxe_dict_batch_remove(SXE_DICT_BATCH *batch, const void *key, size_t key_size);
@@ -224,8 +223,8 @@ SXE_PUBLIC int sxe_dict_batch_expect(SXE_DICT_BATCH *batch, const void *key, siz
 
 /* Do all of it, and empty the batch, which can be used again. 0, or nothing was done and the batch
  * is as it was, so that the next commit does it: -EAGAIN; -EEXIST: a condition does not hold (all
- * are looked at, and all is done, under the same locks); -ENOSPC: no room in a shard for all that
- * goes into it besides what that replaces; -EFBIG: there never is. */
+ * are checked, and all changes made, under the same locks); -ENOSPC: a shard has no room for the
+ * new values beside the old ones; -EFBIG: it never has. */
 SXE_PUBLIC int sxe_dict_batch_commit(SXE_DICT_BATCH *batch);
 
 /* ---- Snapshots: the whole table as it was at one moment, while writers go on ----
@@ -237,8 +236,8 @@ SXE_PUBLIC int sxe_dict_batch_commit(SXE_DICT_BATCH *batch);
 
 typedef struct sxe_dict_snapshot SXE_DICT_SNAPSHOT;
 
-/* NULL with errno EAGAIN, EUCLEAN, EUSERS (16 are in use) or ENOMEM. Owns: release it, before the
- * dict is closed; that costs by what it alone still saw. NULL is allowed. */
+/* NULL with errno EAGAIN, EUCLEAN, EUSERS (16 are in use) or ENOMEM. Owns: release it before the
+ * dict is closed; that takes time for each version that only it saw. NULL is allowed. */
 SXE_PUBLIC SXE_MUST_USE SXE_DICT_SNAPSHOT *sxe_dict_snapshot_take(SXE_DICT *dict);
 SXE_PUBLIC void sxe_dict_snapshot_release(SXE_DICT_SNAPSHOT *snapshot);
 
@@ -248,11 +247,11 @@ SXE_PUBLIC ssize_t sxe_dict_snapshot_get(const SXE_DICT_SNAPSHOT *snapshot, cons
 SXE_PUBLIC void sxe_dict_snapshot_walk(SXE_DICT_WALKER *walker, SXE_DICT_SNAPSHOT *snapshot);
 
 /* ---- Copies in files: backup, restore, resize ----
- * Each writes a new file beside the one that it is to be (FILE.XXXXXX), has it on the disk, and
- * then puts it in place by one rename: a process that is killed at any moment leaves the old file
- * or the new one, and perhaps a FILE.XXXXXX to be removed. Keys, values, states, times to live and
- * the metrics are copied; the order of use is not: in the copy, no entry is older than another
- * because of what was read before.
+ * Each writes a new file beside the target (FILE.XXXXXX), syncs it to the disk, and renames it over
+ * the target: a process that is killed at any moment leaves the old file or the new one, and
+ * perhaps a FILE.XXXXXX to be removed. Keys, values, states, times to live and the metrics are
+ * copied; the order of use is not: the order of entries in the copy says nothing about earlier
+ * reads.
  *
  * The replaced file must be a dict's, even a damaged one, or empty, and no process may have
  * open; those that open it meanwhile wait, and have the new one. Its mode stays.
@@ -260,22 +259,22 @@ SXE_PUBLIC void sxe_dict_snapshot_walk(SXE_DICT_WALKER *walker, SXE_DICT_SNAPSHO
  * Files are named as in sxe_dict_open. is_over, unless NULL, is asked at least every 256 entries:
  * once it says true, the call returns -ECANCELED. After an error the old file is as it was, and
  * why, unless NULL, has a sentence. Also -EBUSY: the file to be replaced is in use; -EMEDIUMTYPE:
- * it is no dict's; -EAGAIN: a lock was held for a second; and what sxe_dict_open and the system
- * say. */
+ * it is no dict's; -EAGAIN: a lock was held for a second; and errors of sxe_dict_open and the
+ * system. */
 
-/* Write all that the dict has at one moment, by a snapshot, to a file, while other processes go on.
- * 0; also -ESTALE: three snapshots ended before all was copied, because writers needed the room;
- * and -EUSERS: 16 snapshots are in use. */
+/* Write the dict, as it is at one moment, to a file, while other processes go on. 0; also -ESTALE:
+ * three snapshots ended before all was copied, because writers needed the room; and -EUSERS: 16
+ * snapshots are in use. */
 SXE_PUBLIC SXE_MUST_USE int sxe_dict_backup(SXE_DICT *dict, const char *file, bool (*is_over)(void),
                                             char *why);
 
-/* The same from a file: the backup, or any dict's, becomes the dict in `file`, and stays. Times to
- * live go on while a dict is in a backup: what expired there is not restored. */
+/* Copy a backup, or any dict's file, to the dict in `file`; the backup stays. Times to live go on
+ * in a backup: entries that expired there are not restored. */
 SXE_PUBLIC SXE_MUST_USE int sxe_dict_restore(const char *backup, const char *file,
                                              bool (*is_over)(void), char *why);
 
-/* Give a dict another number of cells, in as many shards. 0; also -ENOSPC or -EFBIG: what is in it
- * does not fit, and nothing is evicted for it. */
+/* Give a dict another number of cells, in as many shards. 0; also -ENOSPC or -EFBIG: the entries do
+ * not fit; none is evicted for that. */
 SXE_PUBLIC SXE_MUST_USE int sxe_dict_resize(const char *file, unsigned cells, bool (*is_over)(void),
                                             char *why);
 

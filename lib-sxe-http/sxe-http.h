@@ -81,44 +81,44 @@ struct sxe_http_summary {
 
 /* 0 means the default, given in each comment; UINT32_MAX means no limit, where that is allowed. */
 struct sxe_http_config {
-    sxe_http_handler handler;             /* for what no route of the router takes; NULL: 404 */
+    sxe_http_handler handler;             /* for requests without a route; NULL: 404 */
     const struct sxe_http_router *router; /* borrowed; NULL: every request is the handler's */
     void *user;                           /* for the handler: request->user at first */
     bool stream;                 /* the handler is called before the body, see sxe_http_read */
-    bool half_close;             /* requests go on when their client closed or half-closed; without
-                                   it, it is gone, see sxe_http_allow_half_close */
-    uint32_t connections;        /* open at once, then the longest idle one makes room; 10000 */
+    bool half_close;             /* requests go on after their client closed or half-closed;
+                                    otherwise it counts as gone, see sxe_http_allow_half_close */
+    uint32_t connections;        /* open at once, then the longest idle one is closed; 10000 */
     uint32_t requests_max;       /* of a connection, then it is closed; 1000000 */
     uint32_t address_max;        /* connections of an address, IPv6: of a /64; 1000. This machine's
                                    own addresses are not counted */
     struct sxe_http_limits head; /* 8192 bytes of first line, 16384 of head, 100 fields */
     uint32_t body_max;           /* bytes of a body that is read as a whole; 1 MiB */
-    size_t body_memory_max;      /* bytes of all bodies that are waiting to be whole, here or with
-                                   handlers, see sxe_http_keep_body; 256 MiB */
+    size_t body_memory_max;      /* bytes of all bodies that are not whole yet, here or with
+                                    handlers, see sxe_http_keep_body; 256 MiB */
     uint32_t fields_max;         /* bytes of a reply's fields; 8192 */
     uint32_t head_timeout_ms;    /* accept to the first byte, and that to a whole head; 10000 */
-    uint32_t body_timeout_ms;    /* in each such time a body makes progress; while a handler holds
-                                   it back no time passes; 10000 */
-    uint32_t body_rate_min;      /* bytes a second that are progress; 500 */
+    uint32_t body_timeout_ms;    /* a body must progress in each such period; time in which a
+                                    handler pauses it does not count; 10000 */
+    uint32_t body_rate_min;      /* bytes a second that count as progress; 500 */
     uint32_t idle_timeout_ms;    /* between requests; 60000 */
-    uint32_t handler_timeout_ms; /* from LATER to the reply's first byte, less what the body was
-                                   waited for; none */
+    uint32_t handler_timeout_ms; /* from LATER to the reply's first byte, less the waits for the
+                                    body; none */
     const char *fields;          /* lines for every reply, each with CR LF, "Server: x\r\n"; none */
-    const struct sxe_cidr_list *proxies; /* those who begin with a PROXY header; borrowed */
+    const struct sxe_cidr_list *proxies; /* peers that begin with a PROXY header; borrowed */
     void (*on_reply)(struct sxe_http_request *request, const struct sxe_http_summary *summary);
     sxe_http_handler unrouted; /* answers where the router has no route, also for the method; by
                                   default handler or 404, and sxe_http_reply_unrouted */
 };
 
-/* Before sxe_init, which reserves its sockets: everything else the server will ever need is
- * allocated here. Copies the configuration. Write stall (30 s) is set with sxe_configure if no
- * WRITING timeout was. NULL with errno: ENOMEM, EINVAL a number is impossible. */
+/* Call it before sxe_init, which reserves the sockets; all other memory of the server is allocated
+ * here. Copies the configuration. Write stall (30 s) is set with sxe_configure if no WRITING
+ * timeout was. NULL with errno ENOMEM, or EINVAL: a number is out of range. */
 SXE_PUBLIC SXE_MUST_USE struct sxe_http *sxe_http_new(const struct sxe_http_config *config);
 
 /* After sxe_fini. NULL is allowed. */
 SXE_PUBLIC void sxe_http_delete(struct sxe_http *http);
 
-/* Any number of them. 0, or -errno as sxe_listen. */
+/* Listen; a server may have any number of listeners. 0, or -errno as sxe_listen. */
 SXE_PUBLIC SXE_RETURN sxe_http_listen(struct sxe_http *http, const char *ip, unsigned short port);
 SXE_PUBLIC SXE_RETURN sxe_http_listen_unix(struct sxe_http *http, const char *path);
 
@@ -131,7 +131,7 @@ SXE_PUBLIC void sxe_http_stop(struct sxe_http *http, void (*done)(struct sxe_htt
 
 /* Accept nothing more, and close each connection with its next reply: for a server that another one
  * takes over from. Idle connections may make one last request, or time out; sxe_http_stop may
- * follow. done is as there. */
+ * follow. done is called as by sxe_http_stop. */
 SXE_PUBLIC void sxe_http_drain(struct sxe_http *http, void (*done)(struct sxe_http *));
 
 /* Bytes of address space that the server has, printed like sxe_plan_print; out may be NULL. */
@@ -161,13 +161,12 @@ sxe_http_method(const struct sxe_http_request *request)
 SXE_PUBLIC struct sxe_span sxe_http_method_text(const struct sxe_http_request *request);
 SXE_PUBLIC struct sxe_span sxe_http_target(const struct sxe_http_request *request);
 
-/* Which host and port it is for: those of the target, else Host (RFC 9112, 3.2.2); base NULL: a
- * request of 1.0 that does not say. */
+/* Host and port of the request: those of the target, else of Host (RFC 9112, 3.2.2); base NULL: an
+ * HTTP/1.0 request without them. */
 SXE_PUBLIC struct sxe_span sxe_http_authority(const struct sxe_http_request *request);
 
-/* request->path decoded, made when first asked for. base NULL: it has an escaped slash, a backslash
- * or a NUL, and would read as another path; request->path itself is for handlers that want those.
- */
+/* request->path decoded, on the first call. base NULL: it has an escaped slash, a backslash or a
+ * NUL, and would read as another path; a handler that accepts those uses request->path. */
 SXE_PUBLIC struct sxe_span sxe_http_decoded_path(struct sxe_http_request *request);
 
 /* A field's first value, base NULL: there is none. Well-known names need no search. */
@@ -190,7 +189,7 @@ sxe_http_known_value(const struct sxe_http_request *request, enum sxe_http_field
 SXE_PUBLIC ssize_t sxe_http_query_value(const struct sxe_http_request *request, const char *name,
                                         char *room, size_t size);
 
-/* {name} of the route, likewise. -EINVAL, for which 400 is the answer: it has an escaped slash, a
+/* {name} of the route, likewise. -EINVAL, to be answered by 400: it has an escaped slash, a
  * backslash or a NUL, or is "." or "..". sxe_http_match_value has it undecoded. */
 SXE_PUBLIC ssize_t sxe_http_parameter(const struct sxe_http_request *request, const char *name,
                                       char *room, size_t size);
@@ -213,9 +212,9 @@ SXE_PUBLIC void sxe_http_read(struct sxe_http_request *request, sxe_http_on_body
 SXE_PUBLIC void sxe_http_pause(struct sxe_http_request *request);
 SXE_PUBLIC void sxe_http_resume(struct sxe_http_request *request);
 
-/* For a handler that keeps the parts of a body until it is whole: count so many bytes more in
- * body_memory_max. They count until they are released, all at once, or until on_done. -ENOBUFS:
- * there is no room, and nothing was counted; then 503 is the answer. */
+/* For a handler that keeps the parts of a body until it is whole: add bytes to those counted
+ * against body_memory_max. They count until sxe_http_release_body, which releases all of them, or
+ * until on_done. -ENOBUFS: the limit is reached and nothing was counted; answer 503. */
 SXE_PUBLIC SXE_MUST_USE int sxe_http_keep_body(struct sxe_http_request *request, size_t bytes);
 SXE_PUBLIC void sxe_http_release_body(struct sxe_http_request *request);
 
@@ -229,10 +228,10 @@ SXE_PUBLIC void sxe_http_release_body(struct sxe_http_request *request);
 
 struct sxe_http_response {
     void *user; /* rw: NULL at first */
-    /* rw: the reply needs nothing of the program's any more, and what was lent is with the kernel
-     * (0); or the client is gone (-errno); or the library answered: 408 or 503 because time is over
-     * (-ETIMEDOUT), 400 or 413 to a body that goes wrong (-EPROTO). Request and response will be
-     * another's. Only sxe_http_upgrade and sxe_fini end requests without it. */
+    /* rw: called with 0 when the reply no longer needs the program's memory, because the kernel has
+     * it; with -errno when the client is gone; or when the library answered: -ETIMEDOUT with 408 or
+     * 503 because time was over, -EPROTO with 400 or 413 to a bad body. Request and response are
+     * then reused. Only sxe_http_upgrade and sxe_fini end requests without it. */
     void (*on_done)(struct sxe_http_request *request, struct sxe_http_response *response,
                     int result);
 };
@@ -240,8 +239,8 @@ struct sxe_http_response {
 /* 200 to 599; 200 if not called. */
 SXE_PUBLIC int sxe_http_set_status(struct sxe_http_response *response, unsigned status);
 
-/* One line more. The name is a token, and not one of those in rule 3; the value has no control
- * bytes (RFC 9110, 5.5). Upgrade brings its Connection with it (RFC 9110, 7.8). */
+/* Add a line. The name is a token, and not one of those in rule 3; the value has no control bytes
+ * (RFC 9110, 5.5). Upgrade brings its Connection with it (RFC 9110, 7.8). */
 SXE_PUBLIC int sxe_http_add_field(struct sxe_http_response *response, const char *name,
                                   const char *value);
 SXE_PUBLIC int sxe_http_add_field_span(struct sxe_http_response *response, const char *name,
@@ -252,19 +251,19 @@ SXE_PUBLIC int sxe_http_add_field_span(struct sxe_http_response *response, const
 SXE_PUBLIC struct sxe_span sxe_http_added_field(const struct sxe_http_response *response,
                                                 const char *name);
 
-/* Take out the lines of that name, NULL: all lines, that were added and are not sent yet. */
+/* Remove the unsent lines of that name; NULL: all unsent lines. */
 SXE_PUBLIC void sxe_http_remove_field(struct sxe_http_response *response, const char *name);
 
 /* Close the connection after this reply. */
 SXE_PUBLIC void sxe_http_close(struct sxe_http_response *response);
 
-/* This request goes on when its client closes or half-closes, as all do with config.half_close: for
- * a reply that is under way soon, or a client that is known to say no more and read on. Otherwise
- * such a client is taken for gone while a handler that said LATER has not answered, or has begun
- * its reply and not ended it: the connection ends, and on_done gets -ECONNRESET. */
+/* Let this request go on after its client closes or half-closes, as all do with config.half_close:
+ * for a reply that comes soon, or a client that is known to half-close and read on. Otherwise such
+ * a client counts as gone while a handler that returned LATER has not finished its reply: the
+ * connection ends, and on_done gets -ECONNRESET. */
 SXE_PUBLIC void sxe_http_allow_half_close(struct sxe_http_response *response);
 
-/* Give the reply up: the connection is reset, so that half of it does not look like all. */
+/* Abandon the reply: reset the connection, so that half a reply does not look whole. */
 SXE_PUBLIC void sxe_http_abort(struct sxe_http_response *response);
 
 /* The whole body, or the last part of one that was begun. Copies: output_max (1 MiB) at most. */
@@ -288,8 +287,8 @@ SXE_PUBLIC int sxe_http_write(struct sxe_http_response *response, const void *da
 SXE_PUBLIC int sxe_http_write_file(struct sxe_http_response *response, int fd, off_t offset,
                                    size_t length); /* borrows until on_done */
 
-/* Call on_room once, later, when the kernel has all that was written. -EBUSY: it is called already.
- * Not called when the reply ends first. */
+/* Call on_room once, later, when the kernel has all written bytes. -EBUSY: a call is pending. Not
+ * called when the reply ends first. */
 SXE_PUBLIC int sxe_http_on_room(struct sxe_http_response *response,
                                 void (*on_room)(struct sxe_http_response *response));
 
@@ -298,17 +297,17 @@ SXE_PUBLIC int sxe_http_on_room(struct sxe_http_response *response,
 SXE_PUBLIC int sxe_http_add_trailer(struct sxe_http_response *response, const char *name,
                                     const char *value);
 
-/* Answer 101, with the fields that were added, and leave the connection to the program: it is the
- * caller's, with these callbacks and no half-close; bytes that came after the request are shown in
- * this turn of the loop. NULL: the request does not name that protocol in its Upgrade, its body is
- * not whole, or 101 cannot be sent; then it is still to be answered. Otherwise request and response
- * are gone, and there is no on_done. */
+/* Answer 101, with the fields that were added, and hand the connection to the caller, with these
+ * callbacks and no half-close. Bytes after the request are shown in this turn of the loop. NULL:
+ * the request does not name that protocol in its Upgrade, its body is not whole, or 101 cannot be
+ * sent; then answer the request. Otherwise request and response are gone, and there is no on_done.
+ */
 SXE_PUBLIC SXE *sxe_http_upgrade(struct sxe_http_response *response, const char *protocol,
                                  SXE_IN_EVENT_READ on_read, SXE_IN_EVENT_CLOSE on_close,
                                  void *user);
 
-/* Status, Content-Type (may be NULL) and body (copied) in one call. Always SXE_HTTP_DONE: what
- * cannot be sent is answered 500. */
+/* Status, Content-Type (may be NULL) and body (copied) in one call. Always SXE_HTTP_DONE: if the
+ * reply cannot be sent, 500 is. */
 SXE_PUBLIC enum sxe_http_verdict sxe_http_reply(struct sxe_http_response *response, unsigned status,
                                                 const char *type, const void *body, size_t length);
 SXE_PUBLIC enum sxe_http_verdict sxe_http_reply_text(struct sxe_http_response *response,
@@ -323,10 +322,10 @@ SXE_PUBLIC enum sxe_http_verdict sxe_http_reply_status(struct sxe_http_response 
 SXE_PUBLIC enum sxe_http_verdict sxe_http_reply_unrouted(struct sxe_http_request *request,
                                                          struct sxe_http_response *response);
 
-/* "Not Found"; "" of a number that has no name. */
+/* "Not Found"; "" for a number without a name. */
 SXE_PUBLIC const char *sxe_http_reason(unsigned status);
 
-/* Each has the other. */
+/* The response of a request, and the request of a response. */
 SXE_PUBLIC struct sxe_http_response *sxe_http_response_of(struct sxe_http_request *request);
 SXE_PUBLIC struct sxe_http_request *sxe_http_request_of(struct sxe_http_response *response);
 

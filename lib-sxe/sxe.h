@@ -319,7 +319,7 @@ SXE_PUBLIC SXE *sxe_from_handle(uint64_t handle);
 
 SXE_PUBLIC unsigned sxe_number_in_state(enum sxe_state state);
 
-/* Those of them that sxe_run waits for: sockets that are not unref. Looks at each socket once. */
+/* The number of them that sxe_run waits for: those without sxe_unref. Reads each socket once. */
 SXE_PUBLIC unsigned sxe_number_waited_for(enum sxe_state state);
 
 /* ---- Later: deferred calls, timers, signals, all in the loop ---- */
