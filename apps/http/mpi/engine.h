@@ -3,8 +3,9 @@
  * What: the other process of a rank, which does all that is not MPI: at rank 0 the whole command
  * with its coordinator and envoys, and an agent; elsewhere an agent. Place: forked by main-mpi.c
  * before MPI begins, so that neither it nor the workers have anything of MPI in them. It has a
- * session of its own: when mpirun ends the job because a rank died, it is there for long enough to
- * write what was measured.
+ * process group of its own: when mpirun ends the job because a rank died, it is there for long
+ * enough to write what was measured. It has no session of its own, because Linux shares CPUs
+ * between sessions first (autogroup): four would take from a server beside them what is its.
  *
  * Shape:
  *     mpirun --- rank 0  relay --- engine = coordinator --- envoy 0 --- agent --- worker 1 of 3

@@ -177,7 +177,7 @@ main(int argc, char **argv)
     }
     if (engine == 0) {
         close(ends[0]);
-        setsid();
+        setpgid(0, 0);
         return http_engine_run(ends[1], argc, argv);
     }
     close(ends[1]);
