@@ -189,7 +189,8 @@ struct scope {
 static struct scope
 scope_of(const struct http_threshold *threshold, const struct http_result *result)
 {
-    const struct http_stage_result *stage = &result->by_stage[threshold->stage - 1];
+    const struct http_stage_result *stage =
+        &result->by_stage[threshold->stage > 0 ? threshold->stage - 1 : 0];
 
     if (threshold->stage == 0)
         return (struct scope){.offered = result->offered,
