@@ -207,6 +207,7 @@ http_sessions_free(struct http_sessions *sessions)
 {
     if (sessions == NULL)
         return;
+    give_memory_back(sessions);
     for (unsigned i = 0; i < HTTP_STEPS_MAX; i++)
         http_expect_clear_body(&sessions->steps[i].expect);
     http_rows_free(sessions->rows);
