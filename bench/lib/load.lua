@@ -93,7 +93,7 @@ local function run_client(house, client, server, what, seconds)
     local result, why = client.read(output, house.files, what)
     if not result or not (client.good or {[0] = true})[status] then
         return nil, ("%s: %s (exit status %s) %s %s"):format(
-            client.name, why or "failed", status, output:match("\n(queries[^\n]*)") or "",
+            client.name, why or "failed", status, output:match("\n(requests[^\n]*)") or "",
             proc:errors())
     end
     result.lost, result.lost_to, result.stolen = lost, lost_to, stolen

@@ -203,7 +203,7 @@ local function run_sockets(sockets, queries, workers)
         local line
         repeat
             line = client:line(300)
-        until not line or line:find("^sockets")
+        until not line or line:find("^opened")
         local pss = 0 -- of its workers, while all sockets are open; their parent has none
         for _, pid in ipairs(machine.tree(client:pid())) do
             pss = pss + (pid ~= client:pid() and wire.pss(pid) or 0)
@@ -213,7 +213,7 @@ local function run_sockets(sockets, queries, workers)
         if (status ~= 0 and status ~= 4) or not line then
             return {errors = client:errors() .. (line or "") .. output}
         end
-        local open = tonumber(line:match("(%d+)/%d+ open"))
+        local open = tonumber(line:match("(%d+)/%d+ connections"))
         if open ~= sockets then
             return {errors = line}
         end

@@ -68,7 +68,7 @@ test("two servers are compared in turn", function()
     check(ran.status == 0 or ran.status >= 3, ran.output .. ran.errors)
     local sides = "compare   a: --baseline-cmd, 6 trials; b: this run, 6 trials\n"
     check(ran.output:find(sides, 1, true), ran.output)
-    check(ran.output:find("queries   300  ok 300  errors 0", 1, true), ran.output)
+    check(ran.output:find("requests  300  ok 300  errors 0", 1, true), ran.output)
     local file <close> = io.open(log)
     local order = file:read("a"):gsub("%s+", " ")
     equal(order, ("old new new old "):rep(3))

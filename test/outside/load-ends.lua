@@ -60,7 +60,7 @@ test("a server that is gone ends a run of so many requests, which says so", func
     local gone = client:count("server gone")
     check(gone >= 14, client.output)
     check(client.errors:find("sxe-http: the server is gone: ", 1, true), client.errors)
-    check(client.errors:find("so " .. gone .. " of 20 queries were not sent", 1, true),
+    check(client.errors:find("so " .. gone .. " of 20 requests were not sent", 1, true),
           client.errors)
 end)
 
@@ -119,7 +119,7 @@ test("an interrupt in the first trial of a baseline leaves a JSON", function()
     os.remove(path)
 end)
 
--- promise: docs/load-generator.md: A reply to the probe that is not good makes it 1, as does a socket
+-- promise: docs/load-generator.md: A reply to the probe that is not good makes it 1, as does a connection
 --   of it that does not open, or more than 1 % of its requests that were not sent; a `--threshold`
 --   is about the load, and changes nothing of that.
 test("a probe that gets no answer makes the exit status 1, whatever the thresholds", function()

@@ -17,7 +17,7 @@ local function find(port, condition, ...)
 end
 
 -- promise: docs/load-generator.md: Before each step nothing arrives until nothing is in flight:
---   each query of the step before is answered, or has timed out and its connection is opened again.
+--   each request of the step before is answered, or has timed out and its connection is opened again.
 --   So a step does not measure the backlog of the one before.
 test("a server of 500 a second is found to do so, from 5,000 downwards", function()
     local server <close>, port = serve "capped:500"

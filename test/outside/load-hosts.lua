@@ -62,7 +62,7 @@ test("hosts share the requests, and URLs those of their host", function()
     end
 end)
 
--- promise: docs/load-generator.md: Sockets, workers and shards are divided evenly between hosts.
+-- promise: docs/load-generator.md: Connections, workers and shards are divided evenly between hosts.
 test("workers and shards of a rate share the hosts", function()
     local a, end_a = serve()
     local b, end_b = serve()
@@ -99,14 +99,14 @@ test("a unix socket and an address share a run", function()
     check(a)
 end)
 
--- promise: docs/load-generator.md: Where no socket of a host opens, nothing is sent to it, the others
+-- promise: docs/load-generator.md: Where no connection of a host opens, nothing is sent to it, the others
 --   have their shares as before, and the exit status is 1.
 test("one host that is down does not hold up the other", function()
     local a, end_a = serve()
     local ran = run("-c", "8", "--requests", "80", ("http://127.0.0.1:%d/"):format(wire.free_port()),
                     ("http://127.0.0.1:%d/"):format(a))
     equal(ran.status, 1, ran.errors)
-    check(ran.errors:find "no socket to 127.0.0.1:%d+ could be opened", ran.errors)
+    check(ran.errors:find "no connection to 127.0.0.1:%d+ could be opened", ran.errors)
     local _, all = end_a()
     equal(all, 40)
     equal(host(ran, 1, "opened"), 0)

@@ -58,7 +58,7 @@ test("accounts of the sum are those of the parts together, and close", function(
         equal(numbers(ran.output, name)[1],
               numbers(read(paths[1]), name)[1] + numbers(read(paths[2]), name)[1], name)
     end
-    check(ran.errors:find("partly open: 500/s Poisson, 8 sockets", 1, true), ran.errors)
+    check(ran.errors:find("partly open: 500/s Poisson, 8 connections", 1, true), ran.errors)
     check(server)
     remove(paths)
 end)
@@ -99,7 +99,7 @@ test("the sum is on standard output", function()
     local paths = run_beside(port, {{"-R", "50"}})
     local ran = cli.run("sxe-http", "merge", paths[1])
     check(ran.output:find("^{"), ran.output)
-    check(ran.errors:find("queries   ", 1, true), ran.errors)
+    check(ran.errors:find("requests  ", 1, true), ran.errors)
     equal(cli.run("sxe-http", "merge", "-q", paths[1]).errors, "")
     check(server)
     remove(paths)

@@ -109,7 +109,7 @@ test("four ranks together send each request once", function()
         equal(counts[("%05d"):format(i)], 1, "of " .. i)
     end
     check(ran.output:find("10/10 open", 1, true), ran.output)
-    check(ran.output:find("queries   1001  ok 1001  errors 0", 1, true), ran.output)
+    check(ran.output:find("requests  1001  ok 1001  errors 0", 1, true), ran.output)
 end)
 
 -- promise: docs/load-generator.md: The sum is exact: counts, and buckets of histograms, are added

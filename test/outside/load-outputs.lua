@@ -3,7 +3,7 @@
 -- Where results go: what was judged, for servers of continuous integration.
 
 local cli = require "cli"
-local json = require "json"
+local json = require "json-text"
 local junit = require "junit"
 local openmetrics = require "openmetrics"
 
@@ -178,7 +178,7 @@ test("a full disk costs the lines, not the run", function()
     equal(ran.status, 1)
     check(ran.errors:find("--jsonl /dev/full could not be written: No space left on device", 1, true),
           ran.errors)
-    check(ran.output:find("\nqueries   400  ok 400", 1, true), ran.output)
+    check(ran.output:find("\nrequests  400  ok 400", 1, true), ran.output)
     check(server)
 end)
 

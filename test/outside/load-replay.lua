@@ -26,7 +26,7 @@ local LINE = '::1 - - [10/Oct/2026:13:55:%02d +0000] "%s" %d 0\n'
 test("what asked nothing is left out and counted", function()
     local ran = replay(LINE:format(1, "-", 408) .. LINE:format(2, "GET / HTTP/1.1", 200) ..
                        LINE:format(3, "", 400) .. LINE:format(4, "-", 408))
-    check(ran.output:find("queries   1  ok 1  errors 0", 1, true), ran.output .. ran.errors)
+    check(ran.output:find("requests  1  ok 1  errors 0", 1, true), ran.output .. ran.errors)
     check(ran.errors:find("3 lines cannot be replayed and are left out", 1, true), ran.errors)
 
     local entries = {}
@@ -35,7 +35,7 @@ test("what asked nothing is left out and counted", function()
                       '"url": "%s"}}'):format(url)
     end
     ran = replay('{"log": {"entries": [' .. table.concat(entries, ", ") .. "]}}")
-    check(ran.output:find("queries   1  ok 1  errors 0", 1, true), ran.output .. ran.errors)
+    check(ran.output:find("requests  1  ok 1  errors 0", 1, true), ran.output .. ran.errors)
     check(ran.errors:find("3 entries cannot be replayed and are left out", 1, true), ran.errors)
 end)
 
@@ -58,7 +58,7 @@ test("what is no request is named, or refuses the file", function()
             if good == 8 then
                 equal(ran.status, 2, bad)
             else
-                check(ran.output:find("queries   9  ok 9  errors 0", 1, true), ran.output)
+                check(ran.output:find("requests  9  ok 9  errors 0", 1, true), ran.output)
             end
         end
     end

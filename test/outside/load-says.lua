@@ -7,7 +7,7 @@ local httpd = require "httpd"
 local load = require "load"
 
 -- promise: docs/load-generator.md: Counts are whole numbers: `-c 1.5` is refused, and `-c 1.5k` is 1,500.
-test("a part of a socket is refused", function()
+test("a part of a connection is refused", function()
     for option, what in pairs{["-c"] = "(-c)", ["-n"] = "(-n)", ["-t"] = "(-t)",
                               ["--requests"] = "(--requests)", ["--trials"] = "(--trials)",
                               ["--pipeline"] = "(--pipeline)", ["--seed"] = "(--seed)",
@@ -53,8 +53,8 @@ end)
 test("a shard's report says that it is a part", function()
     local server <close> = httpd.start()
     local ran = cli.run("sxe-http", "-q", "-c", "4", "-n", "5", "--shard", "1/2", server.url)
-    check(ran.output:find("4 sockets * 5 queries/socket = 20 queries", 1, true), ran.output)
+    check(ran.output:find("4 connections * 5 requests/connection = 20 requests", 1, true), ran.output)
     check(ran.output:find("of which this is shard 1 of 2", 1, true), ran.output)
-    check(ran.output:find("\nsockets   2/2 open", 1, true), ran.output)
-    check(ran.output:find("\nqueries   10  ok 10", 1, true), ran.output)
+    check(ran.output:find("\nopened    2/2 connections", 1, true), ran.output)
+    check(ran.output:find("\nrequests  10  ok 10", 1, true), ran.output)
 end)

@@ -2,7 +2,7 @@
 --
 -- What sxe-http writes is what its JSON schema says, of every kind of run.
 
-local json = require "json"
+local json = require "json-text"
 local json_schema = require "json-schema"
 
 local page = "docs/load-generator.schema.json"

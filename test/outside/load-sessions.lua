@@ -129,7 +129,7 @@ test("a redirect is followed by a request that counts", function()
     equal(table.concat(ran.lines, "\n"),
           "POST /hop - - x\nGET /end - - \nPOST /hop - - x\nGET /end - - ")
     equal(ran.completed, "2")
-    check(ran.output:find("queries   4  ok 4", 1, true), ran.output)
+    check(ran.output:find("requests  4  ok 4", 1, true), ran.output)
 end)
 
 -- promise: docs/load-generator.md: A `Location` on another server, or one redirect too many, is a

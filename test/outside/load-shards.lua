@@ -39,7 +39,7 @@ local function check_each_once(counts, number)
 end
 
 -- promise: docs/load-generator.md: `--shard K/N` makes the K-th of N parts of the load that the
---   other options describe: every N-th socket, request of `-n` and `--requests`, `{SEQ}` number,
+--   other options describe: every N-th connection, request of `-n` and `--requests`, `{SEQ}` number,
 --   entry of `--replay` and fixed arrival, so that N shards together are exactly the whole
 test("shards together send each request once", function()
     check_each_once(asked(3, "-c", "7", "--requests", "100"), 100)

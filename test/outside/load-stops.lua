@@ -76,7 +76,7 @@ test("a parent that is stopped misses nothing", function()
     local client = start(server, 2, "-t", "2")
     stop_for(client.proc:pid(), 1)
     finish(client)
-    local queries, ok = client:numbers("queries%s+(%d+)%s+ok%s+(%d+)")
+    local queries, ok = client:numbers("requests%s+(%d+)%s+ok%s+(%d+)")
     equal(queries, 200, client.output)
     equal(ok, 200, client.output)
     -- A busy machine may stop it, too, but for no second of two.

@@ -19,7 +19,7 @@ local function run(pace, serve)
         answered = answered + 1
     end
     client:finish()
-    client.left_out = client.output:match("\nwarm%-up   left out: [%d.]+ m?s and (%d+) queries\n")
+    client.left_out = client.output:match("\nwarm%-up   left out: [%d.]+ m?s and (%d+) requests\n")
     client.left_out = tonumber(client.left_out)
     check(client.left_out, client.output .. client.errors)
     client.answered = answered

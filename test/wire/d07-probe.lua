@@ -10,7 +10,7 @@ local reply = load.reply("hello")
 -- What the report says of it: queries, ok, errors, and of its sockets those open and those wanted.
 local function probe_of(output)
     local line = {output:match("\nprobe%s+(%d+)%s+ok (%d+)%s+errors (%d+)%s+in flight %d+"
-                               .. ".-on (%d+)/(%d+) sockets")}
+                               .. ".-on (%d+)/(%d+) connections")}
     check(line[1], output)
     for i, number in ipairs(line) do
         line[i] = tonumber(number)
@@ -23,8 +23,8 @@ test("a load and its probe share a server and nothing else", function()
     local ran = cli.run("sxe-http", "-c", "3", "-t", "2", "--requests", "3000", "--probe", "2k",
                         server.url)
     check(ran.status == 0 or ran.status == 4, ran.output .. ran.errors)
-    check(ran.output:find("\nsockets   3/3 open", 1, true), ran.output)
-    check(ran.output:find("\nqueries   3000  ok 3000  errors 0", 1, true), ran.output)
+    check(ran.output:find("\nopened    3/3 connections", 1, true), ran.output)
+    check(ran.output:find("\nrequests  3000  ok 3000  errors 0", 1, true), ran.output)
     local queries, ok, errors, opened, wanted = probe_of(ran.output)
     equal(errors, 0)
     -- One may have arrived just when the load was over.

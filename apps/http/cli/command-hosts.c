@@ -89,10 +89,10 @@ share_workers(struct http_command *command)
                                    hosts, plan->workers, hosts);
     if (plan->workers > http_plan_share(plan, plan->sockets) ||
         plan->workers * shards > HTTP_WORKERS_MAX)
-        return http_command_refuse("there are %u workers, one for each host, for %u sockets (-c); "
-                                   "each needs one, and %u may be in all shards together",
-                                   plan->workers, (unsigned)http_plan_share(plan, plan->sockets),
-                                   HTTP_WORKERS_MAX);
+        return http_command_refuse(
+            "there are %u workers, one for each host, for %u connections (-c); "
+            "each needs one, and %u may be in all shards together",
+            plan->workers, (unsigned)http_plan_share(plan, plan->sockets), HTTP_WORKERS_MAX);
     return check_sources(command);
 }
 

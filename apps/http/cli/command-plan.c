@@ -366,7 +366,7 @@ set_rate(struct http_command *command)
     if (is_good && *behind == ':')
         is_good = http_command_rate(behind + 1, &plan->rate_end, &behind) == 0;
     if (!is_good || *behind != '\0' || plan->rate + plan->rate_end <= 0)
-        return http_command_refuse("the rate (-R) is '%s'; it must be queries a second, above 0 "
+        return http_command_refuse("the rate (-R) is '%s'; it must be requests a second, above 0 "
                                    "and up to 1G, such as 500, 10k or 1k:50k; one end of a ramp "
                                    "may be 0",
                                    typed->rate);
@@ -388,7 +388,7 @@ set_probe(struct http_command *command)
         return COMMAND_LINE_GO_ON;
     if (http_command_rate(typed->probe, &plan->probe_rate, &behind) < 0 || *behind != '\0' ||
         plan->probe_rate <= 0)
-        return http_command_refuse("the probe's rate (--probe) is '%s'; it must be queries a "
+        return http_command_refuse("the probe's rate (--probe) is '%s'; it must be requests a "
                                    "second, above 0 and up to 1G, such as 100",
                                    typed->probe);
     /* All shards together have one. */
@@ -432,10 +432,10 @@ set_how_much(struct http_command *command)
     if (typed->replay != NULL || plan->find != NULL)
         plan->model = typed->is_open ? HTTP_OPEN : HTTP_PARTLY_OPEN;
     if (has_url && plan->stop == HTTP_STOP_PER_SOCKET && plan->queries * plan->sockets > MANY)
-        fprintf(
-            stderr,
-            "sxe-http: -n is for each socket: %llu queries in all; use --requests for a total\n",
-            (unsigned long long)(plan->queries * plan->sockets));
+        fprintf(stderr,
+                "sxe-http: -n is for each connection: %llu requests in all; use --requests for a "
+                "total\n",
+                (unsigned long long)(plan->queries * plan->sockets));
     if (plan->drain_ns == HTTP_DRAIN_TIMEOUT)
         plan->drain_ns = plan->timeout_ns;
     set_trials(plan);

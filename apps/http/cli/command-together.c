@@ -91,8 +91,9 @@ http_command_check_together(struct http_command *command)
         return http_command_refuse("--open, --arrivals and --deadline are about a rate: give one "
                                    "with -R");
     if (typed->is_open && plan->deadline_ns > 0)
-        return http_command_refuse("--open skips what finds no free socket, so nothing waits for a "
-                                   "--deadline");
+        return http_command_refuse(
+            "--open skips what finds no free connection, so nothing waits for a "
+            "--deadline");
     if (plan->until_ci > 0 && !http_figure_is_result(plan, HTTP_FIGURE_RATE) &&
         plan->until_ci_figure == HTTP_FIGURE_RATE)
         return http_command_refuse("--until-ci would wait for the interval of the rate, which is "
@@ -118,11 +119,13 @@ http_command_check_together(struct http_command *command)
     if (typed->replay == NULL && typed->speed != 1)
         return http_command_refuse("--speed is how fast a log is replayed: give one with --replay");
     if (plan->think_ns > 0 && (is_paced || plan->depth > 1))
-        return http_command_refuse("--think is a pause of each socket: it goes without a rate and "
-                                   "without --pipeline");
+        return http_command_refuse(
+            "--think is a pause of each connection: it goes without a rate and "
+            "without --pipeline");
     if (plan->workers > http_plan_share(plan, plan->sockets))
-        return http_command_refuse("there are %u workers (-t) for %u sockets (-c); each needs one",
-                                   plan->workers, (unsigned)http_plan_share(plan, plan->sockets));
+        return http_command_refuse(
+            "there are %u workers (-t) for %u connections (-c); each needs one", plan->workers,
+            (unsigned)http_plan_share(plan, plan->sockets));
     if (check_shards(command) != COMMAND_LINE_GO_ON)
         return COMMAND_LINE_WRONG;
     return check_probe(command);

@@ -34,8 +34,8 @@ static const struct command_option table[] = {
      "1|2",
      "begin connections with a PROXY protocol header"},
     COMMAND_LINE_GROUP("How much (numbers: 10k, 1.5M; times: 10, 500ms, 20us, 2m)"),
-    {{"queries", required_argument, NULL, 'n'}, "N", "queries on each socket (1)"},
-    {{"requests", required_argument, NULL, REQUESTS}, "N", "queries in total"},
+    {{"queries", required_argument, NULL, 'n'}, "N", "requests on each connection (1)"},
+    {{"requests", required_argument, NULL, REQUESTS}, "N", "requests in total"},
     {{"duration", required_argument, NULL, 'd'}, "TIME", "for so long (4, with a URL)"},
     {{"sockets", required_argument, NULL, 'c'},
      "N",
@@ -49,20 +49,22 @@ static const struct command_option table[] = {
     COMMAND_LINE_GROUP("When"),
     {{"rate", required_argument, NULL, 'R'},
      "R[:R2]",
-     "queries arrive at R a second, up to R2 at the end"},
+     "requests arrive at R a second, up to R2 at the end"},
     {{"stages", required_argument, NULL, STAGES},
      "R:TIME,...",
      "in each TIME go to R a second: 0:10s,5k:1m,5k:2m,0:30s"},
-    {{"open", no_argument, NULL, OPEN}, "", "at that rate even if all sockets are busy: skip"},
+    {{"open", no_argument, NULL, OPEN}, "", "at that rate even if all connections are busy: skip"},
     {{"arrivals", required_argument, NULL, ARRIVALS}, "KIND", "poisson or fixed (poisson)"},
     {{"start-at", required_argument, NULL, START_AT},
      "TIME",
      "begin at HH:MM:SS, seconds since 1970, or +SECONDS"},
     {{"deadline", required_argument, NULL, DEADLINE},
      "TIME",
-     "shed what waited so long for a socket (never)"},
-    {{"think", required_argument, NULL, THINK}, "TIME", "between a reply and the next query (0)"},
-    {{"pipeline", required_argument, NULL, PIPELINE}, "N", "queries in flight on a socket (1)"},
+     "shed what waited so long for a connection (never)"},
+    {{"think", required_argument, NULL, THINK}, "TIME", "between a reply and the next request (0)"},
+    {{"pipeline", required_argument, NULL, PIPELINE},
+     "N",
+     "requests in flight on a connection (1)"},
     {{"connect-ramp", required_argument, NULL, CONNECT_RAMP},
      "N|N/s",
      "connects under way, or a second (16)"},
@@ -117,7 +119,7 @@ static const struct command_option table[] = {
     {{"csv", required_argument, NULL, CSV}, "FILE", "a line a trial"},
     {{"candles", required_argument, NULL, CANDLES},
      "FILE",
-     "a kind and socket: min, mean, 101 % of it, max"},
+     "a kind and connection: min, mean, 101 % of it, max"},
     {{"hgrm", required_argument, NULL, HGRM}, "FILE", "response times, for HdrHistogram's tools"},
     {{"hdr", required_argument, NULL, HDR},
      "FILE",
@@ -130,7 +132,7 @@ static const struct command_option table[] = {
      "[ADDR:]PORT",
      "while it runs, serve OpenMetrics; or at a unix PATH"},
     {{"annotate", no_argument, NULL, ANNOTATE}, "", "print what is not well as GitHub's ::error"},
-    {{"fanout", required_argument, NULL, FANOUT}, "K", "say what pages of K queries at once take"},
+    {{"fanout", required_argument, NULL, FANOUT}, "K", "say what pages of K requests at once take"},
     {{"quiet", no_argument, NULL, 'q'}, "", "no progress on standard error"},
     COMMAND_LINE_GROUP("About"),
     {{"selftest", no_argument, NULL, SELFTEST}, "", "can this machine measure? a few seconds"},
@@ -147,9 +149,10 @@ static const struct command_line line = {
     .summary = "Puts load on a web server, says what came of it, and when not to believe it.",
     .examples =
         {
-            {"http://127.0.0.1:8000/", "64 sockets for 4 seconds"},
+            {"http://127.0.0.1:8000/", "64 connections for 4 seconds"},
             {"-R 5k -d 30 --html a.html URL", "5,000 a second, and a page with plots"},
-            {"-i 127.0.0.1 -p 8000 -c 10000 -n 50", "all sockets first, then 50 queries on each"},
+            {"-i 127.0.0.1 -p 8000 -c 10000 -n 50",
+             "all connections first, then 50 requests on each"},
         },
     .closing =
         "COND: of response, or as in service.p99, first_byte.p99, connect.p99: p50, p95, p99.9 "
@@ -248,8 +251,8 @@ take_stop(struct http_command *command, const char *option, enum http_stop stop)
     command->plan.stop = stop;
     if (stop == HTTP_STOP_TIME)
         return take_time("the duration (-d)", 1000000, &command->plan.duration_ns);
-    result = take_count(stop == HTTP_STOP_TOTAL ? "the number of queries (--requests)"
-                                                : "the number of queries a socket (-n)",
+    result = take_count(stop == HTTP_STOP_TOTAL ? "the number of requests (--requests)"
+                                                : "the number of requests a connection (-n)",
                         QUERIES_MAX, &value);
     command->plan.queries = command->plan.requests_max = value;
     return result;
@@ -446,7 +449,7 @@ take_much(struct http_command *command, int val)
         return take_stop(command, "-d", HTTP_STOP_TIME);
     case 'c':
         command->typed.has_sockets = true;
-        return take_small("the number of sockets (-c)", 1, SOCKETS_MAX, &command->plan.sockets);
+        return take_small("the number of connections (-c)", 1, SOCKETS_MAX, &command->plan.sockets);
     case 't':
         command->typed.has_workers = true;
         return take_small("the number of workers (-t)", 1, HTTP_WORKERS_MAX,

@@ -165,7 +165,7 @@ begin(struct http_requests *requests, unsigned shard, unsigned shards, uint64_t 
     sessions->users_number = requests->clients > 0 ? requests->clients : 1;
     if (!get_memory(sessions, sessions->users_number)) {
         give_memory_back(sessions);
-        fprintf(script->err, "sxe-http: %s: no memory for %u users; give fewer sockets (-c)\n",
+        fprintf(script->err, "sxe-http: %s: no memory for %u users; give fewer connections (-c)\n",
                 script->options.path, (unsigned)sessions->users_number);
         http_script_fail(script);
         return -ENOMEM;

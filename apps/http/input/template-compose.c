@@ -317,7 +317,7 @@ http_template_compose(struct http_template *template, const struct http_template
     const char *wrong;
 
     if (http_template_is_method(parts->method, "CONNECT"))
-        return "CONNECT makes a tunnel: there are no queries through it";
+        return "CONNECT makes a tunnel: there are no requests through it";
     if (parts->body.length > HTTP_TEMPLATE_BODY_MAX)
         return http_wrong("the body is longer than %u bytes", HTTP_TEMPLATE_BODY_MAX);
     wrong = choose_fields(&c);

@@ -178,7 +178,7 @@ check_request(const struct http_draft *draft, bool *is_head)
     if (sxe_http_parse(&parser, draft->bytes, draft->length) <= 0)
         return sxe_http_refusal_text((enum sxe_http_refusal)parser.refusal);
     if (parser.method == SXE_HTTP_CONNECT)
-        return "CONNECT makes a tunnel: there are no queries through it";
+        return "CONNECT makes a tunnel: there are no requests through it";
     if (parser.body == SXE_HTTP_BODY_CHUNKED)
         return "a body of chunks cannot be read from a file: give it a Content-Length";
     *is_head = parser.method == SXE_HTTP_HEAD;

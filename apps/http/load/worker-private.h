@@ -80,7 +80,7 @@ struct http__flight {
     uint8_t stage; /* in which it arrived; 0 if there are none */
 };
 
-_Static_assert(sizeof(struct http__flight) == 32, "docs: what a query in flight takes");
+_Static_assert(sizeof(struct http__flight) == 32, "docs: what a request in flight takes");
 
 /* What is kept aside for a socket only if somebody asks for it. */
 struct http__bytes {

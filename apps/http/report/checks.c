@@ -59,7 +59,7 @@ add_what_is_wrong(struct http_check *check, const struct http_run *run)
     if (total->ends[HTTP_END_OK] == 0)
         add(check, "No request was answered well. ");
     if (total->opened < total->sockets_wanted)
-        add(check, "%llu of %llu sockets were opened. ", (unsigned long long)total->opened,
+        add(check, "%llu of %llu connections were opened. ", (unsigned long long)total->opened,
             (unsigned long long)total->sockets_wanted);
     if ((double)http_result_skipped(total) > WORST_IN_TEXT * (double)total->offered)
         add(check, "%.3g %% of the load was not sent. ",

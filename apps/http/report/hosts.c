@@ -28,7 +28,7 @@ add_host(struct http_page *page, const struct http_host *host,
     snprintf(sockets, sizeof(sockets), "%llu/%llu", (unsigned long long)result->opened,
              (unsigned long long)result->sockets_wanted);
     http_page_begin(page, HTTP_WEIGHT_KINDS, is_bad ? HTTP_PAINT_BAD : HTTP_PAINT_NONE);
-    http_page_add(page, "%s%*s%11s%9s", name, (int)(NAME_COLUMNS - http_columns(name)), "", sockets,
+    http_page_add(page, "%s%*s%12s%9s", name, (int)(NAME_COLUMNS - http_columns(name)), "", sockets,
                   http_number_text((double)result->offered));
     http_page_add(page, "%10s%10s%8s", http_percentile_text(&result->response, 0.5),
                   http_percentile_text(&result->response, 0.99),
@@ -41,8 +41,8 @@ http_summary_hosts(struct http_page *page, const struct http_run *run)
     if (run->total->hosts == 0)
         return;
     http_page_begin(page, HTTP_WEIGHT_KINDS, HTTP_PAINT_FAINT);
-    http_page_add(page, "%-*s%11s%9s%10s%10s%8s", NAME_COLUMNS, "host", "sockets", "offered", "p50",
-                  "p99", "errors");
+    http_page_add(page, "%-*s%12s%9s%10s%10s%8s", NAME_COLUMNS, "host", "connections", "offered",
+                  "p50", "p99", "errors");
     for (unsigned i = 0; i < run->total->hosts; i++)
         add_host(page, &run->plan->hosts[i], &run->total->by_host[i]);
 }

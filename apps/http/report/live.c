@@ -174,7 +174,7 @@ add_progress(char *line, const struct http_live *live, const struct http_result 
     double elapsed_s = sum->started_ns < now_ns ? (double)(now_ns - sum->started_ns) / NS : 0;
 
     if (sum->started_ns == 0) {
-        add(line, "connecting: %llu of %llu sockets", (unsigned long long)sum->opened,
+        add(line, "connecting: %llu of %llu connections", (unsigned long long)sum->opened,
             (unsigned long long)http_plan_share(live->plan, live->plan->sockets));
         return;
     }
@@ -208,7 +208,7 @@ add_states(char *line, const struct http_result *sum)
         if (sum->in_state[state] > 0)
             add(line, "  %s %llu", names[state], (unsigned long long)sum->in_state[state]);
     if (sum->waiting > 0)
-        add(line, "  queries waiting %llu", (unsigned long long)sum->waiting);
+        add(line, "  requests waiting %llu", (unsigned long long)sum->waiting);
 }
 
 /* ---- One line a second ---- */
@@ -287,7 +287,7 @@ redraw(struct http_live *live, const struct http_result *sum, uint64_t now_ns)
     if (live->error_rate > 0)
         add(lines[2], " (%s/s)", http_number_text(live->error_rate));
     add(lines[2], "  skipped %llu", (unsigned long long)http_result_skipped(sum));
-    add(lines[3], "sockets");
+    add(lines[3], "connections");
     add_states(lines[3], sum);
     for (unsigned i = 0; i < LINES; i++)
         print_line(live, lines[i], i == 2 && errors > 0);

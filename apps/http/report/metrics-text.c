@@ -128,8 +128,8 @@ add_requests(struct text *text, const struct http_tally *sum)
 static void
 add_connections(struct text *text, const struct http_tally *sum)
 {
-    add_counter(text, "connections_opened", NULL, "Sockets that were opened.", sum->opened);
-    begin(text, "counter", "connections_unopened", NULL, "Sockets that could not be opened.");
+    add_counter(text, "connections_opened", NULL, "Connections that were opened.", sum->opened);
+    begin(text, "counter", "connections_unopened", NULL, "Connections that could not be opened.");
     add_labelled(text, "connections_unopened", "reason", unopened_names, sum->unopened,
                  HTTP_UNOPENEDS);
     add_counter(text, "connections_reopened", NULL,
@@ -155,7 +155,7 @@ http_metrics_text(char bytes[HTTP_METRICS_TEXT_MAX], const struct http_plan *pla
     add_gauge(&text, "connections_open", "Connections that are open.", (double)sum->connections);
     add_gauge(&text, "requests_in_flight", "Requests whose reply is awaited.",
               (double)sum->in_flight);
-    add_gauge(&text, "requests_waiting", "Requests that are due and have no free socket yet.",
+    add_gauge(&text, "requests_waiting", "Requests that are due and have no free connection yet.",
               (double)sum->waiting);
     add_gauge(&text, "offered_rate", "Requests a second that were due in the last second.",
               figures->offered_rate);

@@ -216,7 +216,7 @@ http_output_hdr(FILE *out, const struct http_run *run)
     fprintf(out, "#[StartTime: %.3f (seconds since epoch), %s]\n", (double)run->started_s,
             run->started_at);
     if (run->total->response.censored > 0)
-        fprintf(out, "#[Failed: %llu queries, counted as what they waited at least]\n",
+        fprintf(out, "#[Failed: %llu requests, counted as what they waited at least]\n",
                 (unsigned long long)run->total->response.censored);
     fprintf(out, "\"StartTimestamp\",\"Interval_Length\",\"Interval_Max\","
                  "\"Interval_Compressed_Histogram\"\n");

@@ -89,7 +89,7 @@ write_figures(FILE *out, const struct http_run *run)
     write_count(out, "ok", total->ends[HTTP_END_OK]);
     write_count(out, "errors", http_result_errors(total));
     write_count(out, "skipped", http_result_skipped(total));
-    fprintf(out, "| sockets open | %llu of %llu |\n", (unsigned long long)total->opened,
+    fprintf(out, "| connections open | %llu of %llu |\n", (unsigned long long)total->opened,
             (unsigned long long)total->sockets_wanted);
     fprintf(out, "| trials | %u of %s |\n", run->trials_number,
             http_time_text(total->elapsed_ns / (run->trials_number > 0 ? run->trials_number : 1)));

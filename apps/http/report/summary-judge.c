@@ -121,7 +121,7 @@ add_until_ci(struct http_page *page, const struct http_run *run)
                       http_figure_needs(figure));
     else if (run->figures_from[figure] > 0)
         http_page_add(page,
-                      "until-ci  not reached: so many queries failed that %s is known by a lower "
+                      "until-ci  not reached: so many requests failed that %s is known by a lower "
                       "bound only",
                       name);
     else if (interval->is_known)

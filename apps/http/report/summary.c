@@ -35,19 +35,19 @@ add_how_much(struct http_page *page, const struct http_plan *plan)
 
     switch (plan->stop) {
     case HTTP_STOP_PER_SOCKET:
-        http_page_add(page, "%u socket%s * %llu queries/socket = %llu queries", sockets, plural,
-                      ull(plan->queries), ull(plan->queries * sockets));
+        http_page_add(page, "%u connection%s * %llu requests/connection = %llu requests", sockets,
+                      plural, ull(plan->queries), ull(plan->queries * sockets));
         break;
     case HTTP_STOP_TOTAL:
-        http_page_add(page, "%llu queries over %u socket%s", ull(plan->requests_max), sockets,
+        http_page_add(page, "%llu requests over %u connection%s", ull(plan->requests_max), sockets,
                       plural);
         break;
     case HTTP_STOP_TIME:
-        http_page_add(page, "%u socket%s for %s", sockets, plural,
+        http_page_add(page, "%u connection%s for %s", sockets, plural,
                       http_duration_text(plan->duration_ns));
         break;
     case HTTP_STOP_REPLAY:
-        http_page_add(page, "a log replayed at %g times its speed over %u socket%s",
+        http_page_add(page, "a log replayed at %g times its speed over %u connection%s",
                       plan->replay_speed, sockets, plural);
         break;
     }
@@ -138,7 +138,7 @@ lay_out_sockets(struct http_page *page, const struct http_result *result)
     double seconds = (double)result->connect_ns / NS;
 
     http_page_begin(page, HTTP_WEIGHT_2010, HTTP_PAINT_NONE);
-    http_page_add(page, "sockets   %llu/%llu open in %.3f s  %.0f/s", ull(result->opened),
+    http_page_add(page, "opened    %llu/%llu connections in %.3f s  %.0f/s", ull(result->opened),
                   ull(result->sockets_wanted), seconds, http_per_second(result->opened, seconds));
     add_unopened(page, result);
     if (result->connect.count > 0)
@@ -213,7 +213,7 @@ add_left_out(struct http_page *page, const struct http_run *run)
         return;
     http_page_begin(page, HTTP_WEIGHT_JUDGED,
                     left_out->problem == NULL ? HTTP_PAINT_NONE : HTTP_PAINT_BAD);
-    http_page_add(page, "warm-up   left out: %s and %llu queries", http_time_text(left_out->ns),
+    http_page_add(page, "warm-up   left out: %s and %llu requests", http_time_text(left_out->ns),
                   ull(left_out->queries));
     if (run->trials_number > 1)
         http_page_item(page, "of %u trials", run->trials_number);
@@ -270,7 +270,7 @@ add_queries(struct http_page *page, const struct http_run *run)
     double seconds = (double)total->elapsed_ns / NS;
 
     http_page_begin(page, HTTP_WEIGHT_2010, HTTP_PAINT_NONE);
-    http_page_add(page, "queries   %llu  ok %llu  errors %llu  in flight %llu", ull(total->offered),
+    http_page_add(page, "requests  %llu  ok %llu  errors %llu  in flight %llu", ull(total->offered),
                   ull(total->ends[HTTP_END_OK]), ull(http_result_errors(total)),
                   ull(total->in_flight));
     if (total->carried > 0)
@@ -283,7 +283,7 @@ add_queries(struct http_page *page, const struct http_run *run)
         http_page_item(page, "%llu more in the drain of %s", ull(total->drained),
                        http_time_text(total->drain_ns));
     if (total->reopened > 0)
-        http_page_item(page, "sockets reopened %llu", ull(total->reopened));
+        http_page_item(page, "connections reopened %llu", ull(total->reopened));
     if (total->resent > 0)
         http_page_item(page, "resent %llu (sent after a Connection: close)", ull(total->resent));
     if (total->late > 0)
@@ -324,7 +324,7 @@ add_skipped(struct http_page *page, const struct http_run *run)
         http_page_begin(page, HTTP_WEIGHT_SKIPPED, HTTP_PAINT_BAD);
         http_page_add(page, "overload: %llu", ull(without_socket(run)));
         http_page_words(page,
-                        "of the queries found no free socket; give more (-c), or a lower rate "
+                        "of the requests found no free connection; give more (-c), or a lower rate "
                         "(-R)");
     }
 }
@@ -452,7 +452,8 @@ add_probe(struct http_page *page, const struct http_run *run)
                   ull(probe->in_flight));
     if (http_result_skipped(probe) > 0)
         http_page_item(page, "not sent %llu", ull(http_result_skipped(probe)));
-    http_page_item(page, "on %llu/%llu sockets", ull(probe->opened), ull(probe->sockets_wanted));
+    http_page_item(page, "on %llu/%llu connections", ull(probe->opened),
+                   ull(probe->sockets_wanted));
     add_unopened(page, probe);
     http_page_item(page, "%s: cpu %.0f %%", verdict->number == 0 ? "kept up" : "SUSPECT",
                    verdict->cpu * 100);

@@ -84,11 +84,12 @@ say_if_gone(const struct http_result *total, FILE *err)
     unsigned long long unsent = total->skipped[HTTP_SKIP_GONE], offered = total->offered;
 
     if (unsent > 0)
-        fprintf(err,
-                "sxe-http: the server is gone: no connection opened and no byte came for two "
-                "timeouts (--timeout), so %llu of %llu queries were not sent; see whether it still "
-                "runs\n",
-                unsent, offered);
+        fprintf(
+            err,
+            "sxe-http: the server is gone: no connection opened and no byte came for two "
+            "timeouts (--timeout), so %llu of %llu requests were not sent; see whether it still "
+            "runs\n",
+            unsent, offered);
 }
 
 /* Arrivals are random, and a low rate may have none in a short time. */

@@ -25,11 +25,12 @@ hint_at_limit(FILE *err, const struct http_result *result)
     if (result->unopened[HTTP_UNOPENED_NO_DESCRIPTOR] == 0)
         return;
     getrlimit(RLIMIT_NOFILE, &limit);
-    fprintf(err,
-            "sxe-http: going on with %llu of %llu sockets: a process may open %llu files at most, "
-            "raise that (ulimit -Hn) or use more workers (-t)\n",
-            (unsigned long long)result->opened, (unsigned long long)result->sockets_wanted,
-            (unsigned long long)limit.rlim_max);
+    fprintf(
+        err,
+        "sxe-http: going on with %llu of %llu connections: a process may open %llu files at most, "
+        "raise that (ulimit -Hn) or use more workers (-t)\n",
+        (unsigned long long)result->opened, (unsigned long long)result->sockets_wanted,
+        (unsigned long long)limit.rlim_max);
 }
 
 /* None of them opened, and not for lack of something of the client's. */
@@ -42,15 +43,16 @@ hint_at_server(const struct http_parent *parent, const struct http_result *resul
         return;
     if (result->unopened[HTTP_UNOPENED_REFUSED] > 0)
         fprintf(parent->err,
-                "sxe-http: no socket could be opened (refused): does a server listen on %s?\n",
+                "sxe-http: no connection could be opened (refused): does a server listen on %s?\n",
                 where);
     else if (result->unopened[HTTP_UNOPENED_TIMED_OUT] > 0)
-        fprintf(parent->err,
-                "sxe-http: no socket could be opened (timed out): is %s the right address, and may "
-                "you connect there?\n",
-                where);
+        fprintf(
+            parent->err,
+            "sxe-http: no connection could be opened (timed out): is %s the right address, and may "
+            "you connect there?\n",
+            where);
     else if (result->unopened[HTTP_UNOPENED_OTHER] > 0)
-        fprintf(parent->err, "sxe-http: no socket could be opened (%s): is %s right?\n",
+        fprintf(parent->err, "sxe-http: no connection could be opened (%s): is %s right?\n",
                 strerror(result->first_error), where);
 }
 
@@ -68,7 +70,7 @@ hint_at_hosts(const struct http_parent *parent, const struct http_result *result
             opened += parent->processes[k].result->opened;
         if (opened == 0 && !parent->is_stopping)
             fprintf(parent->err,
-                    "sxe-http: no socket to %s could be opened; the load goes on without it\n",
+                    "sxe-http: no connection to %s could be opened; the load goes on without it\n",
                     *host->path != '\0' ? host->path : host->authority);
     }
 }
@@ -87,10 +89,11 @@ hint_at_probe(const struct http_parent *parent, const struct http_result *load)
     const struct http_process *probe = probe_of(parent);
 
     if (probe != NULL && probe->result->opened == 0 && load->opened > 0 && !parent->is_stopping)
-        fprintf(parent->err,
-                "sxe-http: the probe could open none of its %u sockets; the load goes on without "
-                "it\n",
-                parent->probe.sockets);
+        fprintf(
+            parent->err,
+            "sxe-http: the probe could open none of its %u connections; the load goes on without "
+            "it\n",
+            parent->probe.sockets);
 }
 
 static void
@@ -281,7 +284,7 @@ sum_all(struct http_parent *parent, struct http_trial *trial)
     http_warmup_judge(parent->plan, trial);
     if (parent->late_ns > LATE_NS)
         http_verdict_say(&trial->verdict,
-                         "it began %.3f s after --start-at, when its sockets were open; start "
+                         "it began %.3f s after --start-at, when its connections were open; start "
                          "later, or raise --connect-ramp",
                          (double)parent->late_ns / 1e9);
 }

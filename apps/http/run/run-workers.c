@@ -163,7 +163,7 @@ static const char *
 advice(int error)
 {
     if (error == ENOMEM)
-        return "; use fewer sockets (-c), or more workers (-t), so that each has fewer";
+        return "; use fewer connections (-c), or more workers (-t), so that each has fewer";
     return error == EMFILE ? "; allow more open files (ulimit -n)" : "";
 }
 

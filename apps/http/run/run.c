@@ -171,7 +171,7 @@ add_baseline(struct http_run *run, struct http_parent *parent)
     }
     if (errors > 0)
         http_parent_fail(parent,
-                         "%llu queries to the server of --baseline-cmd were not answered "
+                         "%llu requests to the server of --baseline-cmd were not answered "
                          "well, so there is nothing to compare with",
                          (unsigned long long)errors);
 }

@@ -391,7 +391,7 @@ print_figure(FILE *out, enum http_figure figure, const struct http_contrast *con
     else if (word == HTTP_CONTRAST_UNKNOWN)
         fprintf(out, "cannot tell: fewer than %d trials that have it\n", HTTP_TRIALS_MIN);
     else if (word == HTTP_CONTRAST_BOUND)
-        fprintf(out, "cannot tell: failed queries leave only a lower bound\n");
+        fprintf(out, "cannot tell: failed requests leave only a lower bound\n");
     else
         print_ratio(out, contrast, figure, min_effect);
 }

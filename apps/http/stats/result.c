@@ -5,25 +5,25 @@
 #include <string.h>
 
 /* What counts since the beginning, or since the mark. The rest is of the whole run or of now. */
-#define EACH_COUNT(X) \
-    X(reopened)       \
-    X(not_reopened)   \
-    X(resent)         \
-    X(retransmits)    \
-    X(offered)        \
-    X(sent)           \
-    X(carried)        \
-    X(drained)        \
-    X(late)           \
-    X(bytes_sent)     \
-    X(bytes_received) \
+#define EACH_COUNT(X)     \
+    X(reopened)           \
+    X(not_reopened)       \
+    X(resent)             \
+    X(retransmits)        \
+    X(offered)            \
+    X(sent)               \
+    X(carried)            \
+    X(drained)            \
+    X(late)               \
+    X(bytes_sent)         \
+    X(bytes_received)     \
     X(sessions_completed) \
-    X(sessions_failed) \
-    X(cpu_user_ns)    \
-    X(cpu_system_ns)  \
-    X(run_queue_ns)   \
-    X(spun_ns)        \
-    X(script_ns)      \
+    X(sessions_failed)    \
+    X(cpu_user_ns)        \
+    X(cpu_system_ns)      \
+    X(run_queue_ns)       \
+    X(spun_ns)            \
+    X(script_ns)          \
     X(script_calls)
 #define EACH_HISTOGRAM(X) \
     X(first_byte)         \
@@ -301,7 +301,7 @@ http_result_check(const struct http_result *result)
         snprintf(text, sizeof(text), "sent %llu + carried %llu is not ended %llu + in flight %llu",
                  sent, carried, ended, in_flight);
     else if (wanted != opened + unopened)
-        snprintf(text, sizeof(text), "sockets wanted %llu is not opened %llu + unopened %llu",
+        snprintf(text, sizeof(text), "connections wanted %llu is not opened %llu + unopened %llu",
                  wanted, opened, unopened);
     else
         return NULL;

@@ -39,11 +39,11 @@
 #include "plan.h"
 
 /* X(ENUMERATOR, text, json name) */
-#define HTTP_EACH_SKIP(X)                            \
-    X(SHED, "shed past the deadline", "shed")        \
-    X(NO_SOCKET, "no free socket", "no_socket")      \
-    X(NOT_OPENED, "socket not opened", "not_opened") \
-    X(UNSENT, "not sent by the end", "unsent")       \
+#define HTTP_EACH_SKIP(X)                                \
+    X(SHED, "shed past the deadline", "shed")            \
+    X(NO_SOCKET, "no free connection", "no_socket")      \
+    X(NOT_OPENED, "connection not opened", "not_opened") \
+    X(UNSENT, "not sent by the end", "unsent")           \
     X(GONE, "server gone", "server_gone")
 
 #define HTTP_EACH_END(X)                            \

@@ -3,7 +3,7 @@
 -- ours uses; another word is an error, so that none is ignored.
 -- schema.load(text) -> s; s:check(value[, "name of a definition"]) -> nil, or what is wrong and where.
 
-local json = require "json"
+local json = require "json-text"
 
 local schema = {}
 schema.__index = schema

@@ -31,9 +31,9 @@ function load:finish(seconds)
     self.status = self.proc:wait(seconds or 20)
     self.errors = self.proc:errors()
     self.output = output
-    self.opened, self.wanted = self:numbers("sockets%s+(%d+)/(%d+) open in %d")
+    self.opened, self.wanted = self:numbers("opened%s+(%d+)/(%d+) connections in %d")
     self.queries, self.ok, self.failed =
-        self:numbers("queries%s+(%d+)%s+ok%s+(%d+)%s+errors%s+(%d+)")
+        self:numbers("requests%s+(%d+)%s+ok%s+(%d+)%s+errors%s+(%d+)")
     self.skipped = tonumber(output:match("\nskipped%s+(%d+) of %d+") or 0)
     -- A machine that is busy with other tests makes a good result a suspect one.
     self.is_suspect = self.status == 4 and output:find("RESULT SUSPECT: ", 1, true) ~= nil

@@ -5,7 +5,7 @@
  * Example:
  *     start_server(hello);
  *     RUN(2, 3);
- *     CHECK(0, "2/2 open", "queries   6  ok 6");
+ *     CHECK(0, "2/2 connections", "queries   6  ok 6");
  */
 #ifndef HTTP_APP_SERVER_H
 #define HTTP_APP_SERVER_H

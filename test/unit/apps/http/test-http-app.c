@@ -19,7 +19,8 @@ START_TEST(every_socket_has_its_queries)
 {
     start_server(hello);
     RUN(20, 5);
-    CHECK(0, "sockets   20/20 open in ", "queries   100  ok 100  errors 0  in flight 0  in ");
+    CHECK(0, "opened    20/20 connections in ",
+          "requests  100  ok 100  errors 0  in flight 0  in ");
     ck_assert_ptr_null(strstr(ran.errors, "sxe-http: "));
 }
 END_TEST
@@ -28,7 +29,7 @@ START_TEST(more_sockets_than_a_batch_have_theirs_too)
 {
     start_server(hello);
     RUN(200, 2);
-    CHECK(0, "sockets   200/200 open", "queries   400  ok 400  errors 0  in flight 0");
+    CHECK(0, "opened    200/200 connections", "requests  400  ok 400  errors 0  in flight 0");
 }
 END_TEST
 
@@ -67,7 +68,7 @@ START_TEST(the_first_line_says_the_product)
     start_server(hello);
     RUN(2, 3);
     stop_server();
-    check_has(ran.output, "closed loop: 2 sockets * 3 queries/socket = 6 queries");
+    check_has(ran.output, "closed loop: 2 connections * 3 requests/connection = 6 requests");
     ck_assert_ptr_eq(strstr(ran.output, "closed loop: "), ran.output);
 }
 END_TEST
@@ -84,7 +85,7 @@ START_TEST(a_server_may_close_after_the_last_reply)
 {
     start_server(close_after_reply);
     RUN(3, 1);
-    CHECK(0, "3/3 open", "queries   3  ok 3  errors 0  in flight 0");
+    CHECK(0, "3/3 connections", "requests  3  ok 3  errors 0  in flight 0");
 }
 END_TEST
 
@@ -100,7 +101,7 @@ START_TEST(a_reply_without_a_length_ends_with_its_connection)
 {
     start_server(until_close);
     RUN(3, 1);
-    CHECK(0, "3/3 open", "queries   3  ok 3  errors 0  in flight 0");
+    CHECK(0, "3/3 connections", "requests  3  ok 3  errors 0  in flight 0");
 }
 END_TEST
 
@@ -154,7 +155,7 @@ START_TEST(what_comes_when_all_is_answered_is_nobodys)
 {
     start_server(rubbish_when_done);
     RUN(2, 2);
-    CHECK(0, "2/2 open", "queries   4  ok 4  errors 0  in flight 0");
+    CHECK(0, "2/2 connections", "requests  4  ok 4  errors 0  in flight 0");
 }
 END_TEST
 
@@ -173,7 +174,7 @@ START_TEST(a_server_may_close_when_all_is_answered)
 {
     start_server(close_when_done);
     RUN(2, 2);
-    CHECK(0, "2/2 open", "queries   4  ok 4  errors 0  in flight 0");
+    CHECK(0, "2/2 connections", "requests  4  ok 4  errors 0  in flight 0");
 }
 END_TEST
 
@@ -214,7 +215,7 @@ START_TEST(a_reply_may_be_of_any_kind)
     kind = kinds[_i].reply;
     start_server(of_that_kind);
     RUN(2, 2);
-    CHECK(kinds[_i].status, "2/2 open", kinds[_i].queries, kinds[_i].errors);
+    CHECK(kinds[_i].status, "2/2 connections", kinds[_i].queries, kinds[_i].errors);
 }
 END_TEST
 
@@ -224,8 +225,8 @@ START_TEST(nobody_listens)
 {
     close(listen_anywhere(1));
     RUN(20, 2);
-    CHECK(1, "sockets   0/20 open", "  refused 20", "queries   40  ok 0  errors 0",
-          "skipped   40 of 40  socket not opened 40");
+    CHECK(1, "opened    0/20 connections", "  refused 20", "requests  40  ok 0  errors 0",
+          "skipped   40 of 40  connection not opened 40");
 }
 END_TEST
 
@@ -233,8 +234,8 @@ START_TEST(a_bad_status_is_counted_and_the_next_query_still_comes)
 {
     start_server(not_found_once);
     RUN(3, 3);
-    CHECK(1, "3/3 open", "errors    3 of 9  bad status 3 (first: 404)",
-          "queries   9  ok 6  errors 3");
+    CHECK(1, "3/3 connections", "errors    3 of 9  bad status 3 (first: 404)",
+          "requests  9  ok 6  errors 3");
 }
 END_TEST
 
@@ -251,7 +252,7 @@ START_TEST(a_reset_takes_its_query_and_the_socket_is_opened_again)
 {
     start_server(reset_second);
     RUN(2, 4);
-    CHECK(1, "2/2 open", "errors    4 of 8  reset 4", "queries   8  ok 4  errors 4");
+    CHECK(1, "2/2 connections", "errors    4 of 8  reset 4", "requests  8  ok 4  errors 4");
 }
 END_TEST
 
@@ -267,7 +268,7 @@ START_TEST(half_a_reply_is_none)
 {
     start_server(close_in_body);
     RUN(2, 1);
-    CHECK(1, "2/2 open", "short body 2", "queries   2  ok 0  errors 2");
+    CHECK(1, "2/2 connections", "short body 2", "requests  2  ok 0  errors 2");
 }
 END_TEST
 
@@ -275,7 +276,7 @@ START_TEST(after_a_reply_without_a_length_comes_another_connection)
 {
     start_server(until_close);
     RUN(2, 3);
-    CHECK(0, "2/2 open", "queries   6  ok 6  errors 0");
+    CHECK(0, "2/2 connections", "requests  6  ok 6  errors 0");
 }
 END_TEST
 
@@ -291,7 +292,7 @@ START_TEST(after_connection_close_comes_another_connection)
 {
     start_server(connection_close);
     RUN(2, 3);
-    CHECK(0, "2/2 open", "queries   6  ok 6  errors 0");
+    CHECK(0, "2/2 connections", "requests  6  ok 6  errors 0");
 }
 END_TEST
 
@@ -306,7 +307,7 @@ START_TEST(rubbish_is_a_bad_reply)
 {
     start_server(rubbish_second);
     RUN(2, 3);
-    CHECK(1, "2/2 open", "bad reply 2", "queries   6  ok 4  errors 2");
+    CHECK(1, "2/2 connections", "bad reply 2", "requests  6  ok 4  errors 2");
 }
 END_TEST
 
@@ -322,7 +323,7 @@ START_TEST(more_than_was_asked_for_is_a_bad_reply)
 {
     start_server(two_replies);
     RUN(2, 3);
-    CHECK(1, "2/2 open", "bad reply 6", "queries   6  ok 0  errors 6");
+    CHECK(1, "2/2 connections", "bad reply 6", "requests  6  ok 0  errors 6");
 }
 END_TEST
 
@@ -330,7 +331,7 @@ START_TEST(a_server_that_speaks_first_gives_a_bad_reply)
 {
     start_greeting_server("220 smtp.example.com\r\n", hello);
     RUN(2, 3);
-    CHECK(1, "2/2 open", "bad reply 6", "queries   6  ok 0  errors 6");
+    CHECK(1, "2/2 connections", "bad reply 6", "requests  6  ok 0  errors 6");
 }
 END_TEST
 
@@ -340,7 +341,7 @@ START_TEST(a_silent_server_times_out)
 
     RUN_HTTP("-p", port, "-c", "20", "-n", "1", "--timeout", "1");
     close(listener);
-    CHECK(1, "20/20 open", "timed out 20", "queries   20  ok 0  errors 20");
+    CHECK(1, "20/20 connections", "timed out 20", "requests  20  ok 0  errors 20");
 }
 END_TEST
 
@@ -351,7 +352,7 @@ START_TEST(connections_that_nobody_accepts_time_out)
 
     RUN_HTTP("-p", port, "-c", "20", "-n", "2", "--timeout", "0.2");
     close(listener);
-    CHECK(1, "/20 open in ", "timed out ", "queries   40  ok 0 ", "socket not opened ");
+    CHECK(1, "/20 connections in ", "timed out ", "requests  40  ok 0 ", "connection not opened ");
 }
 END_TEST
 
@@ -371,7 +372,7 @@ START_TEST(ctrl_c_prints_what_was_done_so_far)
 {
     start_server(interrupt_at_third);
     RUN_HTTP("-p", port, "-c", "1", "-n", "10", "--drain", "0");
-    CHECK(130, "1/1 open", "\ninterrupted: this is what was done so far\n", "ok 2  errors 1",
+    CHECK(130, "1/1 connections", "\ninterrupted: this is what was done so far\n", "ok 2  errors 1",
           "unanswered 1", "\ntime for all            : ");
 }
 END_TEST
@@ -388,7 +389,7 @@ START_TEST(ctrl_c_ends_the_ramp_too)
     }
     close(listener);
     RUN(40, 2);
-    CHECK(130, "/40 open", "  not tried ", "ok 0  errors 0");
+    CHECK(130, "/40 connections", "  not tried ", "ok 0  errors 0");
 }
 END_TEST
 
@@ -399,9 +400,9 @@ START_TEST(without_descriptors_the_run_goes_on_with_those_there_are)
     start_server(hello);
     fake_os_fail(FAKE_SOCKET, 6, 0, EMFILE);
     RUN(20, 2);
-    CHECK(1, "sockets   5/20 open in", "  no descriptor ", "ok 10  errors 0",
-          "socket not opened 30");
-    check_has(ran.errors, "going on with 5 of 20 sockets");
+    CHECK(1, "opened    5/20 connections in", "  no descriptor ", "ok 10  errors 0",
+          "connection not opened 30");
+    check_has(ran.errors, "going on with 5 of 20 connections");
     check_has(ran.errors, "ulimit -Hn");
 }
 END_TEST
@@ -439,7 +440,7 @@ START_TEST(workers_that_ended_are_seen_without_their_signals)
     start_server(hello);
     fake_os_fail(FAKE_READ, 1, 0, EIO);
     RUN(3, 2);
-    CHECK(0, "3/3 open", "queries   6  ok 6  errors 0");
+    CHECK(0, "3/3 connections", "requests  6  ok 6  errors 0");
 }
 END_TEST
 
@@ -448,7 +449,7 @@ START_TEST(a_query_may_need_many_writes)
     start_server(hello);
     fake_os_limit(FAKE_SEND, sizeof(struct http_message));
     RUN(3, 2);
-    CHECK(0, "3/3 open", "queries   6  ok 6  errors 0");
+    CHECK(0, "3/3 connections", "requests  6  ok 6  errors 0");
 }
 END_TEST
 

@@ -134,7 +134,7 @@ START_TEST(other_files_have_them_too)
     check_has(text, "#[Failed  =         2400, counted as   >=    10000.000]\n");
     free(text);
     write_text(http_output_hdr);
-    check_has(text, "#[Failed: 2400 queries, counted as what they waited at least]\n");
+    check_has(text, "#[Failed: 2400 requests, counted as what they waited at least]\n");
     free(text);
     free_run(&made);
 }
@@ -155,7 +155,7 @@ START_TEST(two_lower_bounds_are_not_compared)
     fclose(file);
     unlink(path);
     check_has(text,
-              "\nservice p99   > 10.0 s  > 10.0 s  cannot tell: failed queries leave only a ");
+              "\nservice p99   > 10.0 s  > 10.0 s  cannot tell: failed requests leave only a ");
     check_has(text, "\nservice p95   ");
     free(text);
     free_run(&made);
@@ -237,8 +237,9 @@ START_TEST(an_interval_of_lower_bounds_is_never_narrow)
     ck_assert_uint_eq(run.trials_number, 8);
     ck_assert(run.figures_from[HTTP_FIGURE_RESPONSE_P50] >= (double)TIMEOUT_NS);
     write_summary(&run);
-    check_has(text, "until-ci  not reached: so many queries failed that response.p50 is known by a "
-                    "lower bound only");
+    check_has(text,
+              "until-ci  not reached: so many requests failed that response.p50 is known by a "
+              "lower bound only");
     free(text);
     tear_down_run();
 }

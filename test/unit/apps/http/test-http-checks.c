@@ -156,7 +156,7 @@ static const struct {
 } wrongs[] = {
     {fail_some, "well: 9 of 20000 requests failed: bad status 2, reset 7.\n"},
     {fail_all, "well: No request was answered well.\n"},
-    {open_few, "well: 12 of 64 sockets were opened.\n"},
+    {open_few, "well: 12 of 64 connections were opened.\n"},
     {skip_many, "well: 25 % of the load was not sent.\n"},
     {fail_probe, "well: 3 requests of the probe failed.\n"},
     {interrupt, "well: The run was interrupted; what was done is reported.\n"},
@@ -346,7 +346,7 @@ START_TEST(markdown_has_tables_of_what_was_judged_and_measured)
                     "| threshold: p99&#60;20ms | **missed** | the figure is 23.0 ms |\n\n"
                     "| figure | value |\n|---|---:|\n"
                     "| rate | 5.00k/s |\n| offered | 20000 |\n| ok | 20000 |\n| errors | 0 |\n"
-                    "| skipped | 0 |\n| sockets open | 64 of 64 |\n| trials | 1 of 4.00 s |\n\n"
+                    "| skipped | 0 |\n| connections open | 64 of 64 |\n| trials | 1 of 4.00 s |\n\n"
                     "| time | p50 | p90 | p95 | p99 | p99.9 | p99.99 | max |\n"
                     "|---|---:|---:|---:|---:|---:|---:|---:|\n| connect | 131 us | n/a |");
     check_has(text, "\n| response |");
@@ -363,7 +363,7 @@ START_TEST(markdown_has_the_probe_and_leaves_out_what_there_is_not)
     memset(&made.run.total->connect, 0, sizeof(made.run.total->connect));
     text = written_by(http_output_markdown);
     check_has(text, "| response of the probe | 1.50 ms |");
-    ck_assert_ptr_null(strstr(text, "| connect"));
+    ck_assert_ptr_null(strstr(text, "| connect |"));
     free(text);
 }
 END_TEST

@@ -344,7 +344,7 @@ END_TEST
 START_TEST(many_queries_a_socket_are_asked_about)
 {
     GOOD("-n", "1M", "http://127.0.0.1/");
-    ck_assert_str_eq(errors, "sxe-http: -n is for each socket: 64000000 queries in all; use "
+    ck_assert_str_eq(errors, "sxe-http: -n is for each connection: 64000000 requests in all; use "
                              "--requests for a total\n");
 }
 END_TEST
@@ -579,16 +579,16 @@ static const struct {
     {{"--source", "x"}, "the source (--source) is 'x'"},
     {{"--unix", "/a", "-p", "80"}, "--unix goes without"},
     {{"--unix", "/a", "--source", "127.0.0.1"}, "--unix goes without"},
-    {{"-n", "0"}, "the number of queries a socket (-n)"},
-    {{"--requests", "none"}, "the number of queries (--requests)"},
+    {{"-n", "0"}, "the number of requests a connection (-n)"},
+    {{"--requests", "none"}, "the number of requests (--requests)"},
     {{"-d", "soon"}, "the duration (-d)"},
     {{"-n", "1", "-d", "1"}, "-n and -d are both given"},
-    {{"-c", "0"}, "the number of sockets (-c)"},
-    {{"-c", "2", "-t", "3"}, "3 workers (-t) for 2 sockets"},
+    {{"-c", "0"}, "the number of connections (-c)"},
+    {{"-c", "2", "-t", "3"}, "3 workers (-t) for 2 connections"},
     {{"--connect-ramp", "0"}, "the ramp of connects"},
     {{"--connect-ramp", "1/m"}, "the ramp of connects"},
     {{"-R", "fast"}, "the rate (-R) is 'fast'"},
-    {{"-R", "0"}, "the rate (-R) is '0'; it must be queries a second, above 0"},
+    {{"-R", "0"}, "the rate (-R) is '0'; it must be requests a second, above 0"},
     {{"-R", "-1"}, "the rate (-R) is '-1'"},
     {{"-R", "1x"}, "the rate (-R) is '1x'"},
     {{"-R", "1:"}, "the rate (-R) is '1:'"},
@@ -655,7 +655,7 @@ static const struct {
     {{U1, U2, "--server-cmd", "true"}, "they go without --server-cmd"},
     {{U1, U2, "--probe", "7"}, "they go without --probe"},
     {{U1, U2, "-t", "3"}, "2 hosts and 3 workers (-t); each worker serves one"},
-    {{U1, U2, "-c", "1"}, "2 workers, one for each host, for 1 sockets (-c)"},
+    {{U1, U2, "-c", "1"}, "2 workers, one for each host, for 1 connections (-c)"},
     {{U1, U2, "--shard", "1/200"}, "and 256 may be in all shards together"},
     {{U1, "unix:/x:/", "--source", "127.0.0.1"}, "/x cannot be connected to from"},
     {{U1, "http://[::1]:81/", "--source", "127.0.0.1"}, "[::1]:81 cannot be connected to from"},
@@ -702,7 +702,7 @@ static const struct {
     {{"--shard", "1/2", "--warmup", "auto", U1}, "it goes without --warmup auto"},
     {{"--shard", "1/2", "--server-cmd", "a"}, "it goes without --server-cmd"},
     {{"--shard", "1/200", "-t", "2"}, "200 shards of 2 workers (-t) are more than 256"},
-    {{"--shard", "3/3", "-c", "5", "-t", "2"}, "there are 2 workers (-t) for 1 sockets (-c)"},
+    {{"--shard", "3/3", "-c", "5", "-t", "2"}, "there are 2 workers (-t) for 1 connections (-c)"},
     {{"--start-at", "1"}, "the time to begin at (--start-at) is '1': that time is past"},
     {{"merge"}, "merge needs one to 256 files that --json wrote"},
     {{"merge", "a", "-c", "2"}, "merge runs nothing: of the options it takes those of the output"},
@@ -710,7 +710,7 @@ static const struct {
     {{"--selftest", "-c", "2"}, "--selftest goes alone"},
     {{"--selftest", U1}, "--selftest goes alone"},
     {{"--timeout", "-1"}, "the timeout"},
-    {{"--probe", "0"}, "the probe's rate (--probe) is '0'; it must be queries a second, above 0"},
+    {{"--probe", "0"}, "the probe's rate (--probe) is '0'; it must be requests a second, above 0"},
     {{"--probe", "-1"}, "the probe's rate (--probe) is '-1'"},
     {{"--probe", "5/s"}, "the probe's rate (--probe) is '5/s'"},
     {{"--probe", "1:2"}, "the probe's rate (--probe) is '1:2'"},

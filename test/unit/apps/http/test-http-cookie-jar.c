@@ -124,8 +124,8 @@ static const struct {
     const char *target;
     const char *path;
 } paths[] = {
-    {"/", "/"},           {"/a", "/"},       {"/a/", "/a"},   {"/a/b", "/a"},
-    {"/a/b/c?d/e", "/a/b"}, {"/?a/b", "/"},  {"", "/"},       {"*", "/"},
+    {"/", "/"},     {"/a", "/"}, {"/a/", "/a"}, {"/a/b", "/a"}, {"/a/b/c?d/e", "/a/b"},
+    {"/?a/b", "/"}, {"", "/"},   {"*", "/"},
 };
 
 START_TEST(without_a_path_it_is_that_of_the_request)
@@ -280,8 +280,8 @@ static const struct {
 START_TEST(a_date_is_told_in_many_forms)
 {
     int64_t seconds = -1;
-    bool is_date = http_cookie_date((struct sxe_span){dates[_i].text, strlen(dates[_i].text)},
-                                    &seconds);
+    bool is_date =
+        http_cookie_date((struct sxe_span){dates[_i].text, strlen(dates[_i].text)}, &seconds);
 
     ck_assert_int_eq(seconds, dates[_i].seconds);
     ck_assert_int_eq(is_date, dates[_i].seconds >= 0);

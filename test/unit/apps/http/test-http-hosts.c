@@ -43,11 +43,11 @@ START_TEST(each_host_has_a_row)
     http_summary_hosts(&page, &made.run);
     ck_assert_uint_eq(page.number, 3);
     check_has(page.lines[0].text,
-              "host                        sockets  offered       p50       p99");
-    check_has(page.lines[1].text, "a.example:8000                64/64    20.0k");
+              "host                     connections  offered       p50       p99");
+    check_has(page.lines[1].text, "a.example:8000                 64/64    20.0k");
     ck_assert_int_eq(page.lines[1].paint, HTTP_PAINT_NONE);
     check_has(page.lines[2].text,
-              "/run/a/path/that/is/...         1/3        7       n/a       n/a");
+              "/run/a/path/that/is/...          1/3        7       n/a       n/a");
     ck_assert_int_eq(page.lines[2].paint, HTTP_PAINT_BAD);
     made.run.total->hosts = 0;
     http_summary_hosts(&page, &made.run);

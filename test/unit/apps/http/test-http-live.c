@@ -135,7 +135,7 @@ START_TEST(a_file_gets_a_line_a_second_with_what_happened_in_it)
     show_after(SECOND);
     text = end_file();
     ck_assert_str_eq(
-        text, "connecting: 12 of 64 sockets\n"
+        text, "connecting: 12 of 64 connections\n"
               "1 s, 10 % done, 9 s left: 5.00k/s  p50 200 us  p95 200 us  p99 200 us  max 200 us  "
               "errors 0\n"
               "2 s, 20 % done, 8 s left: 2.00k/s  p50 3.00 ms  p95 3.00 ms  "
@@ -249,7 +249,7 @@ START_TEST(a_terminal_is_drawn_in_place_ten_times_a_second)
     ck_assert_str_eq(seen(), "closed loop  0 s  [....................]\033[K\r\n"
                              "rate     0/s  \033[K\r\n"
                              "response no reply  errors 0  skipped 0\033[K\r\n"
-                             "sockets  idle 3  busy 61\033[K\r\n");
+                             "connections  idle 3  busy 61\033[K\r\n");
     for (unsigned i = 0; i < 9; i++) {
         show_after(SECOND / 10);
         ck_assert_int_eq(strncmp(seen(), "\r\033[4Aclosed loop  ", 18), 0);
@@ -263,7 +263,7 @@ START_TEST(a_terminal_is_drawn_in_place_ten_times_a_second)
                      "rate     5.00k/s  \u2588\033[K\r\n"
                      "response p50 200 us  p95 200 us  p99 200 us  max 200 us  errors 0  skipped 0"
                      "\033[K\r\n"
-                     "sockets  idle 3  busy 61  queries waiting 7\033[K\r\n");
+                     "connections  idle 3  busy 61  requests waiting 7\033[K\r\n");
     http_live_delete(live);
     ck_assert_str_eq(seen(), "\r\033[4A\033[J");
     end_terminal();
@@ -296,7 +296,7 @@ START_TEST(a_terminal_shows_no_bar_while_it_connects)
     open_terminal(100);
     sum->opened = 12;
     show_after(0);
-    check_has(seen(), "closed loop  connecting: 12 of 64 sockets\033[K\r\n");
+    check_has(seen(), "closed loop  connecting: 12 of 64 connections\033[K\r\n");
     http_live_delete(live);
     end_terminal();
 }
@@ -359,7 +359,7 @@ START_TEST(a_terminal_that_does_not_say_how_wide_it_is_has_80_columns)
     if (_i == 1)
         fake_os_fail(FAKE_IOCTL, 1, 1, ENOTTY);
     show_after(0);
-    check_has(seen(), "  idle 1000000  partly 1000000 ...\033[K");
+    check_has(seen(), "  idle 1000000  partly 1000...\033[K");
     http_live_delete(live);
     end_terminal();
 }

@@ -50,7 +50,7 @@ START_TEST(results_are_merged)
     stop_server();
     RUN_HTTP("merge", path);
     ck_assert_int_eq(ran.output[0], '{');
-    check_has(ran.errors, "queries   100  ok 100");
+    check_has(ran.errors, "requests  100  ok 100");
     RUN_HTTP("merge", path, "-q");
     ck_assert_int_eq(ran.output[0], '{');
     ck_assert_str_eq(ran.errors, "");
@@ -278,7 +278,7 @@ START_TEST(two_workers_share_the_load)
 {
     start_server(hello);
     RUN_HTTP("-p", port, "-c", "5", "-n", "7", "-t", "2");
-    CHECK(0, "sockets   5/5 open", "queries   35  ok 35  errors 0", "2 workers");
+    CHECK(0, "opened    5/5 connections", "requests  35  ok 35  errors 0", "2 workers");
 }
 END_TEST
 
@@ -287,7 +287,7 @@ START_TEST(a_rate_is_offered)
 {
     start_server(hello);
     RUN_HTTP("-p", port, "-c", "5", "-R", "1000", "-d", "0.3s", "--arrivals", "fixed");
-    CHECK(0, "partly open: 1000/s fixed", "queries   300  ok ", "errors 0  in flight 0");
+    CHECK(0, "partly open: 1000/s fixed", "requests  300  ok ", "errors 0  in flight 0");
 }
 END_TEST
 

@@ -42,8 +42,8 @@ number_behind(const char *words)
 START_TEST(ranks_are_added_up_and_judged_each)
 {
     RUN_JOB(3, "--requests", "300", "-R", "1k", "-q", "-c", "30");
-    check_has(ran.output, "30/30 open");
-    check_has(ran.output, "queries   300  ok 300  errors 0");
+    check_has(ran.output, "30/30 connections");
+    check_has(ran.output, "requests  300  ok 300  errors 0");
     check_has(ran.output, "parts     3 of 3 kept up");
     check_has(ran.output, "clocks within");
     ck_assert_str_eq(ran.errors, "");
@@ -93,7 +93,7 @@ START_TEST(the_probe_is_rank_0s)
 {
     http_agent_worker = http_worker_run;
     RUN_JOB(2, "--requests", "20", "-q", "-c", "4", "--probe", "10", "-p", "1");
-    check_has(ran.errors, "no socket could be opened (refused)");
+    check_has(ran.errors, "no connection could be opened (refused)");
     ck_assert_int_eq(ran.status, HTTP_EXIT_ERRORS);
 }
 END_TEST
@@ -169,7 +169,7 @@ START_TEST(a_rank_whose_worker_dies_is_named_and_what_was_measured_is_reported)
     RUN_JOB(3, "--requests", "300", "-R", "1k", "-q", "-c", "3");
     check_has(ran.errors, "sxe-http: rank 1 on ");
     check_has(ran.errors, " exited with status 7\n");
-    check_has(ran.output, "queries   300  ok 300");
+    check_has(ran.output, "requests  300  ok 300");
     ck_assert_int_eq(ran.status, HTTP_EXIT_ERRORS);
     ck_assert(job.was_clean);
 }
@@ -188,7 +188,7 @@ START_TEST(a_worker_that_is_stopped_for_long_is_ended)
     fake_worker.do_before_done = stop;
     RUN_JOB(2, "--requests", "200", "-R", "1k", "-q", "-c", "2");
     check_has(ran.errors, "was stopped for too long, and is ended\n");
-    check_has(ran.output, "queries   200  ok 200");
+    check_has(ran.output, "requests  200  ok 200");
     ck_assert_int_eq(ran.status, HTTP_EXIT_ERRORS);
 }
 END_TEST
@@ -213,7 +213,7 @@ START_TEST(a_worker_that_goes_on_again_is_well)
     fake_worker.do_before_done = stop_for_a_while;
     RUN_JOB(2, "--requests", "200", "-R", "1k", "-q", "-c", "2");
     ck_assert_str_eq(ran.errors, "");
-    check_has(ran.output, "queries   200  ok 200");
+    check_has(ran.output, "requests  200  ok 200");
 }
 END_TEST
 
@@ -270,7 +270,7 @@ START_TEST(what_finds_no_room_goes_on_later)
     job.full = 3;
     job.busy = 1;
     RUN_JOB(2, "--requests", "200", "-R", "1k", "-q", "-c", "2");
-    check_has(ran.output, "queries   200  ok 200");
+    check_has(ran.output, "requests  200  ok 200");
     ck_assert_str_eq(ran.errors, "");
     ck_assert(job.was_clean);
 }

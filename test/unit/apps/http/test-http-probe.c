@@ -318,8 +318,9 @@ START_TEST(one_without_sockets_is_an_error_and_the_load_goes_on)
     fake_worker.do_before_ready = open_none;
     ck_assert_int_eq(run_plan(), 0);
     ck_assert_int_eq(run.status, HTTP_EXIT_ERRORS);
-    ck_assert_str_eq(errors, "sxe-http: the probe could open none of its 16 sockets; the load goes "
-                             "on without it\n");
+    ck_assert_str_eq(errors,
+                     "sxe-http: the probe could open none of its 16 connections; the load goes "
+                     "on without it\n");
     ck_assert_uint_eq(run.total->ends[HTTP_END_OK], 200);
     ck_assert_uint_eq(run.verdict.number + run.probe_verdict.number, 0);
 }
@@ -331,8 +332,9 @@ START_TEST(where_nothing_listens_that_is_said_once)
     fake_worker.bad_shard = 1;
     fake_worker.do_before_ready = open_none_at_all;
     ck_assert_int_eq(run_plan(), 0);
-    ck_assert_str_eq(errors, "sxe-http: no socket could be opened (refused): does a server listen "
-                             "on 127.0.0.1:8000?\n");
+    ck_assert_str_eq(errors,
+                     "sxe-http: no connection could be opened (refused): does a server listen "
+                     "on 127.0.0.1:8000?\n");
 }
 END_TEST
 

@@ -71,7 +71,7 @@ static const struct {
     {"trials/0/accounts/offered", 1, "'accounts' offered 1 is not sent"},
     {"trials/1/accounts/sent", 1, "'accounts' offered"},
     {"trials/1/accounts/in_flight", 5, "'accounts' sent"},
-    {"trials/1/sockets/opened", 3, "'accounts' sockets wanted"},
+    {"trials/1/sockets/opened", 3, "'accounts' connections wanted"},
     {"total/accounts/offered", 1, "'accounts' offered 1 is not sent"},
     {"trials/0/service/count", 7, "'histogram' has another number of samples"},
     {"trials/0/service/p50", 1e6, "'p50' is not what its histogram has"},

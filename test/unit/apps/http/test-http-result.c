@@ -34,8 +34,8 @@ static const struct {
      "offered 1 is not sent 2 + skipped 0 + waiting 0"},
     {"no end", 0, 0, 0, 3, 3, 0, 0, 0, 1, 1, 1, 1,
      "sent 3 + carried 1 is not ended 2 + in flight 1"},
-    {"a socket that nobody knows of", 5, 3, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-     "sockets wanted 5 is not opened 3 + unopened 1"},
+    {"a connection that nobody knows of", 5, 3, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+     "connections wanted 5 is not opened 3 + unopened 1"},
 };
 
 START_TEST(accounts_close_or_it_is_said_which_does_not)

@@ -56,9 +56,8 @@ all(void)
 
     ck_assert_msg(rows != NULL, "%s", why);
     for (unsigned i = 0; i < rows->columns; i++)
-        length += (size_t)snprintf(text + length, sizeof(text) - length, "%s%.*s",
-                                   i > 0 ? "," : "", (int)rows->names[i].length,
-                                   rows->text + rows->names[i].at);
+        length += (size_t)snprintf(text + length, sizeof(text) - length, "%s%.*s", i > 0 ? "," : "",
+                                   (int)rows->names[i].length, rows->text + rows->names[i].at);
     for (uint64_t row = 0; row < rows->number; row++)
         for (unsigned i = 0; i < rows->columns; i++) {
             struct sxe_span cell = http_rows_cell(rows, row, i);

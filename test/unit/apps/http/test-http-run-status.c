@@ -90,7 +90,7 @@ START_TEST(a_server_that_is_gone_is_an_error_and_said)
     ck_assert_int_eq(judge(false), HTTP_EXIT_ERRORS);
     ck_assert_str_eq(errors,
                      "sxe-http: the server is gone: no connection opened and no byte came for two "
-                     "timeouts (--timeout), so 10 of 2010 queries were not sent; see whether it "
+                     "timeouts (--timeout), so 10 of 2010 requests were not sent; see whether it "
                      "still runs\n");
 }
 END_TEST

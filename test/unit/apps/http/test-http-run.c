@@ -122,7 +122,7 @@ START_TEST(too_few_descriptors_are_said_with_the_limit)
     fake_worker.do_before_ready = count_unopened;
     ck_assert_int_eq(run_plan(), 0);
     ck_assert_int_eq(run.status, HTTP_EXIT_ERRORS);
-    check_has(errors, "going on with 3 of 4 sockets");
+    check_has(errors, "going on with 3 of 4 connections");
     check_has(errors, "ulimit -Hn");
 }
 END_TEST
@@ -146,14 +146,16 @@ static const struct {
     const char *errors;
 } no_servers[] = {
     {HTTP_UNOPENED_REFUSED, "127.0.0.1", NULL,
-     "sxe-http: no socket could be opened (refused): does a server listen on 127.0.0.1:8000?\n"},
+     "sxe-http: no connection could be opened (refused): does a server listen on "
+     "127.0.0.1:8000?\n"},
     {HTTP_UNOPENED_REFUSED, "::1", NULL,
-     "sxe-http: no socket could be opened (refused): does a server listen on [::1]:8000?\n"},
+     "sxe-http: no connection could be opened (refused): does a server listen on [::1]:8000?\n"},
     {HTTP_UNOPENED_TIMED_OUT, "127.0.0.1", NULL,
-     "sxe-http: no socket could be opened (timed out): is 127.0.0.1:8000 the right address, and "
+     "sxe-http: no connection could be opened (timed out): is 127.0.0.1:8000 the right address, "
+     "and "
      "may you connect there?\n"},
     {HTTP_UNOPENED_OTHER, "", "/none",
-     "sxe-http: no socket could be opened (No such file or directory): is /none right?\n"},
+     "sxe-http: no connection could be opened (No such file or directory): is /none right?\n"},
     {HTTP_UNOPENED_UNTRIED, "127.0.0.1", NULL, ""},
 };
 
@@ -453,7 +455,7 @@ static const struct {
     const char *errors;
 } ready_errors[] = {
     {EMFILE, "sxe-http: cannot start: Too many open files; allow more open files (ulimit -n)\n"},
-    {ENOMEM, "sxe-http: cannot start: Cannot allocate memory; use fewer sockets (-c), or more "
+    {ENOMEM, "sxe-http: cannot start: Cannot allocate memory; use fewer connections (-c), or more "
              "workers (-t), so that each has fewer\n"},
     {EINVAL, "sxe-http: cannot start: Invalid argument\n"},
     {ECANCELED, "sxe-http: cannot start: the script failed, as is said above\n"},

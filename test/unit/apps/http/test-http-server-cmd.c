@@ -123,7 +123,7 @@ set_up(void)
     plan.port = free_port();
     snprintf(directory, sizeof(directory), "/tmp/test-server-cmd-XXXXXX");
     ck_assert_ptr_nonnull(mkdtemp(directory));
-    snprintf(path, sizeof(path), "%s/socket", directory);
+    snprintf(path, sizeof(path), "%s/connection", directory);
 }
 
 static void
@@ -214,7 +214,8 @@ START_TEST(a_baseline_with_errors_is_an_error)
     ck_assert_int_eq(run_plan(), 0);
     ck_assert_int_eq(run.status, HTTP_EXIT_ERRORS);
     ck_assert_uint_eq(http_result_errors(run.total), 0);
-    check_has(errors, "sxe-http: 6 queries to the server of --baseline-cmd were not answered well");
+    check_has(errors,
+              "sxe-http: 6 requests to the server of --baseline-cmd were not answered well");
 }
 END_TEST
 

@@ -213,7 +213,7 @@ START_TEST(users_need_memory)
         fake_os_sweep(worker_calls, 2, nth, false, ENOMEM);
         ck_assert_int_eq(requests->begin(requests, 0, 1, 1), -ENOMEM);
         fake_os_reset();
-        check_has(said(), "no memory for 7 users; give fewer sockets (-c)");
+        check_has(said(), "no memory for 7 users; give fewer connections (-c)");
     }
     begin_users(0, 0, 1);
     end_calls();

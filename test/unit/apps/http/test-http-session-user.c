@@ -245,8 +245,9 @@ START_TEST(a_value_that_is_not_there_is_a_failed_check)
     char text[200];
 
     memset(long_value, '1', HTTP_TAKEN_MAX + 1);
-    snprintf(text, sizeof(text), "return {steps = {{path = '/', take = {x = {%s},"
-                                 "y = {header = 'Y'}}}}}",
+    snprintf(text, sizeof(text),
+             "return {steps = {{path = '/', take = {x = {%s},"
+             "y = {header = 'Y'}}}}}",
              missing[_i].take);
     must_begin_steps(text);
     ask(0);
@@ -283,8 +284,9 @@ body(uint32_t client)
     return strstr(ask(client), "\r\n\r\n") + 4;
 }
 
-#define ROWS(order) "return {data = {file = 'users.csv', order = '" order "'}, steps = {{path = " \
-                    "'/', body = '{v}'}}}"
+#define ROWS(order)                                                               \
+    "return {data = {file = 'users.csv', order = '" order "'}, steps = {{path = " \
+    "'/', body = '{v}'}}}"
 
 START_TEST(rows_take_turns)
 {
@@ -377,8 +379,9 @@ END_TEST
 
 /* ---- Redirects ---- */
 
-#define FOLLOW "return {cookies = true, steps = {{method = '%s', path = '/a/b/c?d', body = 'x', " \
-               "headers = {['Content-Type'] = 'text/plain', A = '1'}, follow = 2}}}"
+#define FOLLOW                                                                         \
+    "return {cookies = true, steps = {{method = '%s', path = '/a/b/c?d', body = 'x', " \
+    "headers = {['Content-Type'] = 'text/plain', A = '1'}, follow = 2}}}"
 
 static void
 begin_redirect(const char *method)
@@ -517,8 +520,9 @@ END_TEST
 START_TEST(cookies_of_a_redirect_are_sent_to_where_it_leads)
 {
     begin_redirect("GET");
-    ck_assert_int_eq(reads(0, 302, "Set-Cookie: a=1; Path=/x\r\nSet-Cookie: b=2; Path=/a\r\n"
-                                   "Location: /x/y\r\n",
+    ck_assert_int_eq(reads(0, 302,
+                           "Set-Cookie: a=1; Path=/x\r\nSet-Cookie: b=2; Path=/a\r\n"
+                           "Location: /x/y\r\n",
                            ""),
                      HTTP_READ_FOLLOW);
     requests->ended(requests, 0, HTTP_END_OK);

@@ -77,7 +77,7 @@ START_TEST(each_stage_that_takes_time_has_a_row)
 
     make_staged(1);
     text = summary();
-    check_has(text, "partly open: 4 stages up to 4000/s Poisson, 64 sockets for 4 s");
+    check_has(text, "partly open: 4 stages up to 4000/s Poisson, 64 connections for 4 s");
     check_has(text,
               "\n                     rate      for  offered     ok/s       p50       p95       "
               "p99       max  errors\n");

@@ -185,20 +185,24 @@ static const struct {
     void (*change)(struct http_plan *);
     const char *expected;
 } plans[] = {
-    {plan_closed, "closed loop: 10000 sockets * 50 queries/socket = 500000 queries  " GET "\n"
-                  "          1 worker\n"},
-    {plan_one, "closed loop: 1 socket * 1 queries/socket = 1 queries  " GET "  3 workers\n"},
-    {plan_total, "closed loop: 100000 queries over 64 sockets  " GET "  1 worker  pipeline 8\n"
+    {plan_closed, "closed loop: 10000 connections * 50 requests/connection = 500000 requests\n"
+                  "          " GET "  1 worker\n"},
+    {plan_one, "closed loop: 1 connection * 1 requests/connection = 1 requests  " GET "\n"
+               "          3 workers\n"},
+    {plan_total, "closed loop: 100000 requests over 64 connections  " GET "  1 worker  pipeline 8\n"
                  "          think 10 ms\n"},
-    {plan_rate,
-     "partly open: 20000/s Poisson, 64 sockets for 4 s  " GET "  1 worker  warm-up 2 s\n"},
-    {plan_auto, "closed loop: 64 sockets for 4 s  " GET "  1 worker  warm-up auto, up to 4 s\n"},
-    {plan_ramp, "open: 1000/s to 0.5/s fixed, 64 sockets for 4 s  " GET "  1 worker\n"},
-    {plan_find, "partly open: highest rate with p99<10ms, Poisson, 64 sockets for 4 s  " GET "\n"
-                "          1 worker\n"},
-    {plan_replay, "partly open: a log replayed at 2.5 times its speed over 64 sockets  " GET "\n"
-                  "          1 worker\n"},
-    {plan_probe, "closed loop: 64 sockets for 4 s  " GET "  1 worker  probe 100/s\n"},
+    {plan_rate, "partly open: 20000/s Poisson, 64 connections for 4 s  " GET "  1 worker\n"
+                "          warm-up 2 s\n"},
+    {plan_auto,
+     "closed loop: 64 connections for 4 s  " GET "  1 worker  warm-up auto, up to 4 s\n"},
+    {plan_ramp, "open: 1000/s to 0.5/s fixed, 64 connections for 4 s  " GET "  1 worker\n"},
+    {plan_find,
+     "partly open: highest rate with p99<10ms, Poisson, 64 connections for 4 s  " GET "\n"
+     "          1 worker\n"},
+    {plan_replay,
+     "partly open: a log replayed at 2.5 times its speed over 64 connections  " GET "\n"
+     "          1 worker\n"},
+    {plan_probe, "closed loop: 64 connections for 4 s  " GET "  1 worker  probe 100/s\n"},
 };
 
 START_TEST(the_first_line_names_the_model_and_the_product)
@@ -227,7 +231,7 @@ START_TEST(a_long_url_is_cut)
     http_summary_plan(out, &plan);
     text = text_of(out, NULL);
     ck_assert_uint_eq(ck_fits(text), 2);
-    check_has(text, "xxx...\n          1 worker\n");
+    check_has(text, "xxx...  1 worker\n");
     free(text);
 }
 END_TEST
@@ -249,9 +253,9 @@ START_TEST(sockets_are_those_wanted_and_those_open_with_what_connecting_took)
 
     make_run(&made, 1);
     text = sockets_of(made.run.total);
-    ck_assert_str_eq(text,
-                     "sockets   64/64 open in 0.008 s  8000/s  connect p50 131 us p95 n/a p99 n/a "
-                     "max 163 us\n");
+    ck_assert_str_eq(
+        text, "opened    64/64 connections in 0.008 s  8000/s  connect p50 131 us p95 n/a p99 n/a "
+              "max 163 us\n");
     free(text);
     free_run(&made);
 }
@@ -270,15 +274,15 @@ START_TEST(sockets_that_are_not_open_are_named_by_kind)
     result->first_error = ENETUNREACH;
     result->syn_retries = 134;
     text = sockets_of(result);
-    ck_assert_str_eq(text,
-                     "sockets   60/64 open in 0.008 s  7500/s  refused 3  other 1  (first: Network "
-                     "is unreachable)\n"
-                     "          connect p50 131 us p95 n/a p99 n/a max 163 us  SYN retries 134\n");
+    ck_assert_str_eq(
+        text, "opened    60/64 connections in 0.008 s  7500/s  refused 3  other 1  (first: Network "
+              "is unreachable)\n"
+              "          connect p50 131 us p95 n/a p99 n/a max 163 us  SYN retries 134\n");
     free(text);
     memset(result, 0, sizeof(*result));
     result->sockets_wanted = 5;
     text = sockets_of(result);
-    ck_assert_str_eq(text, "sockets   0/5 open in 0.000 s  0/s\n");
+    ck_assert_str_eq(text, "opened    0/5 connections in 0.000 s  0/s\n");
     free(text);
     free_run(&made);
 }
@@ -293,8 +297,8 @@ START_TEST(a_good_run_in_a_closed_loop)
     make_run(&made, 1);
     text = summary();
     ck_assert_str_eq(
-        strstr(text, "queries"),
-        "queries   20000  ok 20000  errors 0  in flight 0  in 4.000 s  5000/s\n"
+        strstr(text, "requests "),
+        "requests  20000  ok 20000  errors 0  in flight 0  in 4.000 s  5000/s\n"
         "                 p50       p90       p95       p99     p99.9    p99.99       max  "
         "response "
         "= service\n"
@@ -326,9 +330,9 @@ START_TEST(what_a_warm_up_that_is_found_out_took_is_said_first)
     made.run.trials_number = _i == 2 ? 2 : 1;
     made.run.left_out = (struct http_left_out){UINT64_C(2300000000), 34211, NULL};
     text = summary();
-    check_has(text, _i == 0   ? "connect p50 131 us p95 n/a p99 n/a max 163 us\nqueries "
-                    : _i == 1 ? "\nwarm-up   left out: 2.30 s and 34211 queries\nqueries "
-                              : "\nwarm-up   left out: 2.30 s and 34211 queries  of 2 trials\n");
+    check_has(text, _i == 0   ? "connect p50 131 us p95 n/a p99 n/a max 163 us\nrequests "
+                    : _i == 1 ? "\nwarm-up   left out: 2.30 s and 34211 requests\nrequests "
+                              : "\nwarm-up   left out: 2.30 s and 34211 requests  of 2 trials\n");
     free(text);
 }
 END_TEST
@@ -348,7 +352,7 @@ START_TEST(errors_come_first_each_kind_with_its_first_detail)
     total->first_error = EPIPE;
     text = summary();
     check_has(text, "\nerrors    25 of 20000  bad status 8 (first: 503)  reset 10  other 7 (first: "
-                    "Broken pipe)\nqueries   20000  ok 19975  errors 25 ");
+                    "Broken pipe)\nrequests  20000  ok 19975  errors 25 ");
     free(text);
 }
 END_TEST
@@ -393,10 +397,11 @@ START_TEST(too_high_a_rate_is_called_overload)
     made.run.total->skipped[HTTP_SKIP_NO_SOCKET] = 2;
     made.run.total->skipped[HTTP_SKIP_UNSENT] = 3;
     text = summary();
-    check_has(text, "\nskipped   12 of 20012  shed past the deadline 7  no free socket 2  "
-                    "not sent by the end 3\n"
-                    "overload: 12 of the queries found no free socket; give more (-c), or a lower "
-                    "rate (-R)\n");
+    check_has(text,
+              "\nskipped   12 of 20012  shed past the deadline 7  no free connection 2  "
+              "not sent by the end 3\n"
+              "overload: 12 of the requests found no free connection; give more (-c), or a lower "
+              "rate (-R)\n");
     free(text);
 }
 END_TEST
@@ -415,7 +420,8 @@ START_TEST(what_lost_sockets_left_unsent_is_no_overload)
     made.run.total->connect.count = 0;
     text = summary();
     check_has(text, "\nskipped   10 of 20010  not sent by the end 10\n");
-    check_has(text, "  sockets reopened 3\n          resent 2 (sent after a Connection: close)\n");
+    check_has(text,
+              "  connections reopened 3\n          resent 2 (sent after a Connection: close)\n");
     check_has_not(text, "overload");
     check_has_not(text, "\nconnect ");
     free(text);
@@ -452,7 +458,7 @@ START_TEST(what_was_begun_before_the_measuring_is_in_the_account)
     made.run.total->in_flight = 5;
     text = summary();
     check_has(text,
-              "\nqueries   20000  ok 20000  errors 0  in flight 5  begun before 5  in 4.000 s");
+              "\nrequests  20000  ok 20000  errors 0  in flight 5  begun before 5  in 4.000 s");
     free(text);
 }
 END_TEST
@@ -492,7 +498,7 @@ START_TEST(why_a_result_is_suspect_stands_above_all)
         "us\nRESULT SUSPECT: client cpu 99.0 % of a core (limit 97 %): this may be the client's "
         "rate and not the\n          server's, which could be higher; use more workers: -t "
         "2\nRESULT SUSPECT: client");
-    check_has(text, "\nRESULT SUSPECT: and 2 more, see --json\nqueries ");
+    check_has(text, "\nRESULT SUSPECT: and 2 more, see --json\nrequests ");
     check_has(text, "\nclient    SUSPECT: cpu 50 %");
     free(text);
 }
@@ -511,9 +517,10 @@ START_TEST(a_probe_stands_beside_the_load_in_the_same_columns)
     make_run(&made, 1);
     make_probe(&made);
     text = summary();
-    check_has(text, "\nprobe     400  ok 400  errors 0  in flight 0  on 16/16 sockets  kept up: "
-                    "cpu 2 %  waited 0.0 %\n" PROBE_TIMES);
-    check_has(text, "\nqueries   20000  ok 20000  errors 0");
+    check_has(text,
+              "\nprobe     400  ok 400  errors 0  in flight 0  on 16/16 connections  kept up: "
+              "cpu 2 %  waited 0.0 %\n" PROBE_TIMES);
+    check_has(text, "\nrequests  20000  ok 20000  errors 0");
     check_has_not(text, "SUSPECT");
     check_has_not(text, "the probe kept up");
     free(text);
@@ -582,7 +589,7 @@ START_TEST(a_suspect_probe_is_told_from_a_suspect_load)
     made.run.probe_verdict.number = 1;
     snprintf(made.run.probe_verdict.reasons[0], HTTP_REASON_MAX, "waited 9 %%");
     text = printed(false);
-    check_has(text, "\nPROBE SUSPECT: waited 9 %\nqueries ");
+    check_has(text, "\nPROBE SUSPECT: waited 9 %\nrequests ");
     check_has(text, "  SUSPECT: cpu 2 %");
     check_has(text, "\nclient    kept up: ");
     check_has_not(text, "RESULT SUSPECT");
@@ -611,7 +618,7 @@ START_TEST(what_a_probe_lacks_is_painted)
     probe->unopened[HTTP_UNOPENED_REFUSED] = 3;
     text = printed(true);
     check_has(text, "\n\033[1;31mprobe     404");
-    check_has(text, "on 13/16 sockets  refused 3");
+    check_has(text, "on 13/16 connections  refused 3");
     free(text);
     probe->opened = 16;
     probe->ends[HTTP_END_RESET] = 2;
@@ -636,7 +643,7 @@ START_TEST(trials_give_medians_with_intervals)
               "          service p50 250 us [238 us, 260 us]  service p95 500 us [475 us, 520 "
               "us]\n          service p99 750 us [712 us, 780 us]\n");
     check_has(text, "\nnoise     the same against itself:  rate -1.9 % to +1.3 %");
-    check_has(text, "queries   120000  ok 120000  errors 0  in flight 0  in 24.000 s  5000/s\n");
+    check_has(text, "requests  120000  ok 120000  errors 0  in flight 0  in 24.000 s  5000/s\n");
     check_has(text, "  to 5.00k/s, a column 80.0 ms\n");
     free(text);
 }
@@ -841,7 +848,7 @@ START_TEST(a_run_in_which_nothing_happened_is_printed_too)
 
     make_run(&made, 0);
     text = summary();
-    check_has(text, "\nqueries   0  ok 0  errors 0  in flight 0  in 0.000 s  0/s\n");
+    check_has(text, "\nrequests  0  ok 0  errors 0  in flight 0  in 0.000 s  0/s\n");
     check_has_not(text, "service   ");
     check_has_not(text, "p50");
     check_has_not(text, "over time");
@@ -1098,7 +1105,7 @@ START_TEST(whatever_there_is_to_say_fits)
         say_more(bits);
         text = printed(false);
         ck_fits(text);
-        check_has(text, "\nqueries  ");
+        check_has(text, "\nrequests  ");
         check_has(text, "\ntime for all connections: ");
         check_has(text, "\ntime for all queries    : ");
         check_has(text, "\ntime for all            : ");

@@ -27,7 +27,7 @@ find(const char *where, const char *json)
 }
 
 #define BODY                                                                                      \
-    " {\"user\" : {\"id\": 17, \"name\": \"A\\u00e9\\ud83d\\ude00\\n\\\"\\\\\\/\\b\\f\\r\\t\", "   \
+    " {\"user\" : {\"id\": 17, \"name\": \"A\\u00e9\\ud83d\\ude00\\n\\\"\\\\\\/\\b\\f\\r\\t\", "  \
     "\"a b\": true, \"x.y\": -0.5e+3},\r\n\t\"list\": [1, [2, 3], {\"k\": \"v\"}, false, null], " \
     "\"empty\": \"\", \"none\": {}, \"no\": [], \"\\u006bey\": 1, \"same\": 1, \"same\": 2}"
 
@@ -70,8 +70,8 @@ START_TEST(a_value_is_found_by_its_path)
 END_TEST
 
 static const char *const not_paths[] = {
-    "",    "user",   "$user",  "$.",     "$..a",  "$.a.",      "$[",         "$[]",    "$[1",
-    "$[x]", "$[-1]", "$[1x]", "$['a]", "$['a'", "$['a'x", "$[1234567890]", "$.a[0]b",
+    "",      "user",  "$user", "$.",    "$..a",   "$.a.",          "$[",      "$[]", "$[1", "$[x]",
+    "$[-1]", "$[1x]", "$['a]", "$['a'", "$['a'x", "$[1234567890]", "$.a[0]b",
 };
 
 START_TEST(what_is_no_path_is_refused)
@@ -88,9 +88,9 @@ START_TEST(a_path_has_at_most_16_parts)
     static const char sixteen[] = "$[0][0][0][0][0][0][0][0][0][0][0][0][0][0][0][0]";
 
     ck_assert_int_eq(find(sixteen, "[[[[[[[[[[[[[[[[7]]]]]]]]]]]]]]]]"), HTTP_JSON_FOUND);
-    ck_assert_str_eq(http_json_path_compile(
-                         &path, "$[0][0][0][0][0][0][0][0][0][0][0][0][0][0][0][0].a", 51),
-                     "it has more than 16 parts");
+    ck_assert_str_eq(
+        http_json_path_compile(&path, "$[0][0][0][0][0][0][0][0][0][0][0][0][0][0][0][0].a", 51),
+        "it has more than 16 parts");
 }
 END_TEST
 
@@ -191,8 +191,8 @@ put(const char *part)
 static void
 make_value(unsigned depth)
 {
-    static const char *const scalars[] = {"true", "null", "-12.5e3", "7", "0",
-                                          "\"a\\u00e9\\\"\\ud83d\\ude00 x\"", "\"plain\""};
+    static const char *const scalars[] = {
+        "true", "null", "-12.5e3", "7", "0", "\"a\\u00e9\\\"\\ud83d\\ude00 x\"", "\"plain\""};
     static const char *const names[] = {"\"a\":", "\"\\u0062\" : ", "\"c\": "};
     unsigned kind = (unsigned)rand() % 10, number = (unsigned)rand() % 4;
     bool is_object = kind == 9;
@@ -216,8 +216,8 @@ go(const json_t *root, const char *where)
     for (const char *at = where + 1; *at != '\0' && root != NULL;) {
         char name[2] = {at[1], '\0'};
 
-        root = *at == '.' ? json_object_get(root, name)
-                          : json_array_get(root, (size_t)(at[1] - '0'));
+        root =
+            *at == '.' ? json_object_get(root, name) : json_array_get(root, (size_t)(at[1] - '0'));
         at += *at == '.' ? 2 : 3;
     }
     return root;
@@ -235,7 +235,7 @@ check_with_jansson(const char *where)
 
     if (root == NULL)
         return;
-    ck_assert_int_eq(result, expected == NULL           ? HTTP_JSON_MISSING
+    ck_assert_int_eq(result, expected == NULL         ? HTTP_JSON_MISSING
                              : json_is_null(expected) ? HTTP_JSON_NULL
                                                       : HTTP_JSON_FOUND);
     if (result == HTTP_JSON_FOUND && json_is_string(expected)) {

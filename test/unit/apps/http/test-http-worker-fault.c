@@ -615,7 +615,7 @@ add_bad_servers(Suite *s)
     tcase_add_test(t, what_it_thought_of_meanwhile_is_sent_when_it_is_open_again);
     tcase_add_test(t, so_is_a_query_that_was_held);
     suite_add_tcase(s, t);
-    t = tcase_create("long queries");
+    t = tcase_create("long requests");
     tcase_add_test(t, a_query_that_nobody_reads_and_no_memory_holds_ends);
     tcase_add_test(t, a_reply_may_come_before_the_query_is_written);
     suite_add_tcase(s, t);

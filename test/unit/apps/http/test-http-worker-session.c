@@ -7,9 +7,9 @@
 
 #define REDIRECT "HTTP/1.1 302 Found\r\nContent-Length: 4\r\nLocation: /x\r\n\r\ngone"
 
-static unsigned asked[3];  /* by each client */
-static unsigned ended[3];  /* the same */
-static unsigned most;      /* queries of each client */
+static unsigned asked[3]; /* by each client */
+static unsigned ended[3]; /* the same */
+static unsigned most;     /* queries of each client */
 static enum http_reading reading;
 static enum http_end last_end;
 static char seen_head[200];
