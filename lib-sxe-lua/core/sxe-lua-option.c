@@ -102,6 +102,16 @@ sxe__lua_option_flag(lua_State *L, const char *name)
     return sxe__lua_option_bool(L, 1, "open", name, false);
 }
 
+lua_Integer
+sxe__lua_option_integer(lua_State *L, int *is_integer)
+{
+    lua_Integer value = lua_tointegerx(L, -1, is_integer);
+
+    if (lua_type(L, -1) != LUA_TNUMBER)
+        *is_integer = 0;
+    return value;
+}
+
 unsigned
 sxe__lua_option_count(lua_State *L, const char *name, unsigned least, unsigned most,
                       const char *what)
@@ -113,7 +123,7 @@ sxe__lua_option_count(lua_State *L, const char *name, unsigned least, unsigned m
         lua_pop(L, 1);
         return 0;
     }
-    count = lua_tointegerx(L, -1, &is_integer);
+    count = sxe__lua_option_integer(L, &is_integer);
     if (!is_integer || count < 1 || count > most)
         luaL_error(L, "%s: 1 to %d %s expected", name, (int)most, what);
     lua_pop(L, 1);

@@ -145,7 +145,8 @@ sxe__lua_option_deadline(lua_State *L, int argument)
         return 0;
     }
     seconds = lua_tonumber(L, -1);
-    if (!lua_isnumber(L, -1) || !(seconds >= 0))
+    if (!lua_isnumber(L, -1) || !(seconds >= 0) ||
+        (lua_istable(L, argument) && lua_type(L, -1) != LUA_TNUMBER))
         luaL_argerror(L, argument, "a timeout in seconds expected");
     lua_pop(L, 1);
     /* Beyond 100 years is never; the least is 1 ns, as 0 is no deadline. */

@@ -320,6 +320,9 @@ const char *sxe__lua_option_text(lua_State *L, const char *what, const char *nam
 
 /* The option of a table there, or otherwise if it is not there; raises "http.static: listing must
  * be true or false, not a string". */
+/* The value on top; is_integer: whether it is one. A string of digits is none. */
+lua_Integer sxe__lua_option_integer(lua_State *L, int *is_integer);
+
 bool sxe__lua_option_bool(lua_State *L, int table, const char *what, const char *name,
                           bool otherwise);
 

@@ -52,7 +52,7 @@ take_timeouts(lua_State *L, struct sxe__lua_pool *pool)
 
             if (state == SXE__LUA_POOL_STATES)
                 luaL_error(L, "timeouts: there is no state '%s'", luaL_tolstring(L, -2, NULL));
-            if (!lua_isnumber(L, -1) || !(lua_tonumber(L, -1) > 0))
+            if (lua_type(L, -1) != LUA_TNUMBER || !(lua_tonumber(L, -1) > 0))
                 luaL_error(L, "timeouts: seconds expected for state '%s'", pool->state[state]);
             pool->timeouts[state] = lua_tonumber(L, -1);
             pool->is_timed = true;
@@ -155,6 +155,7 @@ open_own(lua_State *L, struct sxe__lua_pool *pool)
 
     take_name(L, pool);
     count = sxe__lua_option_count(L, "count", 1, SXE__LUA_POOL_NUMBER, "elements");
+    (void)sxe__lua_option_count(L, "shards", 0, SXE_POOL_SHARDS_MAX, "shards"); /* it has one */
     take_states(L, pool);
     take_fields(L, pool, texts.fields);
     take_timeouts(L, pool);

@@ -450,25 +450,23 @@ says_nothing(const struct sxe__lua_exchange *exchange, lua_State *L, int results
 {
     if (results == 0 || exchange->is_finishing)
         return true;
-    if (lua_isnil(L, -results))
-        return results == 1 || exchange->reply == SXE__LUA_BEGUN;
-    return exchange->reply == SXE__LUA_BEGUN && lua_isboolean(L, -results);
+    return exchange->reply == SXE__LUA_BEGUN &&
+           (lua_isnil(L, -results) || lua_isboolean(L, -results));
 }
 
-/* A value and nil are that value: what a filter has of next() may be both. */
+/* A value and nils are that value: what a filter has of next() may be both. */
 static int
-without_nil(lua_State *L, int status, int results)
+without_nils(lua_State *L, int status, int results)
 {
-    if (status != LUA_OK || results != 2 || !lua_isnil(L, -1) || lua_isnil(L, -2))
-        return results;
-    lua_pop(L, 1);
-    return 1;
+    for (; status == LUA_OK && results > 0 && lua_isnil(L, -1); results--)
+        lua_pop(L, 1);
+    return results;
 }
 
 void
 sxe__lua_http_conclude(struct sxe__lua_exchange *exchange, lua_State *L, int status, int results)
 {
-    results = without_nil(L, status, results);
+    results = without_nils(L, status, results);
     if (exchange->response == NULL || exchange->reply == SXE__LUA_ENDED)
         conclude_late(exchange, L, status);
     else if (status != LUA_OK)

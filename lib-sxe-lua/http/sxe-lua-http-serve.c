@@ -22,7 +22,7 @@ number_option(lua_State *L, int table, const char *name, uint32_t most)
     int is_number = 1;
 
     if (lua_getfield(L, table, name) != LUA_TNIL)
-        value = lua_tointegerx(L, -1, &is_number);
+        value = sxe__lua_option_integer(L, &is_number);
     if (!is_number || value < 0 || value > most)
         luaL_error(L, "http.serve: %s%s must be a number from 0 to %I, not %s", of, name,
                    (lua_Integer)most, luaL_tolstring(L, -1, NULL));
@@ -38,7 +38,7 @@ time_option(lua_State *L, int table, const char *name)
 
     if (lua_getfield(L, table, name) == LUA_TBOOLEAN && !lua_toboolean(L, -1))
         ms = UINT32_MAX;
-    else if (!lua_isnil(L, -1))
+    else if (lua_type(L, -1) == LUA_TNUMBER)
         ms = ceil(lua_tonumber(L, -1) * 1000);
     if (!lua_isnil(L, -1) && (!(ms >= 1) || ms > UINT32_MAX))
         luaL_error(L, "http.serve: timeouts.%s must be seconds, or false, not %s", name,

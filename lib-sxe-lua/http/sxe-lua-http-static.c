@@ -151,7 +151,7 @@ ranges_option(lua_State *L, struct sxe_http_files_config *config)
     int is_number;
 
     if (lua_istable(L, 2) && lua_getfield(L, 2, "ranges") != LUA_TNIL) {
-        ranges = lua_tointegerx(L, -1, &is_number);
+        ranges = sxe__lua_option_integer(L, &is_number);
         if (!is_number || ranges < 0 || ranges > SXE_HTTP_FILES_RANGES_MOST)
             luaL_error(L, "http.static: ranges must be a number from 0 to %d",
                        SXE_HTTP_FILES_RANGES_MOST);

@@ -182,7 +182,7 @@ sxe__lua_file_number(lua_State *L, int table, const char *name, lua_Integer valu
     if (lua_getfield(L, table, name) != LUA_TNIL) {
         int is_number;
 
-        value = lua_tointegerx(L, -1, &is_number);
+        value = sxe__lua_option_integer(L, &is_number);
         if (!is_number || value < 0 || value > most)
             luaL_error(L, "%s: 0 to %I expected, got %s", name, most, luaL_tolstring(L, -1, NULL));
     }

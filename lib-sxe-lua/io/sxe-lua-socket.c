@@ -224,7 +224,7 @@ sxe__lua_slot_deadline(lua_State *L, int argument, const struct sxe__lua_slot *s
 uint64_t
 sxe__lua_check_timeout(lua_State *L, int index)
 {
-    double seconds = lua_isnil(L, index) ? 0 : lua_tonumber(L, index);
+    double seconds = lua_type(L, index) == LUA_TNUMBER ? lua_tonumber(L, index) : 0;
 
     if (!lua_isnil(L, index) && !(seconds > 0 && seconds < 1e9))
         luaL_error(L, "timeout: a number of seconds is expected, got %s",

@@ -236,6 +236,7 @@ push_directory(lua_State *L)
 {
     if (lua_getfield(L, OPTIONS, "cwd") == LUA_TNIL)
         return;
+    (void)sxe__lua_option_text(L, "spawn", "cwd");
     lua_pushvalue(L, -1);
     keep_text(L, "cwd");
 }

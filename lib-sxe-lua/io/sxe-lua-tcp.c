@@ -148,7 +148,7 @@ number_of_connections(lua_State *L, int options)
     int is_number = 1;
 
     if (lua_getfield(L, options, "connections") != LUA_TNIL)
-        number = lua_tointegerx(L, -1, &is_number);
+        number = sxe__lua_option_integer(L, &is_number);
     if (!is_number || number <= 0 || number >= INT32_MAX)
         luaL_error(L, "tcp.serve: connections must be a number of sockets from 1 on, not %s",
                    luaL_tolstring(L, -1, NULL));

@@ -76,3 +76,23 @@ test("a request sees no other's table", function()
         equal(ask("GET /api/deep/x").body, "rad")
     end
 end)
+
+-- promise: docs/lua-handlers.md: Nils at the end of what is returned say nothing: `404, nil, nil` is `404`.
+test("a filter may return more variables than next() has results", function()
+    local passing <close> = script.start([[
+        local r = require "sxe.http".router()
+        r:use(function(req, res, next) local a, b, c, d = next() return a, b, c, d end)
+        r:get("/status", function() return 202 end)
+        r:get("/both", function() return 203, "both" end)
+        r:get("/text", function() return "text", nil, nil end)
+        r:get("/nothing", function() return nil, nil, nil end)
+        r:get("/failed", function() return nil, "failed", nil end)
+        return r]])
+    for line, status in pairs{["GET /none"] = 404, ["PUT /text"] = 405, ["OPTIONS /text"] = 204,
+                              ["GET /status"] = 202, ["GET /both"] = 203, ["GET /text"] = 200,
+                              ["GET /nothing"] = 204, ["GET /failed"] = 500} do
+        equal(http.ask(passing, http.request(line)).status, status, line)
+    end
+    equal(http.ask(passing, http.request "GET /both").body, "both")
+    equal(http.ask(passing, http.request "GET /text").body, "text")
+end)

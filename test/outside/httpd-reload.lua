@@ -67,7 +67,7 @@ test("under nohup SIGHUP loads the script again, and programs of the script igno
     os.remove(path)
 end)
 
--- promise: docs/lua-httpd.md: It does not wait for a connection of the script at which no task waits.
+-- promise: docs/lua-httpd.md: It does not wait for a connection of the script at which no task waits,
 test("an idle connection of the script does not delay the end", function()
     local peer <close> = wire.listen("127.0.0.1", 0)
     local server <close> = script.start(([[
@@ -80,4 +80,29 @@ test("an idle connection of the script does not delay the end", function()
     check(server:ask() == "connected", "the script's answer")
     server.proc:signal("TERM")
     check(server.proc:wait() == 0, "the end")
+end)
+
+-- promise: docs/lua-httpd.md: nor for a process that no task waits for: such a process is killed.
+test("processes that no task waits for do not delay the end, nor live longer than the script", function()
+    local function is_gone(pid)
+        local file = io.open("/proc/" .. pid .. "/stat")
+        return file == nil or (file:close() and false)
+    end
+    for _, command in ipairs{[["cat", stdin = "pipe"]], [["sleep", "10000"]], [["sleep", "10000", stdin = "pipe"]]} do
+        local server <close> = script.start(([[
+            local kept
+            return function()
+                kept = kept or require "sxe.spawn"{ %s }
+                return tostring(kept.pid)
+            end]]):format(command), "--stop-timeout", "3600")
+        local first = server:ask()
+        check(tonumber(first), first)
+        server:reload()
+        httpd.wait_until(function() return is_gone(first) end, "the end of what the first script ran")
+        local second = server:ask()
+        check(tonumber(second) and second ~= first, second)
+        server.proc:signal("TERM")
+        check(server.proc:wait() == 0, "the end")
+        httpd.wait_until(function() return is_gone(second) end, "the end of what the second script ran")
+    end
 end)

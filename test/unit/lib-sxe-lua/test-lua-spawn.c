@@ -169,7 +169,7 @@ START_TEST(arguments_are_checked)
     fails_with("spawn{'a', env = {['x=y'] = 'z'}}", "env: 'x=y' is no name");
     fails_with("spawn{'a', env = {[''] = 'z'}}", "env: '' is no name");
     fails_with("spawn{'a', stdinn = 'pipe'}", "spawn has no option 'stdinn'");
-    fails_with("spawn{'a', cwd = {}}", "cwd: text expected, got table");
+    fails_with("spawn{'a', cwd = {}}", "spawn: cwd must be a string, not a table");
     fails_with("spawn{'a', stdin = 'stdout'}", "stdin: \"pipe\", \"null\" or \"inherit\" expected");
     fails_with("spawn{'a', stderr = 5}",
                "stderr: \"pipe\", \"null\", \"stdout\" or \"inherit\" expected");
