@@ -60,8 +60,15 @@ end
 -- A machine that is busy with other tests makes a good result a suspect one.
 local function finish(at, proc)
     local output = proc:output(240)
-    local ran = {status = proc:wait(120), output = output, errors = proc:errors(),
-                 json = read(at.path .. "/json")}
+    local ran = {status = proc:wait(120), output = output, errors = proc:errors()}
+    local until_s = wire.time() + 60
+    repeat -- the engine of rank 0 writes the file, and may do so after mpirun has ended
+        ran.json = read(at.path .. "/json")
+        local is_whole = ran.json:find "\n}\n$"
+        if not is_whole then
+            wire.sleep(0.05)
+        end
+    until is_whole or wire.time() > until_s
     check(not ran.errors:find("Sanitizer"), ran.errors)
     return ran
 end
@@ -108,7 +115,7 @@ test("four ranks together send each request once", function()
     for i = 0, 1000 do
         equal(counts[("%05d"):format(i)], 1, "of " .. i)
     end
-    check(ran.output:find("10/10 open", 1, true), ran.output)
+    check(ran.output:find("10/10 connections", 1, true), ran.output)
     check(ran.output:find("requests  1001  ok 1001  errors 0", 1, true), ran.output)
 end)
 
@@ -129,7 +136,8 @@ end)
 test("clocks are compared", function()
     local at <close> = place()
     local ran = run(at, "-d", "1", "-R", "400", "-c", "8", at.url)
-    check(ran.output:find("clocks within %d"), ran.output)
+    -- A report of many suspect ranks has no room for the line, which the JSON has.
+    check(ran.status == 4 or ran.output:find("clocks within %d"), ran.output)
     for rank = 1, RANKS - 1 do
         local microseconds = part(ran, rank, "clock")
         check(microseconds > 0 and microseconds < 1e6, microseconds)

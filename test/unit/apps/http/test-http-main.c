@@ -36,7 +36,8 @@ START_TEST(results_go_to_files_and_are_compared)
     RUN_HTTP(SHORT_RUN, "--baseline", path);
     CHECK(0, "cannot tell");
     RUN_HTTP("compare", path, path);
-    CHECK(0, "cannot tell");
+    ck_assert(ran.status == 0 || ran.status == 4); /* of a suspect result, as on a busy machine */
+    check_has(ran.output, "cannot tell");
     RUN_HTTP("html", path, path);
     CHECK(0, "<html");
 }
@@ -145,7 +146,8 @@ START_TEST(files_are_written_even_if_nobody_reads_the_report)
     ck_assert(ran.status == 0 || ran.status == 4);
     ck_assert_ptr_null(strstr(ran.errors, "written"));
     RUN_HTTP("compare", path, path);
-    CHECK(0, "cannot tell");
+    ck_assert(ran.status == 0 || ran.status == 4); /* of a suspect result, as on a busy machine */
+    check_has(ran.output, "cannot tell");
 }
 END_TEST
 
