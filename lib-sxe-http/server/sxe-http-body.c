@@ -20,7 +20,7 @@ use_of(const struct sxe__http_slot *slot)
 }
 
 void
-sxe__http_body_begin(struct sxe__http_slot *slot)
+sxe__http_body_begin(struct sxe__http_slot *slot, bool has_more)
 {
     const struct sxe_http_parser *head = &slot->request.head;
 
@@ -28,17 +28,21 @@ sxe__http_body_begin(struct sxe__http_slot *slot)
         sxe_http_chunks_init(&slot->chunks, NULL, 0, &slot->request.http->config.head);
     slot->body_left = head->length;
     slot->body_whole = head->body != SXE_HTTP_BODY_CHUNKED && head->length == 0;
-    slot->continue_due = head->expect_continue && head->body != SXE_HTTP_BODY_NONE;
+    /* A client that sends a body at once does not wait; one that announces no bytes may. */
+    slot->continue_due = head->expect_continue && head->body != SXE_HTTP_BODY_NONE &&
+                         (slot->body_whole || !has_more);
 }
 
-void
+int
 sxe__http_body_await(struct sxe__http_slot *slot)
 {
-    if (!slot->continue_due || slot->progress != SXE__HTTP_UNANSWERED)
-        return;
-    slot->continue_due = false;
-    /* A failure shows with the next write. */
-    (void)!SXE_WRITE_LITERAL(slot->connection->sxe, "HTTP/1.1 100 Continue\r\n\r\n");
+    int result = 0;
+
+    if (slot->continue_due && slot->progress == SXE__HTTP_UNANSWERED) {
+        result = SXE_WRITE_LITERAL(slot->connection->sxe, "HTTP/1.1 100 Continue\r\n\r\n");
+        slot->continue_due = result < 0;
+    }
+    return result;
 }
 
 void

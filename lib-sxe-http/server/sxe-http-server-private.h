@@ -257,8 +257,12 @@ void sxe__http_forget(struct sxe__http_connection *connection, int result);
 
 /* ---- sxe-http-body.c ---- */
 
-void sxe__http_body_begin(struct sxe__http_slot *slot); /* the head says how it comes */
-void sxe__http_body_await(struct sxe__http_slot *slot); /* nothing of it is there: 100, if due */
+/* The head says how it comes; has_more: bytes came after the head. */
+void sxe__http_body_begin(struct sxe__http_slot *slot, bool has_more);
+
+/* Nothing of it is there: send 100, if that is due. 0, or -errno of a write that took nothing, and
+ * it stays due. */
+int sxe__http_body_await(struct sxe__http_slot *slot);
 
 /* The bytes that were taken of the body at the front of data. */
 size_t sxe__http_body_read(struct sxe__http_connection *connection, const char *data,

@@ -235,7 +235,7 @@ look_at_head(struct sxe__http_slot *slot)
     if (status == 0 && slot->request.head.body == SXE_HTTP_BODY_NONE)
         slot->head_length = slot->used;
     else if (status == 0 && slot->body_whole) /* who announces no bytes may wait, too */
-        sxe__http_body_await(slot);
+        (void)!sxe__http_body_await(slot);
     return status;
 }
 
@@ -302,7 +302,7 @@ read_new_head(struct sxe__http_connection *connection, const char *data, size_t 
         return length;
     }
     keep_head(slot, data, (size_t)n);
-    sxe__http_body_begin(slot);
+    sxe__http_body_begin(slot, length > (size_t)n);
     begin_request(connection, look_at_head(slot));
     return (size_t)n;
 }
@@ -490,7 +490,7 @@ rest(struct sxe__http_connection *connection, bool is_new)
         }
     }
     if (to == SXE__HTTP_BODY)
-        sxe__http_body_await(connection->slot);
+        (void)!sxe__http_body_await(connection->slot); /* a failure shows with the next write */
     if (to >= SXE__HTTP_HANDLING)
         sxe_pause(connection->sxe);
 }

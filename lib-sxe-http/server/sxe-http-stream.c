@@ -17,10 +17,9 @@
 
 /* ---- Begin ---- */
 
-int
-sxe_http_begin(struct sxe_http_response *response, uint64_t length)
+static int
+begin(struct sxe__http_slot *slot, uint64_t length)
 {
-    struct sxe__http_slot *slot = SXE__HTTP_SLOT_OF_RESPONSE(response);
     bool is_open = length == SXE_HTTP_LENGTH_UNKNOWN && sxe__http_sends_body(slot);
     ssize_t head;
     int result;
@@ -42,6 +41,17 @@ sxe_http_begin(struct sxe_http_response *response, uint64_t length)
     slot->length_left = length;
     slot->fields_used = 0; /* what is added from here on is a trailer */
     return 0;
+}
+
+int
+sxe_http_begin(struct sxe_http_response *response, uint64_t length)
+{
+    struct sxe__http_slot *slot = SXE__HTTP_SLOT_OF_RESPONSE(response);
+    /* A handler that asked for the body in this turn still wants it; 100 is not sent after the head
+     * of a reply. */
+    int result = slot->on_body != NULL ? sxe__http_body_await(slot) : 0;
+
+    return result < 0 ? sxe__http_cannot_write(slot, result) : begin(slot, length);
 }
 
 /* ---- Parts ---- */
@@ -224,7 +234,7 @@ end_with(struct sxe__http_slot *slot, struct part *part)
 
     if (is_whole) {
         sxe__http_decide_close(slot);
-        result = sxe_http_begin(&slot->response, part->length);
+        result = begin(slot, part->length);
         if (result < 0)
             return result;
     }

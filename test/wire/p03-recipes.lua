@@ -1,6 +1,9 @@
 -- SPDX-License-Identifier: MIT
--- The job queue of docs/recipes.md survives kill -9: what a killed worker had begun, another one ends.
+-- Recipes of docs/recipes.md with several clients: the job queue survives kill -9, and what a killed worker had begun,
+-- another one ends; news reaches all that wait; a session is bound to the name of its cookie.
 
+local app = require "script"
+local http = require "http"
 local httpd = require "httpd"
 
 local path, script = os.tmpname(), os.tmpname()
@@ -52,3 +55,75 @@ end)
 
 os.remove(path)
 os.remove(script)
+
+-- The page's script of that title, with another text for one in it.
+local function start_recipe(title, from, to)
+    local page = assert(io.open("docs/recipes.md")):read("a")
+    local text = assert(page:match("\n## " .. title .. "\n.-```lua\n(.-)```"))
+    if from then
+        local first, last = text:find(from, 1, true)
+        text = text:sub(1, assert(first) - 1) .. to .. text:sub(last + 1)
+    end
+    return app.start(text)
+end
+
+local function request_of(line, body, ...)
+    return http.request(line, "Connection: close", "Content-Length: " .. #body, ...) .. body
+end
+
+local function tell(server, text)
+    equal(http.ask(server, request_of("POST /news", text)).status, 204)
+end
+
+local function waiting(server, seen)
+    local sock = server:connect()
+    sock:send(request_of("GET /news?seen=" .. seen, ""))
+    return sock
+end
+
+-- Which connection the server reads first is unknown: a client whose request comes after the news gets it, too.
+test("all that wait for news get the next, and wait again for the one after it", function()
+    local server <close> = start_recipe("Waiting for news", "news:wait(0.05)", "news:wait(100)")
+    for number = 1, 3 do
+        local socks = {}
+        for i = 1, 3 do socks[i] = waiting(server, number - 1) end
+        tell(server, "news " .. number)
+        for i = 1, 3 do
+            local body = socks[i]:read_reply().body
+            check(body:find(('"text":"news %d"'):format(number), 1, true), body)
+            check(body:find(('"number":%d'):format(number), 1, true), body)
+            socks[i]:close()
+        end
+    end
+end)
+
+test("a client that saw the last news waits for the time of the recipe", function()
+    local server <close> = start_recipe("Waiting for news")
+    tell(server, "one")
+    equal(http.ask(server, request_of("GET /news?seen=0", "")).status, 200)
+    for _ = 1, 3 do equal(http.ask(server, request_of("GET /news?seen=1", "")).status, 204) end
+end)
+
+test("a session is found by the cookie of its name and by no other", function()
+    local server <close> = start_recipe("Sessions")
+    local login = http.ask(server, request_of("POST /login", "user=ann",
+                                              "Content-Type: application/x-www-form-urlencoded"))
+    local id = assert(login.headers["set-cookie"]:match("^session=(%x+);"))
+    for cookies, status in pairs{
+        ["session=" .. id] = 200,
+        ["theme=dark; session=" .. id] = 200,
+        ["theme=dark;session=" .. id .. "; a=b=c"] = 200,
+        ["php_session=x; session=" .. id] = 200,
+        ["=; a; ; session=" .. id] = 200,
+        ["php_session=" .. id] = 401,
+        ["my-session=" .. id] = 401,
+        ["a=session=" .. id] = 401,
+        ["a=\"; xsession=" .. id] = 401,
+        ["session=" .. id .. "x"] = 401,
+        ["sessions=" .. id] = 401,
+        ["session="] = 401,
+        ["session=" .. id:rep(250)] = 401,
+    } do
+        equal(http.ask(server, request_of("GET /", "", "Cookie: " .. cookies)).status, status, cookies)
+    end
+end)

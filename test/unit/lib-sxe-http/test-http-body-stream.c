@@ -185,6 +185,144 @@ START_TEST(behind_the_head_of_a_reply_nobody_is_asked)
 }
 END_TEST
 
+/* Both in one turn. */
+static enum sxe_http_verdict
+read_and_begin(struct sxe_http_request *request, struct sxe_http_response *response)
+{
+    sxe_http_read(request, push_body);
+    ck_assert_int_eq(sxe_http_begin(response, 3), 0);
+    return push_later(request, response);
+}
+
+START_TEST(the_question_comes_before_the_head_of_a_reply_that_begins_in_the_same_turn)
+{
+    static const char *const framings[] = {"Content-Length: 5\r\n", CHUNKED};
+    static const char *const bodies[] = {"hello", "5\r\nhello\r\n0\r\n\r\n"};
+    char head[200];
+    int peer;
+
+    snprintf(head, sizeof(head), POST("%s" EXPECTS, ""), framings[_i]);
+    serve_stream(read_and_begin);
+    peer = client();
+    for (unsigned i = 0; i < 3; i++) { /* the connection is kept */
+        unsigned writes = fake_os_calls(FAKE_SEND) + fake_os_calls(FAKE_SENDMSG);
+
+        say(peer, head);
+        EXPECT_OF("later", "/", 0);
+        PEER_EXPECT(peer, CONTINUE);
+        EXPECT_REPLY(peer, "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n");
+        PEER_EXPECT_SILENCE(peer);
+        ck_assert_uint_eq(fake_os_calls(FAKE_SEND) + fake_os_calls(FAKE_SENDMSG) - writes, 1);
+        say(peer, bodies[_i]);
+        EXPECT_BODY("hello", _i == 0);
+        if (_i == 1)
+            EXPECT_BODY("", true);
+        ck_assert_int_eq(sxe_http_end(site.response, "bye", 3), 0);
+        EXPECT_OF("done", "/", 0);
+        EXPECT_OF("reply", "/", 200);
+        PEER_EXPECT(peer, "bye");
+    }
+    close(peer);
+    end_site();
+}
+END_TEST
+
+START_TEST(a_client_that_does_not_wait_is_not_asked_before_the_head)
+{
+    static const char *const texts[] = {
+        POST("Content-Length: 1\r\n" EXPECTS, "x"), POST(CHUNKED EXPECTS, "1\r\nx\r\n0\r\n\r\n"),
+        "POST / HTTP/1.0\r\nConnection: keep-alive\r\nContent-Length: 1\r\n" EXPECTS "\r\n"};
+    static const char *const heads[] = {
+        "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nContent-Length: 3\r\nConnection: keep-alive\r\n\r\n"};
+    int peer;
+
+    serve_stream(read_and_begin);
+    peer = client();
+    for (unsigned i = 0; i < 2; i++) {
+        say(peer, texts[_i]);
+        EXPECT_OF("later", "/", 0);
+        EXPECT_REPLY(peer, heads[_i]);
+        if (_i == 2)
+            say(peer, "x");
+        EXPECT_BODY("x", _i != 1);
+        if (_i == 1)
+            EXPECT_BODY("", true);
+        ck_assert_int_eq(sxe_http_end(site.response, "bye", 3), 0);
+        EXPECT_OF("done", "/", 0);
+        EXPECT_OF("reply", "/", 200);
+        PEER_EXPECT(peer, "bye");
+    }
+    close(peer);
+    end_site();
+}
+END_TEST
+
+/* A reply that is whole needs no body, whoever asked for one. */
+static enum sxe_http_verdict
+read_and_end(struct sxe_http_request *request, struct sxe_http_response *response)
+{
+    sxe_http_read(request, push_body);
+    return push_later(request, response) == SXE_HTTP_LATER && end_borrowed(response) == 0
+               ? SXE_HTTP_LATER
+               : SXE_HTTP_DONE;
+}
+
+START_TEST(a_whole_reply_does_not_ask_for_the_body)
+{
+    int peer;
+
+    serve_stream(read_and_end);
+    peer = client();
+    say(peer, POST("Content-Length: 5\r\n" EXPECTS, ""));
+    EXPECT_OF("later", "/", 0);
+    EXPECT_REPLY(peer, "HTTP/1.1 200 OK\r\nContent-Length: 100000\r\nConnection: close\r\n\r\n");
+    close(peer);
+    EXPECT_OF("done", "/", 0);
+    EXPECT_OF("reply", "/", 200);
+    end_site();
+}
+END_TEST
+
+static int begun;
+
+static enum sxe_http_verdict
+read_and_try(struct sxe_http_request *request, struct sxe_http_response *response)
+{
+    sxe_http_read(request, push_body);
+    begun = sxe_http_begin(response, 3);
+    return push_later(request, response);
+}
+
+/* Of 25 bytes the question and of 75 the head none, or one, has room. */
+START_TEST(without_room_a_reply_begins_later_and_the_question_is_not_lost)
+{
+    int peer;
+
+    serve_with(
+        (struct sxe_http_config){.handler = read_and_try, .stream = true, .on_reply = push_reply},
+        &(struct sxe_config){.output_max = _i == 0 ? 20 : 80});
+    peer = client();
+    say(peer, POST("Content-Length: 5\r\n" EXPECTS, ""));
+    EXPECT_OF("later", "/", 0);
+    ck_assert_int_eq(begun, -ENOBUFS);
+    if (_i == 0) {
+        PEER_EXPECT_SILENCE(peer);
+        ck_assert_int_eq(sxe_http_begin(site.response, 3), -ENOBUFS);
+    } else {
+        PEER_EXPECT(peer, CONTINUE);
+        ck_assert_int_eq(sxe_http_begin(site.response, 3), 0);
+        EXPECT_REPLY(peer, "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n");
+    }
+    sxe_http_abort(site.response);
+    EXPECT_OF("done", "/", -ECONNABORTED);
+    EXPECT_OF("reply", "/", _i == 0 ? 0 : 200);
+    close(peer);
+    end_site();
+}
+END_TEST
+
 START_TEST(who_is_answered_at_once_is_not_asked_to_go_on)
 {
     int peer;
@@ -451,6 +589,12 @@ body_stream_suite(void)
     suite_add_tcase(suite, shown);
     tcase_add_test(expect, whoever_waits_is_asked_to_go_on_when_reading_begins);
     tcase_add_test(expect, behind_the_head_of_a_reply_nobody_is_asked);
+    tcase_add_loop_test(
+        expect, the_question_comes_before_the_head_of_a_reply_that_begins_in_the_same_turn, 0, 2);
+    tcase_add_loop_test(expect, a_client_that_does_not_wait_is_not_asked_before_the_head, 0, 3);
+    tcase_add_test(expect, a_whole_reply_does_not_ask_for_the_body);
+    tcase_add_loop_test(expect, without_room_a_reply_begins_later_and_the_question_is_not_lost, 0,
+                        2);
     tcase_add_test(expect, who_is_answered_at_once_is_not_asked_to_go_on);
     suite_add_tcase(suite, expect);
     tcase_add_test(dropped, a_reply_may_end_before_the_body);
