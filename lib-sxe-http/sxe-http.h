@@ -129,6 +129,10 @@ SXE_PUBLIC unsigned short sxe_http_port(const struct sxe_http *http);
  * is sent; done (may be NULL) is called when none is left, perhaps in this call. */
 SXE_PUBLIC void sxe_http_stop(struct sxe_http *http, void (*done)(struct sxe_http *));
 
+/* After sxe_http_stop: whether all replies were sent. The connections that are left only wait for
+ * their clients' end, which may take 5 seconds. Looks at each of them. */
+SXE_PUBLIC bool sxe_http_all_is_sent(const struct sxe_http *http);
+
 /* Accept nothing more, and close each connection with its next reply: for a server that another one
  * takes over from. Idle connections may make one last request, or time out; sxe_http_stop may
  * follow. done is called as by sxe_http_stop. */

@@ -64,7 +64,8 @@ enum sxe__flag {
     SXE__END_SEEN = 1 << 6,    /* the reader saw the peer's half-close */
     SXE__PAUSED = 1 << 7,      /* by the program */
     SXE__FULL = 1 << 8,        /* output above output_pause: not read */
-    SXE__STARVED = 1 << 9,     /* unread bytes wait in the kernel for a free chunk */
+    SXE__STARVED = 1 << 9,     /* unread bytes wait in the kernel for a free chunk;
+                                  CLOSING: the peer still sends */
     SXE__DEFERRED = 1 << 10,   /* is on the list of deferred calls */
     SXE__READ_AGAIN = 1 << 11, /* deferred: show the unread bytes again */
     SXE__WRITE_MORE = 1 << 12, /* deferred: the kernel may take more output */

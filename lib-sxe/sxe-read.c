@@ -141,6 +141,8 @@ discard(SXE *s)
         sxe__end(s, 0);
         return;
     }
+    if (n > 0)
+        s->flags |= SXE__STARVED;
     note_read(s, n == -EINTR ? CONTEXT->tables->config.chunk_size : n,
               CONTEXT->tables->config.chunk_size);
     if (s->flags & SXE__READABLE)

@@ -5,7 +5,9 @@
 #include "sxe-private.h"
 
 #include <errno.h>
+#include <linux/sockios.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 /* Connections are edge triggered: epoll reports a change once, so that pausing, back-pressure and
@@ -70,6 +72,23 @@ sxe_unref(SXE *this)
     sxe__loop_release();
 }
 
+static bool
+kernel_holds(const SXE *s, unsigned long what)
+{
+    int bytes = 0;
+
+    return ioctl(s->fd, what, &bytes) < 0 || bytes > 0;
+}
+
+bool
+sxe_is_lingering(const SXE *this)
+{
+    return sxe__state(this) == SXE_STATE_CLOSING && (this->flags & SXE__LINGER) &&
+           (this->flags & SXE__END_SENT) && !(this->flags & SXE__STARVED) &&
+           sxe__queue_is_empty(this) && !kernel_holds(this, SIOCOUTQ) &&
+           !kernel_holds(this, FIONREAD);
+}
+
 unsigned
 sxe_number_waited_for(enum sxe_state state)
 {
@@ -78,7 +97,7 @@ sxe_number_waited_for(enum sxe_state state)
     for (unsigned id = 0; id < CONTEXT->number; id++) {
         const SXE *s = sxe__socket(id);
 
-        if (sxe__state(s) == state && !s->is_unref)
+        if (sxe__state(s) == state && !s->is_unref && !sxe_is_lingering(s))
             number++;
     }
     return number;

@@ -319,7 +319,12 @@ SXE_PUBLIC SXE *sxe_from_handle(uint64_t handle);
 
 SXE_PUBLIC unsigned sxe_number_in_state(enum sxe_state state);
 
-/* The number of them that sxe_run waits for: those without sxe_unref. Reads each socket once. */
+/* Whether it was closed by sxe_close_lingering, and only its peer's end is missing: the peer's
+ * system has all that was written, and has sent nothing since. */
+SXE_PUBLIC bool sxe_is_lingering(const SXE *this_);
+
+/* The number of them that are waited for: those without sxe_unref, and that are not lingering.
+ * Reads each socket once. */
 SXE_PUBLIC unsigned sxe_number_waited_for(enum sxe_state state);
 
 /* ---- Later: deferred calls, timers, signals, all in the loop ---- */

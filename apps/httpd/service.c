@@ -103,7 +103,7 @@ on_grace_over(struct sxe_timer *timer)
 }
 
 /* A script's connections may be of any kind. The end has come when no task waits at one, nor a
- * client for the rest of a reply. */
+ * client for the rest of a reply. A client that has all of it may keep its end open. */
 static void
 on_progress_of_end(struct sxe_timer *timer)
 {
@@ -113,6 +113,14 @@ on_progress_of_end(struct sxe_timer *timer)
             return;
     }
     sxe_stop();
+}
+
+static void
+watch_progress_of_end(void)
+{
+    sxe_timer_stop(&service.progress);
+    sxe_timer_init(&service.progress, on_progress_of_end, 0.01, 0.01);
+    sxe_timer_start(&service.progress);
 }
 
 static void
@@ -126,9 +134,6 @@ end_script(enum ending how)
         sxe_lua_http_stop(script_state());
     }
     sxe_stop_listening();
-    sxe_timer_stop(&service.progress);
-    sxe_timer_init(&service.progress, on_progress_of_end, 0.01, 0.01);
-    sxe_timer_start(&service.progress);
 }
 
 /* Once: in good order. Twice: now. */
@@ -146,6 +151,7 @@ end(enum ending how)
         end_script(how);
     else
         sxe_http_stop(service.http, on_stopped);
+    watch_progress_of_end();
 }
 
 /* ---- Signals, or the supervisor's messages in their place ---- */

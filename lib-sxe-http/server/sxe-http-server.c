@@ -255,6 +255,24 @@ sxe__http_check_stopped(struct sxe_http *http)
     on_stopped(http);
 }
 
+bool
+sxe_http_all_is_sent(const struct sxe_http *http)
+{
+    unsigned closing = sxe_pool_get_number_in_state(http->connections, SXE__HTTP_CLOSING);
+    unsigned free_ = sxe_pool_get_number_in_state(http->connections, SXE__HTTP_FREE);
+    SXE_POOL_WALKER walker;
+    unsigned id;
+
+    if (closing + free_ < http->config.connections)
+        return false;
+    sxe_pool_walker_construct(&walker, http->connections, SXE__HTTP_CLOSING);
+    while ((id = sxe_pool_walker_step(&walker)) != SXE_POOL_NO_INDEX) {
+        if (http->connections[id].slot != NULL || !sxe_is_lingering(http->connections[id].sxe))
+            return false;
+    }
+    return true;
+}
+
 static void
 dismiss_all(struct sxe_http *http, enum sxe__http_state state)
 {

@@ -9,7 +9,11 @@
 #include <math.h>
 #include <string.h>
 
+#include "sxe-lua-port.h"
+
 #define HTTP (&sxe__lua_http)
+
+#define LOOK_NS 10000000u
 
 /* ---- Options ---- */
 
@@ -204,17 +208,38 @@ on_stopped(struct sxe_http *http)
     sxe__lua_wake_all(&server->line);
 }
 
+static int wait_for_end(lua_State *L, struct sxe__lua_server *server, uint64_t deadline_ns);
+
 static int
-stopped(lua_State *L, int status, lua_KContext context)
+stopped(lua_State *L, int status, lua_KContext deadline)
 {
-    enum sxe__lua_reason reason = sxe__lua_woken(L);
+    uint64_t deadline_ns = (uint64_t)deadline;
+    uint32_t generation;
 
     SXE_UNUSED_PARAMETER(status);
-    SXE_UNUSED_PARAMETER(context);
-    if (reason != SXE__LUA_EVENT)
-        return sxe__lua_fail(L, reason == SXE__LUA_TIMEOUT ? "timeout" : "cancelled");
-    lua_pushboolean(L, true);
-    return 1;
+    if (sxe__lua_woken(L) == SXE__LUA_CANCELLED)
+        return sxe__lua_fail(L, "cancelled");
+    return wait_for_end(L,
+                        &HTTP->servers[sxe__lua_check_handle(L, 1, SXE__LUA_SERVER, &generation)],
+                        deadline_ns);
+}
+
+/* No event says that a client has got the last bytes, so that is looked at now and then. */
+static int
+wait_for_end(lua_State *L, struct sxe__lua_server *server, uint64_t deadline_ns)
+{
+    uint64_t now_ns = sxe_lua_get_port()->now_ns();
+    uint64_t look_ns = now_ns + LOOK_NS;
+
+    if (server->is_stopped || sxe_http_all_is_sent(server->http)) {
+        lua_pushboolean(L, true);
+        return 1;
+    }
+    if (deadline_ns != 0 && deadline_ns <= now_ns)
+        return sxe__lua_fail(L, "timeout");
+    if (deadline_ns != 0 && deadline_ns < look_ns)
+        look_ns = deadline_ns;
+    return sxe__lua_park_in(L, &server->line, look_ns, stopped, (lua_KContext)deadline_ns);
 }
 
 static void
@@ -244,10 +269,7 @@ stop(lua_State *L)
     uint64_t deadline_ns = sxe__lua_deadline(L, 2);
 
     begin_to_stop(L, server);
-    if (!server->is_stopped)
-        return sxe__lua_park_in(L, &server->line, deadline_ns, stopped, 0);
-    lua_pushboolean(L, true);
-    return 1;
+    return wait_for_end(L, server, deadline_ns);
 }
 
 /* 0 or -EINVAL, after logging. */

@@ -106,3 +106,60 @@ test("processes that no task waits for do not delay the end, nor live longer tha
         httpd.wait_until(function() return is_gone(second) end, "the end of what the second script ran")
     end
 end)
+
+-- A client that has the whole reply, and does not close.
+local function has_all(port)
+    local sock = wire.connect("127.0.0.1", port)
+    sock:send("GET / HTTP/1.0\r\n\r\n")
+    check(sock:recv_all():find("^HTTP/1.1 200"))
+    return sock
+end
+
+-- What lingers is given up 5 seconds later, which the least of several ends must not need: the machine may be busy.
+local function least_of_ends(...)
+    local least = math.huge
+    for _ = 1, 10 do
+        local server <close> = httpd.start(...)
+        local holder <close> = has_all(server.port)
+        local begin = wire.time()
+        server.proc:signal("TERM")
+        equal(server.proc:wait(), 0)
+        least = math.min(least, wire.time() - begin)
+        if least < 3 then break end
+    end
+    return least
+end
+
+-- promise: docs/lua-httpd.md: A client that has all of its last reply, and keeps its connection open, does not delay the end.
+test("a client that has its reply and stays does not delay the end, of files neither", function()
+    local directory = os.tmpname()
+    os.remove(directory)
+    os.execute("mkdir " .. directory .. " && echo hello > " .. directory .. "/index.html && echo 'return function() "
+        .. "return [[hello]] end' > " .. directory .. "/app.lua")
+    local least = least_of_ends("--lua", directory .. "/app.lua", "--stop-timeout", "3600")
+    check(least < 3, least)
+    least = least_of_ends("-r", directory, "--stop-timeout", "3600")
+    check(least < 3, least)
+    os.execute("rm -r " .. directory)
+end)
+
+-- promise: docs/lua-handlers.md: A client that has all of its reply, and keeps its connection open, does not delay it.
+test("server:stop returns when clients have their replies, not when they close", function()
+    local ran = require "cli".run("sxe-lua", "-e", [[
+        local http, task, tcp = require "sxe.http", require "sxe.task", require "sxe.tcp"
+        local least = math.huge
+        local servers = {}
+        for i = 1, 5 do servers[i] = http.serve{ port = 0, ip = "127.0.0.1", handler = function() return "hi" end } end
+        task.sleep(0)
+        for i = 1, 5 do
+            local conn <close> = assert(tcp.connect("127.0.0.1", servers[i].port))
+            conn:write "GET / HTTP/1.0\r\n\r\n"
+            assert(conn:read "a")
+            local begin = os.time()
+            assert(servers[i]:stop())
+            assert(servers[i]:stop())
+            least = math.min(least, os.time() - begin)
+        end
+        print(least < 4)]])
+    equal(ran.output, "true\n", ran.errors)
+end)

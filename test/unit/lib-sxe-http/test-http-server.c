@@ -275,6 +275,7 @@ START_TEST(stopping_lets_what_was_begun_finish)
 
     sxe_http_stop(site.http, push_stopped);
     EXPECT_NOTHING();
+    ck_assert(!sxe_http_all_is_sent(site.http));
     ck_assert_int_eq(sxe_http_end(site.response, "cd", 2), 0);
     EXPECT_OF("done", "/sending", 0);
     EXPECT_REPLY(sending, "cd");
@@ -293,6 +294,8 @@ START_TEST(stopping_lets_what_was_begun_finish)
     EXPECT_STATUS(body, "200 OK", LINES("", "Connection: close\r\n"), "");
     PEER_EXPECT_END(body);
     ck_assert_uint_eq(event_count(), 0);
+    while (!sxe_http_all_is_sent(site.http)) /* until the peer's system says that it has all */
+        turn(1);
     close(body);
     EXPECT("stopped", NULL, 0);
     end_site();

@@ -31,6 +31,34 @@ START_TEST(run_returns_when_nothing_is_left)
 }
 END_TEST
 
+START_TEST(a_socket_lingers_while_only_its_peers_end_is_missing)
+{
+    int peer, fd;
+    SXE *s;
+
+    plan_start(4);
+    s = accept_peer(listen_tcp(push_read_keep), &peer);
+    ck_assert(!sxe_is_lingering(s));
+    ck_assert_int_eq(sxe_close_lingering(s), 0);
+    while (!sxe_is_lingering(s)) /* until the peer's system says that it has our end */
+        turn(1);
+    ck_assert_uint_eq(sxe_number_in_state(SXE_STATE_CLOSING), 1);
+    ck_assert_uint_eq(sxe_number_waited_for(SXE_STATE_CLOSING), 0);
+    fd = s->fd;
+    s->fd = -1;
+    ck_assert(!sxe_is_lingering(s));
+    s->fd = fd;
+    peer_send(peer, "more", 4);
+    while (sxe_is_lingering(s))
+        turn(1);
+    turn(3);
+    ck_assert(!sxe_is_lingering(s)); /* it was read, but more may come */
+    ck_assert_uint_eq(sxe_number_waited_for(SXE_STATE_CLOSING), 1);
+    close(peer);
+    plan_stop();
+}
+END_TEST
+
 START_TEST(an_unref_socket_is_not_waited_for_until_it_closes)
 {
     int peer[2];
@@ -372,6 +400,7 @@ main(void)
     TCase *life = tcase_create("life");
 
     tcase_add_test(life, run_returns_when_nothing_is_left);
+    tcase_add_test(life, a_socket_lingers_while_only_its_peers_end_is_missing);
     tcase_add_test(life, an_unref_socket_is_not_waited_for_until_it_closes);
     tcase_add_test(life, stop_stops_and_run_goes_on);
     tcase_add_test(life, fini_closes_all_without_callbacks);
