@@ -251,7 +251,7 @@ check_closed(const struct copying *copying, int fd)
     if (pread(fd, &head, sizeof(head), 0) < 0 || fchmod(fd, copying->mode) != 0 || fsync(fd) != 0)
         return sxe__dict_refuse(copying->why, errno, "cannot write %.300s to the disk: %s", path,
                                 strerror(errno));
-    return head.closed == 1
+    return sxe__pool_is_closed(&head)
                ? 0
                : sxe__dict_refuse(copying->why, EIO,
                                   "cannot write %.300s to the disk: the log says why", path);

@@ -22,6 +22,19 @@
     (SXE_POOL_OPTION_LOCKED | SXE_POOL_OPTION_SHARED | SXE_POOL_OPTION_REPAIR | \
      SXE_POOL_OPTION_VERIFIED | SXE_POOL_OPTION_UNVERIFIED)
 
+/* What would control the terminal that shows it becomes '?': ASCII's, and those of UTF-8 from U+80
+ * to U+9F. */
+static void
+hide_controls(char *text)
+{
+    for (unsigned char *byte = (unsigned char *)text; *byte != '\0'; byte++) {
+        if (byte[0] == 0xc2 && byte[1] >= 0x80 && byte[1] < 0xa0)
+            byte[0] = byte[1] = '?';
+        else if (byte[0] < ' ' || byte[0] == '\177')
+            byte[0] = '?';
+    }
+}
+
 int
 sxe__pool_refuse(const struct sxe__pool_opening *opening, int error, const char *format, ...)
 {
@@ -37,6 +50,7 @@ sxe__pool_refuse(const struct sxe__pool_opening *opening, int error, const char 
     va_start(arguments, format);
     vsnprintf(opening->why + used, SXE_POOL_WHY_SIZE - (size_t)used, format, arguments);
     va_end(arguments);
+    hide_controls(opening->why);
     return -error;
 }
 
@@ -463,6 +477,28 @@ restore(struct sxe__pool_opening *opening, const struct sxe__pool_head *copy)
         return sxe__pool_refuse_errno(opening, "write the head");
     opening->is_restored = true;
     return 0;
+}
+
+static char *
+copy_of(const struct sxe__pool_sharing *sharing)
+{
+    return (char *)(uintptr_t)sharing + sharing->size - sharing->copy_size;
+}
+
+bool
+sxe__pool_copy_is_whole(const struct sxe__pool_sharing *sharing)
+{
+    const char *copy = copy_of(sharing);
+
+    return memcmp(copy, sharing->head, HEAD_SIZE) == 0 &&
+           is_zero(copy + HEAD_SIZE, sharing->copy_size - HEAD_SIZE);
+}
+
+void
+sxe__pool_copy_write(const struct sxe__pool_sharing *sharing)
+{
+    memcpy(copy_of(sharing), sharing->head, HEAD_SIZE);
+    memset(copy_of(sharing) + HEAD_SIZE, 0, sharing->copy_size - HEAD_SIZE);
 }
 
 /* ---- All of it ---- */

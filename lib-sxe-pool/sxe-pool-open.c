@@ -156,7 +156,7 @@ why_stale(const struct sxe__pool_opening *opening, bool same_boot, uint64_t disk
 
     if (opening->is_restored)
         return "its head was damaged, and is that of the copy at the end of the file";
-    if (head->closed == 1)
+    if (head->closed != SXE__POOL_IN_USE)
         return NULL;
     if (!same_boot)
         return "the machine stopped while it was in use, so parts of it may be older than others";
@@ -170,19 +170,17 @@ why_stale(const struct sxe__pool_opening *opening, bool same_boot, uint64_t disk
 static bool
 is_whole(const struct sxe__pool_header *pool, char why[SXE_POOL_WHY_SIZE])
 {
-    const bool same = sxe__pool_is_as_closed(pool);
+    const char *changed = sxe__pool_what_changed(pool);
 
-    if (same && !complete_all(pool)) {
+    if (changed == NULL && !complete_all(pool)) {
         snprintf(why, SXE_POOL_WHY_SIZE, "a lock's owner left what no program can have written");
         return false;
     }
     if (check_all(pool, why) != 0)
         return false;
-    if (!same)
-        snprintf(why, SXE_POOL_WHY_SIZE,
-                 "what is in the file is not what was in it when it was closed (its sum is "
-                 "another): bits changed, or pages were lost");
-    return same;
+    if (changed != NULL)
+        snprintf(why, SXE_POOL_WHY_SIZE, "%s", changed);
+    return changed == NULL;
 }
 
 /* Make new lists, which is wanted, because of why. */
@@ -191,7 +189,8 @@ repair(struct sxe__pool_opening *opening, bool same_boot, const char *why)
 {
     struct sxe__pool_sharing *sharing = opening->pool->sharing;
 
-    sharing->head->closed = 0;
+    sharing->head->closed = SXE__POOL_IN_USE;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
     bury(sharing);
     if (!same_boot || opening->is_restored)
         sharing->time_offset_ns = sxe__pool_carry_time_over(sharing, 0);
@@ -210,7 +209,8 @@ inspect(struct sxe__pool_opening *opening, bool same_boot, uint64_t disk)
     const char *stale = why_stale(opening, same_boot, disk);
     char why[SXE_POOL_WHY_SIZE];
 
-    sharing->found = sharing->head->closed == 1 ? SXE_POOL_CLOSED : SXE_POOL_COMPLETED;
+    sharing->found =
+        sharing->head->closed != SXE__POOL_IN_USE ? SXE_POOL_CLOSED : SXE_POOL_COMPLETED;
     if (stale == NULL && is_whole(pool, why)) {
         bury(sharing);
         sharing->time_offset_ns =
@@ -249,7 +249,7 @@ enter_first(struct sxe__pool_opening *opening)
     if (result < 0)
         return result;
     /* First, because the sum covers what follows. */
-    SXE__POOL_PUT_LAST(head->closed, 0);
+    SXE__POOL_PUT_LAST(head->closed, SXE__POOL_IN_USE);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     memcpy(head->boot, boot, sizeof(boot));
     head->disk = disk;
@@ -258,19 +258,23 @@ enter_first(struct sxe__pool_opening *opening)
     head->damaged = 0;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     memcpy(head->magic, SXE__POOL_FILE_MAGIC, sizeof(head->magic));
+    if (!sxe__pool_copy_is_whole(sharing))
+        sxe__pool_copy_write(sharing);
     return msync(head, sharing->head_size, MS_SYNC) == 0
                ? 0
                : sxe__pool_refuse_errno(opening, "write to the file");
 }
 
-/* Undo it, so that a pool that was closed still is: its sum covers the times. */
+/* Undo it, so that a pool that was closed still is: its sum covers the times and the slots. */
 static void
 leave_as_it_was(struct sxe__pool_head *head, const struct sxe__pool_head *was)
 {
-    memcpy(head->boot, was->boot, sizeof(head->boot));
-    head->disk = was->disk;
-    head->time_offset_ns = was->time_offset_ns;
-    head->wall_offset_ns = was->wall_offset_ns;
+    const size_t first = offsetof(struct sxe__pool_head, boot);
+    const size_t closed = offsetof(struct sxe__pool_head, closed);
+    const size_t next = offsetof(struct sxe__pool_head, is_summed);
+
+    memcpy((char *)head + first, (const char *)was + first, closed - first);
+    memcpy((char *)head + next, (const char *)was + next, sizeof(*head) - next);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     head->closed = was->closed;
 }
@@ -462,17 +466,17 @@ close_last(struct sxe__pool_header *pool)
 
     head->wall_offset_ns = sxe__pool_wall_ns() - (sxe_time_ns() + sharing->time_offset_ns);
     /* Complete the changes of dead processes first: done later, they would not be in the sum. */
-    head->is_summed = sharing->is_summed && complete_all(pool);
+    head->is_summed = sharing->is_summed && complete_all(pool) ? SXE__POOL_CLOSED_MARK : 0;
     if (head->is_summed != 0) {
         bury(sharing);
         head->sum = sxe__pool_sum_of(pool);
     }
     if (msync((char *)sharing + own_size, sharing->size - own_size, MS_SYNC) == 0 &&
         msync(head, sharing->head_size, MS_SYNC) == 0) {
-        head->closed = 1;
+        head->closed = SXE__POOL_CLOSED_MARK;
         if (msync(head, sharing->head_size, MS_SYNC) == 0)
             return;
-        head->closed = 0;
+        head->closed = SXE__POOL_IN_USE;
     }
     SXE_WARN("pool %s: cannot write its file to the disk: %s", pool->name, strerror(errno));
 }

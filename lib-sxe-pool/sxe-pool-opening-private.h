@@ -69,6 +69,10 @@ void sxe__pool_head_seal(struct sxe__pool_head *head);
  * its copy. */
 void sxe__pool_head_write(const struct sxe__pool_opening *opening);
 
+/* Whether the copy of the head in a file that is mapped says what the head says; and write it. */
+bool sxe__pool_copy_is_whole(const struct sxe__pool_sharing *sharing);
+void sxe__pool_copy_write(const struct sxe__pool_sharing *sharing);
+
 /* How many ids in turn, as a power of 2, are in the same shard. */
 uint32_t sxe__pool_shard_shift(uint32_t number, uint32_t shards);
 
@@ -91,16 +95,17 @@ uint64_t sxe__pool_parse_namespace(const char *text);
 
 /* ---- Sums (sxe-pool-sum.c) ---- */
 
-/* The checksum of the parts that nobody writes while the pool is closed: parts of the head, the
- * shards, and `size` bytes from the array on. */
+/* The checksum of what nobody writes while the pool is closed: the head from its own checksum on
+ * without `sum` and `closed`, the shards, and `size` bytes from the array on. Where `closed` is of
+ * an earlier release, the head counts up to `sum` only, as it did then. */
 uint64_t sxe__pool_sum(const struct sxe__pool_head *head, size_t head_size, const void *array,
                        size_t size);
 
 /* The same for a pool that is mapped. */
 uint64_t sxe__pool_sum_of(const struct sxe__pool_header *pool);
 
-/* False: it was closed, and what is in it now is something else. */
-bool sxe__pool_is_as_closed(const struct sxe__pool_header *pool);
+/* NULL; or it was closed, and what is in it now is something else: what. */
+const char *sxe__pool_what_changed(const struct sxe__pool_header *pool);
 
 /* The number that the kernel gives a disk when it is attached, and that no other disk gets before
  * the next boot; 0: it has none, as where a file system is in memory. */

@@ -106,6 +106,11 @@ _Static_assert(__GCC_ATOMIC_LLONG_LOCK_FREE == 2, "64-bit atomics must need no l
 #define SXE__POOL_FILE_VERSION 3u
 #define SXE__POOL_BYTE_ORDER   0x01020304u
 
+/* The values of `closed`. No bit that flips makes one of these another. */
+#define SXE__POOL_IN_USE        0u
+#define SXE__POOL_CLOSED_BEFORE 1u          /* by an earlier release, whose sum covers less */
+#define SXE__POOL_CLOSED_MARK   0x9d5ac3e6u /* an older library takes it for in use */
+
 /* The change that a process is about to make to the links of a shard. All values are final, so
  * storing them twice, or from any point on, has the same result. */
 struct sxe__pool_intent {
@@ -180,8 +185,8 @@ struct sxe__pool_head {
     uint64_t time_offset_ns; /* the pool's time - the monotonic clock, wrapping */
     uint64_t wall_offset_ns; /* the wall clock - the pool's time, when it was opened last */
     uint64_t sum;            /* of all that sxe__pool_sum covers, when it was closed */
-    uint32_t closed;         /* 1: by all, and written to the disk */
-    uint32_t is_summed;      /* 1: `sum` was written when it was closed */
+    uint32_t closed;         /* not SXE__POOL_IN_USE: by all, and written to the disk */
+    uint32_t is_summed;      /* as `closed`: `sum` was written when it was closed; 0: it was not */
     uint32_t damaged;        /* 1: found so by a change */
     uint32_t timeouts;       /* the lock of who runs them */
     uint64_t watching;       /* a bit a state that may be watched, as in the slots */
@@ -221,6 +226,12 @@ struct sxe__pool_sharing {
 };
 
 /* ---- Where things are ---- */
+
+static inline bool
+sxe__pool_is_closed(const struct sxe__pool_head *head)
+{
+    return head->closed == SXE__POOL_CLOSED_MARK || head->closed == SXE__POOL_CLOSED_BEFORE;
+}
 
 static inline uint32_t
 sxe__pool_shard_of(const struct sxe__pool_sharing *sharing, uint32_t id)

@@ -102,13 +102,14 @@ enter(struct sxe__pool_sharing *sharing, uint32_t number)
     const uint32_t next = (SXE__POOL_GET(slot->generation) + 1) & (GENERATION_LIMIT - 1);
     const uint32_t generation = next == 0 ? 1 : next;
 
+    /* First, because the sum covers the slots. */
+    if (SXE__POOL_GET(sharing->head->closed) != SXE__POOL_IN_USE) {
+        SXE__POOL_PUT(sharing->head->closed, SXE__POOL_IN_USE);
+        msync(sharing->head, sharing->head_size, MS_SYNC);
+    }
     SXE__POOL_PUT(slot->watched, 0);
     SXE__POOL_PUT(slot->process, (uint32_t)getpid());
     SXE__POOL_PUT_LAST(slot->generation, generation);
-    if (SXE__POOL_GET(sharing->head->closed) != 0) {
-        SXE__POOL_PUT(sharing->head->closed, 0);
-        msync(sharing->head, sharing->head_size, MS_SYNC);
-    }
     SXE__POOL_PUT_LAST(sharing->token, generation << SXE__POOL_SLOT_BITS | number);
 }
 

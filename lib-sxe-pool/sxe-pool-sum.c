@@ -49,9 +49,12 @@ sxe__pool_sum(const struct sxe__pool_head *head, size_t head_size, const void *a
     const char *bytes = (const char *)head;
     const size_t first = offsetof(struct sxe__pool_head, boot);
     const size_t last = offsetof(struct sxe__pool_head, sum);
+    const size_t next = head->closed == SXE__POOL_CLOSED_BEFORE
+                            ? sizeof(*head)
+                            : offsetof(struct sxe__pool_head, damaged);
     uint64_t sum = add_up(0, bytes + first, last - first);
 
-    sum = add_up(sum, bytes + sizeof(*head), head_size - sizeof(*head));
+    sum = add_up(sum, bytes + next, head_size - next);
     return add_up(sum, array, size);
 }
 
@@ -65,14 +68,25 @@ sxe__pool_sum_of(const struct sxe__pool_header *pool)
                          sharing->size - own_size - sharing->copy_size);
 }
 
-bool
-sxe__pool_is_as_closed(const struct sxe__pool_header *pool)
+const char *
+sxe__pool_what_changed(const struct sxe__pool_header *pool)
 {
     const struct sxe__pool_sharing *sharing = pool->sharing;
     const struct sxe__pool_head *head = sharing->head;
 
-    return head->closed != 1 || head->is_summed != 1 || !sharing->is_summed ||
-           head->sum == sxe__pool_sum_of(pool);
+    if (!sharing->is_summed || head->closed == SXE__POOL_IN_USE)
+        return NULL;
+    if (!sxe__pool_is_closed(head) || (head->is_summed != 0 && head->is_summed != head->closed))
+        return "the mark by which it was closed is damaged: bits changed";
+    if (head->is_summed == 0)
+        return NULL;
+    if (head->sum != sxe__pool_sum_of(pool))
+        return "what is in the file is not what was in it when it was closed (its sum is "
+               "another): bits changed, or pages were lost";
+    return sxe__pool_copy_is_whole(sharing)
+               ? NULL
+               : "the copy of the head at the end of the file is not what it was when the file was "
+                 "closed: bits changed, or pages were lost";
 }
 
 /* ---- Disks ---- */

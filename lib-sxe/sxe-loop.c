@@ -484,8 +484,9 @@ void
 sxe_timer_init(struct sxe_timer *timer, void (*callback)(struct sxe_timer *), double after,
                double repeat)
 {
-    ev_timer_init(&timer->ev, on_timer, after, repeat);
-    timer->after = after;
+    /* No number is above 0 or below: a time that is none would never come, nor end the loop. */
+    timer->after = after > 0 ? after : 0;
+    ev_timer_init(&timer->ev, on_timer, timer->after, repeat > 0 ? repeat : 0);
     timer->on_timer = callback;
 }
 

@@ -339,8 +339,9 @@ struct sxe_timer {
     void (*on_timer)(struct sxe_timer *); /* ro */
     void *user;                           /* rw */
 };
-/* after and repeat in seconds, repeat 0: once. A timer never fires early. Started after it fired or
- * was stopped, it begins from zero; starting one that runs changes nothing. */
+/* after and repeat in seconds, repeat 0: once. Seconds below 0, or that are not a number (NaN), are
+ * 0. A timer never fires early. Started after it fired or was stopped, it begins from zero;
+ * starting one that runs changes nothing. */
 SXE_PUBLIC void sxe_timer_init(struct sxe_timer *timer, void (*on_timer)(struct sxe_timer *),
                                double after, double repeat);
 SXE_PUBLIC void sxe_timer_start(struct sxe_timer *timer);

@@ -59,7 +59,7 @@ read_head(int fd, struct pool_peek *peek)
     peek->shards = opening.head.shards;
     peek->element_size = opening.head.element_size;
     peek->users = count_users(fd);
-    peek->is_closed = head.closed == 1;
+    peek->is_closed = sxe__pool_is_closed(&head);
     return true;
 }
 

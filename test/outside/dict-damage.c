@@ -89,8 +89,8 @@ write_at(const char *bytes, size_t at, size_t size)
     close(fd);
 }
 
-/* promise: docs/pool.md: all closed it, then any bit of it changed, or any page became an older one
- * | refused: `EUCLEAN` */
+/* promise: docs/pool.md: all closed it, then any bit of it changed, or any page but the
+ * first became an older one | refused: `EUCLEAN` */
 START_TEST(a_closed_file_in_which_a_bit_changed_is_refused_or_is_what_it_was)
 {
     SXE_DICT *dict = open_dict(0);

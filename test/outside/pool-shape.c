@@ -129,8 +129,8 @@ START_TEST(a_pool_of_another_shape_is_refused_and_stays)
 }
 END_TEST
 
-/* promise: docs/pool.md: all closed it, then any bit of it changed, or any page became an older one
- * | refused: `EUCLEAN` */
+/* promise: docs/pool.md: all closed it, then any bit of it changed, or any page but the
+ * first became an older one | refused: `EUCLEAN` */
 START_TEST(a_page_that_became_an_older_one_is_found)
 {
     const SXE_POOL_SPEC spec = spec_of();

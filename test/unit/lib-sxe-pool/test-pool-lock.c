@@ -471,7 +471,7 @@ START_TEST(a_child_that_goes_on_alone_is_in_it)
     const pid_t child = fork();
     if (child == 0) {
         await(to_child);
-        ck_assert_uint_eq(mine->head->closed, 1);
+        ck_assert_uint_eq(mine->head->closed, SXE__POOL_CLOSED_MARK);
         ck_assert_uint_eq(sxe_pool_touch_indexed_element(array, 1), SXE_POOL_LOCK_TAKEN);
         ck_assert_uint_eq(mine->head->closed, 0);
         die();

@@ -55,6 +55,7 @@ static const struct {
     {{FILE_SPEC, .state_names = " FREE READY BUSY"}, "one space between them"},
     {{FILE_SPEC, .state_names = "FREE READY BUSY "}, "one space between them"},
     {{FILE_SPEC, .name = "\033[2J"}, "a control character is in its name"},
+    {{.name = "\033[2J\177\302\233 \302\240"}, "pool ?[2J??? \302\240: it has no elements"},
     {{FILE_SPEC, .state_names = "FREE READY\n BUSY"},
      "a control character is in its name, or in those of its states"},
     {{FILE_SPEC, .state_names = LONG_256}, "256 bytes long: at most 255"},

@@ -3,6 +3,7 @@
  * Later: deferred calls, timers and signals.
  */
 #include <errno.h>
+#include <math.h>
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>
@@ -282,6 +283,19 @@ START_TEST(a_timer_fires_after_its_time_and_once)
 }
 END_TEST
 
+START_TEST(a_time_that_is_none_is_0)
+{
+    const double none[] = {NAN, -1, -INFINITY};
+
+    start_timer(none[_i], none[_i]);
+    expect_timer_at(0);
+    for (unsigned i = 0; i < 10; i++)
+        ev_run(sxe_loop(), EVRUN_NOWAIT);
+    ck_assert_uint_eq(event_count(), 0);
+    plan_stop();
+}
+END_TEST
+
 START_TEST(a_timer_repeats_until_it_is_stopped)
 {
     start_timer(5, 10);
@@ -503,6 +517,7 @@ main(void)
     tcase_add_test(deferred, a_call_deferred_for_a_oneshot_listener_survives_the_accept);
     suite_add_tcase(suite, deferred);
     tcase_add_loop_test(timers, a_timer_fires_after_its_time_and_once, 0, 9);
+    tcase_add_loop_test(timers, a_time_that_is_none_is_0, 0, 3);
     tcase_add_test(timers, a_timer_repeats_until_it_is_stopped);
     tcase_add_loop_test(timers, a_timer_started_again_begins_anew, 0, 2);
     tcase_add_test(timers, a_timer_started_late_in_a_long_turn_does_not_fire_early);
