@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * What: when a server of known behaviour answers a request, and what. Place: known-server.c answers
- * so over TCP; unit tests do it in virtual time (test/unit/apps/http/known-world.h), or ask here alone.
+ * so over TCP; unit tests do it in virtual time (test/unit/apps/http/known-world.h), or ask here
+ * alone.
  *
  * Shape: a law is a name and its numbers; times are in ms, rates a second, parts of 1 of all:
  *

@@ -3,7 +3,6 @@
 
 #include <strings.h>
 
-
 /* What was found so far; -1: not yet. */
 struct date {
     int hour;

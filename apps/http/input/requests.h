@@ -32,9 +32,9 @@ struct http_query {
     bool is_head;      /* HEAD: its reply has no body (RFC 9110, 9.3.2) */
     uint64_t delay_ns; /* wait so long before it is written (a script's delay()); 0 */
     const struct http_expect *expect; /* instead of the plan's; NULL */
-    uint32_t client;   /* in, by the worker: the socket that sends it, below requests->clients */
-    bool skips_reply;  /* although the source wants replies, not this one */
-    bool skips_body;   /* of it, only the head */
+    uint32_t client;  /* in, by the worker: the socket that sends it, below requests->clients */
+    bool skips_reply; /* although the source wants replies, not this one */
+    bool skips_body;  /* of it, only the head */
 };
 
 /* A whole reply, for a source that wants them. */

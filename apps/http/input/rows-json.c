@@ -40,10 +40,10 @@ refuse_value(struct http_rows_reader *reader, const json_t *value, struct sxe_sp
 {
     return http_rows_refuse(reader, "'%.*s' is %s; a value is a string, a number, true or false",
                             (int)name.length, name.base,
-                            value == NULL            ? "not there"
-                            : json_is_null(value)    ? "null"
+                            value == NULL           ? "not there"
+                            : json_is_null(value)   ? "null"
                             : json_is_object(value) ? "an object"
-                                                     : "an array");
+                                                    : "an array");
 }
 
 /* As it is written, but a string without its quotes: so 1.10 stays 1.10. */

@@ -41,9 +41,8 @@ add_columns(struct http_sessions *sessions)
     const struct http_rows *rows = sessions->rows;
 
     for (unsigned i = 0; i < rows->columns; i++)
-        sessions->names[sessions->names_number++] =
-            (struct http_value_name){rows->text + rows->names[i].at, rows->names[i].length,
-                                     (uint16_t)i};
+        sessions->names[sessions->names_number++] = (struct http_value_name){
+            rows->text + rows->names[i].at, rows->names[i].length, (uint16_t)i};
 }
 
 void

@@ -159,12 +159,12 @@ struct http_sessions {
     unsigned names_number;
     struct sxe_span host; /* of the authority, for cookies */
     const char *authority;
-    const char *version; /* "1.1" */
+    const char *version;    /* "1.1" */
     struct http_rows *rows; /* NULL: there is no data */
     const char *data;       /* its name */
     enum http_order order;
-    char *file;             /* one that is uploaded, while it is read */
-    size_t request_room;    /* bytes of the longest request */
+    char *file;          /* one that is uploaded, while it is read */
+    size_t request_room; /* bytes of the longest request */
     char boundary[40];
     bool is_boundary_new; /* all parts have to be looked at for it */
 
@@ -175,7 +175,7 @@ struct http_sessions {
     unsigned shard;
     unsigned shards;
     uint64_t random;
-    char *request; /* [request_room], and behind it the body, which has as much */
+    char *request;          /* [request_room], and behind it the body, which has as much */
     char why[HTTP_WHY_MAX]; /* what is wrong with the reply that was read last */
 };
 
@@ -195,8 +195,8 @@ void http_session_read_data(lua_State *L, struct http_script *script);
 const char *http_session_push_path(lua_State *L, const struct http_script *script,
                                    const char *name);
 
-void http_session_add_literal(lua_State *L, struct http_sessions *sessions,
-                              struct http_pieces *to, const char *text, size_t length);
+void http_session_add_literal(lua_State *L, struct http_sessions *sessions, struct http_pieces *to,
+                              const char *text, size_t length);
 
 /* Add a text with places like {name}, whose values are escaped so; where says where it stands. The
  * text has to stay. */

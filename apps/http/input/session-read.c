@@ -69,8 +69,7 @@ name_value(lua_State *L, struct http_sessions *sessions, const char *where, cons
     }
     if (sessions->names_number == HTTP_NAMES_MAX)
         luaL_error(L, "%s: there may be %d values, columns included", where, HTTP_NAMES_MAX);
-    sessions->names[sessions->names_number] =
-        (struct http_value_name){name, length, HTTP_LITERAL};
+    sessions->names[sessions->names_number] = (struct http_value_name){name, length, HTTP_LITERAL};
     return (uint16_t)sessions->names_number++;
 }
 
@@ -89,8 +88,9 @@ read_take(lua_State *L, struct http_sessions *sessions, struct http_user_step *s
     take->name = keep(L);
     where = lua_pushfstring(L, "%s.%s", where, take->name);
     if (lua_rawgeti(L, -2, 2) != LUA_TTABLE)
-        luaL_error(L, "%s has to be a table: {json = \"$.id\"}, {header = \"ETag\"} or {pattern = "
-                      "'id=(%%d+)'}",
+        luaL_error(L,
+                   "%s has to be a table: {json = \"$.id\"}, {header = \"ETag\"} or {pattern = "
+                   "'id=(%%d+)'}",
                    where);
     http_table_refuse_others(L, lua_gettop(L), where, names);
     json = http_table_text(L, lua_gettop(L), where, "json");
@@ -333,9 +333,9 @@ read_time(const char *text, uint64_t *ns)
     } else {
         behind += *behind == 's';
     }
-    *ns = digits / scale > PAUSE_MAX_NS / unit ? PAUSE_MAX_NS + 1
-                                               : (uint64_t)((double)digits * (double)unit /
-                                                            (double)scale);
+    *ns = digits / scale > PAUSE_MAX_NS / unit
+              ? PAUSE_MAX_NS + 1
+              : (uint64_t)((double)digits * (double)unit / (double)scale);
     return behind;
 }
 
@@ -396,14 +396,13 @@ read_body(lua_State *L, struct http_script *script, struct http_user_step *step,
         body.base = lua_tolstring(L, -1, &body.length);
         luaL_ref(L, LUA_REGISTRYINDEX);
         step->content = HTTP_CONTENT_BODY;
-        http_session_add_text(L, sessions, &step->body,
-                              lua_pushfstring(L, "%s.body", step->where), body, HTTP_ESCAPE_NONE);
+        http_session_add_text(L, sessions, &step->body, lua_pushfstring(L, "%s.body", step->where),
+                              body, HTTP_ESCAPE_NONE);
     }
     lua_pop(L, 1);
     if (lua_getfield(L, table, "form") != LUA_TNIL && body.base != NULL)
         luaL_error(L, "%s has a body and a form; one of them is enough", step->where);
-    if (lua_getfield(L, table, "multipart") != LUA_TNIL &&
-        (body.base != NULL || !lua_isnil(L, -2)))
+    if (lua_getfield(L, table, "multipart") != LUA_TNIL && (body.base != NULL || !lua_isnil(L, -2)))
         luaL_error(L, "%s has a multipart and a %s; one of them is enough", step->where,
                    body.base != NULL ? "body" : "form");
     lua_pop(L, 2);
@@ -420,8 +419,9 @@ name_kind(lua_State *L, struct http_script *script, struct http_user_step *step,
     while (kind < script->requests.kinds && strcmp(script->names[kind], name) != 0)
         kind++;
     if (kind == HTTP_KINDS_MAX)
-        luaL_error(L, "%s: there may be %d rows in the report, and '%s' is one more; give several "
-                      "steps the same name",
+        luaL_error(L,
+                   "%s: there may be %d rows in the report, and '%s' is one more; give several "
+                   "steps the same name",
                    step->where, HTTP_KINDS_MAX, name);
     if (kind == script->requests.kinds)
         http_script_add_kind(L, script, name);
@@ -448,8 +448,7 @@ read_request(lua_State *L, struct http_script *script, struct http_user_step *st
         if (*at <= ' ' || *at == '\177' || *at == '#')
             luaL_error(L, "%s.path is '%s'; blanks, # and bytes beyond ASCII are written as %%XX",
                        step->where, path);
-    http_session_add_text(L, sessions, &step->target,
-                          lua_pushfstring(L, "%s.path", step->where),
+    http_session_add_text(L, sessions, &step->target, lua_pushfstring(L, "%s.path", step->where),
                           (struct sxe_span){path, strlen(path)}, HTTP_ESCAPE_URL);
     lua_pop(L, 1);
     snprintf(short_name, sizeof(short_name), "%s %s", step->method, path);
@@ -460,9 +459,9 @@ read_request(lua_State *L, struct http_script *script, struct http_user_step *st
 static void
 read_step(lua_State *L, struct http_script *script, lua_Integer number)
 {
-    static const char *const names[] = {"name",          "method",      "path",   "headers",
-                                        "body",          "form",        "multipart", "take",
-                                        "expect_status", "expect_body", "follow", "pause", NULL};
+    static const char *const names[] = {
+        "name", "method",        "path",        "headers", "body",  "form", "multipart",
+        "take", "expect_status", "expect_body", "follow",  "pause", NULL};
     struct http_sessions *sessions = script->sessions;
     struct http_user_step *step = &sessions->steps[sessions->number];
     int table = lua_gettop(L);
@@ -498,8 +497,7 @@ check_request(lua_State *L, struct http_sessions *sessions, unsigned number)
     sessions->request = lua_newuserdatauv(L, 2 * sessions->request_room, 0);
     http_session_compose(sessions, user, &query);
     sessions->request = NULL;
-    if (http_script_query(query.bytes, query.length, &query.is_head, &why) !=
-        (ssize_t)query.length)
+    if (http_script_query(query.bytes, query.length, &query.is_head, &why) != (ssize_t)query.length)
         luaL_error(L, "%s makes no request: %s", sessions->steps[number].where, why);
     lua_pop(L, 2);
 }

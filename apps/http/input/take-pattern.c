@@ -43,10 +43,9 @@ add_class(uint64_t set[4], char letter)
         const char *ranges;
         unsigned length;
     } classes[] = {
-        {'a', "azAZ", 4},    {'c', "\0\37\177\177", 4}, {'d', "09", 2},
-        {'g', "!~", 2},      {'l', "az", 2},            {'p', "!/:@[`{~", 8},
-        {'s', "\t\r  ", 4},  {'u', "AZ", 2},            {'w', "09AZaz", 6},
-        {'x', "09AFaf", 6},
+        {'a', "azAZ", 4},   {'c', "\0\37\177\177", 4}, {'d', "09", 2},     {'g', "!~", 2},
+        {'l', "az", 2},     {'p', "!/:@[`{~", 8},      {'s', "\t\r  ", 4}, {'u', "AZ", 2},
+        {'w', "09AZaz", 6}, {'x', "09AFaf", 6},
     };
     char small = (char)(letter | 0x20);
     uint64_t members[4] = {0};

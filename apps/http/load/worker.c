@@ -239,7 +239,7 @@ prepare(struct http__worker *worker)
 
     worker->requests->clients = (uint32_t)share(worker, worker->plan->sockets);
     error = worker->requests->begin(worker->requests, worker->shard, worker->shards,
-                                        worker->plan->seed);
+                                    worker->plan->seed);
 
     if (error < 0)
         return error;

@@ -86,7 +86,7 @@ http_stats_median_interval(struct http_interval *interval, const double *values,
     unsigned first = outside > 0 ? (unsigned)outside : 0;
 
     if (!are_told(values, used)) {
-        *interval = (struct http_interval){NAN, NAN, NAN, false};
+        *interval = (struct http_interval){(double)NAN, (double)NAN, (double)NAN, false};
         return;
     }
     *interval = (struct http_interval){.is_known = outside >= 0};
@@ -190,7 +190,7 @@ http_stats_family_interval(struct http_interval *interval, const double *a, unsi
     if (pairs == 0)
         return;
     if (!are_told(a, a_used) || !are_told(b, b_used)) {
-        *interval = (struct http_interval){NAN, NAN, NAN, false};
+        *interval = (struct http_interval){(double)NAN, (double)NAN, (double)NAN, false};
         return;
     }
     sort(ratios, pairs);
