@@ -311,7 +311,7 @@ replay.bin := $(patsubst test/fuzz/fuzz-%.c,$B/test/replay-%,$(wildcard test/fuz
 
 # ---- What to type ----
 
-.PHONY: all build mpi release debug coverage run test check test-mode bench bench-smoke bench-profile bench-deps bench-build instructions examples lint man format fuzz model soak truth promises install uninstall print-flags clean help
+.PHONY: all build mpi release debug coverage run test check test-mode bench bench-smoke bench-profile bench-deps bench-build instructions examples lint man format fuzz model soak truth conformance promises install uninstall print-flags clean help
 
 all: ## build the libraries and programs in MODE (the default)
 	@tools/deps.sh check build
@@ -413,6 +413,11 @@ truth: ## hold sxe-http's figures against servers of known behaviour: a minute
 	@tools/deps.sh check build
 	@$(MAKE) --no-print-directory $(parallel) MODE=release build build/release/test/wire build/release/test/known-server
 	@SXE_BUILD=build/release build/release/test/wire test/peer/truth.lua
+
+conformance: ## test sxe-http-mpi under mpirun, on this machine and in network namespaces: minutes
+	@tools/deps.sh install build mpi check
+	@$(MAKE) --no-print-directory $(parallel) MODE=release build build/release/test/wire
+	@T=load-mpi tools/run-tests.sh release
 
 SOAK_SECONDS ?= 3600
 soak: ## kill processes that use a shared pool, at random, for SOAK_SECONDS (3600)

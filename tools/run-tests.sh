@@ -89,6 +89,7 @@ work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 trap 'exit 130' INT TERM
 once=$(grep -v '^#' test/once | paste -s -d '|')
+apart=$(grep -v '^#' test/apart | paste -s -d '|')
 [ "$mode" = release ] && sweep=whole || sweep=thin
 export SXE_SWEEP="${SXE_SWEEP:-$sweep}"
 
@@ -99,14 +100,21 @@ if [ "$mode" = coverage ]; then
     rm -rf "$build/lua" && mkdir "$build/lua"
 fi
 
-# paths: what there is to run. The other flavours leave out what test/once names, unless T asks for it.
+# paths: what there is to run. The other flavours leave out what test/once names, and all flavours what
+# test/apart names, unless T asks for it.
 paths() {
     for path in "$build"/test/test-* "$build"/test/replay-* "$build"/test/outside-* test/wire/*.lua test/outside/*.lua; do
         case $(basename "$path" .lua) in
         *.*) ;; # of the compiler's
         *"${T:-}"*) [ -f "$path" ] && echo "$path" ;;
         esac
-    done | if [ "$mode" = release ] || [ -n "${T:-}" ]; then cat; else grep -vE "/($once)\.lua\$"; fi
+    done | if [ -n "${T:-}" ]; then
+        cat
+    elif [ "$mode" = release ]; then
+        grep -vE "/($apart)\.lua\$"
+    else
+        grep -vE "/($once|$apart)\.lua\$"
+    fi
 }
 
 # longest_first: those that test/longest names, in its order, then the others.

@@ -18,7 +18,7 @@ end)
 test("the first line says what will be done, the last ones what was", function()
     local listener <close> = wire.listen("127.0.0.1", 0)
     local client = load.start(listener, "-c", "3", "-n", "2")
-    equal(client.proc:line(20), "closed loop: 3 connections * 2 requests/connection = 6 requests  "
+    equal(client.proc:line(20), "closed loop: 3 connections * 2 requests each = 6 requests  "
                                 .. "GET http://127.0.0.1:" .. listener:port() .. "/  1 worker")
     local socks = load.accept(listener, 3)
     for _ = 1, 2 do

@@ -35,8 +35,8 @@ add_how_much(struct http_page *page, const struct http_plan *plan)
 
     switch (plan->stop) {
     case HTTP_STOP_PER_SOCKET:
-        http_page_add(page, "%u connection%s * %llu requests/connection = %llu requests", sockets,
-                      plural, ull(plan->queries), ull(plan->queries * sockets));
+        http_page_add(page, "%u connection%s * %llu requests each = %llu requests", sockets, plural,
+                      ull(plan->queries), ull(plan->queries * sockets));
         break;
     case HTTP_STOP_TOTAL:
         http_page_add(page, "%llu requests over %u connection%s", ull(plan->requests_max), sockets,

@@ -68,7 +68,7 @@ START_TEST(the_first_line_says_the_product)
     start_server(hello);
     RUN(2, 3);
     stop_server();
-    check_has(ran.output, "closed loop: 2 connections * 3 requests/connection = 6 requests");
+    check_has(ran.output, "closed loop: 2 connections * 3 requests each = 6 requests");
     ck_assert_ptr_eq(strstr(ran.output, "closed loop: "), ran.output);
 }
 END_TEST
