@@ -185,10 +185,9 @@ static const struct {
     void (*change)(struct http_plan *);
     const char *expected;
 } plans[] = {
-    {plan_closed, "closed loop: 10000 connections * 50 requests each = 500000 requests\n"
-                  "          " GET "  1 worker\n"},
-    {plan_one, "closed loop: 1 connection * 1 requests each = 1 requests  " GET "\n"
-               "          3 workers\n"},
+    {plan_closed, "closed loop: 10000 connections * 50 requests each = 500000 requests  " GET "\n"
+                  "          1 worker\n"},
+    {plan_one, "closed loop: 1 connection * 1 requests each = 1 requests  " GET "  3 workers\n"},
     {plan_total, "closed loop: 100000 requests over 64 connections  " GET "  1 worker  pipeline 8\n"
                  "          think 10 ms\n"},
     {plan_rate, "partly open: 20000/s Poisson, 64 connections for 4 s  " GET "  1 worker\n"
