@@ -22,8 +22,7 @@
     (SXE_POOL_OPTION_LOCKED | SXE_POOL_OPTION_SHARED | SXE_POOL_OPTION_REPAIR | \
      SXE_POOL_OPTION_VERIFIED | SXE_POOL_OPTION_UNVERIFIED)
 
-/* What would control the terminal that shows it becomes '?': ASCII's, and those of UTF-8 from U+80
- * to U+9F. */
+/* Put '?' for each character that would control a terminal: of ASCII, and U+80 to U+9F of UTF-8. */
 static void
 hide_controls(char *text)
 {
