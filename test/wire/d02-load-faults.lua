@@ -135,7 +135,7 @@ end)
 
 test("Ctrl-C ends with what was done so far, and status 130", function()
     local listener <close> = wire.listen("127.0.0.1", 0)
-    local client = load.start(listener, "-c", "2", "-n", "3")
+    local client = load.start(listener, "-c", "2", "-n", "3", "--drain", "0.1")
     local socks = load.accept(listener, 2)
     for _, sock in ipairs(socks) do
         sock:recv_until("\r\n\r\n")

@@ -334,6 +334,7 @@ START_TEST(loads_beside_one_another_are_added_up)
         made.plan.model = HTTP_OPEN;
         made.plan.stop = HTTP_STOP_TOTAL;
         made.plan.queries = made.plan.requests_max = 1000 + i;
+        make_stages(&made.plan);
         snprintf(made.run.fingerprint.facts[0].value, HTTP_FACT_MAX, i == 0 ? "6.1" : "6.12 x");
         snprintf(made.run.fingerprint.facts[i].name, 48, i == 0 ? "kernel" : "only here");
         write_part(i);
@@ -344,6 +345,7 @@ START_TEST(loads_beside_one_another_are_added_up)
     ck_assert_uint_eq(run.plan->requests_max, 2001);
     ck_assert_uint_eq(run.plan->queries, 2001);
     ck_assert_double_eq(run.plan->rate, 10000);
+    ck_assert_double_eq(run.plan->stages[1].rate, 14001);
     ck_assert_uint_eq(run.verdict.number, 0);
     ck_assert_str_eq(run.fingerprint.facts[0].value, "6.1 | 6.12 x");
     ck_assert_uint_eq(run.fingerprint.number, 3);
@@ -564,9 +566,16 @@ END_TEST
 #define HEAD \
     "{\"sxe_http\": 1, \"plan\": {\"model\": \"closed\", \"stop\": \"time\"}, \"trials\": [{"
 
+#define PLAN    "{\"sxe_http\": 1, \"plan\": {\"model\": \"open\", \"stop\": \"time\", "
+#define SIXTEEN "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}"
+
 static const struct {
     const char *text, *problem;
 } bad_files[] = {
+    {PLAN "\"stages\": [" SIXTEEN "," SIXTEEN ",{}]}}", "'stages' are too many"},
+    {PLAN "\"hosts\": [" SIXTEEN ",{}]}}", "'hosts' are too many"},
+    {HEAD "\"stages\": [" SIXTEEN "," SIXTEEN ",{}]}]}", "'stages' are too many"},
+    {HEAD "\"hosts\": [" SIXTEEN ",{}]}]}", "'hosts' are too many"},
     {"{\"sxe_http\": 1, \"plan\": {\"model\": \"closed\", \"stop\": \"time\"}}",
      "'trials' are none"},
     {"{\"sxe_http\": 1, \"plan\": {\"model\": \"closed\"}, \"trials\": [{}]}", "'stop' is none of"},

@@ -154,6 +154,22 @@ START_TEST(what_is_never_sent_is_offered_in_its_stage)
 }
 END_TEST
 
+START_TEST(what_is_counted_at_the_end_is_in_its_stage)
+{
+    make_staged_world(HTTP_FIXED, "hung");
+    world.plan.timeout_ns = SECONDS(100);
+    world.plan.drain_ns = MS(10);
+    add_stage(0, 1e7);
+    add_stage(SECONDS(1), 1e7);
+    add_stage(MS(10), 1e7);
+    run_world();
+
+    expect_stage(1, 10000000, 64, 0, 0);
+    expect_stage(2, 100000, 0, 0, 0);
+    expect_sums();
+}
+END_TEST
+
 static void
 stop_early(void)
 {
@@ -267,6 +283,7 @@ main(void)
     tcase_add_loop_test(tcase, random_arrivals_are_those_of_the_area, 0, 5);
     tcase_add_test(tcase, a_query_is_of_the_stage_in_which_it_arrived);
     tcase_add_loop_test(tcase, what_is_never_sent_is_offered_in_its_stage, 0, 2);
+    tcase_add_test(tcase, what_is_counted_at_the_end_is_in_its_stage);
     tcase_add_test(tcase, an_interrupted_load_has_the_stages_up_to_there);
     tcase_add_test(tcase, one_that_is_sent_again_stays_in_its_stage);
     tcase_add_test(tcase, one_that_is_held_stays_in_its_stage);
