@@ -237,9 +237,9 @@ wait_for_end(lua_State *L, struct sxe__lua_server *server, uint64_t deadline_ns)
     }
     if (deadline_ns != 0 && deadline_ns <= now_ns)
         return sxe__lua_fail(L, "timeout");
-    if (deadline_ns != 0 && deadline_ns < look_ns)
-        look_ns = deadline_ns;
-    return sxe__lua_park_in(L, &server->line, look_ns, stopped, (lua_KContext)deadline_ns);
+    return sxe__lua_park_in(L, &server->line,
+                            deadline_ns != 0 && deadline_ns < look_ns ? deadline_ns : look_ns,
+                            stopped, (lua_KContext)deadline_ns);
 }
 
 static void
