@@ -219,9 +219,8 @@ stopped(lua_State *L, int status, lua_KContext deadline)
     SXE_UNUSED_PARAMETER(status);
     if (sxe__lua_woken(L) == SXE__LUA_CANCELLED)
         return sxe__lua_fail(L, "cancelled");
-    return wait_for_end(L,
-                        &HTTP->servers[sxe__lua_check_handle(L, 1, SXE__LUA_SERVER, &generation)],
-                        deadline_ns);
+    return wait_for_end(
+        L, &HTTP->servers[sxe__lua_check_handle(L, 1, SXE__LUA_SERVER, &generation)], deadline_ns);
 }
 
 /* No event says that a client has got the last bytes, so that is looked at now and then. */
