@@ -149,10 +149,12 @@ static void
 drop_unread(int fd)
 {
     char room[16384];
+    unsigned drops = 0;
 
     (void)shutdown(fd, SHUT_RD);
-    for (unsigned i = 0; i < DROPS_MAX && recv(fd, room, sizeof(room), MSG_DONTWAIT) > 0; i++)
-        continue;
+    do
+        drops++;
+    while (recv(fd, room, sizeof(room), MSG_DONTWAIT) > 0 && drops < DROPS_MAX);
 }
 
 static void
