@@ -92,7 +92,7 @@ add_stage(struct http_page *page, const struct http_run *run, enum http_weight w
     const struct http_stage_result *stage = &run->total->by_stage[nth];
     double seconds = http_stage_seconds(run, run->total, nth);
     uint64_t from_ns = http_plan_stage_ns(run->plan, nth), ns;
-    char rates[64], name[16];
+    char rates[64], name[sizeof("stage ") + 10];
 
     ns = run->plan->stages[nth].end_ns - from_ns;
     snprintf(name, sizeof(name), "stage %u", nth + 1);
