@@ -20,7 +20,7 @@
  * Limits: COMMAND_OPTIONS_MAX rows. An option is taken each time it is given, in the order in which
  * it is given.
  *
- * Example: apps/httpd/options.c.
+ * Example: apps/httpd/cli/options.c.
  */
 #ifndef COMMAND_LINE_H
 #define COMMAND_LINE_H

@@ -4,7 +4,7 @@
  */
 #include "http-site.h"
 
-#include "../../../../apps/httpd/access-log.h"
+#include "../../../../apps/httpd/serve/access-log.h"
 
 #include <fcntl.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
  *
  * What passes between the supervisor and those who serve, and files that change.
  */
-#include "../../../../apps/httpd/handover.h"
+#include "../../../../apps/httpd/process/handover.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,7 +13,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "../../../../apps/httpd/changes.h"
+#include "../../../../apps/httpd/process/changes.h"
 #include "capture-log.h"
 #include "fake-os.h"
 #include "test-main.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "../../../../apps/httpd/heartbeat.h"
+#include "../../../../apps/httpd/process/heartbeat.h"
 
 #include <signal.h>
 #include <sys/wait.h>

@@ -2,7 +2,7 @@
  *
  * The command line of sxe-httpd: what each option sets, and what is said of a wrong one.
  */
-#include "../../../../apps/httpd/options.h"
+#include "../../../../apps/httpd/cli/options.h"
 
 #include <stddef.h>
 

@@ -3,7 +3,7 @@
  * The supervisor, whose children do what each case says; its clock runs a hundred times as fast as
  * time does.
  */
-#include "../../../../apps/httpd/supervisor.h"
+#include "../../../../apps/httpd/process/supervisor.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -16,8 +16,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../../../../apps/httpd/handover.h"
-#include "../../../../apps/httpd/heartbeat.h"
+#include "../../../../apps/httpd/process/handover.h"
+#include "../../../../apps/httpd/process/heartbeat.h"
 #include "capture-log.h"
 #include "fake-os.h"
 #include "fake-time.h"

@@ -4,14 +4,14 @@
  * lib-sxe-http and lib-sxe-lua.
  * Place: read it after sxe-http.h; it is what a server on that library looks like. In order:
  *
- *     options.c     the command line; options-check.c what does not go together
- *     service.c     plan, listen, run, and an end in good order
- *     listening.c   where it listens
- *     access-log.c  a line a request; counters.c --stats
- *     lua-script.c  the script in it
- *     supervisor.c  a parent that replaces a service by one with the script loaded again
- *     heartbeat.c   how it sees that a service hangs
- *     handover.c    what passes between these two; changes.c when the script has changed
+ *     cli/      options.c the command line; options-check.c what does not go together
+ *     serve/    service.c plan, listen, run, and an end in good order
+ *               listening.c where it listens; lua-script.c the script in it
+ *               access-log.c a line a request; counters.c --stats
+ *     process/  supervisor.c a parent that replaces a service by one with the script loaded again
+ *               heartbeat.c how it sees that a service hangs
+ *               handover.c what passes between these two; changes.c when the script has changed
+ *               socket-file.c the file of a unix socket, removed at the end
  */
 #include <stdlib.h>
 #include <unistd.h>
